@@ -1,0 +1,52 @@
+//! Time and randomness, as the caller provides them.
+
+use std::fmt::Debug;
+
+use crate::{Digest, Time};
+
+/// Tells the time.
+pub trait Clock: Debug + Send + Sync {
+    /// Now.
+    fn now(&self) -> Time;
+}
+
+/// Gives random bytes.
+pub trait Entropy: Debug + Send + Sync {
+    /// 32 bytes that nobody can guess.
+    fn random(&self) -> [u8; 32];
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is where the time comes from"
+    )]
+    fn now(&self) -> Time {
+        Time::from_micros(jiff::Timestamp::now().as_microsecond())
+    }
+}
+
+/// The machine's source of cryptographic randomness.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is where randomness comes from"
+    )]
+    fn random(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        if getrandom::fill(&mut bytes).is_err() {
+            // The kernel has no randomness to give. What the clock and this
+            // process say is not secret, but an id made of it is still unique.
+            let facts = format!("{:?} {}", SystemClock.now(), std::process::id());
+            bytes = *Digest::of(facts.as_bytes()).as_bytes();
+        }
+        bytes
+    }
+}

@@ -1,0 +1,327 @@
+//! Events as rows: their bytes, the parts that spill into blobs, and the chain.
+//!
+//! docs/format.md describes the layout; this is the only code that knows it.
+
+use serde_json::Value;
+
+use crate::{Digest, Error, Event, EventId, Recorded, Result, Seq, Time};
+
+/// The largest body that is accepted, spilled parts apart. A length is read before
+/// it can be trusted, so this bounds what one damaged row can make us allocate.
+pub const MAX_EVENT_BYTES: usize = 16 << 20;
+
+/// A text in a body that is longer than this is kept as a blob: compressed, once
+/// for all that share it, and out of the way of those who read the log.
+pub const SPILL_BYTES: usize = 64 << 10;
+
+/// The largest blob that is accepted, before compression.
+pub const MAX_BLOB_BYTES: usize = 256 << 20;
+
+/// What stands in a body for a text that spilled: `{"$blob": "<digest>"}`. An
+/// object of the user's that has such a key gets one more `$` in front of it.
+const SPILLED: &str = "$blob";
+
+/// An event's row. `body` is exactly what its digest was taken over, unless
+/// `erased` says that a scrub replaced it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) seq: Seq,
+    pub(crate) at: Time,
+    pub(crate) id: Option<EventId>,
+    pub(crate) kind: String,
+    pub(crate) version: u32,
+    /// Does the body name blobs that hold its long texts? Not part of the chain: a
+    /// scrub's replacement may differ in it, and a wrong flag does not decode.
+    pub(crate) spilled: bool,
+    pub(crate) body: Vec<u8>,
+    /// Digest of this row and, through the row before it, of all before it.
+    pub(crate) chain: Digest,
+    /// Digest of the body that was here before a scrub.
+    pub(crate) erased: Option<Digest>,
+}
+
+/// A row with what has to be stored beside it.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    pub(crate) row: Row,
+    /// The name by which it can be found again.
+    pub(crate) key: Option<String>,
+    /// Texts that spilled.
+    pub(crate) spill: Vec<(Digest, Vec<u8>)>,
+    /// Blobs that the event names and that must be there already.
+    pub(crate) names: Vec<Digest>,
+}
+
+/// Turns an event into the row that follows the row with the chain `prev`.
+pub(crate) fn seal(event: &Recorded, prev: &Digest) -> Result<Sealed> {
+    let what = || format!("a {} event", event.event.kind());
+    let unreadable = |e: serde_json::Error| Error::TooLarge {
+        // The only way a body of ours fails to encode is a number JSON cannot hold.
+        what: format!("{} ({e})", what()),
+        size: 0,
+        limit: MAX_EVENT_BYTES as u64,
+    };
+    let mut body = event.event.encode().map_err(unreadable)?;
+    let mut spill = Vec::new();
+    if body.len() > SPILL_BYTES && !matches!(event.event, Event::Unknown(_)) {
+        let mut value: Value = serde_json::from_slice(&body).map_err(unreadable)?;
+        spill_texts(&mut value, &mut spill);
+        if !spill.is_empty() {
+            body = serde_json::to_vec(&value).map_err(unreadable)?;
+        }
+    }
+    let limit = |size: usize, limit: usize, what: String| {
+        if size > limit {
+            Err(Error::TooLarge {
+                what,
+                size: size as u64,
+                limit: limit as u64,
+            })
+        } else {
+            Ok(())
+        }
+    };
+    limit(body.len(), MAX_EVENT_BYTES, what())?;
+    for (_, text) in &spill {
+        limit(text.len(), MAX_BLOB_BYTES, format!("a text in {}", what()))?;
+    }
+    let mut row = Row {
+        seq: event.seq,
+        at: event.at,
+        id: event.id,
+        kind: event.event.kind().to_owned(),
+        version: event.event.version(),
+        spilled: !spill.is_empty(),
+        body,
+        chain: Digest::GENESIS,
+        erased: None,
+    };
+    row.chain = row.link(prev);
+    let key = event.event.key().map(std::borrow::Cow::into_owned);
+    Ok(Sealed {
+        row,
+        key,
+        spill,
+        names: event.event.blobs(),
+    })
+}
+
+impl Row {
+    /// The chain's value at this row, after `prev`.
+    fn link(&self, prev: &Digest) -> Digest {
+        let body = self.erased.unwrap_or_else(|| Digest::of(&self.body));
+        let id = self.id.as_ref().map_or(&[][..], |id| id.as_bytes());
+        Digest::of_fields(&[
+            prev.as_bytes(),
+            &self.seq.get().to_le_bytes(),
+            &self.at.as_micros().to_le_bytes(),
+            id,
+            self.kind.as_bytes(),
+            &self.version.to_le_bytes(),
+            body.as_bytes(),
+        ])
+    }
+
+    /// Does this row follow the row with the chain `prev`, unchanged?
+    pub(crate) fn follows(&self, prev: &Digest) -> Result<(), String> {
+        if self.link(prev) == self.chain {
+            Ok(())
+        } else {
+            Err("its digest does not match its bytes".to_owned())
+        }
+    }
+
+    /// Reads the event back. `blob` fetches a text that spilled.
+    pub(crate) fn open(
+        &self,
+        blob: &mut dyn FnMut(&Digest) -> Result<Vec<u8>>,
+    ) -> Result<Recorded, String> {
+        let restored;
+        let body = if self.spilled {
+            let mut value: Value = serde_json::from_slice(&self.body).map_err(|e| e.to_string())?;
+            restore_texts(&mut value, blob)?;
+            restored = serde_json::to_vec(&value).map_err(|e| e.to_string())?;
+            &restored
+        } else {
+            &self.body
+        };
+        let event = Event::decode(&self.kind, self.version, body).map_err(|e| e.to_string())?;
+        Ok(Recorded {
+            seq: self.seq,
+            at: self.at,
+            id: self.id,
+            event,
+        })
+    }
+}
+
+fn spill_texts(value: &mut Value, out: &mut Vec<(Digest, Vec<u8>)>) {
+    match value {
+        Value::String(text) if text.len() > SPILL_BYTES => {
+            let bytes = std::mem::take(text).into_bytes();
+            let digest = Digest::of(&bytes);
+            out.push((digest, bytes));
+            *value = serde_json::json!({ SPILLED: digest });
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| spill_texts(item, out)),
+        Value::Object(fields) => {
+            fields
+                .values_mut()
+                .for_each(|field| spill_texts(field, out));
+            rename(
+                fields,
+                |key| key.trim_start_matches('$') == "blob",
+                |key| format!("${key}"),
+            );
+        }
+        _ => {}
+    }
+}
+
+fn restore_texts(
+    value: &mut Value,
+    blob: &mut dyn FnMut(&Digest) -> Result<Vec<u8>>,
+) -> Result<(), String> {
+    match value {
+        Value::Array(items) => items
+            .iter_mut()
+            .try_for_each(|item| restore_texts(item, blob)),
+        Value::Object(fields) => {
+            if let Some(Value::String(digest)) = fields.get(SPILLED) {
+                let digest: Digest = digest.parse().map_err(|e| format!("{e}"))?;
+                let bytes = blob(&digest).map_err(|e| e.to_string())?;
+                *value = Value::String(String::from_utf8(bytes).map_err(|e| e.to_string())?);
+                return Ok(());
+            }
+            rename(
+                fields,
+                |key| key.starts_with('$') && key.trim_start_matches('$') == "blob",
+                |key| key[1..].to_owned(),
+            );
+            fields
+                .values_mut()
+                .try_for_each(|field| restore_texts(field, blob))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rename(
+    fields: &mut serde_json::Map<String, Value>,
+    which: impl Fn(&str) -> bool,
+    to: impl Fn(&str) -> String,
+) {
+    if fields.keys().any(|key| which(key)) {
+        let renamed = std::mem::take(fields).into_iter().map(|(key, value)| {
+            if which(&key) {
+                (to(&key), value)
+            } else {
+                (key, value)
+            }
+        });
+        *fields = renamed.collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edited, Message};
+    use std::collections::HashMap;
+
+    fn recorded(event: impl Into<Event>) -> Recorded {
+        Recorded {
+            seq: Seq::FIRST,
+            at: Time::EPOCH,
+            id: None,
+            event: event.into(),
+        }
+    }
+
+    fn reopened(sealed: &Sealed) -> Result<Recorded, String> {
+        let blobs: HashMap<_, _> = sealed.spill.iter().cloned().collect();
+        sealed
+            .row
+            .open(&mut |digest| blobs.get(digest).cloned().ok_or(Error::NoBlob(*digest)))
+    }
+
+    #[test]
+    fn a_long_text_spills_and_comes_back() {
+        let long = "x".repeat(SPILL_BYTES + 1);
+        let event = recorded(Message::user("short").calling("a", "t", long));
+        let sealed = seal(&event, &Digest::GENESIS).unwrap();
+        assert!(sealed.row.body.len() < 500 && sealed.spill.len() == 1);
+        assert_eq!(reopened(&sealed).unwrap(), event);
+    }
+
+    #[test]
+    fn a_text_at_the_limit_stays() {
+        let event = recorded(Message::user("x".repeat(SPILL_BYTES)));
+        assert!(seal(&event, &Digest::GENESIS).unwrap().spill.is_empty());
+    }
+
+    #[test]
+    fn a_users_own_blob_key_is_not_taken_for_ours() {
+        let metadata = serde_json::json!({
+            "own": { "$blob": "mine", "$$blob": "too", "blob": 1 },
+            "long": "y".repeat(SPILL_BYTES + 1),
+        });
+        let Value::Object(metadata) = metadata else {
+            unreachable!()
+        };
+        let event = recorded(Edited {
+            metadata: metadata.into_iter().collect(),
+            ..Edited::default()
+        });
+        let sealed = seal(&event, &Digest::GENESIS).unwrap();
+        assert_eq!(reopened(&sealed).unwrap(), event);
+        assert_eq!(sealed.spill.len(), 1);
+    }
+
+    #[test]
+    fn a_body_over_the_limit_is_refused_by_name() {
+        // Many texts that are each too short to spill.
+        let parts = vec![crate::Part::text("z".repeat(60_000)); 300];
+        let error = seal(
+            &recorded(Message::new(crate::Role::User, parts)),
+            &Digest::GENESIS,
+        )
+        .unwrap_err();
+        assert!(
+            error.to_string().starts_with("a message event has 18"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn any_change_to_a_row_breaks_the_chain() {
+        let sealed = seal(&recorded(Message::user("hello")), &Digest::GENESIS)
+            .unwrap()
+            .row;
+        assert!(sealed.follows(&Digest::GENESIS).is_ok());
+        assert!(sealed.follows(&Digest::of(b"another")).is_err());
+        let changes: [fn(&mut Row); 6] = [
+            |row| row.body[3] ^= 1,
+            |row| row.seq = row.seq.next(),
+            |row| row.at = Time::from_micros(1),
+            |row| row.kind.push('x'),
+            |row| row.version += 1,
+            |row| row.id = Some(EventId::derived(b"x")),
+        ];
+        for change in changes {
+            let mut row = sealed.clone();
+            change(&mut row);
+            assert!(row.follows(&Digest::GENESIS).is_err(), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_scrubbed_row_still_verifies() {
+        let mut row = seal(&recorded(Message::user("secret")), &Digest::GENESIS)
+            .unwrap()
+            .row;
+        row.erased = Some(Digest::of(&row.body));
+        row.body = br#"{"role":"user","parts":[]}"#.to_vec();
+        assert!(row.follows(&Digest::GENESIS).is_ok());
+    }
+}

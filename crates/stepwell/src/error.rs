@@ -1,0 +1,174 @@
+//! What can go wrong, and what the caller should do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::{Digest, Epoch, EventId, Holder, InvalidName, Seq, SessionId, Time};
+
+/// The result of everything that can fail here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, naming the thing and the place.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(
+    missing_docs,
+    reason = "each message says what its variant and its fields mean"
+)]
+pub enum Error {
+    #[error(transparent)]
+    InvalidName(#[from] InvalidName),
+    #[error("session {session}: {kind} is not possible: {why}")]
+    Illegal {
+        session: SessionId,
+        kind: String,
+        why: String,
+    },
+    #[error("{what} has {size} bytes; at most {limit} are accepted")]
+    TooLarge { what: String, size: u64, limit: u64 },
+
+    #[error("no session {0}")]
+    NoSession(SessionId),
+    #[error("no blob {0}")]
+    NoBlob(Digest),
+    #[error("no store at {0}")]
+    NoStore(PathBuf),
+
+    #[error("session {0} exists already")]
+    Exists(SessionId),
+    #[error("session {session} is at seq {actual}, not at {expected}")]
+    UnexpectedSeq {
+        session: SessionId,
+        expected: Seq,
+        actual: Seq,
+    },
+    #[error("session {session}: event id {id} stands for another event, at seq {seq}")]
+    EventIdReused {
+        session: SessionId,
+        id: EventId,
+        seq: Seq,
+    },
+    #[error("session {0} is in the trash; restore it first")]
+    Trashed(SessionId),
+
+    #[error("session {session} is held by {holder} until {expires}")]
+    Held {
+        session: SessionId,
+        holder: Box<Holder>,
+        expires: Time,
+    },
+    #[error("store {path} is busy: another process has been writing for {waited_ms} ms")]
+    Busy { path: PathBuf, waited_ms: u64 },
+
+    #[error("session {session}: lease epoch {epoch} was lost; {}", now_held(*current))]
+    Fenced {
+        session: SessionId,
+        epoch: Epoch,
+        current: Option<Epoch>,
+    },
+    #[error("session {session}: only the holder of its lease may record {kind}")]
+    NeedsLease { session: SessionId, kind: String },
+
+    #[error("session {session} is damaged at seq {seq}: {what}")]
+    Damaged {
+        session: SessionId,
+        seq: Seq,
+        what: String,
+    },
+    #[error("blob {digest} is damaged: {what}")]
+    DamagedBlob { digest: Digest, what: String },
+    #[error("store {path} is damaged: {what}")]
+    DamagedStore { path: PathBuf, what: String },
+
+    #[error("store {path} has format {found}; this version reads up to {known}")]
+    Newer {
+        path: PathBuf,
+        found: u32,
+        known: u32,
+    },
+    #[error("{path} is not a Stepwell store: {what}")]
+    NotAStore { path: PathBuf, what: String },
+    #[error("store {path} cannot be used here: {what}")]
+    Unsupported { path: PathBuf, what: String },
+
+    #[error("store {path} is open for reading only")]
+    ReadOnly { path: PathBuf },
+    #[error("{path}: permission denied while {doing}")]
+    Denied { path: PathBuf, doing: &'static str },
+    #[error("no space left for store {path}; nothing of this write was kept")]
+    Full { path: PathBuf },
+    #[error("{path}: {source} while {doing}")]
+    Io {
+        path: PathBuf,
+        doing: &'static str,
+        source: io::Error,
+    },
+    #[error("store {path}: {what} while {doing}")]
+    Database {
+        path: PathBuf,
+        doing: &'static str,
+        what: String,
+    },
+    #[error("store {path} failed while saving ({what}) and must be opened anew")]
+    Broken { path: PathBuf, what: String },
+}
+
+fn now_held(current: Option<Epoch>) -> String {
+    current.map_or_else(
+        || "nobody holds it now".to_owned(),
+        |e| format!("epoch {e} holds it now"),
+    )
+}
+
+/// What the caller should do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// What was asked is wrong; ask differently.
+    Invalid,
+    /// The named thing is not there.
+    Absent,
+    /// The state has moved on; read it again, then decide.
+    Conflict,
+    /// Someone else is at it; try again later.
+    Busy,
+    /// The right to write was lost; stop, or acquire the lease again.
+    Fenced,
+    /// Stored data is broken; verify and repair.
+    Damaged,
+    /// This version or place cannot read it; upgrade or move it.
+    Incompatible,
+    /// Not allowed here; change permissions, or open for writing.
+    Denied,
+    /// The disk is full; make room and ask again.
+    Full,
+    /// The machine failed; nothing was acknowledged.
+    Io,
+}
+
+impl Error {
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::InvalidName(_) | Self::Illegal { .. } | Self::TooLarge { .. } => {
+                ErrorKind::Invalid
+            }
+            Self::NoSession(_) | Self::NoBlob(_) | Self::NoStore(_) => ErrorKind::Absent,
+            Self::Exists(_)
+            | Self::UnexpectedSeq { .. }
+            | Self::EventIdReused { .. }
+            | Self::Trashed(_) => ErrorKind::Conflict,
+            Self::Held { .. } | Self::Busy { .. } => ErrorKind::Busy,
+            Self::Fenced { .. } | Self::NeedsLease { .. } => ErrorKind::Fenced,
+            Self::Damaged { .. } | Self::DamagedBlob { .. } | Self::DamagedStore { .. } => {
+                ErrorKind::Damaged
+            }
+            Self::Newer { .. } | Self::NotAStore { .. } | Self::Unsupported { .. } => {
+                ErrorKind::Incompatible
+            }
+            Self::ReadOnly { .. } | Self::Denied { .. } => ErrorKind::Denied,
+            Self::Full { .. } => ErrorKind::Full,
+            Self::Io { .. } | Self::Database { .. } | Self::Broken { .. } => ErrorKind::Io,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Leases: who may write to a session, and whether they are still alive.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Epoch, SessionId, Time};
+
+/// How long a lease lasts unless it is renewed. Long enough to sit out a slow disk
+/// or a suspended laptop's wake-up; a runner whose process is gone is noticed at
+/// once, without waiting for this.
+pub const LEASE_TTL: Duration = Duration::from_secs(30);
+
+/// Who holds a lease: a process, told apart from a later one that got its number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Holder {
+    /// The machine's name.
+    pub host: String,
+    /// Which start of that machine.
+    pub boot: String,
+    /// Which set of process numbers: a container has its own.
+    #[serde(default)]
+    pub namespace: String,
+    /// The process number.
+    pub pid: u32,
+    /// When that process started, in the machine's own words.
+    pub started: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} on {}", self.pid, self.host)
+    }
+}
+
+/// The right to write to a session, while its epoch is the newest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The session.
+    pub session: SessionId,
+    /// Which holding this is; appends name it.
+    pub epoch: Epoch,
+    /// Until when it lasts unless it is renewed.
+    pub expires: Time,
+}
+
+/// A lease as a store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The newest epoch.
+    pub epoch: Epoch,
+    /// Who holds it.
+    pub holder: Holder,
+    /// Until when.
+    pub expires: Time,
+}
+
+/// What one machine can tell about a holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulse {
+    /// Its process runs.
+    Alive,
+    /// Its process is gone.
+    Gone,
+    /// It lives where this process cannot look.
+    Unknown,
+}
+
+impl Held {
+    /// Is the holder to be taken for dead, so that the lease may be taken over?
+    #[must_use]
+    pub fn is_dead(&self, now: Time, processes: &dyn Processes) -> bool {
+        now >= self.expires || processes.pulse(&self.holder) == Pulse::Gone
+    }
+}
+
+/// Knows this process and can look for others.
+pub trait Processes: fmt::Debug + Send + Sync {
+    /// This process.
+    fn this(&self) -> Holder;
+
+    /// Does that process run?
+    fn pulse(&self, holder: &Holder) -> Pulse;
+}
+
+/// The machine's own processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemProcesses;
+
+impl Processes for SystemProcesses {
+    fn this(&self) -> Holder {
+        let pid = std::process::id();
+        Holder {
+            host: host(),
+            boot: system::boot(),
+            namespace: system::namespace(),
+            pid,
+            started: system::started(pid).unwrap_or_default(),
+        }
+    }
+
+    fn pulse(&self, holder: &Holder) -> Pulse {
+        if holder.host != host() {
+            Pulse::Unknown
+        } else if holder.boot != system::boot() {
+            Pulse::Gone
+        } else if holder.namespace != system::namespace() {
+            Pulse::Unknown
+        } else if system::started(holder.pid).as_ref() == Some(&holder.started) {
+            Pulse::Alive
+        } else {
+            Pulse::Gone
+        }
+    }
+}
+
+fn host() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs;
+
+    pub(super) fn boot() -> String {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        id.trim().to_owned()
+    }
+
+    pub(super) fn namespace() -> String {
+        let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        link.to_string_lossy().into_owned()
+    }
+
+    /// Clock ticks since boot at which the process started: field 22 of its stat,
+    /// counted behind the command's closing parenthesis, which may itself hold
+    /// spaces. A zombie no longer runs.
+    pub(super) fn started(pid: u32) -> Option<String> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?;
+        if state == "Z" || state == "X" {
+            None
+        } else {
+            fields.nth(18).map(str::to_owned)
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::process::Command;
+
+    fn ask(program: &str, args: &[&str]) -> Option<String> {
+        let output = Command::new(program).args(args).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        (output.status.success() && !text.is_empty()).then_some(text)
+    }
+
+    pub(super) fn boot() -> String {
+        ask("sysctl", &["-n", "kern.bootsessionuuid"]).unwrap_or_default()
+    }
+
+    pub(super) fn namespace() -> String {
+        String::new()
+    }
+
+    pub(super) fn started(pid: u32) -> Option<String> {
+        ask("ps", &["-o", "lstart=", "-p", &pid.to_string()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive() {
+        let this = SystemProcesses.this();
+        assert!(!this.started.is_empty() && !this.boot.is_empty());
+        assert_eq!(SystemProcesses.pulse(&this), Pulse::Alive);
+    }
+
+    #[test]
+    fn a_process_that_ended_is_gone_and_its_number_alone_proves_nothing() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let mut holder = Holder {
+            pid: child.id(),
+            ..SystemProcesses.this()
+        };
+        child.wait().unwrap();
+        assert_eq!(SystemProcesses.pulse(&holder), Pulse::Gone);
+        holder.pid = std::process::id();
+        holder.started = "1".to_owned();
+        assert_eq!(SystemProcesses.pulse(&holder), Pulse::Gone);
+    }
+
+    #[test]
+    fn another_machine_or_container_cannot_be_judged_and_a_reboot_ends_all() {
+        let this = SystemProcesses.this();
+        let pulse = |holder: Holder| SystemProcesses.pulse(&holder);
+        assert_eq!(
+            pulse(Holder {
+                host: "elsewhere".into(),
+                ..this.clone()
+            }),
+            Pulse::Unknown
+        );
+        assert_eq!(
+            pulse(Holder {
+                namespace: "pid:[1]".into(),
+                ..this.clone()
+            }),
+            Pulse::Unknown
+        );
+        assert_eq!(
+            pulse(Holder {
+                boot: "before".into(),
+                ..this
+            }),
+            Pulse::Gone
+        );
+    }
+
+    #[test]
+    fn an_expired_lease_is_dead_even_if_its_process_runs() {
+        let held = Held {
+            epoch: Epoch::new(1),
+            holder: SystemProcesses.this(),
+            expires: Time::from_micros(10),
+        };
+        assert!(held.is_dead(Time::from_micros(10), &SystemProcesses));
+        assert!(!held.is_dead(Time::from_micros(9), &SystemProcesses));
+    }
+}

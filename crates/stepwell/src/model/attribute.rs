@@ -1,0 +1,107 @@
+//! Changes to a session's own attributes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::money::Money;
+
+/// What an edit does to one attribute.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Change<T> {
+    /// Leaves it as it is.
+    #[default]
+    Keep,
+    /// Takes it away.
+    Clear,
+    /// Gives it this value.
+    Set(T),
+}
+
+impl<T: Clone> Change<T> {
+    /// Does this leave things as they are?
+    pub fn is_keep(&self) -> bool {
+        matches!(self, Self::Keep)
+    }
+
+    /// Makes the change.
+    pub fn apply(&self, to: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Clear => *to = None,
+            Self::Set(value) => *to = Some(value.clone()),
+        }
+    }
+}
+
+// An absent field keeps, `null` clears, a value sets.
+impl<T: Serialize> Serialize for Change<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Keep | Self::Clear => to.serialize_none(),
+            Self::Set(value) => value.serialize(to),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(from)?.map_or(Self::Clear, Self::Set))
+    }
+}
+
+/// A change to a session's own attributes. It may come from anyone at any time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Edited {
+    /// A name for people; it also finds the session.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub label: Change<String>,
+    /// Tags to add.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub tag: BTreeSet<String>,
+    /// Tags to take away, after adding.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub untag: BTreeSet<String>,
+    /// Metadata, merged key by key; `null` takes a key away.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, serde_json::Value>,
+    /// What the work is to achieve.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub goal: Change<String>,
+    /// What the whole session may cost.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub budget: Change<Money>,
+    /// Keeps cleanup away from the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+    /// Says whether an agent that Stepwell does not run can be taken up again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keep_clear_and_set_survive_json() {
+        let edits = [
+            Edited::default(),
+            Edited {
+                label: Change::Clear,
+                goal: Change::Set("ship".into()),
+                ..Edited::default()
+            },
+        ];
+        for edit in edits {
+            let json = serde_json::to_string(&edit).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Edited>(&json).unwrap(),
+                edit,
+                "{json}"
+            );
+        }
+        assert_eq!(serde_json::to_string(&Edited::default()).unwrap(), "{}");
+    }
+}

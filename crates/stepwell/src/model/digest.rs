@@ -1,0 +1,115 @@
+//! SHA-256 digests: of bodies, blobs and specs, and the chain over a session's log.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 digest, written as 64 hex characters, so that `sha256sum` can check it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// What the first event of a session is chained to.
+    pub const GENESIS: Self = Self([0; 32]);
+
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// A digest read from a row.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The digest's bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The digest of several fields, each preceded by its length, so that no two
+    /// different lists of fields hash alike.
+    #[must_use]
+    pub(crate) fn of_fields(fields: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for field in fields {
+            hash.update((field.len() as u64).to_le_bytes());
+            hash.update(field);
+        }
+        Self(hash.finalize().into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not 64 hex characters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a SHA-256 digest (64 hex characters)")]
+pub struct NotADigest(pub String);
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        let mut bytes = [0; 32];
+        let plain = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        if !plain {
+            return Err(NotADigest(text.to_owned()));
+        }
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let digit = |b: u8| char::from(b).to_digit(16).unwrap_or(0) as u8;
+            *byte = digit(pair[0]) << 4 | digit(pair[1]);
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_what_sha256sum_prints() {
+        let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Digest::of(b"abc").to_string(), hex);
+        assert_eq!(hex.parse::<Digest>().unwrap(), Digest::of(b"abc"));
+        assert!("ba78".parse::<Digest>().is_err());
+        assert!("é".repeat(32).parse::<Digest>().is_err());
+    }
+
+    #[test]
+    fn moving_a_byte_between_fields_changes_the_digest() {
+        assert_ne!(
+            Digest::of_fields(&[b"ab", b"c"]),
+            Digest::of_fields(&[b"a", b"bc"])
+        );
+    }
+}

@@ -1,0 +1,363 @@
+//! Events: the immutable records of a session's log, and their form in a store.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::attribute::Edited;
+use super::id::{EventId, Lane};
+use super::message::Message;
+use super::origin::Created;
+use super::position::Seq;
+use super::time::Time;
+use super::work::{
+    Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Gate, GateAnswered, Node,
+    Permission, PhaseChanged, Question, Rewound, Scrubbed, StatusChanged, Step, Task, ToolFinished,
+    ToolStarted, Undone,
+};
+use crate::Digest;
+
+/// Lists every kind once: its variant, its body, its name in a store.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])* $variant:ident($body:ty) = $name:literal,)*) => {
+        /// What an event says. A kind that this version does not know is kept, and
+        /// skipped wherever events are interpreted.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Event {
+            $($(#[doc = $doc])* $variant($body),)*
+            /// A kind, or a version of one, from a newer Stepwell.
+            Unknown(Unknown),
+        }
+
+        /// The kinds of events that this version knows.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Kind {
+            $($(#[doc = $doc])* $variant,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The kind's name in a store.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+
+        impl Event {
+            /// The name of its kind in a store.
+            #[must_use]
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                    Self::Unknown(unknown) => &unknown.kind,
+                }
+            }
+
+            /// The version of its body's form.
+            #[must_use]
+            pub fn version(&self) -> u32 {
+                match self {
+                    Self::Unknown(unknown) => unknown.version,
+                    _ => BODY_VERSION,
+                }
+            }
+
+            /// The body as JSON bytes.
+            pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+                match self {
+                    $(Self::$variant(body) => serde_json::to_vec(body),)*
+                    Self::Unknown(unknown) => Ok(unknown.body.clone().into_bytes()),
+                }
+            }
+
+            /// Reads a body back.
+            pub(crate) fn decode(
+                kind: &str,
+                version: u32,
+                body: &[u8],
+            ) -> Result<Self, serde_json::Error> {
+                match (kind, version) {
+                    $(($name, BODY_VERSION) => serde_json::from_slice(body).map(Self::$variant),)*
+                    _ => Ok(Self::Unknown(Unknown {
+                        kind: kind.to_owned(),
+                        version,
+                        body: String::from_utf8_lossy(body).into_owned(),
+                    })),
+                }
+            }
+        }
+
+        $(impl From<$body> for Event {
+            fn from(body: $body) -> Self {
+                Self::$variant(body)
+            }
+        })*
+    };
+}
+
+/// The version of every body's form. A kind whose form changes in a way that an
+/// older reader would misread gets a number of its own.
+const BODY_VERSION: u32 = 1;
+
+kinds! {
+    /// The session begins, or a fork's own part does.
+    Created(Box<Created>) = "created",
+    /// A message of a lane's conversation.
+    Message(Message) = "message",
+    /// A tool is about to run.
+    ToolStarted(ToolStarted) = "tool_started",
+    /// A tool has run.
+    ToolFinished(ToolFinished) = "tool_finished",
+    /// A step is complete.
+    Step(Step) = "step",
+    /// The run stands differently.
+    Status(StatusChanged) = "status",
+    /// The work is in another phase.
+    Phase(PhaseChanged) = "phase",
+    /// A workspace file changed.
+    File(FileChanged) = "file",
+    /// A flow's node.
+    Node(Node) = "node",
+    /// A question for a human.
+    Gate(Gate) = "gate",
+    /// Its answer.
+    GateAnswered(GateAnswered) = "gate_answered",
+    /// A named seq.
+    Checkpoint(Checkpoint) = "checkpoint",
+    /// A prefix of the view was replaced by a summary.
+    Compacted(Compacted) = "compacted",
+    /// The session was moved back.
+    Rewound(Rewound) = "rewound",
+    /// A compaction or a rewind was taken back.
+    Undone(Undone) = "undone",
+    /// A remembered choice of the user.
+    Permission(Permission) = "permission",
+    /// Bodies were erased.
+    Scrubbed(Scrubbed) = "scrubbed",
+    /// A file that the run produced.
+    Artifact(Artifact) = "artifact",
+    /// A planned task.
+    Task(Task) = "task",
+    /// A question asked while discussing.
+    Question(Question) = "question",
+    /// Something went wrong.
+    Error(Failure) = "error",
+    /// The session's own attributes changed.
+    Edited(Edited) = "edited",
+}
+
+/// An event of a kind or version that this Stepwell does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// Its kind.
+    pub kind: String,
+    /// The version of its body's form.
+    pub version: u32,
+    /// Its body, as it is stored.
+    pub body: String,
+}
+
+impl Event {
+    /// The name under which the store can find the event again without reading the
+    /// log: a task's id, a file's path. Events of the conversation have none, so
+    /// that they cost no index entry.
+    #[must_use]
+    pub fn key(&self) -> Option<Cow<'_, str>> {
+        let key: &str = match self {
+            Self::File(file) => &file.path,
+            Self::Node(node) => &node.key,
+            Self::Gate(gate) => &gate.id,
+            Self::GateAnswered(answer) => &answer.id,
+            Self::Checkpoint(checkpoint) => &checkpoint.name,
+            Self::Permission(permission) => &permission.rule,
+            Self::Artifact(artifact) => &artifact.path,
+            Self::Task(task) => &task.id,
+            Self::Question(question) => &question.id,
+            Self::Compacted(compacted) => compacted.lane.as_str(),
+            Self::Edited(edited) if !edited.goal.is_keep() => "goal",
+            Self::Phase(_) | Self::Rewound(_) | Self::Undone(_) | Self::Scrubbed(_) => "",
+            _ => return None,
+        };
+        Some(Cow::Borrowed(key))
+    }
+
+    /// The lane that it belongs to, if it is part of a conversation.
+    #[must_use]
+    pub fn lane(&self) -> Option<&Lane> {
+        match self {
+            Self::Message(message) => Some(&message.lane),
+            Self::ToolStarted(started) => Some(&started.lane),
+            Self::ToolFinished(finished) => Some(&finished.lane),
+            Self::Step(step) => Some(&step.lane),
+            Self::Compacted(compacted) => Some(&compacted.lane),
+            _ => None,
+        }
+    }
+
+    /// May it be appended by someone who does not hold the lease? A label or an
+    /// answer must reach a running session.
+    #[must_use]
+    pub const fn needs_no_lease(&self) -> bool {
+        matches!(self, Self::Edited(_) | Self::GateAnswered(_))
+    }
+
+    /// The blobs that it names.
+    #[must_use]
+    pub fn blobs(&self) -> Vec<Digest> {
+        let blob = |state: &FileState| match state {
+            FileState::File { blob, .. } => Some(*blob),
+            _ => None,
+        };
+        match self {
+            Self::File(file) => [blob(&file.before), blob(&file.after)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl From<Created> for Event {
+    fn from(created: Created) -> Self {
+        Self::Created(Box::new(created))
+    }
+}
+
+/// An event to be recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEvent {
+    /// The client's name for it: appending the same one again records nothing.
+    pub id: Option<EventId>,
+    /// When it happened, if that is not now: an imported event keeps its time.
+    pub at: Option<Time>,
+    /// What it says.
+    pub event: Event,
+}
+
+impl<E: Into<Event>> From<E> for NewEvent {
+    fn from(event: E) -> Self {
+        Self {
+            id: None,
+            at: None,
+            event: event.into(),
+        }
+    }
+}
+
+impl NewEvent {
+    /// The same event under a name of the client's.
+    #[must_use]
+    pub fn with_id(mut self, id: EventId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The same event at another time than now.
+    #[must_use]
+    pub fn at(mut self, at: Time) -> Self {
+        self.at = Some(at);
+        self
+    }
+}
+
+/// A recorded event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Where it stands.
+    pub seq: Seq,
+    /// When it happened.
+    pub at: Time,
+    /// The client's name for it.
+    pub id: Option<EventId>,
+    /// What it says.
+    pub event: Event,
+}
+
+// One event as JSON, for `log`, export and followers:
+// {"seq":3,"at":"…","kind":"message","version":1,"body":{…}}.
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    seq: Seq,
+    at: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<EventId>,
+    kind: Cow<'a, str>,
+    version: u32,
+    body: Box<serde_json::value::RawValue>,
+}
+
+impl Serialize for Recorded {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let body = self.event.encode().map_err(S::Error::custom)?;
+        let body = String::from_utf8(body).map_err(S::Error::custom)?;
+        Line {
+            seq: self.seq,
+            at: self.at,
+            id: self.id,
+            kind: self.event.kind().into(),
+            version: self.event.version(),
+            body: serde_json::value::RawValue::from_string(body).map_err(S::Error::custom)?,
+        }
+        .serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Recorded {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let line = Line::deserialize(from)?;
+        let event = Event::decode(&line.kind, line.version, line.body.get().as_bytes());
+        Ok(Self {
+            seq: line.seq,
+            at: line.at,
+            id: line.id,
+            event: event.map_err(D::Error::custom)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_kind_keeps_its_bytes() {
+        let body = br#"{"z":1,"a":[1.0,  2]}"#;
+        let event = Event::decode("telepathy", 7, body).unwrap();
+        assert_eq!(event.kind(), "telepathy");
+        assert_eq!(event.version(), 7);
+        assert_eq!(event.encode().unwrap(), body);
+    }
+
+    #[test]
+    fn a_known_kind_of_a_newer_version_is_unknown() {
+        let event = Event::decode("message", 2, b"{}").unwrap();
+        assert!(matches!(event, Event::Unknown(_)));
+    }
+
+    #[test]
+    fn a_known_kind_with_a_broken_body_is_an_error() {
+        assert!(Event::decode("message", 1, b"{\"role\":").is_err());
+    }
+
+    #[test]
+    fn an_event_is_one_json_object() {
+        let line = Recorded {
+            seq: Seq::new(3),
+            at: Time::EPOCH,
+            id: None,
+            event: Message::user("hi").into(),
+        };
+        let json = serde_json::to_string(&line).unwrap();
+        assert_eq!(
+            json,
+            r#"{"seq":3,"at":"1970-01-01T00:00:00Z","kind":"message","version":1,"body":{"lane":"main","role":"user","parts":[{"text":{"text":"hi"}}]}}"#
+        );
+        assert_eq!(serde_json::from_str::<Recorded>(&json).unwrap(), line);
+    }
+}

@@ -1,0 +1,258 @@
+//! Names: of sessions, lanes and events.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::digest::Digest;
+use super::time::Time;
+
+/// Name of a session: 1 to 128 of `[A-Za-z0-9._-]`, not starting with a dot, so
+/// that it is safe as a file name, in a URL and on a command line.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct SessionId(String);
+
+/// The longest session id, lane and label that is accepted, in bytes.
+pub const MAX_NAME_BYTES: usize = 128;
+
+/// How new session ids look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdFormat {
+    /// `YYYYMMDD-HHMMSS-` and 6 hex digits, UTC.
+    #[default]
+    Timestamp,
+    /// This many hex digits, 4 to 64; a number outside is moved into that range.
+    Hex(u8),
+    /// A random (version 4) UUID.
+    Uuid,
+}
+
+impl SessionId {
+    /// A new id of the given format, from a moment and 32 random bytes.
+    #[must_use]
+    pub fn generate(format: IdFormat, now: Time, random: [u8; 32]) -> Self {
+        let hex = |digits: usize| Digest::from_bytes(random).to_string()[..digits].to_owned();
+        Self(match format {
+            IdFormat::Timestamp => format!("{}-{}", now.compact(), hex(6)),
+            IdFormat::Hex(digits) => hex(usize::from(digits.clamp(4, 64))),
+            IdFormat::Uuid => {
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(&random[..16]);
+                uuid::Builder::from_random_bytes(bytes)
+                    .into_uuid()
+                    .to_string()
+            }
+        })
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The text cannot name a session or a lane.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a valid {what}: {why}")]
+pub struct InvalidName {
+    /// What it should have named.
+    pub what: &'static str,
+    /// The text, cut to 80 characters.
+    pub text: String,
+    /// The rule that it breaks.
+    pub why: &'static str,
+}
+
+impl InvalidName {
+    fn new(what: &'static str, text: &str, why: &'static str) -> Self {
+        Self {
+            what,
+            text: text.chars().take(80).collect(),
+            why,
+        }
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+        let refuse = |why| Err(InvalidName::new("session id", text, why));
+        if text.is_empty() {
+            refuse("it is empty")
+        } else if text.len() > MAX_NAME_BYTES {
+            refuse("it is longer than 128 characters")
+        } else if text.starts_with('.') {
+            refuse("it starts with a dot")
+        } else if !text.bytes().all(allowed) {
+            refuse("only A-Z a-z 0-9 . _ - are allowed")
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// One agent's conversation inside a session. A plain run has one, `main`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Lane(String);
+
+impl Lane {
+    /// The lane of a run that names no other.
+    #[must_use]
+    pub fn main() -> Self {
+        Self("main".to_owned())
+    }
+
+    /// The lane's name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self::main()
+    }
+}
+
+impl FromStr for Lane {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let refuse = |why| Err(InvalidName::new("lane", text, why));
+        if text.is_empty() {
+            refuse("it is empty")
+        } else if text.len() > MAX_NAME_BYTES {
+            refuse("it is longer than 128 bytes")
+        } else if text.chars().any(char::is_control) {
+            refuse("it holds a control character")
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Lane {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A name that a client gives to an event before it is sent, so that asking again
+/// after a lost answer cannot record it twice. Unique within a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventId(uuid::Uuid);
+
+impl EventId {
+    /// An id from 16 bytes: random ones, or the front of a digest of what the
+    /// event stands for, which makes importing the same thing twice harmless.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Uuid::from_bytes(bytes))
+    }
+
+    /// The id that stands for `bytes`.
+    #[must_use]
+    pub fn derived(bytes: &[u8]) -> Self {
+        let mut front = [0; 16];
+        front.copy_from_slice(&Digest::of(bytes).as_bytes()[..16]);
+        Self::from_bytes(front)
+    }
+
+    /// The id's bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_format_makes_a_valid_id() {
+        let now: Time = "2026-02-23T14:30:22Z".parse().unwrap();
+        let random: [u8; 32] = std::array::from_fn(|i| i as u8 + 0xa1);
+        let made = |format| SessionId::generate(format, now, random).to_string();
+        assert_eq!(made(IdFormat::Timestamp), "20260223-143022-a1a2a3");
+        assert_eq!(made(IdFormat::Hex(8)), "a1a2a3a4");
+        assert_eq!(made(IdFormat::Hex(0)).len(), 4);
+        assert_eq!(made(IdFormat::Hex(200)).len(), 64);
+        assert_eq!(made(IdFormat::Uuid), "a1a2a3a4-a5a6-47a8-a9aa-abacadaeafb0");
+        assert!(made(IdFormat::Uuid).parse::<SessionId>().is_ok());
+    }
+
+    #[test]
+    fn unsafe_ids_are_refused_with_the_rule_they_break() {
+        let long = "x".repeat(200);
+        for (text, rule) in [
+            ("../x", "dot"),
+            ("", "empty"),
+            (&*long, "longer"),
+            ("a\0b", "only"),
+            ("a/b", "only"),
+            ("é", "only"),
+            (".hidden", "dot"),
+            ("a b", "only"),
+        ] {
+            let error = text.parse::<SessionId>().unwrap_err();
+            assert!(error.to_string().contains(rule), "{error}");
+            assert!(serde_json::from_value::<SessionId>(text.into()).is_err());
+        }
+        assert!("x".repeat(128).parse::<SessionId>().is_ok());
+        assert!(
+            "agent-20260108-180530-abc12345"
+                .parse::<SessionId>()
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn lanes_may_be_any_plain_text() {
+        assert!("search/écrivain 2".parse::<Lane>().is_ok());
+        assert!("a\nb".parse::<Lane>().is_err());
+        assert!("".parse::<Lane>().is_err());
+    }
+
+    #[test]
+    fn an_event_id_round_trips() {
+        let id = EventId::derived(b"x");
+        let text = serde_json::to_string(&id).unwrap();
+        assert_eq!(serde_json::from_str::<EventId>(&text).unwrap(), id);
+        assert_eq!(EventId::from_bytes(*id.as_bytes()), id);
+    }
+}

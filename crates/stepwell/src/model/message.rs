@@ -1,0 +1,237 @@
+//! Messages: what a model was told and what it said.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::Lane;
+use super::money::Money;
+use super::usage::Usage;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Standing instructions.
+    System,
+    /// The user, or whoever stands in for them.
+    User,
+    /// The model.
+    Assistant,
+    /// Tools, answering the model's calls.
+    Tool,
+}
+
+/// One message of a lane's conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Whose conversation it belongs to.
+    #[serde(default)]
+    pub lane: Lane,
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub parts: Vec<Part>,
+    /// The model that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens of the call that this message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What that call cost; absent beside a usage, the price was not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
+/// One part of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Plain text.
+    Text(Text),
+    /// The model's visible reasoning.
+    Thinking(Text),
+    /// A picture.
+    Image(Image),
+    /// The model asks for a tool.
+    ToolCall(ToolCall),
+    /// A tool's answer.
+    ToolResult(ToolResult),
+}
+
+/// Text, with what the provider attached to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Text {
+    /// The text.
+    pub text: String,
+    /// The provider's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+}
+
+/// A picture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The bytes in base64, or a URL.
+    pub data: String,
+    /// The provider's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+}
+
+/// The model asks for a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's name for this call, which its result repeats.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments' JSON text, byte for byte as the model wrote it: it may be malformed.
+    pub arguments: String,
+    /// The provider's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+}
+
+/// A tool's answer to one call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: String,
+    /// What the tool returned, or why it did not.
+    pub text: String,
+    /// Did the tool fail?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// Pictures that the tool returned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// The provider's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+}
+
+/// A provider's own data, such as a signature, kept byte for byte and sent back
+/// to that provider only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opaque {
+    /// Whose data it is.
+    pub provider: String,
+    /// The data, as the provider sent it.
+    pub data: String,
+}
+
+impl Message {
+    /// A message in the main lane.
+    #[must_use]
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            lane: Lane::main(),
+            role,
+            parts,
+            model: None,
+            usage: None,
+            cost: None,
+        }
+    }
+
+    /// Standing instructions.
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::new(Role::System, vec![Part::text(text)])
+    }
+
+    /// The user's words.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, vec![Part::text(text)])
+    }
+
+    /// The model's words.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, vec![Part::text(text)])
+    }
+
+    /// A tool's answer.
+    pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Self {
+        let result = ToolResult {
+            call_id: call_id.into(),
+            text: text.into(),
+            ..ToolResult::default()
+        };
+        Self::new(Role::Tool, vec![Part::ToolResult(result)])
+    }
+
+    /// The same message with a tool call behind what it says.
+    #[must_use]
+    pub fn calling(
+        mut self,
+        id: impl Into<String>,
+        name: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Self {
+        self.parts.push(Part::ToolCall(ToolCall {
+            id: id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+            opaque: None,
+        }));
+        self
+    }
+
+    /// The same message in another lane.
+    #[must_use]
+    pub fn in_lane(mut self, lane: Lane) -> Self {
+        self.lane = lane;
+        self
+    }
+
+    /// The same message with what the call behind it used. `cost` is absent when
+    /// the model's price is not known.
+    #[must_use]
+    pub fn spending(mut self, usage: Usage, cost: Option<Money>) -> Self {
+        self.usage = Some(usage);
+        self.cost = cost;
+        self
+    }
+
+    /// The tool calls in it, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// The tool results in it, in order.
+    pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// Its plain text, the parts joined by line breaks.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts: Vec<_> = self.parts.iter().filter_map(Part::as_text).collect();
+        texts.join("\n")
+    }
+}
+
+impl Part {
+    /// A part of plain text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(Text {
+            text: text.into(),
+            opaque: None,
+        })
+    }
+
+    /// The plain text of a text part.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(&text.text),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Where a session comes from.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::id::SessionId;
+use super::phase::PhaseSet;
+use super::position::Seq;
+use super::time::Time;
+
+/// The first record of a session: what was asked, of whom, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Created {
+    /// The session's name.
+    pub id: SessionId,
+    /// What the user asked for.
+    pub task: String,
+    /// The agent that does it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent: String,
+    /// The model that it uses.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// Whose model that is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider: String,
+    /// The folder that it works in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workspace: String,
+    /// Who moves the session on.
+    #[serde(default)]
+    pub driver: Driver,
+    /// The phases that its work goes through, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<PhaseSet>,
+    /// What it grew out of.
+    #[serde(default)]
+    pub origin: Origin,
+    /// The workflow that it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// The project that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Project>,
+    /// Where it was imported from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// Who moves a session on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Driver {
+    /// A runner that holds the lease while it works.
+    #[default]
+    Own,
+    /// An agent that Stepwell does not run. It holds no lease between its short
+    /// updates, and its status follows its phase.
+    External,
+}
+
+/// What a session grew out of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Nothing: a user started it.
+    #[default]
+    Root,
+    /// A parent's agent started it. It goes with its parent.
+    Subagent {
+        /// The session that started it.
+        parent: SessionId,
+    },
+    /// Another session's first events. It stands on its own.
+    Fork {
+        /// The session whose events it shares.
+        parent: SessionId,
+        /// The last event that it shares.
+        at: Seq,
+    },
+}
+
+impl Origin {
+    /// The session that it grew out of.
+    #[must_use]
+    pub fn parent(&self) -> Option<&SessionId> {
+        match self {
+            Self::Root => None,
+            Self::Subagent { parent } | Self::Fork { parent, .. } => Some(parent),
+        }
+    }
+}
+
+/// The workflow that a session runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Its pattern, such as `chain`.
+    pub pattern: String,
+    /// The spec's raw text.
+    pub spec: String,
+    /// SHA-256 of the spec's raw bytes.
+    pub hash: Digest,
+    /// What the user set its variables to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, serde_json::Value>,
+}
+
+/// The project that a session works on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Project {
+    /// Such as `web` or `library`.
+    pub project_type: String,
+    /// Such as `react`.
+    pub framework: String,
+    /// What the user answered when asked about it.
+    pub answers: BTreeMap<String, serde_json::Value>,
+}
+
+/// Where a session was imported from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// The system.
+    pub system: String,
+    /// Its own name for the session.
+    pub id: String,
+    /// When the session began there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+}
+
+impl Created {
+    /// A session of that name for that task; everything else is left open.
+    pub fn new(id: SessionId, task: impl Into<String>) -> Self {
+        Self {
+            id,
+            task: task.into(),
+            agent: String::new(),
+            model: String::new(),
+            provider: String::new(),
+            workspace: String::new(),
+            driver: Driver::Own,
+            phases: None,
+            origin: Origin::Root,
+            flow: None,
+            project: None,
+            source: None,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Positions: where an event stands, and which holder of a lease wrote it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Position of an event in one session. Dense, starts at 1, never reused.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(u64);
+
+impl Seq {
+    /// The position before the first event: an empty session's head is here.
+    pub const ZERO: Self = Self(0);
+    /// The first event's position.
+    pub const FIRST: Self = Self(1);
+    /// The last position a session can reach. Stores pack a session's key and a
+    /// seq into one signed 64-bit row id, 31 and 32 bits each.
+    pub const MAX: Self = Self(u32::MAX as u64);
+
+    /// The position `n`.
+    #[must_use]
+    pub const fn new(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// The position as a number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The position after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// The position before this one; zero stays zero.
+    #[must_use]
+    pub const fn prev(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which holding of a session's lease this is. It grows by one with every
+/// acquisition, so an earlier holder's number fences it off for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Epoch(u64);
+
+impl Epoch {
+    /// The epoch of a session's first holder.
+    pub const FIRST: Self = Self(1);
+
+    /// The epoch `n`.
+    #[must_use]
+    pub const fn new(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// The epoch as a number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The epoch that the next holder gets.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

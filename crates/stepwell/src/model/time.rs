@@ -1,0 +1,148 @@
+//! Moments in time, to the microsecond, in UTC.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment, in microseconds since 1970 UTC: what a store keeps, so that what is
+/// read back equals what was written. Shown as RFC 3339.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(i64);
+
+/// Years -9999..9999, the range that RFC 3339 and `jiff` can print.
+const RANGE: std::ops::RangeInclusive<i64> = -377_705_023_201_000_000..=253_402_207_200_000_000;
+
+impl Time {
+    /// 1970-01-01T00:00:00Z.
+    pub const EPOCH: Self = Self(0);
+
+    /// The moment `micros` after 1970 UTC, moved into the years that can be printed.
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        if micros < *RANGE.start() {
+            Self(*RANGE.start())
+        } else if micros > *RANGE.end() {
+            Self(*RANGE.end())
+        } else {
+            Self(micros)
+        }
+    }
+
+    /// Microseconds since 1970 UTC.
+    #[must_use]
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// How long ago `earlier` was; zero if it was not.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// This moment and `duration`.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self::from_micros(self.0.saturating_add(micros))
+    }
+
+    /// This moment less `duration`.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self::from_micros(self.0.saturating_sub(micros))
+    }
+
+    /// The moment as `YYYYMMDD-HHMMSS`, UTC: the front of a native session id.
+    #[must_use]
+    pub fn compact(self) -> String {
+        self.timestamp().strftime("%Y%m%d-%H%M%S").to_string()
+    }
+
+    fn timestamp(self) -> Timestamp {
+        Timestamp::from_microsecond(self.0).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.timestamp().fmt(f)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not an RFC 3339 moment with an offset.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a time such as 2026-02-23T14:30:22Z")]
+pub struct NotATime(pub String);
+
+impl FromStr for Time {
+    type Err = NotATime;
+
+    fn from_str(text: &str) -> Result<Self, NotATime> {
+        let stamp: Timestamp = text.parse().map_err(|_| NotATime(text.to_owned()))?;
+        Ok(Self::from_micros(stamp.as_microsecond()))
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_time_reads_with_any_offset_and_prints_in_utc() {
+        let time: Time = "2026-02-23T16:30:22.5+02:00".parse().unwrap();
+        assert_eq!(time.to_string(), "2026-02-23T14:30:22.5Z");
+        assert_eq!(time.compact(), "20260223-143022");
+    }
+
+    #[test]
+    fn a_time_without_an_offset_is_refused() {
+        assert!("2026-02-23T16:30:22".parse::<Time>().is_err());
+        assert!("yesterday".parse::<Time>().is_err());
+    }
+
+    #[test]
+    fn differences_never_go_below_zero() {
+        let early = Time::from_micros(5);
+        assert_eq!(
+            early.since(early.plus(Duration::from_secs(1))),
+            Duration::ZERO
+        );
+        assert_eq!(
+            Time::from_micros(i64::MAX).plus(Duration::MAX),
+            Time::from_micros(i64::MAX)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips_to_the_microsecond(micros in any::<i64>()) {
+            let time = Time::from_micros(micros);
+            prop_assert_eq!(time.to_string().parse::<Time>().unwrap(), time);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Tokens that a provider reported.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use super::money::Money;
+
+/// Tokens of one or many model calls, as the provider reported them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens sent, those read from a cache included.
+    pub input: u64,
+    /// Tokens received, those of hidden reasoning included.
+    pub output: u64,
+    /// Of `input`, those that the provider read from its cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached: u64,
+    /// Of `output`, those of hidden reasoning.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// Tokens in both directions.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+    }
+}
+
+/// What was spent: by a session, or by one lane of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Model calls that were answered.
+    pub calls: u64,
+    /// Their tokens.
+    pub usage: Usage,
+    /// Their cost, as far as the price was known.
+    pub cost: Money,
+    /// Calls whose price was not known; `cost` is then a lower bound.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
+}
+
+impl Spent {
+    /// Counts one answered call. `cost` is absent when the price is unknown.
+    pub fn count(&mut self, usage: Usage, cost: Option<Money>) {
+        self.calls += 1;
+        self.usage += usage;
+        match cost {
+            Some(cost) => self.cost += cost,
+            None => self.unpriced += 1,
+        }
+    }
+}
+
+pub(crate) fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

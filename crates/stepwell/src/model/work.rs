@@ -1,0 +1,429 @@
+//! The records of work: tools, steps, files, nodes, gates, tasks, and moves of the view.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::id::Lane;
+use super::money::Money;
+use super::phase::Phase;
+use super::position::Seq;
+use super::status::{Status, StopReason};
+use super::time::Time;
+use super::usage::Usage;
+
+/// How a tool may be treated after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Changes nothing: it may run again.
+    Pure,
+    /// Running it again has no further effect, if its target still looks as before.
+    Idempotent,
+    /// Anything else: it runs at most once.
+    Unsafe,
+}
+
+/// A tool is about to run. On disk before it does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    /// Whose call it is.
+    #[serde(default)]
+    pub lane: Lane,
+    /// The call that asked for it.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// How it may be treated after a crash.
+    pub effect: Effect,
+    /// Digest of the arguments' text.
+    pub arguments: Digest,
+}
+
+/// How a tool's run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It did what it was asked.
+    Done,
+    /// It failed.
+    Failed,
+    /// The user did not allow it.
+    Denied,
+    /// It ran out of time.
+    TimedOut,
+    /// It was cut off; what it did is not known.
+    Unknown,
+}
+
+/// A tool has run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolFinished {
+    /// Whose call it was.
+    #[serde(default)]
+    pub lane: Lane,
+    /// The call that asked for it.
+    pub call_id: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// A step of a lane is complete: one model turn and the tools that it asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Whose step it is.
+    #[serde(default)]
+    pub lane: Lane,
+    /// Which step of that lane, from 1.
+    pub n: u64,
+}
+
+/// The run stands differently now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusChanged {
+    /// How it stands.
+    pub status: Status,
+    /// Why it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<StopReason>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The work is in another phase now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseChanged {
+    /// The phase it left.
+    pub from: Phase,
+    /// The phase it is in.
+    pub to: Phase,
+}
+
+/// What stood at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// Nothing.
+    Absent,
+    /// A file whose bytes are kept as a blob.
+    File {
+        /// The blob.
+        blob: Digest,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// What it points at.
+        target: String,
+    },
+    /// A file whose bytes are not kept.
+    NotCaptured {
+        /// Its digest, if it could be taken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+        /// Why: too large, a secret, not readable.
+        why: String,
+    },
+}
+
+/// A workspace file changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChanged {
+    /// Where, relative to the workspace.
+    pub path: String,
+    /// What stood there before.
+    pub before: FileState,
+    /// What stands there now.
+    pub after: FileState,
+    /// The path that it had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+}
+
+/// How a flow's node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeState {
+    /// It began.
+    Started,
+    /// It is done, and its output is recorded: it never runs again.
+    Done,
+    /// It failed.
+    Failed,
+    /// It was not needed.
+    Skipped,
+}
+
+/// A flow's node: the memo that makes flows resumable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Which node.
+    pub key: String,
+    /// How it stands.
+    pub state: NodeState,
+    /// What it produced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<serde_json::Value>,
+    /// Its tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A question for a human that pauses the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Its name within the session.
+    pub id: String,
+    /// The question.
+    pub prompt: String,
+    /// The answer if nobody gives one in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Until when it may be answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+}
+
+/// A gate was answered. Each gate takes one answer; it may come from anyone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateAnswered {
+    /// Which gate.
+    pub id: String,
+    /// The answer.
+    pub answer: String,
+    /// Who gave it.
+    pub who: String,
+}
+
+/// Why a checkpoint was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointReason {
+    /// Someone asked for it.
+    #[default]
+    Manual,
+    /// The phase changed.
+    Phase,
+    /// The runner takes them now and then.
+    Automatic,
+}
+
+/// A named seq.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Its name; a later one of the same name takes its place.
+    pub name: String,
+    /// Why it was taken.
+    pub reason: CheckpointReason,
+    /// Whatever its maker wants to remember.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, serde_json::Value>,
+}
+
+/// A prefix of a lane's view was replaced by a summary. The originals stay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// Whose view.
+    #[serde(default)]
+    pub lane: Lane,
+    /// The first message that it replaces.
+    pub from: Seq,
+    /// The last one.
+    pub to: Seq,
+    /// What stands in their place; absent, they are left out without a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Messages in the range that stay as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<Seq>,
+    /// Estimated tokens of the view before.
+    #[serde(default)]
+    pub tokens_before: u64,
+    /// Estimated tokens of the view after.
+    #[serde(default)]
+    pub tokens_after: u64,
+    /// Tokens of the call that wrote the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What that call cost; absent beside a usage, the price was not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
+/// What a rewind moves back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// What the model is shown, with tasks, phase, goal, nodes and gates.
+    Chat,
+    /// The workspace's files.
+    Files,
+    /// Both.
+    Both,
+}
+
+impl Scope {
+    /// Does it move the view?
+    #[must_use]
+    pub const fn moves_view(self) -> bool {
+        matches!(self, Self::Chat | Self::Both)
+    }
+}
+
+/// What a move of the view brings back. The store fills it in when it records the
+/// move, so that the fold needs no look into the past.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Restored {
+    /// The phase at that point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// How often plan had gone back to discuss.
+    #[serde(skip_serializing_if = "is_none_yet")]
+    pub discuss_returns: u32,
+    /// The goal at that point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// How many gates were open.
+    #[serde(skip_serializing_if = "is_none_yet")]
+    pub open_gates: u32,
+}
+
+fn is_none_yet(n: &u32) -> bool {
+    *n == 0
+}
+
+/// The session was moved back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewound {
+    /// The last event that counts.
+    pub to: Seq,
+    /// What was moved.
+    pub scope: Scope,
+    /// What that brought back.
+    #[serde(default)]
+    pub restored: Restored,
+}
+
+/// A compaction or a rewind was taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undone {
+    /// The originals are shown again; what came later stays.
+    Compaction {
+        /// The compaction.
+        of: Seq,
+    },
+    /// All is again as it was just before the rewind.
+    Rewind {
+        /// The rewind.
+        of: Seq,
+        /// What it had moved.
+        scope: Scope,
+        /// What taking it back restored.
+        #[serde(default)]
+        restored: Restored,
+    },
+}
+
+/// A choice of the user that is remembered for this session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permission {
+    /// What it is about, such as a tool or a command's first word.
+    pub rule: String,
+    /// May it run?
+    pub allow: bool,
+}
+
+/// Bodies were erased.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scrubbed {
+    /// The rule that they matched.
+    pub rule: String,
+    /// Which events, and what stands there now.
+    pub erased: Vec<Erased>,
+}
+
+/// One erased body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erased {
+    /// The event.
+    pub seq: Seq,
+    /// Digest of the body that replaced the original.
+    pub body: Digest,
+}
+
+/// A file that the run produced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Where, relative to the output folder.
+    pub path: String,
+    /// Digest of its bytes.
+    pub digest: Digest,
+}
+
+/// How a planned task stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Begun.
+    Running,
+    /// Done.
+    Done,
+    /// Failed.
+    Failed,
+    /// Left out.
+    Skipped,
+    /// Failed for good.
+    Unrecoverable,
+}
+
+/// A planned task, as it stands now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Task {
+    /// Its name within the session.
+    pub id: String,
+    /// Such as `create` or `modify`.
+    pub action: String,
+    /// What is to be done.
+    pub description: String,
+    /// Tasks that come first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deps: Vec<String>,
+    /// How it stands.
+    pub status: TaskStatus,
+    /// The files that it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+/// A question asked while discussing the work, and its answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its name within the session.
+    pub id: String,
+    /// The question.
+    pub text: String,
+    /// The answer, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// Something went wrong. It feeds the session's error count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What.
+    pub message: String,
+}

@@ -1,0 +1,132 @@
+//! What a search asks for.
+
+use super::words;
+
+/// A search, understood: every phrase must occur.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    phrases: Vec<Phrase>,
+}
+
+/// Words that stand together, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Phrase {
+    words: Vec<String>,
+    /// Is the last word only the beginning of one?
+    open: bool,
+}
+
+impl Question {
+    /// Reads what a user typed. `None` if there is no word in it. What stands in
+    /// quotes stands together, and so do the words of `src/main.rs`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut phrases = Vec::new();
+        for (n, piece) in text.split('"').enumerate() {
+            if n % 2 == 1 {
+                phrases.extend(Phrase::parse(piece));
+            } else {
+                phrases.extend(piece.split_whitespace().filter_map(Phrase::parse));
+            }
+        }
+        (!phrases.is_empty()).then_some(Self { phrases })
+    }
+
+    /// The question in FTS5's language.
+    pub(crate) fn to_fts5(&self) -> String {
+        let phrase = |phrase: &Phrase| {
+            let star = if phrase.open { " *" } else { "" };
+            format!("\"{}\"{star}", phrase.words.join(" "))
+        };
+        self.phrases
+            .iter()
+            .map(phrase)
+            .collect::<Vec<_>>()
+            .join(" AND ")
+    }
+
+    /// Where the phrases occur in a list of words, as ranges of it; `None` unless
+    /// each one does.
+    pub(crate) fn find(&self, words: &[&str]) -> Option<Vec<std::ops::Range<usize>>> {
+        let mut found = Vec::new();
+        for phrase in &self.phrases {
+            let before = found.len();
+            let starts = 0..(words.len() + 1).saturating_sub(phrase.words.len());
+            found.extend(starts.filter_map(|start| {
+                let end = start + phrase.words.len();
+                phrase.matches(&words[start..end]).then_some(start..end)
+            }));
+            if found.len() == before {
+                return None;
+            }
+        }
+        found.sort_by_key(|range| (range.start, range.end));
+        Some(found)
+    }
+}
+
+impl Phrase {
+    fn parse(text: &str) -> Option<Self> {
+        let open = text.trim_end().ends_with('*');
+        let words: Vec<String> = words(text).map(|word| word.text).collect();
+        (!words.is_empty()).then_some(Self { words, open })
+    }
+
+    fn matches(&self, words: &[&str]) -> bool {
+        let last = self.words.len() - 1;
+        self.words
+            .iter()
+            .zip(words)
+            .enumerate()
+            .all(|(n, (asked, word))| {
+                if n == last && self.open {
+                    word.starts_with(asked.as_str())
+                } else {
+                    word == asked
+                }
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occurs(question: &str, text: &str) -> bool {
+        let words: Vec<_> = words(text).map(|word| word.text).collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        Question::parse(question).is_some_and(|question| question.find(&words).is_some())
+    }
+
+    #[test]
+    fn all_words_must_occur_in_any_order() {
+        assert!(occurs("auth fix", "Fix the AUTH module"));
+        assert!(!occurs("auth missing", "Fix the AUTH module"));
+    }
+
+    #[test]
+    fn quotes_and_paths_are_phrases() {
+        assert!(occurs("\"the auth\"", "Fix the AUTH module"));
+        assert!(!occurs("\"auth the\"", "Fix the AUTH module"));
+        assert!(occurs("src/main.rs", "edit src/main.rs now"));
+        assert!(!occurs("src/main.rs", "main.rs in src"));
+    }
+
+    #[test]
+    fn a_star_asks_for_the_beginning_of_a_word() {
+        assert!(occurs("mod*", "the modules"));
+        assert!(!occurs("mod", "the modules"));
+    }
+
+    #[test]
+    fn nothing_to_ask_is_no_question() {
+        for text in ["", "  ", "\"", "*", "-- !"] {
+            assert_eq!(Question::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_input_can_break_out_of_the_index_language() {
+        let question = Question::parse("a\" OR b NEAR(c) col:x ^y -z \"(").unwrap();
+        assert_eq!(question.to_fts5(), r#""a" AND "or b near c col x y z""#);
+    }
+}

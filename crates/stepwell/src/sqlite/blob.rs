@@ -1,0 +1,111 @@
+//! Blobs in SQLite: compressed, once for each digest, kept while an event names them.
+
+use std::time::Duration;
+
+use rusqlite::params;
+
+use super::rows::SqliteRows;
+use crate::codec::{MAX_BLOB_BYTES, Sealed};
+use crate::failpoint::failpoint;
+use crate::{Digest, Error, Result};
+
+/// zstd's level: 3 is its default, and the last one before time grows faster than
+/// what is saved.
+const LEVEL: i32 = 3;
+
+/// How long a blob that no event names is kept: its event may be on its way.
+const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Stores bytes under their digest. If they are there, notes that they are wanted.
+pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()> {
+    if bytes.len() > MAX_BLOB_BYTES {
+        let (size, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
+        return Err(Error::TooLarge {
+            what: format!("blob {digest}"),
+            size,
+            limit,
+        });
+    }
+    let touch = "UPDATE blobs SET touched = ?2 WHERE digest = ?1";
+    if rows.run(touch, params![digest.as_bytes(), rows.now.as_micros()])? == 1 {
+        return Ok(());
+    }
+    let data = zstd::bulk::compress(bytes, LEVEL).map_err(|source| Error::Io {
+        path: rows.path.to_owned(),
+        doing: "compressing a blob",
+        source,
+    })?;
+    rows.run(
+        "INSERT INTO blobs (digest, size, touched, data) VALUES (?1, ?2, ?3, ?4)",
+        params![digest.as_bytes(), bytes.len(), rows.now.as_micros(), data],
+    )?;
+    failpoint("blob.after_insert");
+    Ok(())
+}
+
+/// The bytes of a blob, checked against their digest.
+pub(super) fn get(rows: &SqliteRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
+    let sql = "SELECT size, data FROM blobs WHERE digest = ?1";
+    let found: Option<(usize, Vec<u8>)> = rows.one(sql, [digest.as_bytes()], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    let (size, data) = found.ok_or(Error::NoBlob(*digest))?;
+    let damaged = |what: String| Error::DamagedBlob {
+        digest: *digest,
+        what,
+    };
+    // The size comes from the disk: it bounds, but is not trusted to allocate.
+    let limit = size.min(MAX_BLOB_BYTES);
+    let bytes = zstd::bulk::decompress(&data, limit).map_err(|error| damaged(error.to_string()))?;
+    if Digest::of(&bytes) == *digest {
+        Ok(bytes)
+    } else {
+        Err(damaged("its bytes do not match its digest".to_owned()))
+    }
+}
+
+/// Notes which blobs an event names, storing its spilled texts. Returns their
+/// stored bytes.
+pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed) -> Result<u64> {
+    let mut bytes = 0;
+    for (digest, text) in &sealed.spill {
+        put(rows, digest, text)?;
+    }
+    for digest in sealed
+        .spill
+        .iter()
+        .map(|(digest, _)| digest)
+        .chain(&sealed.names)
+    {
+        let sql = "SELECT length(data) FROM blobs WHERE digest = ?1";
+        let size: Option<u64> = rows.one(sql, [digest.as_bytes()], |row| row.get(0))?;
+        bytes += size.ok_or(Error::NoBlob(*digest))?;
+        let sql = "INSERT OR IGNORE INTO refs (digest, pos) VALUES (?1, ?2)";
+        rows.run(sql, params![digest.as_bytes(), pos])?;
+    }
+    Ok(bytes)
+}
+
+/// Forgets what the events in a range named, and the blobs that nothing names now.
+pub(super) fn detach(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<()> {
+    let sql = "SELECT DISTINCT digest FROM refs WHERE pos BETWEEN ?1 AND ?2";
+    let named: Vec<[u8; 32]> = rows.all(sql, [from, to], |row| row.get(0))?;
+    rows.run("DELETE FROM refs WHERE pos BETWEEN ?1 AND ?2", [from, to])?;
+    for digest in named {
+        rows.run(
+            "DELETE FROM blobs WHERE digest = ?1 \
+             AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = ?1)",
+            [digest],
+        )?;
+    }
+    Ok(())
+}
+
+/// Removes blobs that were stored a day ago and that no event came to name.
+pub(super) fn sweep(rows: &SqliteRows<'_>) -> Result<usize> {
+    rows.run(
+        "DELETE FROM blobs WHERE touched < ?1 \
+         AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = blobs.digest)",
+        [rows.now.minus(GRACE).as_micros()],
+    )
+}

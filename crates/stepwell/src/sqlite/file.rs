@@ -1,0 +1,407 @@
+//! The store's file: making it, opening it, and refusing what is not one.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::schema::{self, APPLICATION_ID, Migration, PAGE_SIZE, VERSION};
+use crate::failpoint::failpoint;
+use crate::{Error, Result};
+
+/// The store's name in its folder.
+pub(super) const FILE_NAME: &str = "stepwell.db";
+
+/// How long a writer waits for another process before it reports that it is busy.
+pub(super) const BUSY_LIMIT: Duration = Duration::from_secs(10);
+
+/// Makes the folder and an empty store in it, unless there is one. The store gets
+/// its name only when it is complete, so a file of that name that is not a store
+/// was damaged, never half made.
+pub(super) fn make(folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(FILE_NAME);
+    if path.exists() {
+        return Ok(path);
+    }
+    let io = |doing| move |source: io::Error| io_error(folder, doing, source);
+    if !folder.exists() {
+        let mut builder = fs::DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(io("making the folder"))?;
+    }
+    refuse_network(folder)?;
+    let draft = draft_beside(&path);
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .map_err(io("making the store"))?;
+    let made = fill(&draft).map_err(|error| sqlite_error(&draft, "making the store", &error));
+    failpoint("open.before_link");
+    // A link fails if the name is taken: of two that make a store at once, the
+    // second uses the first one's.
+    let linked = made.and_then(|()| match fs::hard_link(&draft, &path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(io("naming the store")(error))
+        }
+        _ => Ok(()),
+    });
+    failpoint("open.after_link");
+    let _ = fs::remove_file(&draft);
+    linked?;
+    sync_folder(folder).map_err(io("making the store durable"))?;
+    Ok(path)
+}
+
+/// A free name beside `path`, for a file that is not complete yet.
+fn draft_beside(path: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".new-{}-{n}", std::process::id()));
+    let draft = PathBuf::from(name);
+    // A process of the same number may have died here.
+    let _ = fs::remove_file(&draft);
+    draft
+}
+
+fn fill(draft: &Path) -> rusqlite::Result<()> {
+    let conn = Connection::open(draft)?;
+    conn.pragma_update(None, "page_size", PAGE_SIZE)?;
+    conn.pragma_update(None, "journal_mode", "WAL")?;
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    conn.execute_batch("BEGIN IMMEDIATE")?;
+    conn.execute_batch(schema::TABLES)?;
+    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    conn.pragma_update(None, "user_version", VERSION)?;
+    conn.execute_batch("COMMIT")?;
+    // Closing copies the log into the file, so that one file is the whole store.
+    conn.close().map_err(|(_, error)| error)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Opens a connection that writes.
+pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Connection> {
+    let mut conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let fail = |doing| move |error: rusqlite::Error| sqlite_error(path, doing, &error);
+    configure(&mut conn).map_err(fail("opening the store"))?;
+    if !is_writable(path) {
+        return Err(Error::Denied {
+            path: path.to_owned(),
+            doing: "opening the store for writing",
+        });
+    }
+    let found = check_version(&conn, path, version_of(migrations))?;
+    // A store that a crash left behind recovers at its first use, not at a user's.
+    conn.pragma_update(None, "journal_mode", "WAL")
+        .map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "synchronous", "FULL")
+        .map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "fullfsync", true)
+        .map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "wal_autocheckpoint", 1000)
+        .map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "journal_size_limit", 64 << 20)
+        .map_err(fail("opening the store"))?;
+    if found < version_of(migrations) {
+        migrate(&conn, path, found, migrations)?;
+    }
+    Ok(conn)
+}
+
+/// Opens a connection that only reads, and never changes the file, not even by
+/// copying the log into it.
+pub(super) fn open_reader(path: &Path) -> Result<Connection> {
+    let fail = |error: rusqlite::Error| sqlite_error(path, "opening the store", &error);
+    let mut conn = match open(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        Ok(conn)
+            if conn
+                .query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(()))
+                .is_ok() =>
+        {
+            conn
+        }
+        // In a folder that cannot be written, a store that was closed cleanly has
+        // no log, and readers cannot make one: nothing can change it either.
+        _ if !is_writable(path) && !has_log(path) => open_immutable(path)?,
+        Ok(conn) => conn,
+        Err(error) => return Err(error),
+    };
+    configure(&mut conn).map_err(fail)?;
+    check_version(&conn, path, VERSION)?;
+    Ok(conn)
+}
+
+fn open(path: &Path, access: OpenFlags) -> Result<Connection> {
+    let meta = fs::metadata(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::NoStore(path.to_owned()),
+        _ => io_error(path, "opening the store", source),
+    })?;
+    if !meta.is_file() {
+        return Err(Error::NotAStore {
+            path: path.to_owned(),
+            what: "it is not a file".to_owned(),
+        });
+    }
+    if meta.len() == 0 {
+        let what = "the file is empty; restore it from a backup, or remove it to begin anew";
+        return Err(Error::DamagedStore {
+            path: path.to_owned(),
+            what: what.to_owned(),
+        });
+    }
+    Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|error| sqlite_error(path, "opening the store", &error))
+}
+
+fn open_immutable(path: &Path) -> Result<Connection> {
+    let escaped = path
+        .to_string_lossy()
+        .replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)
+        .map_err(|error| sqlite_error(path, "opening the store", &error))
+}
+
+/// Has a connection wait for other processes.
+pub(super) fn be_patient(conn: &mut Connection) -> rusqlite::Result<()> {
+    conn.busy_handler(Some(wait_briefly))
+}
+
+fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
+    be_patient(conn)?;
+    conn.set_prepared_statement_cache_capacity(64);
+    conn.pragma_update(None, "temp_store", "MEMORY")?;
+    // What is purged or scrubbed is overwritten, not only unlinked.
+    conn.pragma_update(None, "secure_delete", true)?;
+    conn.pragma_update(None, "cell_size_check", true)?;
+    conn.pragma_update(None, "trusted_schema", false)
+}
+
+/// SQLite's own back-off sleeps up to 100 ms, which starved writers; this waits 50 to
+/// 250 µs at a time, bounded in all by [`BUSY_LIMIT`].
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another process's lock can only be polled"
+)]
+fn wait_briefly(tries: i32) -> bool {
+    let tries = u64::from(tries.unsigned_abs());
+    // Neighbours that started together should not poll together.
+    let spread = (tries.wrapping_mul(2_654_435_761) ^ u64::from(std::process::id())) % 200;
+    let pause = Duration::from_micros(50 + spread);
+    std::thread::sleep(pause);
+    // About 150 µs a try, and as much again for the system to come back.
+    tries < u64::try_from(BUSY_LIMIT.as_micros()).unwrap_or(u64::MAX) / 210
+}
+
+fn version_of(migrations: &[Migration]) -> u32 {
+    1 + u32::try_from(migrations.len()).unwrap_or(u32::MAX)
+}
+
+fn check_version(conn: &Connection, path: &Path, known: u32) -> Result<u32> {
+    let read = |name| {
+        conn.pragma_query_value(None, name, |row| row.get::<_, i32>(0))
+            .map_err(|error| sqlite_error(path, "reading the store's version", &error))
+    };
+    if read("application_id")? != APPLICATION_ID {
+        let what = "it is a database of another program".to_owned();
+        return Err(Error::NotAStore {
+            path: path.to_owned(),
+            what,
+        });
+    }
+    let found = u32::try_from(read("user_version")?).unwrap_or(0);
+    if found > known {
+        return Err(Error::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    if found == 0 {
+        let what = "its format has no version".to_owned();
+        return Err(Error::DamagedStore {
+            path: path.to_owned(),
+            what,
+        });
+    }
+    Ok(found)
+}
+
+/// Backs the store up beside itself, then takes every step in one transaction.
+fn migrate(conn: &Connection, path: &Path, found: u32, migrations: &[Migration]) -> Result<()> {
+    let fail = |error: rusqlite::Error| sqlite_error(path, "upgrading the store", &error);
+    let backup = path.with_extension(format!("db.v{found}.bak"));
+    copy(conn, path, &backup)?;
+    conn.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
+    let upgrade = || -> rusqlite::Result<()> {
+        // Another process may have upgraded it while this one waited.
+        let now: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        for step in migrations.iter().skip(now.saturating_sub(1) as usize) {
+            step(conn)?;
+        }
+        conn.pragma_update(None, "user_version", version_of(migrations))?;
+        conn.execute_batch("COMMIT")
+    };
+    upgrade().map_err(|error| {
+        // The first error is the one to report; the transaction ends either way.
+        let _ = conn.execute_batch("ROLLBACK");
+        fail(error)
+    })
+}
+
+/// Copies a store, consistently, while it is in use. The copy appears under its
+/// name only when it is complete.
+pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
+    let fail = |error: rusqlite::Error| sqlite_error(path, "copying the store", &error);
+    let io = |source: io::Error| io_error(to, "writing the copy", source);
+    let draft = draft_beside(to);
+    let options = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft);
+    options.map_err(io)?;
+    let copied = (|| -> rusqlite::Result<()> {
+        let mut target = Connection::open(&draft)?;
+        rusqlite::backup::Backup::new(conn, &mut target)?.run_to_completion(
+            1_000,
+            Duration::ZERO,
+            None,
+        )?;
+        target.close().map_err(|(_, error)| error)
+    })();
+    let done = copied.map_err(fail).and_then(|()| {
+        fs::File::open(&draft)
+            .and_then(|file| file.sync_all())
+            .map_err(io)?;
+        fs::rename(&draft, to).map_err(io)?;
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        sync_folder(folder.unwrap_or(Path::new("."))).map_err(io)
+    });
+    if done.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    done
+}
+
+/// Can this process write to the store and to the folder around it?
+pub(super) fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    access(path, Access::WRITE_OK).is_ok()
+        && access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK).is_ok()
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(PathBuf::from(log)).is_ok_and(|meta| meta.len() > 0)
+}
+
+/// SQLite's log needs memory that all processes share, which a network file system
+/// does not give.
+#[cfg(target_os = "linux")]
+fn refuse_network(folder: &Path) -> Result<()> {
+    // NFS, SMB, CIFS, SMB2, AFS, Ceph, 9p: the magic numbers of statfs(2).
+    const NETWORKED: [u32; 7] = [
+        0x6969,
+        0x517b,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x5346_414f,
+        0x00c3_6400,
+        0x0102_1997,
+    ];
+    let stat = rustix::fs::statfs(folder)
+        .map_err(|error| io_error(folder, "looking at the file system", error.into()))?;
+    let magic = u32::try_from(stat.f_type as u64 & 0xffff_ffff).unwrap_or(0);
+    if NETWORKED.contains(&magic) {
+        let what = "it lies on a network file system; keep it on a local disk";
+        return Err(Error::Unsupported {
+            path: folder.to_owned(),
+            what: what.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_network(_folder: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Who may read the store.
+pub(super) fn mode(path: &Path) -> Option<u32> {
+    fs::metadata(path)
+        .ok()
+        .map(|meta| meta.permissions().mode() & 0o777)
+}
+
+pub(super) fn io_error(path: &Path, doing: &'static str, source: io::Error) -> Error {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Error::Denied { path, doing }
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full { path },
+        _ => Error::Io {
+            path,
+            doing,
+            source,
+        },
+    }
+}
+
+/// What an error of SQLite's means for us.
+pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::Error) -> Error {
+    use rusqlite::ErrorCode as Code;
+    let path = path.to_owned();
+    let what = error.to_string();
+    match error.sqlite_error_code() {
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => {
+            let waited_ms = u64::try_from(BUSY_LIMIT.as_millis()).unwrap_or(0);
+            Error::Busy { path, waited_ms }
+        }
+        Some(Code::DiskFull) => Error::Full { path },
+        Some(Code::ReadOnly) => Error::ReadOnly { path },
+        Some(Code::CannotOpen | Code::PermissionDenied) => Error::Denied { path, doing },
+        Some(Code::NotADatabase) => Error::DamagedStore {
+            path,
+            what: "it is not a database, or its first bytes are gone".to_owned(),
+        },
+        Some(Code::DatabaseCorrupt) => Error::DamagedStore { path, what },
+        Some(Code::SystemIoFailure) => Error::Io {
+            path,
+            doing,
+            source: io::Error::other(what),
+        },
+        _ if matches!(
+            error,
+            rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+        ) =>
+        {
+            Error::DamagedStore { path, what }
+        }
+        _ => Error::Database { path, doing, what },
+    }
+}

@@ -1,0 +1,466 @@
+//! The store on disk: SQLite, one file, safe to share between processes.
+
+mod blob;
+mod file;
+mod list;
+mod pipeline;
+mod rows;
+mod schema;
+mod search;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+
+use crate::failpoint::failpoint;
+use crate::store::query::{Filter, Found, Page, Query, Search};
+use crate::store::rows::{Rows, World};
+use crate::store::{
+    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Write,
+    Written, read, remove, write,
+};
+use crate::{
+    Clock, Damage, Digest, Error, Kind, Lane, LaneState, Lease, Processes, Recorded, Result, Seq,
+    SessionId, SystemClock, SystemProcesses,
+};
+use file::sqlite_error;
+use pipeline::{Pipeline, lock};
+use rows::SqliteRows;
+
+/// May the store be changed?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Yes; it is made if there is none.
+    #[default]
+    Write,
+    /// No. Nothing on disk changes, and nothing is made.
+    Read,
+}
+
+/// How a SQLite store is opened.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// May it be changed?
+    pub access: Access,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Knows which processes live.
+    pub processes: Arc<dyn Processes>,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            access: Access::Write,
+            clock: Arc::new(SystemClock),
+            processes: Arc::new(SystemProcesses),
+        }
+    }
+}
+
+/// Sessions in a SQLite file. docs/format.md describes the file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    options: SqliteOptions,
+    /// Absent if the store is open for reading only.
+    pipeline: Option<Pipeline>,
+    /// Connections that read and that nobody uses right now.
+    idle: Mutex<Vec<Connection>>,
+    /// Counts this process's commits, for those who wait for one.
+    commits: Mutex<u64>,
+    committed: Condvar,
+}
+
+/// How long a follower sleeps before it looks for other processes' commits.
+const POLL: Duration = Duration::from_millis(10);
+
+impl SqliteStore {
+    /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
+    /// there is none.
+    pub fn open(folder: &Path) -> Result<Self> {
+        Self::open_with(folder, SqliteOptions::default())
+    }
+
+    /// Opens the store in a folder.
+    pub fn open_with(folder: &Path, options: SqliteOptions) -> Result<Self> {
+        let path = folder.join(file::FILE_NAME);
+        let (path, pipeline) = match options.access {
+            Access::Read => {
+                file::open_reader(&path)?;
+                (path, None)
+            }
+            Access::Write => {
+                let path = file::make(folder)?;
+                let conn = file::open_writer(&path, schema::MIGRATIONS)?;
+                let pipeline = Pipeline::new(&path, Arc::clone(&options.clock), conn);
+                (path, Some(pipeline))
+            }
+        };
+        Ok(Self {
+            path,
+            options,
+            pipeline,
+            idle: Mutex::default(),
+            commits: Mutex::default(),
+            committed: Condvar::new(),
+        })
+    }
+
+    /// The store's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Copies the whole store to a file, consistently, while it is in use.
+    pub fn backup(&self, to: &Path) -> Result<()> {
+        let conn = self.reader()?;
+        file::copy(&conn, &self.path, to)
+    }
+
+    /// Looks the file itself over: its pages, its indexes, the search index. Says
+    /// what is wrong; nothing, if all is well.
+    pub fn integrity(&self) -> Result<Vec<String>> {
+        let mut found = self.read(|rows, _| {
+            rows.all("PRAGMA quick_check(100)", [], |row| row.get::<_, String>(0))
+        })?;
+        found.retain(|line| line != "ok");
+        if self.pipeline.is_some()
+            && let Err(error) = self.write_rows(|rows, _| search::check(rows))
+        {
+            found.push(error.to_string());
+        }
+        let mode = file::mode(&self.path).unwrap_or(0o600);
+        if mode & 0o077 != 0 {
+            found.push(format!(
+                "others can read it: its mode is {mode:03o}, not 600"
+            ));
+        }
+        Ok(found)
+    }
+
+    /// Builds the search index anew.
+    pub fn rebuild_search(&self) -> Result<()> {
+        self.write_rows(|rows, _| search::reset(rows))?;
+        self.catch_up()
+    }
+
+    /// Brings the search index up to date.
+    pub fn catch_up(&self) -> Result<()> {
+        let mut pending = self.read(|rows, _| search::pending(rows))?;
+        while !pending.is_empty() {
+            let taken = self.write_rows(|rows, _| {
+                // Another process may have been at it: what counts is what is
+                // missing now.
+                let taken = search::index(rows, &search::pending(rows)?)?;
+                failpoint("search.before_commit");
+                Ok(taken)
+            })?;
+            failpoint("search.after_commit");
+            pending.drain(..taken.clamp(1, pending.len()));
+        }
+        Ok(())
+    }
+
+    /// Removes blobs that were stored for an event that never came.
+    pub fn sweep_blobs(&self) -> Result<usize> {
+        self.write_rows(|rows, _| blob::sweep(rows))
+    }
+
+    /// Copies the log into the file and empties it, unless someone is reading.
+    pub fn checkpoint(&self) {
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.between(|conn| {
+                // A checkpoint that someone is in the way of is done by the next one.
+                let quiet = conn.busy_timeout(Duration::ZERO);
+                let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+                let _ = quiet.and_then(|()| file::be_patient(conn));
+            });
+        }
+    }
+
+    fn world(&self) -> World<'_> {
+        World {
+            now: self.options.clock.now(),
+            processes: &*self.options.processes,
+        }
+    }
+
+    fn reader(&self) -> Result<Connection> {
+        if let Some(conn) = lock(&self.idle).pop() {
+            return Ok(conn);
+        }
+        let conn = file::open_reader(&self.path)?;
+        add_functions(&conn, &self.options)
+            .map_err(|error| sqlite_error(&self.path, "opening the store", &error))?;
+        Ok(conn)
+    }
+
+    /// Reads within one transaction, so that all of it is of one moment.
+    fn read<T>(&self, work: impl FnOnce(&SqliteRows<'_>, World<'_>) -> Result<T>) -> Result<T> {
+        let conn = self.reader()?;
+        let world = self.world();
+        let fault = |error: rusqlite::Error| sqlite_error(&self.path, "reading", &error);
+        let result = {
+            let transaction = conn.unchecked_transaction().map_err(fault)?;
+            let rows = SqliteRows {
+                conn: &transaction,
+                path: &self.path,
+                now: world.now,
+            };
+            work(&rows, world)
+        };
+        lock(&self.idle).push(conn);
+        result
+    }
+
+    /// Writes within one durable transaction.
+    fn write_rows<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SqliteRows<'_>, World<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let pipeline = self.pipeline.as_ref().ok_or_else(|| Error::ReadOnly {
+            path: self.path.clone(),
+        })?;
+        let processes = Arc::clone(&self.options.processes);
+        let result = pipeline.submit(move |rows| {
+            work(
+                rows,
+                World {
+                    now: rows.now,
+                    processes: &*processes,
+                },
+            )
+        });
+        if result.is_ok() {
+            *lock(&self.commits) += 1;
+            self.committed.notify_all();
+        }
+        result
+    }
+
+    /// Remembers damage that was found, so that lists show it.
+    fn mark(&self, id: &SessionId, damage: &Damage) {
+        let (id, damage) = (id.clone(), damage.clone());
+        // A store that cannot be written still answers whoever found the damage.
+        let _ = self.write_rows(move |rows, _| {
+            let Some(mut row) = rows.session(&id)? else {
+                return Ok(());
+            };
+            if row
+                .damage
+                .as_ref()
+                .is_none_or(|known| known.seq > damage.seq)
+            {
+                row.damage = Some(damage);
+                rows.mark_damaged(&row)?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// The functions that our queries use.
+fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
+    let (clock, processes) = (Arc::clone(&options.clock), Arc::clone(&options.processes));
+    conn.create_scalar_function("alive", 2, flags, move |context| {
+        let (holder, expires): (Option<String>, Option<i64>) = (context.get(0)?, context.get(1)?);
+        let holder = holder.and_then(|text| serde_json::from_str(&text).ok());
+        Ok(holder.zip(expires).is_some_and(|(holder, expires)| {
+            let expires = crate::Time::from_micros(expires);
+            let held = crate::Held {
+                epoch: crate::Epoch::FIRST,
+                holder,
+                expires,
+            };
+            !held.is_dead(clock.now(), &*processes)
+        }))
+    })?;
+    #[derive(serde::Deserialize)]
+    struct Task {
+        task: String,
+    }
+    conn.create_scalar_function("task_has", 2, flags, |context| {
+        let (head, wanted): (String, String) = (context.get(0)?, context.get(1)?);
+        let head: Option<Task> = serde_json::from_str(&head).ok();
+        Ok(head.is_some_and(|head| head.task.to_lowercase().contains(&wanted)))
+    })
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        lock(&self.idle).clear();
+        self.checkpoint();
+    }
+}
+
+impl Store for SqliteStore {
+    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        self.write_rows(move |rows, world| {
+            writes
+                .into_iter()
+                .map(|one| write::write(rows, world, one))
+                .collect()
+        })
+    }
+
+    fn standing(&self, id: &SessionId) -> Result<Standing> {
+        self.read(|rows, world| read::standing(rows, read::find(rows, id)?, world))
+    }
+
+    fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
+        self.read(|rows, _| rows.lanes(read::find(rows, id)?.key))
+    }
+
+    fn events(&self, id: &SessionId, span: Span) -> Result<Slice> {
+        let slice = self.read(|rows, _| read::slice(rows, &read::find(rows, id)?, span))?;
+        if let Some(damage) = &slice.damage {
+            self.mark(id, damage);
+        }
+        Ok(slice)
+    }
+
+    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+        self.read(|rows, _| read::facts(rows, &read::find(rows, id)?, kinds))
+    }
+
+    fn list(&self, query: &Query) -> Result<Page> {
+        self.read(|rows, world| list::page(rows, world, query))
+    }
+
+    fn count(&self, filter: &Filter) -> Result<Counts> {
+        self.read(|rows, _| list::count(rows, filter))
+    }
+
+    fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease> {
+        let (id, claim) = (id.clone(), claim.clone());
+        self.write_rows(move |rows, world| write::acquire(rows, world, &id, &claim))
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease> {
+        let lease = lease.clone();
+        self.write_rows(move |rows, world| write::renew(rows, world, &lease, ttl))
+    }
+
+    fn release(&self, lease: &Lease) -> Result<()> {
+        let lease = lease.clone();
+        self.write_rows(move |rows, _| write::release(rows, &lease))
+    }
+
+    fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
+        let (digest, bytes) = (Digest::of(bytes), bytes.to_vec());
+        self.write_rows(move |rows, _| blob::put(rows, &digest, &bytes).map(|()| digest))
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
+        self.read(|rows, _| blob::get(rows, digest))
+    }
+
+    fn search(&self, search: &Search) -> Result<Found> {
+        if self.pipeline.is_none() {
+            return self.read(|rows, _| search::find_only(rows, search));
+        }
+        self.catch_up()?;
+        self.read(|rows, _| {
+            Ok(Found {
+                hits: search::find(rows, search)?,
+                unseen: 0,
+            })
+        })
+    }
+
+    fn trash(&self, targets: &[Target]) -> Result<Removal> {
+        let targets = targets.to_vec();
+        self.write_rows(move |rows, world| remove::trash(rows, world, &targets))
+    }
+
+    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
+        let ids = ids.to_vec();
+        self.write_rows(move |rows, _| remove::restore(rows, &ids))
+    }
+
+    fn purge(&self, targets: &[Target]) -> Result<Removal> {
+        let targets = targets.to_vec();
+        let removal = self.write_rows(move |rows, world| {
+            let removal = remove::purge(rows, world, &targets)?;
+            failpoint("purge.before_commit");
+            Ok(removal)
+        })?;
+        failpoint("purge.after_commit");
+        // The log still holds what was erased, until it is copied and emptied.
+        self.checkpoint();
+        Ok(removal)
+    }
+
+    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
+        let seq = self.write_rows(move |rows, world| write::scrub(rows, world, scrub))?;
+        self.checkpoint();
+        Ok(seq)
+    }
+
+    fn disk_use(&self) -> Result<DiskUse> {
+        let mut used = self.read(|rows, _| {
+            let number = |sql| {
+                rows.one(sql, [], |row| row.get(0))
+                    .map(Option::unwrap_or_default)
+            };
+            Ok(DiskUse {
+                events: number("SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM events")?,
+                blobs: number("SELECT coalesce(sum(length(data)), 0) FROM blobs")?,
+                total: number(
+                    "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+                )?,
+            })
+        })?;
+        for suffix in ["-wal", "-shm"] {
+            let mut name = self.path.as_os_str().to_owned();
+            name.push(suffix);
+            used.total += std::fs::metadata(PathBuf::from(name)).map_or(0, |meta| meta.len());
+        }
+        Ok(used)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
+        let started = std::time::Instant::now();
+        loop {
+            let seen = *lock(&self.commits);
+            let sql = "SELECT seq FROM sessions WHERE id = ?1";
+            let last = self.read(|rows, _| rows.one(sql, [id.as_str()], |row| row.get(0)))?;
+            let last = Seq::new(last.ok_or_else(|| Error::NoSession(id.clone()))?);
+            let left = timeout.saturating_sub(started.elapsed());
+            if last > seq || left.is_zero() {
+                return Ok(last);
+            }
+            // Our own commits wake us; other processes' are looked for.
+            let commits = lock(&self.commits);
+            if *commits == seen {
+                drop(self.committed.wait_timeout(commits, left.min(POLL)));
+            }
+        }
+    }
+
+    fn verify(&self, id: &SessionId) -> Result<Verdict> {
+        let (verdict, known) = self.read(|rows, _| {
+            let row = read::find(rows, id)?;
+            Ok((read::reread(rows, &row)?.verdict, row.damage))
+        })?;
+        match &verdict.damage {
+            Some(damage) => self.mark(id, damage),
+            // A head that does not match its checksum is damage that a repair mends.
+            None => drop(known),
+        }
+        Ok(verdict)
+    }
+
+    fn repair(&self, id: &SessionId) -> Result<Verdict> {
+        let id = id.clone();
+        self.write_rows(move |rows, _| remove::repair(rows, &id))
+    }
+}

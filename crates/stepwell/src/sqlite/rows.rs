@@ -1,0 +1,576 @@
+//! Rows in SQLite.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Params, params};
+
+use super::blob;
+use super::file::sqlite_error;
+use crate::codec::{Row, Sealed};
+use crate::failpoint::failpoint;
+use crate::store::remove::own_from;
+use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
+use crate::store::{Damage, Order};
+use crate::{
+    Digest, Driver, Epoch, Error, EventId, Head, Holder, Kind, Lane, LaneState, Money, Origin,
+    Result, Seq, SessionId, State, Time,
+};
+
+/// The rows that one connection sees.
+pub(super) struct SqliteRows<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) path: &'a Path,
+    /// When this transaction takes place.
+    pub(super) now: Time,
+}
+
+/// The columns that make up a [`SessionRow`], in the order [`read_session`] expects.
+pub(super) const SESSION_COLUMNS: &str = "s.key, s.id, s.head, s.chain, s.sum, s.base_key, \
+     s.base_at, s.trashed, s.damage_at, s.damage, s.bytes, s.created, s.updated, s.seq";
+
+/// Where an event lies: its session's key above its seq.
+pub(super) fn pos(key: Key, seq: Seq) -> i64 {
+    key << 32 | i64::try_from(seq.get()).unwrap_or(0)
+}
+
+/// The seq in an event's place.
+pub(super) fn seq_of(pos: i64) -> Seq {
+    Seq::new((pos & 0xffff_ffff).unsigned_abs())
+}
+
+impl SqliteRows<'_> {
+    /// Runs a statement that changes something.
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
+        let run = || self.conn.prepare_cached(sql)?.execute(params);
+        run().map_err(|error| sqlite_error(self.path, "writing", &error))
+    }
+
+    /// Reads at most one row.
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        let run = || {
+            self.conn
+                .prepare_cached(sql)?
+                .query_row(params, read)
+                .optional()
+        };
+        run().map_err(|error| self.fault(&error))
+    }
+
+    /// Reads all rows.
+    pub(super) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let run = || -> rusqlite::Result<Vec<T>> {
+            self.conn
+                .prepare_cached(sql)?
+                .query_map(params, read)?
+                .collect()
+        };
+        run().map_err(|error| self.fault(&error))
+    }
+
+    pub(super) fn fault(&self, error: &rusqlite::Error) -> Error {
+        sqlite_error(self.path, "reading", error)
+    }
+
+    /// Notes damage without touching the head, which may be what is damaged.
+    pub(super) fn mark_damaged(&self, row: &SessionRow) -> Result<()> {
+        let (seq, what) = row.damage.as_ref().map(|d| (d.seq.get(), &d.what)).unzip();
+        let sql = "UPDATE sessions SET damage_at = ?2, damage = ?3 WHERE key = ?1";
+        self.run(sql, params![row.key, seq, what])?;
+        Ok(())
+    }
+
+    fn session_where(&self, condition: &str, params: impl Params) -> Result<Option<SessionRow>> {
+        let sql = format!("SELECT {SESSION_COLUMNS} FROM sessions s WHERE {condition}");
+        self.one(&sql, params, read_session)
+    }
+}
+
+/// The head's checksum: a row whose head was changed by anything but us shows it.
+fn sum(head: &str, chain: &Digest) -> [u8; 8] {
+    let digest = Digest::of_fields(&[head.as_bytes(), chain.as_bytes()]);
+    let mut front = [0; 8];
+    front.copy_from_slice(&digest.as_bytes()[..8]);
+    front
+}
+
+/// Reads a session's row. A head that cannot be read is answered by a stand-in and
+/// the damage, so that one broken row hides neither itself nor others.
+pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionRow> {
+    let id: String = row.get(1)?;
+    let text = row.get_ref(2)?.as_bytes_or_null()?.unwrap_or_default();
+    let chain = Digest::from_bytes(row.get(3)?);
+    let stored: Vec<u8> = row.get(4)?;
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    let intact = sum(text, &chain) == *stored;
+    let head: Option<Head> = if intact {
+        serde_json::from_str(text).ok()
+    } else {
+        None
+    };
+    let base = match (row.get(5)?, row.get::<_, Option<u64>>(6)?) {
+        (Some(key), Some(at)) => Some(Base {
+            key,
+            at: Seq::new(at),
+        }),
+        _ => None,
+    };
+    let damage = match row.get::<_, Option<u64>>(8)? {
+        Some(at) => Some(Damage {
+            seq: Seq::new(at),
+            what: row.get(9)?,
+        }),
+        None if head.is_none() => {
+            let what = "its head does not match its checksum".to_owned();
+            Some(Damage {
+                seq: Seq::ZERO,
+                what,
+            })
+        }
+        None => None,
+    };
+    let (created, updated) = (
+        Time::from_micros(row.get(11)?),
+        Time::from_micros(row.get(12)?),
+    );
+    let seq = Seq::new(row.get(13)?);
+    let head = head.unwrap_or_else(|| Head {
+        seq,
+        ..stand_in(&id, created, updated)
+    });
+    let trashed_at = row.get::<_, Option<i64>>(7)?.map(Time::from_micros);
+    Ok(SessionRow {
+        key: row.get(0)?,
+        head,
+        chain,
+        base,
+        trashed_at,
+        damage,
+        bytes: row.get(10)?,
+    })
+}
+
+/// What is shown of a session whose head cannot be read.
+pub(super) fn stand_in(id: &str, created: Time, updated: Time) -> Head {
+    let fallback = || "damaged".parse().expect("the word is a valid id");
+    let id: SessionId = id.parse().unwrap_or_else(|_| fallback());
+    let begun = crate::Created::new(id, "").into();
+    let first = crate::Recorded {
+        seq: Seq::ZERO,
+        at: created,
+        id: None,
+        event: begun,
+    };
+    let head = Head::begin(&first).expect("the event is a created one");
+    Head {
+        updated_at: updated,
+        ..head
+    }
+}
+
+fn read_event(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    let id: Option<[u8; 16]> = row.get(5)?;
+    let erased: Option<[u8; 32]> = row.get(7)?;
+    Ok(Row {
+        seq: seq_of(row.get(0)?),
+        at: Time::from_micros(row.get(1)?),
+        kind: row.get(2)?,
+        version: row.get(3)?,
+        chain: Digest::from_bytes(row.get(4)?),
+        id: id.map(EventId::from_bytes),
+        spilled: row.get(6)?,
+        erased: erased.map(Digest::from_bytes),
+        body: row.get_ref(8)?.as_bytes()?.to_vec(),
+    })
+}
+
+const EVENT_COLUMNS: &str = "pos, at, kind, version, chain, id, spilled, erased, body";
+
+/// A cost as a column that sorts. Past nine million dollars they sort as equal.
+fn cost_column(cost: Money) -> i64 {
+    i64::try_from(cost.as_picos()).unwrap_or(i64::MAX)
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("our own types have string keys and finite numbers")
+}
+
+impl Rows for SqliteRows<'_> {
+    fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+        self.session_where("s.id = ?1", [id.as_str()])
+    }
+
+    fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>> {
+        self.session_where("s.key = ?1", [key])
+    }
+
+    fn insert_session(&self, row: &SessionRow) -> Result<Key> {
+        let parent = row.head.origin.parent();
+        let subagent = matches!(row.head.origin, Origin::Subagent { .. });
+        let head = json(&row.head);
+        self.run(
+            "INSERT INTO sessions (id, head, chain, sum, seq, base_key, base_at, bytes, status, \
+             external, agent, model, workspace, label, parent, subagent, created, updated, cost, \
+             steps, trashed, damage_at, damage, indexed, unindexed) VALUES (?1, ?2, ?3, ?4, ?5, \
+             ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, NULL, NULL, \
+             NULL, ?21, 1)",
+            params![
+                row.head.id.as_str(),
+                head,
+                row.chain.as_bytes(),
+                sum(&head, &row.chain),
+                row.head.seq.get(),
+                row.base.map(|base| base.key),
+                row.base.map(|base| base.at.get()),
+                row.bytes,
+                row.head.status.as_str(),
+                row.head.driver == Driver::External,
+                row.head.agent,
+                row.head.model,
+                row.head.workspace,
+                row.head.label,
+                parent.map(SessionId::as_str),
+                subagent,
+                row.head.created_at.as_micros(),
+                row.head.updated_at.as_micros(),
+                cost_column(row.head.spent.cost),
+                row.head.steps,
+                row.base.map_or(0, |base| base.at.get()),
+            ],
+        )?;
+        Ok(self.conn.last_insert_rowid())
+    }
+
+    fn update_session(&self, row: &SessionRow) -> Result<()> {
+        let head = json(&row.head);
+        let sum = sum(&head, &row.chain);
+        // Most appends change no indexed column but `updated`. Naming the others
+        // would make SQLite rewrite their indexes, a page each.
+        let hot = self.run(
+            "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
+             updated = ?7, cost = ?8, steps = ?9, model = ?11 \
+             WHERE key = ?1 AND status = ?10 AND label IS ?12 AND unindexed = 1 \
+             AND trashed IS ?13 AND damage_at IS ?14",
+            params![
+                row.key,
+                head,
+                row.chain.as_bytes(),
+                sum,
+                row.head.seq.get(),
+                row.bytes,
+                row.head.updated_at.as_micros(),
+                cost_column(row.head.spent.cost),
+                row.head.steps,
+                row.head.status.as_str(),
+                row.head.model,
+                row.head.label,
+                row.trashed_at.map(Time::as_micros),
+                row.damage.as_ref().map(|damage| damage.seq.get()),
+            ],
+        )?;
+        if hot == 1 {
+            return Ok(());
+        }
+        self.run(
+            "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
+             updated = ?7, cost = ?8, steps = ?9, status = ?10, model = ?11, label = ?12, \
+             trashed = ?13, damage_at = ?14, damage = ?15, base_key = ?16, base_at = ?17, \
+             agent = ?18, workspace = ?19, unindexed = 1 WHERE key = ?1",
+            params![
+                row.key,
+                head,
+                row.chain.as_bytes(),
+                sum,
+                row.head.seq.get(),
+                row.bytes,
+                row.head.updated_at.as_micros(),
+                cost_column(row.head.spent.cost),
+                row.head.steps,
+                row.head.status.as_str(),
+                row.head.model,
+                row.head.label,
+                row.trashed_at.map(Time::as_micros),
+                row.damage.as_ref().map(|damage| damage.seq.get()),
+                row.damage.as_ref().map(|damage| &damage.what),
+                row.base.map(|base| base.key),
+                row.base.map(|base| base.at.get()),
+                row.head.agent,
+                row.head.workspace,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn lease(&self, key: Key) -> Result<Option<LeaseRow>> {
+        let sql = "SELECT epoch, holder, expires FROM leases WHERE session = ?1";
+        self.one(sql, [key], |row| read_lease(row, 0))
+    }
+
+    fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
+        self.run(
+            "INSERT INTO leases (session, epoch, holder, expires) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT (session) DO UPDATE SET epoch = ?2, holder = ?3, expires = ?4",
+            params![
+                key,
+                lease.epoch.get(),
+                lease.held.as_ref().map(|(holder, _)| json(holder)),
+                lease.held.as_ref().map(|(_, expires)| expires.as_micros()),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn lanes(&self, key: Key) -> Result<BTreeMap<Lane, LaneState>> {
+        let sql = "SELECT lane, state FROM lanes WHERE session = ?1";
+        let found: Vec<(String, String)> =
+            self.all(sql, [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let read = |(lane, state): (String, String)| -> Option<(Lane, LaneState)> {
+            Some((lane.parse().ok()?, serde_json::from_str(&state).ok()?))
+        };
+        // A lane that cannot be read is left out, which verification notices.
+        Ok(found.into_iter().filter_map(read).collect())
+    }
+
+    fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState> {
+        let sql = "SELECT state FROM lanes WHERE session = ?1 AND lane = ?2";
+        let state: Option<String> = self.one(sql, params![key, lane.as_str()], |row| row.get(0))?;
+        Ok(state
+            .and_then(|state| serde_json::from_str(&state).ok())
+            .unwrap_or_default())
+    }
+
+    fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()> {
+        self.run(
+            "INSERT INTO lanes (session, lane, state) VALUES (?1, ?2, ?3) \
+             ON CONFLICT (session, lane) DO UPDATE SET state = ?3",
+            params![key, lane.as_str(), json(state)],
+        )?;
+        Ok(())
+    }
+
+    fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+        let row = &sealed.row;
+        let pos = pos(key, row.seq);
+        self.run(
+            "INSERT INTO events (pos, at, kind, version, chain, id, key, spilled, body) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                pos,
+                row.at.as_micros(),
+                row.kind,
+                row.version,
+                row.chain.as_bytes(),
+                row.id.as_ref().map(|id| id.as_bytes().as_slice()),
+                sealed.key,
+                row.spilled,
+                body_text(row),
+            ],
+        )?;
+        failpoint("append.after_event");
+        Ok(row.body.len() as u64 + blob::attach(self, pos, sealed)?)
+    }
+
+    fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()> {
+        let row = &sealed.row;
+        let pos = pos(key, row.seq);
+        self.run(
+            "UPDATE events SET body = ?2, key = ?3, spilled = ?4, erased = ?5 WHERE pos = ?1",
+            params![
+                pos,
+                body_text(row),
+                sealed.key,
+                row.spilled,
+                row.erased
+                    .as_ref()
+                    .map(|digest| digest.as_bytes().as_slice()),
+            ],
+        )?;
+        blob::detach(self, pos, pos)?;
+        blob::attach(self, pos, sealed)?;
+        super::search::reindex_from(self, key, row.seq)
+    }
+
+    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<Row>> {
+        let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND id = ?2");
+        self.one(&sql, params![key, id.as_bytes().as_slice()], read_event)
+    }
+
+    fn visit(
+        &self,
+        stretch: Stretch,
+        order: Order,
+        visitor: &mut dyn FnMut(Row) -> Result<Flow>,
+    ) -> Result<Flow> {
+        let direction = if order == Order::Oldest {
+            "ASC"
+        } else {
+            "DESC"
+        };
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos {direction}"
+        );
+        let fault = |error| self.fault(&error);
+        let mut statement = self.conn.prepare_cached(&sql).map_err(fault)?;
+        let (from, to) = (pos(stretch.key, stretch.from), pos(stretch.key, stretch.to));
+        let mut rows = statement.query([from, to]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            if visitor(read_event(row).map_err(fault)?)? == Flow::Enough {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<Row>> {
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND kind = ?2 \
+             AND pos BETWEEN ?3 AND ?4 AND key IS NOT NULL ORDER BY pos"
+        );
+        let (from, to) = (pos(stretch.key, stretch.from), pos(stretch.key, stretch.to));
+        let mut found = Vec::new();
+        for kind in kinds {
+            let params = params![stretch.key, kind.as_str(), from, to];
+            found.extend(self.all(&sql, params, read_event)?);
+        }
+        found.sort_by_key(|row| row.seq);
+        Ok(found)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
+        blob::get(self, digest)
+    }
+
+    fn snapshot(&self, key: Key, at: Seq) -> Result<Option<State>> {
+        let sql =
+            "SELECT state FROM snapshots WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos DESC LIMIT 1";
+        let state: Option<String> =
+            self.one(sql, [pos(key, Seq::ZERO), pos(key, at)], |row| row.get(0))?;
+        // One that cannot be read is passed over: the fold begins earlier.
+        Ok(state.and_then(|state| serde_json::from_str(&state).ok()))
+    }
+
+    fn put_snapshot(&self, key: Key, state: &State) -> Result<()> {
+        self.run(
+            "INSERT OR REPLACE INTO snapshots (pos, state) VALUES (?1, ?2)",
+            params![pos(key, state.head.seq), json(state)],
+        )?;
+        Ok(())
+    }
+
+    fn drop_snapshots(&self, key: Key) -> Result<()> {
+        let (from, to) = (pos(key, Seq::ZERO), pos(key, Seq::MAX));
+        self.run(
+            "DELETE FROM snapshots WHERE pos BETWEEN ?1 AND ?2",
+            [from, to],
+        )?;
+        Ok(())
+    }
+
+    fn family(&self, key: Key) -> Result<Vec<Key>> {
+        let sql = "WITH RECURSIVE family (key, id) AS (SELECT key, id FROM sessions WHERE key = ?1 \
+             UNION SELECT s.key, s.id FROM sessions s JOIN family f ON s.parent = f.id \
+             WHERE s.subagent = 1) SELECT key FROM family";
+        self.all(sql, [key], |row| row.get(0))
+    }
+
+    fn last_own(&self, key: Key) -> Result<Option<Seq>> {
+        let sql = "SELECT max(pos) FROM events WHERE pos BETWEEN ?1 AND ?2";
+        let range = [pos(key, Seq::ZERO), pos(key, Seq::MAX)];
+        let last: Option<Option<i64>> = self.one(sql, range, |row| row.get(0))?;
+        Ok(last.flatten().map(seq_of))
+    }
+
+    fn forks(&self, key: Key) -> Result<Vec<Base>> {
+        let sql = "SELECT key, base_at FROM sessions WHERE base_key = ?1";
+        self.all(sql, [key], |row| {
+            Ok(Base {
+                key: row.get(0)?,
+                at: Seq::new(row.get(1)?),
+            })
+        })
+    }
+
+    fn adopt(&self, fork: Base, from: &SessionRow) -> Result<()> {
+        let (first, last) = (pos(from.key, Seq::ZERO), pos(from.key, fork.at));
+        let shift = (fork.key - from.key) << 32;
+        let measure = "SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM events \
+             WHERE pos BETWEEN ?1 AND ?2";
+        let moved: u64 = self
+            .one(measure, [first, last], |row| row.get(0))?
+            .unwrap_or(0);
+        for table in ["events", "snapshots", "refs", "docs"] {
+            let sql = format!("UPDATE {table} SET pos = pos + ?3 WHERE pos BETWEEN ?1 AND ?2");
+            self.run(&sql, [first, last, shift])?;
+        }
+        self.run(
+            "UPDATE sessions SET base_key = ?2, base_at = ?3, bytes = bytes + ?4, unindexed = 1, \
+             indexed = min(indexed, (SELECT indexed FROM sessions WHERE key = ?5)) WHERE key = ?1",
+            params![
+                fork.key,
+                from.base.map(|base| base.key),
+                from.base.map(|base| base.at.get()),
+                moved,
+                from.key,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn rebase(&self, fork: Key, base: Base) -> Result<()> {
+        self.run(
+            "UPDATE sessions SET base_key = ?2, base_at = ?3 WHERE key = ?1",
+            params![fork, base.key, base.at.get()],
+        )?;
+        Ok(())
+    }
+
+    fn erase(&self, key: Key) -> Result<()> {
+        let (from, to) = (pos(key, Seq::ZERO), pos(key, Seq::MAX));
+        super::search::forget(self, from, to)?;
+        blob::detach(self, from, to)?;
+        self.run("DELETE FROM events WHERE pos BETWEEN ?1 AND ?2", [from, to])?;
+        self.drop_snapshots(key)?;
+        self.run("DELETE FROM lanes WHERE session = ?1", [key])?;
+        self.run("DELETE FROM leases WHERE session = ?1", [key])?;
+        self.run("DELETE FROM sessions WHERE key = ?1", [key])?;
+        Ok(())
+    }
+
+    fn reindex(&self, row: &SessionRow) -> Result<()> {
+        super::search::reindex_from(self, row.key, own_from(row))
+    }
+
+    fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()> {
+        self.run("DELETE FROM lanes WHERE session = ?1", [key])?;
+        lanes
+            .iter()
+            .try_for_each(|(lane, state)| self.put_lane(key, lane, state))
+    }
+}
+
+/// Reads a lease from the column `at` on.
+pub(super) fn read_lease(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<LeaseRow> {
+    let holder: Option<String> = row.get(at + 1)?;
+    let holder: Option<Holder> = holder.and_then(|text| serde_json::from_str(&text).ok());
+    let expires: Option<i64> = row.get(at + 2)?;
+    let held = holder.zip(expires.map(Time::from_micros));
+    Ok(LeaseRow {
+        epoch: Epoch::new(row.get(at)?),
+        held,
+    })
+}
+
+/// Bodies are JSON, written as text so that any SQLite tool shows them.
+fn body_text(row: &Row) -> &str {
+    std::str::from_utf8(&row.body).expect("serde_json writes UTF-8")
+}

@@ -1,0 +1,118 @@
+//! The SQLite schema and its version. docs/format.md explains every table.
+
+use rusqlite::Connection;
+
+/// Marks the file as ours, in SQLite's header: "stpw".
+pub(super) const APPLICATION_ID: i32 = 0x7374_7077;
+
+/// The schema's version. A change adds a step to [`MIGRATIONS`].
+pub(super) const VERSION: u32 = 1;
+
+/// Brings a store from version `i + 1` to `i + 2`, inside one transaction.
+pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
+
+/// Every step from version 1 on.
+pub(super) const MIGRATIONS: &[Migration] = &[];
+
+/// Bytes in a page. 4096 is what disks and the page cache move; 8192 wrote 1.5 times
+/// as much per commit and 2 KB events do not fit 4096 worse (bench/README.md).
+pub(super) const PAGE_SIZE: u32 = 4096;
+
+/// The tables of version 1. `events.pos` is the session's key in the upper and the
+/// seq in the lower 32 bits: a session's events lie together, in order, in one
+/// b-tree, and an append touches one leaf of it.
+pub(super) const TABLES: &str = "
+CREATE TABLE sessions (
+    key        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
+    head       TEXT NOT NULL,
+    chain      BLOB NOT NULL,
+    sum        BLOB NOT NULL,
+    seq        INTEGER NOT NULL,
+    base_key   INTEGER,
+    base_at    INTEGER,
+    bytes      INTEGER NOT NULL,
+    status     TEXT NOT NULL,
+    external   INTEGER NOT NULL,
+    agent      TEXT NOT NULL,
+    model      TEXT NOT NULL,
+    workspace  TEXT NOT NULL,
+    label      TEXT,
+    parent     TEXT,
+    subagent   INTEGER NOT NULL,
+    created    INTEGER NOT NULL,
+    updated    INTEGER NOT NULL,
+    cost       INTEGER NOT NULL,
+    steps      INTEGER NOT NULL,
+    trashed    INTEGER,
+    damage_at  INTEGER,
+    damage     TEXT,
+    indexed    INTEGER NOT NULL,
+    unindexed  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_updated ON sessions (updated, key) WHERE trashed IS NULL;
+CREATE INDEX sessions_status ON sessions (status) WHERE trashed IS NULL;
+CREATE INDEX sessions_trashed ON sessions (trashed) WHERE trashed IS NOT NULL;
+CREATE INDEX sessions_label ON sessions (label) WHERE label IS NOT NULL;
+CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
+CREATE INDEX sessions_base ON sessions (base_key, base_at) WHERE base_key IS NOT NULL;
+CREATE INDEX sessions_unindexed ON sessions (key) WHERE unindexed = 1;
+
+CREATE TABLE events (
+    pos     INTEGER PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    kind    TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    chain   BLOB NOT NULL,
+    id      BLOB,
+    key     TEXT,
+    spilled INTEGER NOT NULL,
+    erased  BLOB,
+    body    TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX events_id ON events (pos >> 32, id) WHERE id IS NOT NULL;
+CREATE INDEX events_facts ON events (pos >> 32, kind, pos) WHERE key IS NOT NULL;
+
+CREATE TABLE lanes (
+    session INTEGER NOT NULL,
+    lane    TEXT NOT NULL,
+    state   TEXT NOT NULL,
+    PRIMARY KEY (session, lane)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE leases (
+    session INTEGER PRIMARY KEY,
+    epoch   INTEGER NOT NULL,
+    holder  TEXT,
+    expires INTEGER
+) STRICT;
+
+CREATE TABLE snapshots (
+    pos   INTEGER PRIMARY KEY,
+    state TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE blobs (
+    digest  BLOB NOT NULL UNIQUE,
+    size    INTEGER NOT NULL,
+    touched INTEGER NOT NULL,
+    data    BLOB NOT NULL
+) STRICT;
+CREATE TABLE refs (
+    digest BLOB NOT NULL,
+    pos    INTEGER NOT NULL,
+    PRIMARY KEY (digest, pos)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX refs_pos ON refs (pos);
+
+CREATE TABLE docs (
+    doc INTEGER PRIMARY KEY,
+    pos INTEGER NOT NULL UNIQUE
+) STRICT;
+CREATE VIRTUAL TABLE words USING fts5 (
+    text,
+    content = '',
+    contentless_delete = 1,
+    tokenize = \"unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'\"
+);
+";

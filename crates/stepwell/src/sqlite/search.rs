@@ -1,0 +1,232 @@
+//! The search index: behind the log, never in an append's way.
+//!
+//! Each session notes how far it is indexed. A catch-up takes what is missing, in
+//! order of time, and moves those marks in the same transaction as the words, so a
+//! crash leaves both or neither.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{params, params_from_iter};
+
+use super::list::Conditions;
+use super::rows::{SqliteRows, pos, seq_of};
+use crate::search::{Question, SEARCHABLE_KINDS, searchable, snippet, words};
+use crate::store::query::{Found, Hit, Rank, Search};
+use crate::store::read;
+use crate::store::rows::{Key, Rows};
+use crate::{Error, Result, Seq, Time};
+
+/// How many events one transaction indexes: enough to make its commit cheap, few
+/// enough to let a writer in between.
+const CHUNK: usize = 1_000;
+
+/// Ranking looks at this many of the newest hits.
+const RANKED: usize = 10_000;
+
+/// An event that is not indexed yet, sorted by time.
+type Pending = (Time, i64);
+
+/// The events that are not indexed, in order of time and, within a session, of seq.
+pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
+    let sql = "SELECT key, indexed, seq FROM sessions WHERE unindexed = 1";
+    let sessions: Vec<(Key, u64, u64)> =
+        rows.all(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut found = Vec::new();
+    for (key, indexed, seq) in sessions {
+        let range = [pos(key, Seq::new(indexed + 1)), pos(key, Seq::new(seq))];
+        let sql = "SELECT at, pos FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
+        let events: Vec<Pending> = rows.all(sql, range, |row| {
+            Ok((Time::from_micros(row.get(0)?), row.get(1)?))
+        })?;
+        // An event is not taken for older than one before it, so that cutting the
+        // sorted list anywhere leaves each session indexed up to one seq.
+        let mut latest = Time::from_micros(i64::MIN);
+        found.extend(events.into_iter().map(|(at, pos)| {
+            latest = latest.max(at);
+            (latest, pos)
+        }));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Indexes the next chunk of `pending`. Returns how many events it took.
+pub(super) fn index(rows: &SqliteRows<'_>, pending: &[Pending]) -> Result<usize> {
+    let chunk = &pending[..pending.len().min(CHUNK)];
+    let mut marks: BTreeMap<Key, Seq> = BTreeMap::new();
+    let mut last_doc = 0;
+    for &(at, pos) in chunk {
+        let (key, seq) = (pos >> 32, seq_of(pos));
+        marks.insert(key, seq);
+        let row = read::own_row(rows, key, seq)?;
+        let known = |row: &crate::codec::Row| {
+            SEARCHABLE_KINDS
+                .iter()
+                .any(|kind| kind.as_str() == row.kind)
+        };
+        // What is damaged says nothing; verification is where it is reported.
+        let Some(row) = row.filter(known) else {
+            continue;
+        };
+        let Ok(event) = row.open(&mut |digest| rows.blob(digest)) else {
+            continue;
+        };
+        let Some(text) = searchable(&event.event) else {
+            continue;
+        };
+        let doc = free_doc(rows, at, last_doc)?;
+        if rows.run(
+            "INSERT OR IGNORE INTO docs (doc, pos) VALUES (?1, ?2)",
+            [doc, pos],
+        )? == 0
+        {
+            continue;
+        }
+        last_doc = doc;
+        let folded: Vec<String> = words(&text).map(|word| word.text).collect();
+        let sql = "INSERT INTO words (rowid, text) VALUES (?1, ?2)";
+        rows.run(sql, params![doc, folded.join(" ")])?;
+    }
+    for (key, seq) in marks {
+        rows.run(
+            "UPDATE sessions SET indexed = ?2, unindexed = seq > ?2 WHERE key = ?1",
+            params![key, seq.get()],
+        )?;
+    }
+    Ok(chunk.len())
+}
+
+/// A document's number grows with its time, so that the newest hits come first
+/// without sorting: microseconds above, a counter for equal ones below.
+fn free_doc(rows: &SqliteRows<'_>, at: Time, last: i64) -> Result<i64> {
+    const COUNTER_BITS: u32 = 11;
+    const SECOND: i64 = 1_000_000 << COUNTER_BITS;
+    let first = at.as_micros().clamp(0, (1 << 52) - 1) << COUNTER_BITS;
+    // Imported events may share one second's time by the thousand; they then run on
+    // into the next one's numbers.
+    let next = if last >= first && last - first < 60 * SECOND {
+        last + 1
+    } else {
+        first
+    };
+    let taken = "SELECT 1 FROM docs WHERE doc = ?1";
+    if rows.one(taken, [next], |_| Ok(()))?.is_none() {
+        return Ok(next);
+    }
+    let newest = "SELECT max(doc) FROM docs WHERE doc BETWEEN ?1 AND ?2";
+    let newest: Option<Option<i64>> =
+        rows.one(newest, [next, next.saturating_add(60 * SECOND)], |row| {
+            row.get(0)
+        })?;
+    Ok(newest.flatten().map_or(next, |doc| doc + 1))
+}
+
+/// Takes the events of a range out of the index.
+pub(super) fn forget(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<()> {
+    let sql = "DELETE FROM words WHERE rowid IN (SELECT doc FROM docs WHERE pos BETWEEN ?1 AND ?2)";
+    rows.run(sql, [from, to])?;
+    rows.run("DELETE FROM docs WHERE pos BETWEEN ?1 AND ?2", [from, to])?;
+    Ok(())
+}
+
+/// Takes a session's events from `seq` on out of the index, to be read in again.
+pub(super) fn reindex_from(rows: &SqliteRows<'_>, key: Key, seq: Seq) -> Result<()> {
+    forget(rows, pos(key, seq), pos(key, Seq::MAX))?;
+    rows.run(
+        "UPDATE sessions SET unindexed = 1, indexed = min(indexed, ?2) WHERE key = ?1",
+        params![key, seq.prev().get()],
+    )?;
+    Ok(())
+}
+
+/// Looks a question up in the index as it stands.
+pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
+    let Some(question) = Question::parse(&search.text) else {
+        return Ok(Vec::new());
+    };
+    let mut conditions = Conditions::of(&search.filter);
+    let asked = conditions.bind(question.to_fts5());
+    let limit = conditions.bind(i64::try_from(search.limit).unwrap_or(i64::MAX));
+    let ranked = conditions.bind(i64::try_from(RANKED).unwrap_or(i64::MAX));
+    // CROSS JOIN keeps SQLite to this order: words first, newest first.
+    let (hits, order) = match search.rank {
+        Rank::Newest => ("words", "w.rowid DESC".to_owned()),
+        Rank::Relevance => ("hits", "w.rank, w.rowid DESC".to_owned()),
+    };
+    let matched = match search.rank {
+        Rank::Newest => format!("words MATCH {asked} AND "),
+        Rank::Relevance => String::new(),
+    };
+    let with = match search.rank {
+        Rank::Newest => String::new(),
+        Rank::Relevance => format!(
+            "WITH hits AS MATERIALIZED (SELECT rowid, bm25(words) AS rank FROM words \
+             WHERE words MATCH {asked} ORDER BY rowid DESC LIMIT {ranked}) "
+        ),
+    };
+    let sql = format!(
+        "{with}SELECT s.id, d.pos FROM {hits} w CROSS JOIN docs d ON d.doc = w.rowid \
+         CROSS JOIN sessions s ON s.key = d.pos >> 32 \
+         LEFT JOIN leases l ON l.session = s.key \
+         WHERE {matched}{} ORDER BY {order} LIMIT {limit}",
+        conditions.sql()
+    );
+    let found: Vec<(String, i64)> =
+        rows.all(&sql, params_from_iter(conditions.values()), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let mut hits = Vec::with_capacity(found.len());
+    for (id, pos) in found {
+        let (Ok(session), seq) = (id.parse(), seq_of(pos)) else {
+            continue;
+        };
+        let Some(row) = read::own_row(rows, pos >> 32, seq)? else {
+            continue;
+        };
+        let Ok(event) = row.open(&mut |digest| rows.blob(digest)) else {
+            continue;
+        };
+        let text = searchable(&event.event).unwrap_or_default();
+        let snippet = snippet(&text, &question);
+        hits.push(Hit {
+            session,
+            seq,
+            at: event.at,
+            kind: row.kind,
+            snippet,
+        });
+    }
+    Ok(hits)
+}
+
+/// A search by someone who may not write sees what is indexed, and how much is not.
+pub(super) fn find_only(rows: &SqliteRows<'_>, search: &Search) -> Result<Found> {
+    let sql = "SELECT coalesce(sum(seq - indexed), 0) FROM sessions WHERE unindexed = 1";
+    let unseen = rows.one(sql, [], |row| row.get(0))?.unwrap_or(0);
+    Ok(Found {
+        hits: find(rows, search)?,
+        unseen,
+    })
+}
+
+/// Empties the index, so that it is built anew.
+pub(super) fn reset(rows: &SqliteRows<'_>) -> Result<()> {
+    rows.run("INSERT INTO words (words) VALUES ('delete-all')", [])?;
+    rows.run("DELETE FROM docs", [])?;
+    rows.run(
+        "UPDATE sessions SET unindexed = 1, indexed = coalesce(base_at, 0)",
+        [],
+    )?;
+    Ok(())
+}
+
+/// Is the index itself sound?
+pub(super) fn check(rows: &SqliteRows<'_>) -> Result<()> {
+    match rows.run("INSERT INTO words (words) VALUES ('integrity-check')", []) {
+        Err(Error::DamagedStore { .. } | Error::Database { .. }) => Err(Error::DamagedStore {
+            path: rows.path.to_owned(),
+            what: "the search index is damaged".to_owned(),
+        }),
+        other => other.map(|_| ()),
+    }
+}

@@ -1,0 +1,248 @@
+//! Which events a session takes, given how it stands. Pure, but for a look at the
+//! few keyed events that a rare kind asks for.
+
+use crate::{
+    Change, Edited, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move, PhaseSet,
+    Recorded, Restored, Result, Seq, Timeline, Undone,
+};
+
+/// The most tags that a session can bear, so that its head stays small.
+const MAX_TAGS: usize = 64;
+
+/// The most bytes of metadata, and of a goal, for the same reason.
+const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
+
+/// Reads a session's keyed events of some kinds, in order.
+pub(crate) type Past<'a> = dyn FnMut(&[Kind]) -> Result<Vec<Recorded>> + 'a;
+
+/// Checks that the session takes this event next, and completes it with what only
+/// the store can know.
+pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Event> {
+    let refuse = |why: String| Error::Illegal {
+        session: head.id.clone(),
+        kind: event.kind().to_owned(),
+        why,
+    };
+    match &event {
+        Event::Created(_) => Err(refuse("the session has begun already".to_owned())),
+        Event::Scrubbed(_) => Err(refuse("only a scrub records it".to_owned())),
+        Event::Phase(change) => {
+            let (Some(set), Some(phase)) = (head.phases, head.phase) else {
+                return Err(refuse("the session has no phases".to_owned()));
+            };
+            if change.from != phase {
+                return Err(refuse(format!(
+                    "it is in phase {phase}, not {}",
+                    change.from
+                )));
+            }
+            match set.judge(phase, change.to, head.discuss_returns) {
+                Move::Legal | Move::Stay => Ok(event),
+                Move::Illegal(legal) => Err(refuse(format!(
+                    "from {phase} it cannot move to {}; {}",
+                    change.to,
+                    choices(&legal)
+                ))),
+            }
+        }
+        Event::Edited(edited) => check_edit(edited, head).map_err(refuse).map(|()| event),
+        Event::Compacted(compacted) => {
+            if compacted.from == Seq::ZERO
+                || compacted.from > compacted.to
+                || compacted.to > head.seq
+            {
+                let (from, to) = (compacted.from, compacted.to);
+                return Err(refuse(format!(
+                    "{from}..{to} is no range of its 1..{}",
+                    head.seq
+                )));
+            }
+            Ok(event)
+        }
+        Event::Gate(gate) => check_gate(gate, head, past)?
+            .map_err(refuse)
+            .map(|()| event),
+        Event::GateAnswered(answer) => check_answer(answer, head, past)?
+            .map_err(refuse)
+            .map(|()| event),
+        Event::Rewound(rewound) => {
+            if rewound.to == Seq::ZERO || rewound.to > head.seq {
+                return Err(refuse(format!(
+                    "{} is none of its events 1..{}",
+                    rewound.to, head.seq
+                )));
+            }
+            let mut rewound = rewound.clone();
+            rewound.restored = restored(rewound.to, head.phases, past)?;
+            Ok(rewound.into())
+        }
+        Event::Undone(undone) => complete_undo(undone, head, past)?
+            .map_err(refuse)
+            .map(Event::from),
+        Event::Unknown(unknown) => {
+            let known = Kind::ALL.iter().any(|kind| kind.as_str() == unknown.kind);
+            let json: Result<serde::de::IgnoredAny, _> = serde_json::from_str(&unknown.body);
+            if json.is_err() || (known && unknown.version <= 1) || unknown.kind.is_empty() {
+                return Err(refuse(
+                    "it is neither of a newer kind nor well-formed".to_owned(),
+                ));
+            }
+            Ok(event)
+        }
+        _ => Ok(event),
+    }
+}
+
+/// The attributes at a point of the past that a move of the view brings back.
+fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Restored> {
+    let kinds = [
+        Kind::Phase,
+        Kind::Edited,
+        Kind::Gate,
+        Kind::GateAnswered,
+        Kind::Rewound,
+        Kind::Undone,
+    ];
+    let facts = past(&kinds)?;
+    let timeline = Timeline::at(at, facts.iter());
+    let mut restored = Restored {
+        phase: phases.map(PhaseSet::initial),
+        ..Restored::default()
+    };
+    for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
+        match &fact.event {
+            Event::Phase(change) => {
+                match (change.from, change.to) {
+                    (crate::Phase::Plan, crate::Phase::Discuss) => restored.discuss_returns += 1,
+                    (_, crate::Phase::Idle) => restored.discuss_returns = 0,
+                    _ => {}
+                }
+                restored.phase = Some(change.to);
+            }
+            Event::Edited(edited) => edited.goal.apply(&mut restored.goal),
+            Event::Gate(_) => restored.open_gates += 1,
+            Event::GateAnswered(_) => {
+                restored.open_gates = restored.open_gates.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    Ok(restored)
+}
+
+type Check<T> = Result<std::result::Result<T, String>>;
+
+fn live_gates(head: &Head, past: &mut Past<'_>) -> Result<Vec<Recorded>> {
+    let kinds = [Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
+    let facts = past(&kinds)?;
+    let timeline = Timeline::at(head.seq, facts.iter());
+    Ok(facts
+        .into_iter()
+        .filter(|fact| timeline.contains(fact.seq))
+        .collect())
+}
+
+fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
+    let asked = live_gates(head, past)?
+        .iter()
+        .any(|fact| matches!(&fact.event, Event::Gate(other) if other.id == gate.id));
+    Ok(if asked {
+        Err(format!("gate {:?} was asked before", gate.id))
+    } else {
+        Ok(())
+    })
+}
+
+fn check_answer(answer: &GateAnswered, head: &Head, past: &mut Past<'_>) -> Check<()> {
+    let (mut asked, mut answered) = (false, None);
+    for fact in live_gates(head, past)? {
+        match fact.event {
+            Event::Gate(gate) if gate.id == answer.id => asked = true,
+            Event::GateAnswered(other) if other.id == answer.id => answered = Some(other.who),
+            _ => {}
+        }
+    }
+    Ok(match (asked, answered) {
+        (false, _) => Err(format!("there is no gate {:?}", answer.id)),
+        (true, Some(who)) => Err(format!("gate {:?} was answered by {who}", answer.id)),
+        (true, None) => Ok(()),
+    })
+}
+
+fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Undone> {
+    let facts = past(&[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
+    let timeline = Timeline::at(head.seq, facts.iter());
+    let (Undone::Compaction { of } | Undone::Rewind { of, .. }) = undone;
+    let again = facts
+        .iter()
+        .filter(|fact| timeline.contains(fact.seq))
+        .any(|fact| {
+            matches!(&fact.event,
+            Event::Undone(Undone::Compaction { of: other } | Undone::Rewind { of: other, .. })
+            if other == of)
+        });
+    if again {
+        return Ok(Err(format!("event {of} was taken back already")));
+    }
+    let target = facts
+        .iter()
+        .find(|fact| fact.seq == *of)
+        .map(|fact| &fact.event);
+    Ok(match (undone, target) {
+        (Undone::Compaction { .. }, Some(Event::Compacted(_))) => Ok(undone.clone()),
+        (Undone::Rewind { of, .. }, Some(Event::Rewound(rewound))) => {
+            let (of, scope) = (*of, rewound.scope);
+            Ok(Undone::Rewind {
+                of,
+                scope,
+                restored: restored(of.prev(), head.phases, past)?,
+            })
+        }
+        _ => Err(format!("event {of} is no such compaction or rewind")),
+    })
+}
+
+fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<(), String> {
+    let name = |what: &str, text: &str| {
+        if text.is_empty() || text.len() > MAX_NAME_BYTES || text.chars().any(char::is_control) {
+            Err(format!(
+                "a {what} has 1 to {MAX_NAME_BYTES} bytes and no control characters"
+            ))
+        } else {
+            Ok(())
+        }
+    };
+    if let Change::Set(label) = &edited.label {
+        name("label", label)?;
+    }
+    edited.tag.iter().try_for_each(|tag| name("tag", tag))?;
+    let kept = head
+        .tags
+        .union(&edited.tag)
+        .filter(|tag| !edited.untag.contains(*tag));
+    if kept.count() > MAX_TAGS {
+        return Err(format!("a session bears at most {MAX_TAGS} tags"));
+    }
+    if matches!(&edited.goal, Change::Set(goal) if goal.len() > MAX_ATTRIBUTE_BYTES) {
+        return Err(format!("a goal has at most {MAX_ATTRIBUTE_BYTES} bytes"));
+    }
+    if !edited.metadata.is_empty() {
+        let mut merged = head.metadata.clone();
+        merged.extend(edited.metadata.clone());
+        let size = serde_json::to_vec(&merged).map_or(usize::MAX, |bytes| bytes.len());
+        if size > MAX_ATTRIBUTE_BYTES {
+            return Err(format!(
+                "its metadata would have {size} bytes; at most {MAX_ATTRIBUTE_BYTES} fit"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn choices(legal: &[crate::Phase]) -> String {
+    if legal.is_empty() {
+        return "this phase is final".to_owned();
+    }
+    let names: Vec<_> = legal.iter().map(|phase| phase.as_str()).collect();
+    format!("possible are {}", names.join(", "))
+}

@@ -1,0 +1,408 @@
+//! The contract that every store keeps, and the words of its questions and answers.
+
+pub(crate) mod admit;
+pub(crate) mod query;
+pub(crate) mod read;
+pub(crate) mod remove;
+pub(crate) mod rows;
+pub(crate) mod write;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::{
+    Created, Digest, Epoch, EventId, Head, Held, Holder, Kind, Lane, LaneState, Lease, NewEvent,
+    Recorded, Result, Seq, SessionId, Time,
+};
+use query::{Filter, Found, Page, Query, Search};
+
+/// Where sessions live.
+///
+/// Every method is safe to call from many threads and, for a store on disk, from
+/// many processes at once. Errors tell the caller what to do through
+/// [`Error::kind`](crate::Error::kind).
+///
+/// # The contract
+///
+/// - **Durable.** When [`batch`](Store::batch), [`put_blob`](Store::put_blob) or a
+///   change of trash or leases returns `Ok`, its effect MUST survive the death of
+///   the process and, for a store on disk, loss of power. When it returns an
+///   error, none of it is there, except that an [`ErrorKind::Io`](crate::ErrorKind::Io)
+///   may leave the caller not knowing: it then asks again under the same event ids.
+/// - **Append-only.** No method but [`purge`](Store::purge) and
+///   [`scrub`](Store::scrub) removes or changes an event.
+/// - **Dense.** A session's seqs are 1, 2, 3, … without a gap, in the order in
+///   which their appends returned.
+/// - **Fenced.** An append with an epoch other than the newest MUST be refused,
+///   however late it arrives.
+/// - **Isolated.** Damage to one session MUST NOT make another unreadable.
+/// - **Constant.** The cost of an append MUST NOT grow with the session's length.
+pub trait Store: std::fmt::Debug + Send + Sync {
+    /// Does several writes, in order, all or none, in one durable transaction. The
+    /// answers come in the order of the writes. A later write sees the earlier
+    /// ones: a session made by the first may be appended to by the second.
+    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
+
+    /// How a session stands. `running` without a living lease holder MUST read as
+    /// `interrupted`, here and in every other answer. Sessions in the trash are
+    /// found as well.
+    fn standing(&self, id: &SessionId) -> Result<Standing>;
+
+    /// What each lane of a session did and spent.
+    fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>>;
+
+    /// Events of a session, those that a fork shares included. Each one MUST be
+    /// checked against the chain; the answer ends at the first that fails.
+    fn events(&self, id: &SessionId, span: Span) -> Result<Slice>;
+
+    /// The events of these kinds that have a key, in order. MUST NOT read the
+    /// rest of the log.
+    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>>;
+
+    /// One page of sessions. Each session that matches MUST be in exactly one page,
+    /// as long as it does not change between them; damaged ones included.
+    fn list(&self, query: &Query) -> Result<Page>;
+
+    /// How many sessions match, by status.
+    fn count(&self, filter: &Filter) -> Result<Counts>;
+
+    /// Takes the lease of a session: if nobody holds it, or its holder is dead
+    /// (expired, or a local process that is gone). Else fails with
+    /// [`Error::Held`](crate::Error::Held). The new epoch is larger than any before.
+    fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease>;
+
+    /// Extends a lease from now. Fails with [`Error::Fenced`](crate::Error::Fenced)
+    /// if it was lost. An expired lease that nobody took is renewed.
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease>;
+
+    /// Gives a lease back. One that was lost already is no error.
+    fn release(&self, lease: &Lease) -> Result<()>;
+
+    /// Stores bytes under their digest, once. An event that names the blob keeps
+    /// it. One that no event names may go after a day, or when the last event that
+    /// named it is purged; an append that names it then fails with
+    /// [`Error::NoBlob`](crate::Error::NoBlob).
+    fn put_blob(&self, bytes: &[u8]) -> Result<Digest>;
+
+    /// The bytes of a blob, checked against their digest.
+    fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
+
+    /// Searches tasks, messages, calls, results, paths and errors. Everything that
+    /// was acknowledged before the call MUST be found, unless the store is open
+    /// for reading only: then the answer says how much it could not see.
+    fn search(&self, search: &Search) -> Result<Found>;
+
+    /// Moves sessions to the trash, with the sessions of their subagents. Those
+    /// that run, that are gone, or that moved on since the caller looked are left.
+    fn trash(&self, targets: &[Target]) -> Result<Removal>;
+
+    /// Brings sessions back from the trash, with the subagents that went with them.
+    fn restore(&self, ids: &[SessionId]) -> Result<Removal>;
+
+    /// Erases sessions for good, with the sessions of their subagents. Running ones
+    /// are left. Events that a fork shares live on in the fork.
+    fn purge(&self, targets: &[Target]) -> Result<Removal>;
+
+    /// Replaces bodies and records it. The chain still verifies, and shows that
+    /// they were replaced. Needs the lease.
+    fn scrub(&self, scrub: Scrub) -> Result<Seq>;
+
+    /// Bytes in use, in all.
+    fn disk_use(&self) -> Result<DiskUse>;
+
+    /// Waits until the session has an event after `seq`, or `timeout` has passed.
+    /// Returns its last seq.
+    fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq>;
+
+    /// Re-reads, re-hashes and re-folds a session.
+    fn verify(&self, id: &SessionId) -> Result<Verdict>;
+
+    /// Rebuilds what is derived from a session's events: its head, its lanes and
+    /// its place in the search index. The events are not touched; a session whose
+    /// log is damaged stays marked, readable up to the damage.
+    fn repair(&self, id: &SessionId) -> Result<Verdict>;
+
+    /// Does one write.
+    fn write(&self, write: Write) -> Result<Written> {
+        let mut written = self.batch(vec![write])?;
+        Ok(written.pop().expect("a batch answers each of its writes"))
+    }
+
+    /// Is there a session of that name, in the trash or not?
+    fn exists(&self, id: &SessionId) -> Result<bool> {
+        match self.standing(id) {
+            Ok(_) | Err(crate::Error::Damaged { .. }) => Ok(true),
+            Err(crate::Error::NoSession(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// One write of a batch.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Makes a session.
+    Create(Create),
+    /// Appends to one.
+    Append(Append),
+}
+
+/// Makes a session. With [`Origin::Fork`](crate::Origin::Fork) it shares its
+/// parent's events up to the fork point, whose cost does not depend on how many
+/// they are; its own first event follows them.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// Its first event.
+    pub created: Created,
+    /// The client's name for that event. A session that exists already and began
+    /// with the same one is answered as if it had just been made.
+    pub event_id: Option<EventId>,
+    /// When it began, if that is not now.
+    pub at: Option<Time>,
+    /// Who takes its lease in the same transaction, under [`Epoch::FIRST`].
+    pub claim: Option<Claim>,
+}
+
+/// Who wants a lease, and for how long.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Who.
+    pub holder: Holder,
+    /// How long.
+    pub ttl: Duration,
+}
+
+/// Appends events to a session.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The session.
+    pub session: SessionId,
+    /// The epoch of the lease under which this is written. Only events that
+    /// [need no lease](crate::Event::needs_no_lease) do without.
+    pub epoch: Option<Epoch>,
+    /// The seq that the session must be at: a compare-and-swap.
+    pub expected: Option<Seq>,
+    /// What to record. If the first one's id was recorded before, the whole append
+    /// was: it is answered again, and nothing is written.
+    pub events: Vec<NewEvent>,
+}
+
+/// What a write did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The first event it recorded.
+    pub first: Seq,
+    /// The last one.
+    pub last: Seq,
+    /// The lease that came with a new session.
+    pub lease: Option<Lease>,
+}
+
+/// How a session stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// Its head. If `damage` says that this could not be read, only its id and
+    /// times mean anything.
+    pub head: Head,
+    /// Who holds its lease and is alive.
+    pub held: Option<Held>,
+    /// When it went to the trash.
+    pub trashed_at: Option<Time>,
+    /// The first damage that is known of.
+    pub damage: Option<Damage>,
+    /// Bytes of its own events and of the blobs they name.
+    pub bytes: u64,
+}
+
+/// Where a session is damaged. What lies before can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The first damaged event; zero, the head.
+    pub seq: Seq,
+    /// How it shows.
+    pub what: String,
+}
+
+impl Damage {
+    /// The damage as the error of whoever needs the session whole.
+    #[must_use]
+    pub fn into_error(self, session: &SessionId) -> crate::Error {
+        crate::Error::Damaged {
+            session: session.clone(),
+            seq: self.seq,
+            what: self.what,
+        }
+    }
+}
+
+/// Which events are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first, both ends included.
+    pub from: Seq,
+    /// The last.
+    pub to: Seq,
+    /// Which come first.
+    pub order: Order,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl Span {
+    /// Every event, oldest first.
+    pub const ALL: Self = Self {
+        from: Seq::FIRST,
+        to: Seq::MAX,
+        order: Order::Oldest,
+        limit: usize::MAX,
+    };
+
+    /// Events after `seq`, oldest first.
+    #[must_use]
+    pub const fn after(seq: Seq) -> Self {
+        Self {
+            from: seq.next(),
+            ..Self::ALL
+        }
+    }
+
+    /// The last `limit` events, newest first.
+    #[must_use]
+    pub const fn last(limit: usize) -> Self {
+        Self {
+            order: Order::Newest,
+            limit,
+            ..Self::ALL
+        }
+    }
+}
+
+/// Which come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The oldest.
+    Oldest,
+    /// The newest.
+    #[default]
+    Newest,
+}
+
+/// Events, up to the first damaged one in the order that was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Slice {
+    /// The events.
+    pub events: Vec<Recorded>,
+    /// Of these, how many say what a scrub put there.
+    pub scrubbed: u64,
+    /// Why there are no more.
+    pub damage: Option<Damage>,
+}
+
+impl Slice {
+    /// All of them, or the error of whoever needs all.
+    pub fn intact(self, session: &SessionId) -> Result<Vec<Recorded>> {
+        match self.damage {
+            None => Ok(self.events),
+            Some(damage) => Err(damage.into_error(session)),
+        }
+    }
+}
+
+/// Sessions by status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many stand so. Those that none do are left out.
+    pub by_status: BTreeMap<crate::Status, u64>,
+    /// How many are known to be damaged, whatever their status.
+    pub damaged: u64,
+}
+
+impl Counts {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_status.values().sum()
+    }
+}
+
+/// A session that is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The session.
+    pub id: SessionId,
+    /// If given, only while it is still at this seq: it was judged there.
+    pub unless_past: Option<Seq>,
+}
+
+impl From<SessionId> for Target {
+    fn from(id: SessionId) -> Self {
+        Self {
+            id,
+            unless_past: None,
+        }
+    }
+}
+
+/// What became of sessions that were to go, or to come back.
+#[derive(Debug, Default)]
+pub struct Removal {
+    /// Those that went, with their subagents' sessions.
+    pub taken: Vec<SessionId>,
+    /// Those that were left, and why.
+    pub left: Vec<(SessionId, crate::Error)>,
+}
+
+/// Bodies to be replaced.
+#[derive(Clone, Debug)]
+pub struct Scrub {
+    /// The session.
+    pub session: SessionId,
+    /// The epoch of the lease under which this is done.
+    pub epoch: Epoch,
+    /// The rule that they matched, for the record.
+    pub rule: String,
+    /// What each event is to say instead. The kind stays. An event that a fork
+    /// shares is scrubbed in the session that it was recorded in.
+    pub replacements: Vec<(Seq, crate::Event)>,
+}
+
+/// Bytes in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskUse {
+    /// Events' bodies.
+    pub events: u64,
+    /// Blobs, compressed, each once.
+    pub blobs: u64,
+    /// All that the store takes up, its indexes included.
+    pub total: u64,
+}
+
+/// What a verification found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Events that are as they were recorded, from the first on.
+    pub intact: u64,
+    /// Of those, the ones whose bodies a scrub replaced.
+    pub scrubbed: u64,
+    /// The first event that is not.
+    pub damage: Option<Damage>,
+    /// Does what is stored beside the events equal their fold?
+    pub derived: Derived,
+}
+
+/// Does what is stored beside the events equal their fold?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Derived {
+    /// Yes.
+    Right,
+    /// No; a repair makes it so.
+    Wrong,
+}
+
+impl Verdict {
+    /// Is all well?
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.damage.is_none() && self.derived == Derived::Right
+    }
+}

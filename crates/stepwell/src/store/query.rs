@@ -1,0 +1,189 @@
+//! Questions over all sessions: lists, counts and search.
+
+use std::ops::Range;
+
+use super::{Order, Standing};
+use crate::{Seq, SessionId, Status, Time};
+
+/// Which sessions are meant. Every condition that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Any of these, as the status reads now.
+    pub status: Vec<Status>,
+    /// This agent.
+    pub agent: Option<String>,
+    /// This model.
+    pub model: Option<String>,
+    /// All of these tags.
+    pub tags: Vec<String>,
+    /// This label.
+    pub label: Option<String>,
+    /// This text in the task, whatever its case.
+    pub task: Option<String>,
+    /// This workspace.
+    pub workspace: Option<String>,
+    /// Where they come from.
+    pub family: Family,
+    /// Updated at this time or later.
+    pub since: Option<Time>,
+    /// Updated before this time.
+    pub until: Option<Time>,
+    /// An id that begins so.
+    pub prefix: Option<String>,
+    /// In the trash or not.
+    pub place: Place,
+}
+
+/// Where sessions come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// Anywhere.
+    #[default]
+    Any,
+    /// A user: roots and forks, not subagents.
+    Roots,
+    /// This session: its subagents and its forks.
+    ChildrenOf(SessionId),
+}
+
+/// In the trash or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Not in the trash.
+    #[default]
+    Kept,
+    /// In the trash.
+    Trash,
+    /// Either.
+    Anywhere,
+}
+
+/// What a list is sorted by; sessions that are equal there, by birth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// When something was last recorded.
+    #[default]
+    Updated,
+    /// When it began.
+    Created,
+    /// What it cost.
+    Cost,
+    /// How many steps it took.
+    Steps,
+}
+
+/// A question for one page of sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Which.
+    pub filter: Filter,
+    /// Sorted by.
+    pub sort: Sort,
+    /// Which come first; for cost and steps, newest means the largest.
+    pub order: Order,
+    /// At most this many.
+    pub limit: usize,
+    /// Where the page before ended.
+    pub after: Option<Cursor>,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            filter: Filter::default(),
+            sort: Sort::default(),
+            order: Order::default(),
+            limit: usize::MAX,
+            after: None,
+        }
+    }
+}
+
+/// Where a page ended: a key, not a number of rows, so that sessions that come or
+/// go do not shift the next page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Cursor {
+    /// The last session's sorted value.
+    pub(crate) value: i64,
+    /// Its place by birth.
+    pub(crate) key: i64,
+}
+
+/// One page of sessions.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The sessions.
+    pub sessions: Vec<Standing>,
+    /// Where it ended, if there may be more.
+    pub next: Option<Cursor>,
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// Words that must all occur, in any order and case; `"quoted words"` together;
+    /// `begin*` for the beginning of a word.
+    pub text: String,
+    /// In which sessions.
+    pub filter: Filter,
+    /// Which hits come first.
+    pub rank: Rank,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl Search {
+    /// The newest 20 hits of some words, in all sessions that are not in the trash.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            filter: Filter::default(),
+            rank: Rank::Newest,
+            limit: 20,
+        }
+    }
+}
+
+/// Which hits come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rank {
+    /// The newest.
+    #[default]
+    Newest,
+    /// The most relevant of the newest 10,000: ranking looks at each hit, and a
+    /// common word has too many.
+    Relevance,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The hits.
+    pub hits: Vec<Hit>,
+    /// Events that the store, open for reading only, could not look into.
+    pub unseen: u64,
+}
+
+/// One hit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// In which session.
+    pub session: SessionId,
+    /// At which event.
+    pub seq: Seq,
+    /// When that happened.
+    pub at: Time,
+    /// The event's kind.
+    pub kind: String,
+    /// The words around the first match.
+    pub snippet: Snippet,
+}
+
+/// A piece of text with the matches in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snippet {
+    /// The text, on one line.
+    pub text: String,
+    /// Where the matches are, in bytes.
+    pub matches: Vec<Range<usize>>,
+}

@@ -1,0 +1,360 @@
+//! Reading a session through its shared prefix, checking as it goes.
+
+use super::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World};
+use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
+use crate::codec::Row;
+use crate::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, State};
+
+/// The session, or that there is none.
+pub(crate) fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
+    rows.session(id)?
+        .ok_or_else(|| Error::NoSession(id.clone()))
+}
+
+/// The stretches of rows that make up a session's events 1..=`to`, oldest first.
+pub(crate) fn stretches(rows: &dyn Rows, row: &SessionRow, to: Seq) -> Result<Vec<Stretch>> {
+    let mut found = Vec::new();
+    let (mut key, mut base, mut end) = (row.key, row.base, to.min(row.head.seq));
+    loop {
+        let from = base.map_or(Seq::FIRST, |base| base.at.next());
+        if from <= end {
+            found.push(Stretch { key, from, to: end });
+        }
+        let Some(Base { key: below, at }) = base else {
+            break;
+        };
+        let below = rows.session_by_key(below)?.ok_or_else(|| {
+            let what = "the session whose events it shares is gone".to_owned();
+            Damage { seq: at, what }.into_error(&row.head.id)
+        })?;
+        end = end.min(at);
+        (key, base) = (below.key, below.base);
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Reads events in the order asked for, up to the first that fails its check.
+pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
+    let mut slice = Slice::default();
+    let to = span.to.min(row.head.seq);
+    let mut stretches = stretches(rows, row, to)?;
+    if span.order == Order::Newest {
+        stretches.reverse();
+    }
+    // The chain links each row to the one below, so one row below the range is
+    // read as well. Going down, a row waits until the one below it is known.
+    let below = span.from.prev().max(Seq::FIRST);
+    let mut reader = Reader {
+        rows,
+        span,
+        prev: None,
+        next: below,
+        waiting: None,
+        slice: &mut slice,
+    };
+    for stretch in stretches {
+        let wanted = Stretch {
+            from: stretch.from.max(below),
+            ..stretch
+        };
+        if wanted.from <= wanted.to {
+            let flow = rows.visit(wanted, span.order, &mut |row| reader.take(row))?;
+            if flow == Flow::Enough {
+                return Ok(slice);
+            }
+        }
+    }
+    reader.end(to);
+    Ok(slice)
+}
+
+struct Reader<'a> {
+    rows: &'a dyn Rows,
+    span: Span,
+    /// The chain's value at the row before, going up.
+    prev: Option<Digest>,
+    /// The seq that must come next, going up.
+    next: Seq,
+    /// The row above, going down.
+    waiting: Option<Row>,
+    slice: &'a mut Slice,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, row: Row) -> Result<Flow> {
+        Ok(match self.span.order {
+            Order::Oldest => self.take_up(&row),
+            Order::Newest => self.take_down(row),
+        })
+    }
+
+    fn take_up(&mut self, row: &Row) -> Flow {
+        if row.seq != self.next {
+            return self.missing(self.next);
+        }
+        self.next = row.seq.next();
+        let prev = self.prev.replace(row.chain);
+        if row.seq < self.span.from {
+            return Flow::More;
+        }
+        self.accept(row, &prev.unwrap_or(Digest::GENESIS))
+    }
+
+    fn take_down(&mut self, row: Row) -> Flow {
+        let (seq, chain) = (row.seq, row.chain);
+        match self.waiting.replace(row) {
+            None => Flow::More,
+            Some(above) if above.seq.prev() != seq => self.missing(above.seq.prev()),
+            Some(above) => self.accept(&above, &chain),
+        }
+    }
+
+    /// After the last row: going down, the first event still waits; going up, rows
+    /// may be missing at the end.
+    fn end(&mut self, to: Seq) {
+        match (self.span.order, self.waiting.take()) {
+            (Order::Newest, Some(row)) if row.seq < self.span.from => {}
+            (Order::Newest, Some(row)) if row.seq == Seq::FIRST => {
+                self.accept(&row, &Digest::GENESIS);
+            }
+            (Order::Newest, Some(row)) => {
+                self.missing(row.seq.prev());
+            }
+            (Order::Newest, None) if self.span.from <= to => {
+                self.missing(to);
+            }
+            (Order::Oldest, _) if self.next <= to && self.span.from <= to => {
+                self.missing(self.next);
+            }
+            _ => {}
+        }
+    }
+
+    fn accept(&mut self, row: &Row, prev: &Digest) -> Flow {
+        let opened = row
+            .follows(prev)
+            .and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
+        match opened {
+            Ok(event) => {
+                self.slice.events.push(event);
+                self.slice.scrubbed += u64::from(row.erased.is_some());
+                let full = self.slice.events.len() >= self.span.limit;
+                if full { Flow::Enough } else { Flow::More }
+            }
+            Err(what) => self.damaged(row.seq, what),
+        }
+    }
+
+    fn missing(&mut self, seq: Seq) -> Flow {
+        self.damaged(seq, "it is missing".to_owned())
+    }
+
+    fn damaged(&mut self, seq: Seq, what: String) -> Flow {
+        self.slice.damage = Some(Damage { seq, what });
+        Flow::Enough
+    }
+}
+
+/// A session's keyed events of some kinds, in order.
+pub(crate) fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+    let mut found = Vec::new();
+    for stretch in stretches(rows, row, row.head.seq)? {
+        for fact in rows.facts(stretch, kinds)? {
+            let opened = fact.open(&mut |digest| rows.blob(digest));
+            let damaged = |what| {
+                Damage {
+                    seq: fact.seq,
+                    what,
+                }
+                .into_error(&row.head.id)
+            };
+            found.push(opened.map_err(damaged)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The fold of a session's events up to `at`, from the nearest snapshot below.
+pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<State> {
+    if at == row.head.seq {
+        return Ok(State {
+            head: row.head.clone(),
+            lanes: rows.lanes(row.key)?,
+        });
+    }
+    let mut state = None;
+    for stretch in stretches(rows, row, at)?.iter().rev() {
+        state = rows.snapshot(stretch.key, stretch.to)?;
+        if state.is_some() {
+            break;
+        }
+    }
+    let from = state
+        .as_ref()
+        .map_or(Seq::ZERO, |state: &State| state.head.seq);
+    let span = Span {
+        to: at,
+        ..Span::after(from)
+    };
+    let events = slice(rows, row, span)?.intact(&row.head.id)?;
+    match state {
+        Some(mut state) => {
+            events.iter().for_each(|event| state.apply(event));
+            Ok(state)
+        }
+        None => State::fold(&events).ok_or_else(|| no_beginning().into_error(&row.head.id)),
+    }
+}
+
+/// The row of one of a session's own events.
+pub(crate) fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Row>> {
+    let mut found = None;
+    rows.visit(
+        Stretch {
+            key,
+            from: seq,
+            to: seq,
+        },
+        Order::Oldest,
+        &mut |row| {
+            found = Some(row);
+            Ok(Flow::Enough)
+        },
+    )?;
+    Ok(found)
+}
+
+/// The chain's value at a seq of a session, from the row there.
+pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Digest> {
+    let owner = stretches(rows, row, at)?
+        .last()
+        .map_or(row.key, |stretch| stretch.key);
+    own_row(rows, owner, at)?
+        .map(|row| row.chain)
+        .ok_or_else(|| {
+            Damage {
+                seq: at,
+                what: "it is missing".to_owned(),
+            }
+            .into_error(&row.head.id)
+        })
+}
+
+/// How a session stands, as everyone is to read it.
+pub(crate) fn standing(rows: &dyn Rows, row: SessionRow, world: World<'_>) -> Result<Standing> {
+    let lease = rows.lease(row.key)?;
+    Ok(standing_with(row, lease, world))
+}
+
+/// The same, for whoever has read the lease already.
+pub(crate) fn standing_with(
+    row: SessionRow,
+    lease: Option<LeaseRow>,
+    world: World<'_>,
+) -> Standing {
+    let held = lease.and_then(LeaseRow::held);
+    let held = held.filter(|held| !held.is_dead(world.now, world.processes));
+    let head = if held.is_some() {
+        row.head
+    } else {
+        row.head.without_runner()
+    };
+    Standing {
+        head,
+        held,
+        trashed_at: row.trashed_at,
+        damage: row.damage,
+        bytes: row.bytes,
+    }
+}
+
+/// What re-reading a session's whole log shows.
+pub(crate) struct Reread {
+    pub(crate) verdict: Verdict,
+    /// The fold of what is intact.
+    pub(crate) state: Option<State>,
+    /// The chain's value there.
+    pub(crate) chain: Digest,
+}
+
+/// How many events are read at a time while verifying, to bound memory.
+const VERIFY_STRIDE: u64 = 1_000;
+
+/// Re-reads, re-hashes and re-folds a session.
+pub(crate) fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
+    let mut state: Option<State> = None;
+    let mut damage = None;
+    let (mut intact, mut scrubbed) = (Seq::ZERO, 0);
+    while damage.is_none() && intact < row.head.seq {
+        let to = Seq::new(intact.get() + VERIFY_STRIDE).min(row.head.seq);
+        let slice = slice(
+            rows,
+            row,
+            Span {
+                to,
+                ..Span::after(intact)
+            },
+        )?;
+        damage = slice.damage;
+        scrubbed += slice.scrubbed;
+        for event in &slice.events {
+            let lost = event
+                .event
+                .blobs()
+                .into_iter()
+                .find_map(|blob| rows.blob(&blob).err());
+            match &mut state {
+                Some(state) => state.apply(event),
+                None => state = State::fold([event]),
+            }
+            if let Some(error) = lost {
+                damage = Some(Damage {
+                    seq: event.seq,
+                    what: error.to_string(),
+                });
+            } else if state.is_none() {
+                damage = Some(no_beginning());
+            }
+            if damage
+                .as_ref()
+                .is_some_and(|damage| damage.seq == event.seq)
+            {
+                break;
+            }
+            intact = event.seq;
+        }
+    }
+    let chain = if intact == Seq::ZERO {
+        Digest::GENESIS
+    } else {
+        chain_at(rows, row, intact)?
+    };
+    let right = damage.is_none()
+        && chain == row.chain
+        && state.as_ref().is_some_and(|state| state.head == row.head)
+        && state.as_ref().map(|state| &state.lanes) == Some(&rows.lanes(row.key)?);
+    let derived = if right {
+        Derived::Right
+    } else {
+        Derived::Wrong
+    };
+    let verdict = Verdict {
+        intact: intact.get(),
+        scrubbed,
+        damage,
+        derived,
+    };
+    Ok(Reread {
+        verdict,
+        state,
+        chain,
+    })
+}
+
+fn no_beginning() -> Damage {
+    Damage {
+        seq: Seq::FIRST,
+        what: "it does not begin a session".to_owned(),
+    }
+}

@@ -1,0 +1,208 @@
+//! Trash, restore, purge and repair.
+
+use super::read::{self, find};
+use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
+use super::{Removal, Target, Verdict};
+use crate::{Digest, Error, Head, Held, Result, Seq, SessionId};
+
+/// Moves sessions to the trash, with their subagents' sessions.
+pub(crate) fn trash(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
+    each(targets, |target, removal| {
+        let row = judge(rows, world, target)?;
+        if row.trashed_at.is_some() {
+            return Err(Error::Trashed(target.id.clone()));
+        }
+        for key in rows.family(row.key)? {
+            let Some(mut member) = rows.session_by_key(key)? else {
+                continue;
+            };
+            if member.trashed_at.is_none() {
+                member.trashed_at = Some(world.now);
+                rows.update_session(&member)?;
+                removal.taken.push(member.head.id);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Brings sessions back from the trash, with the subagents that went with them.
+pub(crate) fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
+    let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
+    each(&targets, |target, removal| {
+        let row = find(rows, &target.id)?;
+        let Some(when) = row.trashed_at else {
+            let why = "it is not in the trash".to_owned();
+            let kind = "a restore".to_owned();
+            return Err(Error::Illegal {
+                session: target.id.clone(),
+                kind,
+                why,
+            });
+        };
+        for key in rows.family(row.key)? {
+            let Some(mut member) = rows.session_by_key(key)? else {
+                continue;
+            };
+            if member.trashed_at == Some(when) {
+                member.trashed_at = None;
+                rows.update_session(&member)?;
+                removal.taken.push(member.head.id);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Erases sessions for good, with their subagents' sessions.
+pub(crate) fn purge(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
+    each(targets, |target, removal| {
+        let row = judge(rows, world, target)?;
+        for key in rows.family(row.key)? {
+            let Some(member) = rows.session_by_key(key)? else {
+                continue;
+            };
+            hand_over(rows, &member)?;
+            rows.erase(key)?;
+            removal.taken.push(member.head.id);
+        }
+        Ok(())
+    })
+}
+
+/// Does something to each target. What one target refuses leaves it, and is told; what
+/// the store refuses ends all.
+fn each(
+    targets: &[Target],
+    mut act: impl FnMut(&Target, &mut Removal) -> Result<()>,
+) -> Result<Removal> {
+    let mut removal = Removal::default();
+    for target in targets {
+        match act(target, &mut removal) {
+            Ok(()) => {}
+            Err(
+                error @ (Error::NoSession(_)
+                | Error::Held { .. }
+                | Error::UnexpectedSeq { .. }
+                | Error::Trashed(_)
+                | Error::Illegal { .. }),
+            ) => removal.left.push((target.id.clone(), error)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(removal)
+}
+
+/// The session, if it may go: neither it nor a subagent of it runs, and it is still
+/// where it was judged.
+fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<SessionRow> {
+    let row = find(rows, &target.id)?;
+    if let Some(expected) = target.unless_past.filter(|seq| *seq != row.head.seq) {
+        let (session, actual) = (target.id.clone(), row.head.seq);
+        return Err(Error::UnexpectedSeq {
+            session,
+            expected,
+            actual,
+        });
+    }
+    for key in rows.family(row.key)? {
+        let held = rows.lease(key)?.and_then(LeaseRow::held);
+        if let Some(held) = held.filter(|held| !held.is_dead(world.now, world.processes)) {
+            let Held {
+                holder, expires, ..
+            } = held;
+            let member = rows
+                .session_by_key(key)?
+                .map_or(target.id.clone(), |row| row.head.id);
+            return Err(Error::Held {
+                session: member,
+                holder: Box::new(holder),
+                expires,
+            });
+        }
+    }
+    Ok(row)
+}
+
+/// Events that forks share go to the fork that shares most of them; the others
+/// share them there from now on. So a shared prefix lives until its last user.
+fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
+    let forks = rows.forks(row.key)?;
+    let Some(heir) = forks
+        .iter()
+        .copied()
+        .max_by_key(|fork| (fork.at, -fork.key))
+    else {
+        return Ok(());
+    };
+    rows.adopt(heir, row)?;
+    let own = own_from(row);
+    for fork in forks.iter().filter(|fork| fork.key != heir.key) {
+        // A fork from below this session's own events shares them further down.
+        if fork.at >= own {
+            rows.rebase(
+                fork.key,
+                Base {
+                    key: heir.key,
+                    at: fork.at,
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The first event of a session that is its own.
+pub(crate) fn own_from(row: &SessionRow) -> Seq {
+    row.base.map_or(Seq::FIRST, |base| base.at.next())
+}
+
+/// Rebuilds what is derived from a session's events.
+pub(crate) fn repair(rows: &dyn Rows, id: &SessionId) -> Result<Verdict> {
+    let row = find(rows, id)?;
+    let key = row.key;
+    let stored = rows.last_own(key)?.unwrap_or(Seq::ZERO);
+    let last = stored.max(row.head.seq);
+    let row = SessionRow {
+        head: Head {
+            seq: last,
+            ..row.head.clone()
+        },
+        ..row
+    };
+    let read::Reread {
+        mut verdict,
+        state,
+        chain,
+    } = read::reread(rows, &row)?;
+    let damage = verdict.damage.clone();
+    let (head, lanes) = match state {
+        Some(state) => (
+            Head {
+                seq: last,
+                ..state.head
+            },
+            state.lanes,
+        ),
+        None => (row.head.clone(), rows.lanes(key)?),
+    };
+    let chain = if damage.is_none() {
+        chain
+    } else {
+        Digest::GENESIS
+    };
+    let repaired = SessionRow {
+        head,
+        chain,
+        damage,
+        ..row
+    };
+    rows.replace_lanes(key, &lanes)?;
+    rows.drop_snapshots(key)?;
+    rows.update_session(&repaired)?;
+    rows.reindex(&repaired)?;
+    if verdict.damage.is_none() {
+        verdict.derived = super::Derived::Right;
+    }
+    Ok(verdict)
+}

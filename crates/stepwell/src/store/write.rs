@@ -1,0 +1,550 @@
+//! Creating sessions, appending to them, and the leases that guard it.
+
+use std::time::Duration;
+
+use super::admit::admit;
+use super::read::{self, find};
+use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
+use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
+use crate::codec::{self, Sealed};
+use crate::failpoint::failpoint;
+use crate::{
+    Created, Digest, Epoch, Erased, Error, Event, Head, Held, LaneState, Lease, NewEvent, Origin,
+    Recorded, Result, Scrubbed, Seq, SessionId, State,
+};
+
+/// After how many events a session's fold is kept, so that the state at any seq,
+/// where a fork may begin, is at most so many events away.
+const SNAPSHOT_STRIDE: u64 = 256;
+
+/// The most bytes of an agent's, model's, provider's or workspace's name, which the
+/// head repeats.
+const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
+
+/// Does one write of a batch.
+pub(crate) fn write(rows: &dyn Rows, world: World<'_>, write: Write) -> Result<Written> {
+    match write {
+        Write::Create(create) => make(rows, world, create),
+        Write::Append(append) => extend(rows, world, append),
+    }
+}
+
+fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
+    let Create {
+        created,
+        event_id,
+        at,
+        claim,
+    } = create;
+    if let Some(row) = rows.session(&created.id)? {
+        return repeated_create(rows, &row, event_id, claim.as_ref());
+    }
+    check_description(&created)?;
+    let (base, before) = match &created.origin {
+        Origin::Root => (None, None),
+        Origin::Subagent { parent } => {
+            find(rows, parent)?;
+            (None, None)
+        }
+        Origin::Fork { parent, at } => {
+            let (base, state, chain) = branch_off(rows, parent, *at, &created.id)?;
+            (Some(base), Some((state, chain)))
+        }
+    };
+    let (seq, prev) = before
+        .as_ref()
+        .map_or((Seq::FIRST, Digest::GENESIS), |(state, chain)| {
+            (state.head.seq.next(), *chain)
+        });
+    let id = created.id.clone();
+    let event = Recorded {
+        seq,
+        at: at.unwrap_or(world.now),
+        id: event_id,
+        event: created.into(),
+    };
+    let state = match before {
+        None => State::fold([&event]).expect("the event is a created one"),
+        Some((mut state, _)) => {
+            state.apply(&event);
+            state
+        }
+    };
+    let sealed = codec::seal(&event, &prev)?;
+    let mut row = SessionRow {
+        key: 0,
+        head: state.head,
+        chain: sealed.row.chain,
+        base,
+        trashed_at: None,
+        damage: None,
+        bytes: 0,
+    };
+    row.key = rows.insert_session(&row)?;
+    for (lane, state) in &state.lanes {
+        rows.put_lane(row.key, lane, state)?;
+    }
+    row.bytes = rows.insert_event(row.key, &sealed)?;
+    rows.update_session(&row)?;
+    let lease = match claim {
+        Some(claim) => Some(hold(rows, row.key, &id, Epoch::FIRST, &claim, world)?),
+        None => None,
+    };
+    Ok(Written {
+        first: seq,
+        last: seq,
+        lease,
+    })
+}
+
+/// A session of that name is there. If it began with the same event, the answer to
+/// an earlier request was lost, and is given again.
+fn repeated_create(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    event_id: Option<crate::EventId>,
+    claim: Option<&Claim>,
+) -> Result<Written> {
+    let first = row.base.map_or(Seq::FIRST, |base| base.at.next());
+    let same = match event_id {
+        Some(id) => rows
+            .event_by_id(row.key, &id)?
+            .is_some_and(|event| event.seq == first),
+        None => false,
+    };
+    if !same {
+        return Err(Error::Exists(row.head.id.clone()));
+    }
+    let held = rows.lease(row.key)?.and_then(LeaseRow::held);
+    let lease = held
+        .filter(|held| claim.is_some_and(|claim| claim.holder == held.holder))
+        .map(|held| Lease {
+            session: row.head.id.clone(),
+            epoch: held.epoch,
+            expires: held.expires,
+        });
+    Ok(Written {
+        first,
+        last: first,
+        lease,
+    })
+}
+
+/// Where a fork begins: whose rows it shares, and the state there.
+fn branch_off(
+    rows: &dyn Rows,
+    parent: &SessionId,
+    at: Seq,
+    fork: &SessionId,
+) -> Result<(Base, State, Digest)> {
+    let row = find(rows, parent)?;
+    if at == Seq::ZERO || at > row.head.seq {
+        let why = format!(
+            "{parent} has no event {at}; its events are 1..{}",
+            row.head.seq
+        );
+        return Err(Error::Illegal {
+            session: fork.clone(),
+            kind: "created".to_owned(),
+            why,
+        });
+    }
+    refuse_damaged(&row, at)?;
+    let state = read::state_at(rows, &row, at)?;
+    let chain = read::chain_at(rows, &row, at)?;
+    // The rows may be a grandparent's: share them there, not through the parent.
+    let owner = read::stretches(rows, &row, at)?
+        .last()
+        .map_or(row.key, |stretch| stretch.key);
+    Ok((Base { key: owner, at }, state, chain))
+}
+
+fn check_description(created: &Created) -> Result<()> {
+    let flow = created.flow.as_ref();
+    let texts = [
+        ("agent", created.agent.len()),
+        ("model", created.model.len()),
+        ("provider", created.provider.len()),
+        ("workspace", created.workspace.len()),
+        (
+            "flow name",
+            flow.map_or(0, |flow| flow.name.len() + flow.pattern.len()),
+        ),
+        (
+            "source",
+            created
+                .source
+                .as_ref()
+                .map_or(0, |s| s.system.len() + s.id.len()),
+        ),
+    ];
+    match texts
+        .into_iter()
+        .find(|(_, size)| *size > MAX_DESCRIPTION_BYTES)
+    {
+        None => Ok(()),
+        Some((what, size)) => Err(Error::TooLarge {
+            what: format!("the {what} of session {}", created.id),
+            size: size as u64,
+            limit: MAX_DESCRIPTION_BYTES as u64,
+        }),
+    }
+}
+
+fn extend(rows: &dyn Rows, world: World<'_>, append: Append) -> Result<Written> {
+    let Append {
+        session,
+        epoch,
+        expected,
+        events,
+    } = append;
+    let mut row = find(rows, &session)?;
+    if let Some(written) = repeated_append(rows, &row, &events)? {
+        return Ok(written);
+    }
+    let Some(first_event) = events.first() else {
+        let why = "there is nothing to append".to_owned();
+        return Err(Error::Illegal {
+            session,
+            kind: "an empty append".to_owned(),
+            why,
+        });
+    };
+    let first_kind = first_event.event.kind().to_owned();
+    if row.trashed_at.is_some() {
+        return Err(Error::Trashed(session));
+    }
+    refuse_damaged(&row, row.head.seq)?;
+    let lease = rows.lease(row.key)?;
+    let free = events.iter().all(|event| event.event.needs_no_lease());
+    match (epoch, lease) {
+        (Some(epoch), lease) => check_epoch(&session, epoch, lease.as_ref())?,
+        (None, _) if free => {}
+        (None, _) => {
+            return Err(Error::NeedsLease {
+                session,
+                kind: first_kind,
+            });
+        }
+    }
+    if let Some(expected) = expected.filter(|expected| *expected != row.head.seq) {
+        return Err(Error::UnexpectedSeq {
+            session,
+            expected,
+            actual: row.head.seq,
+        });
+    }
+    let first = row.head.seq.next();
+    for event in events {
+        let event = NewEvent {
+            event: complete(rows, &row, event.event)?,
+            ..event
+        };
+        record(rows, world, &mut row, event)?;
+        failpoint("append.between_events");
+    }
+    rows.update_session(&row)?;
+    Ok(Written {
+        first,
+        last: row.head.seq,
+        lease: None,
+    })
+}
+
+fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
+    admit(event, &row.head, &mut |kinds| read::facts(rows, row, kinds))
+}
+
+/// Records one event: its row, its lane, and the head in `row`, which the caller saves.
+fn record(rows: &dyn Rows, world: World<'_>, row: &mut SessionRow, new: NewEvent) -> Result<Seq> {
+    let seq = row.head.seq.next();
+    if seq > Seq::MAX {
+        return Err(Error::TooLarge {
+            what: format!("session {}", row.head.id),
+            size: seq.get(),
+            limit: Seq::MAX.get(),
+        });
+    }
+    let event = Recorded {
+        seq,
+        at: new.at.unwrap_or(world.now),
+        id: new.id,
+        event: new.event,
+    };
+    if let Some(id) = &event.id
+        && let Some(other) = rows.event_by_id(row.key, id)?
+    {
+        return Err(Error::EventIdReused {
+            session: row.head.id.clone(),
+            id: *id,
+            seq: other.seq,
+        });
+    }
+    let sealed = codec::seal(&event, &row.chain)?;
+    row.bytes += rows.insert_event(row.key, &sealed)?;
+    row.chain = sealed.row.chain;
+    row.head.apply(&event);
+    if let Some(lane) = event
+        .event
+        .lane()
+        .filter(|_| LaneState::takes(&event.event))
+    {
+        let mut state = rows.lane(row.key, lane)?;
+        state.apply(&event.event);
+        rows.put_lane(row.key, lane, &state)?;
+    }
+    if seq.get() % SNAPSHOT_STRIDE == 0 {
+        let state = State {
+            head: row.head.clone(),
+            lanes: rows.lanes(row.key)?,
+        };
+        rows.put_snapshot(row.key, &state)?;
+    }
+    Ok(seq)
+}
+
+/// The answer to an append that was recorded before, if this is one.
+fn repeated_append(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    events: &[NewEvent],
+) -> Result<Option<Written>> {
+    let Some(first_id) = events.first().and_then(|event| event.id) else {
+        return Ok(None);
+    };
+    let Some(first) = rows.event_by_id(row.key, &first_id)? else {
+        return Ok(None);
+    };
+    let mut seq = first.seq;
+    for event in events {
+        // Events of one append stand together; one without an id has only its place.
+        let recorded = match event.id {
+            Some(id) => rows.event_by_id(row.key, &id)?,
+            None => None,
+        };
+        let same = match (&recorded, event.id) {
+            (Some(found), _) => found.seq == seq && says_the_same(found, event)?,
+            (None, Some(_)) => false,
+            (None, None) => seq <= row.head.seq,
+        };
+        if !same {
+            let session = row.head.id.clone();
+            let id = event.id.unwrap_or(first_id);
+            return Err(Error::EventIdReused { session, id, seq });
+        }
+        seq = seq.next();
+    }
+    Ok(Some(Written {
+        first: first.seq,
+        last: seq.prev(),
+        lease: None,
+    }))
+}
+
+/// Is this the event that was recorded there? The store completes some kinds, and a
+/// scrub may have replaced a body: then the kind has to do.
+fn says_the_same(found: &codec::Row, event: &NewEvent) -> Result<bool> {
+    if found.kind != event.event.kind() {
+        return Ok(false);
+    }
+    if found.erased.is_some() || matches!(event.event, Event::Rewound(_) | Event::Undone(_)) {
+        return Ok(true);
+    }
+    let again = Recorded {
+        seq: found.seq,
+        at: found.at,
+        id: event.id,
+        event: event.event.clone(),
+    };
+    let Sealed { row, .. } = codec::seal(&again, &Digest::GENESIS)?;
+    Ok(row.body == found.body)
+}
+
+fn check_epoch(session: &SessionId, epoch: Epoch, lease: Option<&LeaseRow>) -> Result<()> {
+    match lease {
+        Some(lease) if lease.held.is_some() && lease.epoch == epoch => Ok(()),
+        _ => {
+            let current = lease
+                .filter(|lease| lease.held.is_some())
+                .map(|lease| lease.epoch);
+            Err(Error::Fenced {
+                session: session.clone(),
+                epoch,
+                current,
+            })
+        }
+    }
+}
+
+fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
+    match &row.damage {
+        Some(Damage { seq, what }) if *seq <= upto => Err(Damage {
+            seq: *seq,
+            what: what.clone(),
+        }
+        .into_error(&row.head.id)),
+        _ => Ok(()),
+    }
+}
+
+/// Takes a session's lease, if its holder is dead or there is none.
+pub(crate) fn acquire(
+    rows: &dyn Rows,
+    world: World<'_>,
+    id: &SessionId,
+    claim: &Claim,
+) -> Result<Lease> {
+    let row = find(rows, id)?;
+    if row.trashed_at.is_some() {
+        return Err(Error::Trashed(id.clone()));
+    }
+    refuse_damaged(&row, row.head.seq)?;
+    let lease = rows.lease(row.key)?;
+    let epoch = lease
+        .as_ref()
+        .map_or(Epoch::FIRST, |lease| lease.epoch.next());
+    if let Some(held) = lease.and_then(LeaseRow::held)
+        && !held.is_dead(world.now, world.processes)
+    {
+        let Held {
+            holder, expires, ..
+        } = held;
+        return Err(Error::Held {
+            session: id.clone(),
+            holder: Box::new(holder),
+            expires,
+        });
+    }
+    hold(rows, row.key, id, epoch, claim, world)
+}
+
+fn hold(
+    rows: &dyn Rows,
+    key: super::rows::Key,
+    id: &SessionId,
+    epoch: Epoch,
+    claim: &Claim,
+    world: World<'_>,
+) -> Result<Lease> {
+    let expires = world.now.plus(claim.ttl);
+    rows.put_lease(
+        key,
+        &LeaseRow {
+            epoch,
+            held: Some((claim.holder.clone(), expires)),
+        },
+    )?;
+    Ok(Lease {
+        session: id.clone(),
+        epoch,
+        expires,
+    })
+}
+
+/// Extends a lease from now.
+pub(crate) fn renew(
+    rows: &dyn Rows,
+    world: World<'_>,
+    lease: &Lease,
+    ttl: Duration,
+) -> Result<Lease> {
+    let row = find(rows, &lease.session)?;
+    let found = rows.lease(row.key)?;
+    check_epoch(&lease.session, lease.epoch, found.as_ref())?;
+    let expires = world.now.plus(ttl);
+    if let Some((holder, _)) = found.and_then(|found| found.held) {
+        rows.put_lease(
+            row.key,
+            &LeaseRow {
+                epoch: lease.epoch,
+                held: Some((holder, expires)),
+            },
+        )?;
+    }
+    Ok(Lease {
+        expires,
+        ..lease.clone()
+    })
+}
+
+/// Gives a lease back, if it is still held.
+pub(crate) fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
+    let Some(row) = rows.session(&lease.session)? else {
+        return Ok(());
+    };
+    match rows.lease(row.key)? {
+        Some(found) if found.epoch == lease.epoch => rows.put_lease(
+            row.key,
+            &LeaseRow {
+                epoch: lease.epoch,
+                held: None,
+            },
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces bodies, keeps their digests, and records it.
+pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
+    let mut row = find(rows, &scrub.session)?;
+    refuse_damaged(&row, row.head.seq)?;
+    check_epoch(&scrub.session, scrub.epoch, rows.lease(row.key)?.as_ref())?;
+    let own = row.base.map_or(Seq::FIRST, |base| base.at.next());
+    let mut erased = Vec::new();
+    for (seq, event) in scrub.replacements {
+        let refuse = |why: String| Error::Illegal {
+            session: scrub.session.clone(),
+            kind: "scrubbed".to_owned(),
+            why,
+        };
+        if seq < own || seq > row.head.seq {
+            return Err(refuse(format!(
+                "event {seq} is none of its own {own}..{}",
+                row.head.seq
+            )));
+        }
+        let old = read::own_row(rows, row.key, seq)?
+            .ok_or_else(|| refuse(format!("event {seq} is missing")))?;
+        if old.kind != event.kind() {
+            return Err(refuse(format!("event {seq} is a {}", old.kind)));
+        }
+        let recorded = Recorded {
+            seq,
+            at: old.at,
+            id: old.id,
+            event,
+        };
+        let mut sealed = codec::seal(&recorded, &Digest::GENESIS)?;
+        sealed.row.chain = old.chain;
+        sealed.row.erased = Some(old.erased.unwrap_or_else(|| Digest::of(&old.body)));
+        erased.push(Erased {
+            seq,
+            body: Digest::of(&sealed.row.body),
+        });
+        rows.replace_event(row.key, &sealed)?;
+    }
+    let event = Event::Scrubbed(Scrubbed {
+        rule: scrub.rule,
+        erased,
+    });
+    let seq = record(
+        rows,
+        world,
+        &mut row,
+        NewEvent {
+            id: None,
+            at: None,
+            event,
+        },
+    )?;
+    let refolded = read::reread(rows, &row)?;
+    if let Some(state) = refolded.state {
+        row.head = Head {
+            seq: row.head.seq,
+            ..state.head
+        };
+    }
+    rows.drop_snapshots(row.key)?;
+    rows.update_session(&row)?;
+    Ok(seq)
+}

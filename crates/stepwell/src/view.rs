@@ -1,0 +1,513 @@
+//! The live view: what a model would be shown of one lane.
+//!
+//! A pure function of the log. Rewinds and compactions are applied, and tool calls
+//! and their results are made whole, whatever was killed, cut or imported: the log
+//! is never changed for it.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{
+    Compacted, Event, Lane, Message, Part, Recorded, Role, Seq, Timeline, ToolResult, Undone,
+};
+
+/// What stands in for the result of a call that has none.
+pub const INTERRUPTED: &str = "interrupted, outcome unknown";
+
+/// What a model would be shown of a lane.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct View {
+    /// In order.
+    pub messages: Vec<Shown>,
+}
+
+/// One message of a view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// Where it comes from: a message, or the compaction whose summary it is. A
+    /// message made to answer a call bears the seq of the call's message.
+    pub seq: Seq,
+    /// Why it is here.
+    pub made: Made,
+    /// What is shown. Its usage and cost belong to the log and are left out.
+    pub message: Message,
+}
+
+/// Why a message is in a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// It was recorded.
+    Recorded,
+    /// It is the summary of a compaction.
+    Summary,
+    /// It brings together the results of the message before it.
+    Results,
+}
+
+/// How a list of messages breaks the rules of every provider.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its variant means")]
+pub enum Invalid {
+    #[error("message {0} is empty, or has an empty text in it")]
+    Empty(usize),
+    #[error("message {0} has a call whose id {1:?} was used before")]
+    RepeatedCall(usize, String),
+    #[error("the calls of message {0} are not answered by the next one, each once and in order")]
+    Unanswered(usize),
+    #[error("message {0} answers a call that the message before it did not make")]
+    Orphan(usize),
+}
+
+impl View {
+    /// The view of `lane` after all of `events`, which are a session's events in
+    /// order from the first; kinds other than messages, compactions, rewinds and
+    /// undoings may be left out.
+    #[must_use]
+    pub fn of(lane: &Lane, events: &[Recorded]) -> Self {
+        let Some(last) = events.last() else {
+            return Self::default();
+        };
+        let timeline = Timeline::at(last.seq, events.iter());
+        let undone: HashSet<Seq> = events
+            .iter()
+            .filter(|event| timeline.contains(event.seq))
+            .filter_map(|event| match &event.event {
+                Event::Undone(Undone::Compaction { of }) => Some(*of),
+                _ => None,
+            })
+            .collect();
+        let mut shown: Vec<Item<'_>> = Vec::with_capacity(events.len());
+        for event in events
+            .iter()
+            .filter(|event| event.event.lane() == Some(lane))
+        {
+            if !timeline.contains(event.seq) {
+                continue;
+            }
+            match &event.event {
+                Event::Message(message) => shown.push(Item::message(event.seq, message)),
+                Event::Compacted(compacted) if !undone.contains(&event.seq) => {
+                    compact(&mut shown, event.seq, compacted);
+                }
+                _ => {}
+            }
+        }
+        Self {
+            messages: pair(lane, shown),
+        }
+    }
+
+    /// Checks the rules that every provider holds a conversation to. A view made by
+    /// [`View::of`] keeps them; this is the independent witness.
+    pub fn check<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Result<(), Invalid> {
+        let mut used: HashSet<&str> = HashSet::new();
+        let mut asked: Vec<&str> = Vec::new();
+        let mut count = 0;
+        for (n, message) in messages.into_iter().enumerate() {
+            count = n + 1;
+            let answered: Vec<&str> = message.results().map(|r| r.call_id.as_str()).collect();
+            let blank = |part: &Part| part.as_text().is_some_and(|text| text.trim().is_empty());
+            if message.parts.is_empty() || message.parts.iter().any(blank) {
+                return Err(Invalid::Empty(n));
+            }
+            if answered != asked {
+                let orphan = answered.iter().any(|id| !asked.contains(id));
+                return Err(if orphan {
+                    Invalid::Orphan(n)
+                } else {
+                    Invalid::Unanswered(n - 1)
+                });
+            }
+            asked = message.calls().map(|call| call.id.as_str()).collect();
+            if let Some(id) = asked.iter().find(|id| !used.insert(id)) {
+                return Err(Invalid::RepeatedCall(n, (*id).to_owned()));
+            }
+        }
+        if asked.is_empty() {
+            Ok(())
+        } else {
+            Err(Invalid::Unanswered(count - 1))
+        }
+    }
+}
+
+/// A message on its way into the view.
+struct Item<'a> {
+    seq: Seq,
+    /// Where it stands for later compactions: a summary stands at the end of what
+    /// it replaced.
+    place: Seq,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    Message(&'a Message),
+    Summary(&'a str),
+}
+
+impl<'a> Item<'a> {
+    fn message(seq: Seq, message: &'a Message) -> Self {
+        Self {
+            seq,
+            place: seq,
+            content: Content::Message(message),
+        }
+    }
+}
+
+/// Replaces what a compaction covers by its summary.
+fn compact<'a>(shown: &mut Vec<Item<'a>>, seq: Seq, compacted: &'a Compacted) {
+    let covered = |item: &Item<'_>| {
+        (compacted.from..=compacted.to).contains(&item.place)
+            && !(item.place == item.seq && compacted.pinned.contains(&item.seq))
+    };
+    let first = shown.iter().position(covered);
+    shown.retain(|item| !covered(item));
+    if let (Some(first), Some(summary)) = (first, &compacted.summary) {
+        shown.insert(
+            first,
+            Item {
+                seq,
+                place: compacted.to,
+                content: Content::Summary(summary),
+            },
+        );
+    }
+}
+
+/// A call that waits for its result.
+struct Open {
+    /// The id that its message and its result bear in the view.
+    shown_id: String,
+    /// Where its result goes: the index of the answering message, and the place in it.
+    slot: (usize, usize),
+}
+
+/// Puts every result behind its call, makes up the missing ones, and leaves out
+/// those without a call. Some providers number their calls anew in each turn, so a
+/// repeated id gets a suffix, on the call and on its result alike.
+fn pair(lane: &Lane, items: Vec<Item<'_>>) -> Vec<Shown> {
+    let mut messages: Vec<Shown> = Vec::with_capacity(items.len());
+    let mut open: HashMap<&str, Open> = HashMap::new();
+    let mut used: HashMap<String, u64> = HashMap::new();
+    for item in &items {
+        let message = match &item.content {
+            Content::Message(message) => *message,
+            Content::Summary(summary) => {
+                let text = Message::user(*summary).in_lane(lane.clone());
+                messages.push(Shown {
+                    seq: item.seq,
+                    made: Made::Summary,
+                    message: text,
+                });
+                continue;
+            }
+        };
+        let mut own = Vec::with_capacity(message.parts.len());
+        let mut answers = Vec::new();
+        for part in &message.parts {
+            match part {
+                Part::ToolResult(result) => {
+                    if let Some(call) = open.remove(result.call_id.as_str()) {
+                        let (index, place) = call.slot;
+                        let renamed = ToolResult {
+                            call_id: call.shown_id,
+                            ..result.clone()
+                        };
+                        messages[index].message.parts[place] = Part::ToolResult(renamed);
+                    }
+                }
+                Part::ToolCall(call) => {
+                    let shown_id = unused(&mut used, &call.id);
+                    // The message itself goes to the next index, its answers behind it.
+                    let slot = (messages.len() + 1, answers.len());
+                    answers.push(missing(&shown_id));
+                    own.push(Part::ToolCall(crate::ToolCall {
+                        id: shown_id.clone(),
+                        ..call.clone()
+                    }));
+                    open.insert(&call.id, Open { shown_id, slot });
+                }
+                Part::Text(text) if text.text.trim().is_empty() => {}
+                other => own.push(other.clone()),
+            }
+        }
+        let shown = |role, made, parts| Shown {
+            seq: item.seq,
+            made,
+            message: Message {
+                model: message.model.clone(),
+                ..Message::new(role, parts)
+            }
+            .in_lane(lane.clone()),
+        };
+        // What is left of a message whose results went to their calls is the
+        // user's; a tool says nothing else.
+        let role = if message.role == Role::Tool {
+            Role::User
+        } else {
+            message.role
+        };
+        if !own.is_empty() {
+            messages.push(shown(role, Made::Recorded, own));
+        }
+        if !answers.is_empty() {
+            messages.push(shown(Role::Tool, Made::Results, answers));
+        }
+    }
+    messages
+}
+
+fn missing(call_id: &str) -> Part {
+    Part::ToolResult(ToolResult {
+        call_id: call_id.to_owned(),
+        text: INTERRUPTED.to_owned(),
+        is_error: true,
+        ..ToolResult::default()
+    })
+}
+
+/// The id, or the id with the first suffix that is not in use.
+fn unused(used: &mut HashMap<String, u64>, id: &str) -> String {
+    let mut times = used.get(id).copied().unwrap_or(0);
+    let mut candidate = id.to_owned();
+    while times > 0 && used.contains_key(&candidate) {
+        times += 1;
+        candidate = format!("{id}_{times}");
+    }
+    used.insert(id.to_owned(), times.max(1));
+    if candidate != id {
+        used.insert(candidate.clone(), 1);
+    }
+    candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Restored, Rewound, Scope, Time};
+
+    fn log(events: Vec<Event>) -> Vec<Recorded> {
+        let recorded = |(event, n): (Event, u64)| Recorded {
+            seq: Seq::new(n),
+            at: Time::EPOCH,
+            id: None,
+            event,
+        };
+        events.into_iter().zip(1..).map(recorded).collect()
+    }
+
+    /// A view as short text: role initial, then its parts.
+    fn shown(events: Vec<Event>) -> Vec<String> {
+        let view = View::of(&Lane::main(), &log(events));
+        View::check(view.messages.iter().map(|shown| &shown.message)).unwrap();
+        let part = |part: &Part| match part {
+            Part::Text(text) | Part::Thinking(text) => text.text.clone(),
+            Part::ToolCall(call) => format!("call {}", call.id),
+            Part::ToolResult(result) => format!("{}={}", result.call_id, result.text),
+            Part::Image(_) => "image".to_owned(),
+        };
+        let line = |shown: &Shown| {
+            let parts: Vec<_> = shown.message.parts.iter().map(part).collect();
+            format!("{:?}: {}", shown.message.role, parts.join(", "))
+        };
+        view.messages.iter().map(line).collect()
+    }
+
+    fn user(text: &str) -> Event {
+        Message::user(text).into()
+    }
+
+    fn call(id: &str) -> Event {
+        Message::assistant("").calling(id, "t", "{}").into()
+    }
+
+    fn result(id: &str, text: &str) -> Event {
+        Message::tool_result(id, text).into()
+    }
+
+    fn compacted(from: u64, to: u64, summary: &str, pinned: &[u64]) -> Event {
+        Compacted {
+            lane: Lane::main(),
+            from: Seq::new(from),
+            to: Seq::new(to),
+            summary: Some(summary.to_owned()),
+            pinned: pinned.iter().copied().map(Seq::new).collect(),
+            tokens_before: 0,
+            tokens_after: 0,
+            usage: None,
+            cost: None,
+        }
+        .into()
+    }
+
+    #[test]
+    fn an_unanswered_call_is_answered_as_unknown() {
+        assert_eq!(
+            shown(vec![user("go"), call("a"), user("and now?")]),
+            [
+                "User: go",
+                "Assistant: call a",
+                "Tool: a=interrupted, outcome unknown",
+                "User: and now?"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_orphan_result_is_left_out() {
+        assert_eq!(shown(vec![result("x", "1"), user("go")]), ["User: go"]);
+    }
+
+    #[test]
+    fn a_late_result_moves_behind_its_call() {
+        assert_eq!(
+            shown(vec![
+                call("a"),
+                user("hm"),
+                result("a", "1"),
+                result("a", "twice")
+            ]),
+            ["Assistant: call a", "Tool: a=1", "User: hm"]
+        );
+    }
+
+    #[test]
+    fn parallel_calls_are_answered_together_and_in_their_order() {
+        let both = Message::assistant("ok")
+            .calling("a", "t", "{}")
+            .calling("b", "t", "{}");
+        assert_eq!(
+            shown(vec![both.into(), result("b", "2"), result("a", "1")]),
+            ["Assistant: ok, call a, call b", "Tool: a=1, b=2"]
+        );
+    }
+
+    #[test]
+    fn a_repeated_call_id_is_told_apart() {
+        assert_eq!(
+            shown(vec![
+                call("0"),
+                result("0", "1"),
+                call("0"),
+                result("0", "2"),
+                call("0_2")
+            ]),
+            [
+                "Assistant: call 0",
+                "Tool: 0=1",
+                "Assistant: call 0_2",
+                "Tool: 0_2=2",
+                "Assistant: call 0_2_2",
+                "Tool: 0_2_2=interrupted, outcome unknown"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_result_in_a_user_message_leaves_its_text_behind() {
+        let mut mixed = Message::tool_result("a", "1");
+        mixed.role = Role::User;
+        mixed.parts.push(Part::text("and more"));
+        assert_eq!(
+            shown(vec![call("a"), mixed.into()]),
+            ["Assistant: call a", "Tool: a=1", "User: and more"]
+        );
+    }
+
+    #[test]
+    fn other_lanes_are_not_shown() {
+        let other = Message::user("psst").in_lane("critic".parse().unwrap());
+        assert_eq!(shown(vec![user("go"), other.into()]), ["User: go"]);
+    }
+
+    #[test]
+    fn a_rewind_between_a_call_and_its_result_leaves_no_half() {
+        let back = |to| -> Event {
+            let to = Seq::new(to);
+            Rewound {
+                to,
+                scope: Scope::Chat,
+                restored: Restored::default(),
+            }
+            .into()
+        };
+        let events = vec![
+            user("go"),
+            call("a"),
+            result("a", "1"),
+            back(2),
+            user("again"),
+        ];
+        assert_eq!(
+            shown(events),
+            [
+                "User: go",
+                "Assistant: call a",
+                "Tool: a=interrupted, outcome unknown",
+                "User: again"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_compaction_shows_its_summary_and_keeps_what_is_pinned() {
+        let events = vec![
+            user("1"),
+            user("2"),
+            user("3"),
+            user("4"),
+            compacted(1, 3, "sum", &[2]),
+            user("5"),
+        ];
+        assert_eq!(
+            shown(events),
+            ["User: sum", "User: 2", "User: 4", "User: 5"]
+        );
+    }
+
+    #[test]
+    fn a_later_compaction_takes_an_earlier_summary_in() {
+        let events = vec![
+            user("1"),
+            user("2"),
+            compacted(1, 2, "sum", &[]),
+            user("3"),
+            compacted(1, 4, "sum of sums", &[]),
+        ];
+        assert_eq!(shown(events), ["User: sum of sums"]);
+    }
+
+    #[test]
+    fn an_undone_compaction_shows_the_originals_and_what_came_since() {
+        let events = vec![
+            user("1"),
+            user("2"),
+            compacted(1, 2, "sum", &[]),
+            user("3"),
+            Undone::Compaction { of: Seq::new(3) }.into(),
+        ];
+        assert_eq!(shown(events), ["User: 1", "User: 2", "User: 3"]);
+    }
+
+    #[test]
+    fn the_witness_refuses_what_providers_refuse() {
+        let check = |messages: Vec<Message>| View::check(&messages);
+        let ask = || Message::assistant("x").calling("a", "t", "{}");
+        assert_eq!(check(vec![ask()]), Err(Invalid::Unanswered(0)));
+        assert_eq!(
+            check(vec![ask(), Message::user("y")]),
+            Err(Invalid::Unanswered(0))
+        );
+        assert_eq!(
+            check(vec![Message::tool_result("a", "1")]),
+            Err(Invalid::Orphan(0))
+        );
+        assert_eq!(check(vec![Message::user(" ")]), Err(Invalid::Empty(0)));
+        let answer = || Message::tool_result("a", "1");
+        assert_eq!(
+            check(vec![ask(), answer(), ask(), answer()]),
+            Err(Invalid::RepeatedCall(2, "a".to_owned()))
+        );
+        assert_eq!(check(vec![ask(), answer(), Message::user("y")]), Ok(()));
+    }
+}
