@@ -21,10 +21,7 @@ pub trait Entropy: Debug + Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is where the time comes from"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
     fn now(&self) -> Time {
         Time::from_micros(jiff::Timestamp::now().as_microsecond())
     }
@@ -35,10 +32,7 @@ impl Clock for SystemClock {
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is where randomness comes from"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is where randomness comes from")]
     fn random(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         if getrandom::fill(&mut bytes).is_err() {

@@ -72,11 +72,7 @@ pub(crate) fn seal(event: &Recorded, prev: &Digest) -> Result<Sealed> {
     }
     let limit = |size: usize, limit: usize, what: String| {
         if size > limit {
-            Err(Error::TooLarge {
-                what,
-                size: size as u64,
-                limit: limit as u64,
-            })
+            Err(Error::TooLarge { what, size: size as u64, limit: limit as u64 })
         } else {
             Ok(())
         }
@@ -98,12 +94,7 @@ pub(crate) fn seal(event: &Recorded, prev: &Digest) -> Result<Sealed> {
     };
     row.chain = row.link(prev);
     let key = event.event.key().map(std::borrow::Cow::into_owned);
-    Ok(Sealed {
-        row,
-        key,
-        spill,
-        names: event.event.blobs(),
-    })
+    Ok(Sealed { row, key, spill, names: event.event.blobs() })
 }
 
 impl Row {
@@ -146,12 +137,7 @@ impl Row {
             &self.body
         };
         let event = Event::decode(&self.kind, self.version, body).map_err(|e| e.to_string())?;
-        Ok(Recorded {
-            seq: self.seq,
-            at: self.at,
-            id: self.id,
-            event,
-        })
+        Ok(Recorded { seq: self.seq, at: self.at, id: self.id, event })
     }
 }
 
@@ -165,14 +151,8 @@ fn spill_texts(value: &mut Value, out: &mut Vec<(Digest, Vec<u8>)>) {
         }
         Value::Array(items) => items.iter_mut().for_each(|item| spill_texts(item, out)),
         Value::Object(fields) => {
-            fields
-                .values_mut()
-                .for_each(|field| spill_texts(field, out));
-            rename(
-                fields,
-                |key| key.trim_start_matches('$') == "blob",
-                |key| format!("${key}"),
-            );
+            fields.values_mut().for_each(|field| spill_texts(field, out));
+            rename(fields, |key| key.trim_start_matches('$') == "blob", |key| format!("${key}"));
         }
         _ => {}
     }
@@ -183,9 +163,7 @@ fn restore_texts(
     blob: &mut dyn FnMut(&Digest) -> Result<Vec<u8>>,
 ) -> Result<(), String> {
     match value {
-        Value::Array(items) => items
-            .iter_mut()
-            .try_for_each(|item| restore_texts(item, blob)),
+        Value::Array(items) => items.iter_mut().try_for_each(|item| restore_texts(item, blob)),
         Value::Object(fields) => {
             if let Some(Value::String(digest)) = fields.get(SPILLED) {
                 let digest: Digest = digest.parse().map_err(|e| format!("{e}"))?;
@@ -198,9 +176,7 @@ fn restore_texts(
                 |key| key.starts_with('$') && key.trim_start_matches('$') == "blob",
                 |key| key[1..].to_owned(),
             );
-            fields
-                .values_mut()
-                .try_for_each(|field| restore_texts(field, blob))
+            fields.values_mut().try_for_each(|field| restore_texts(field, blob))
         }
         _ => Ok(()),
     }
@@ -212,13 +188,9 @@ fn rename(
     to: impl Fn(&str) -> String,
 ) {
     if fields.keys().any(|key| which(key)) {
-        let renamed = std::mem::take(fields).into_iter().map(|(key, value)| {
-            if which(&key) {
-                (to(&key), value)
-            } else {
-                (key, value)
-            }
-        });
+        let renamed = std::mem::take(fields)
+            .into_iter()
+            .map(|(key, value)| if which(&key) { (to(&key), value) } else { (key, value) });
         *fields = renamed.collect();
     }
 }
@@ -230,19 +202,12 @@ mod tests {
     use std::collections::HashMap;
 
     fn recorded(event: impl Into<Event>) -> Recorded {
-        Recorded {
-            seq: Seq::FIRST,
-            at: Time::EPOCH,
-            id: None,
-            event: event.into(),
-        }
+        Recorded { seq: Seq::FIRST, at: Time::EPOCH, id: None, event: event.into() }
     }
 
     fn reopened(sealed: &Sealed) -> Result<Recorded, String> {
         let blobs: HashMap<_, _> = sealed.spill.iter().cloned().collect();
-        sealed
-            .row
-            .open(&mut |digest| blobs.get(digest).cloned().ok_or(Error::NoBlob(*digest)))
+        sealed.row.open(&mut |digest| blobs.get(digest).cloned().ok_or(Error::NoBlob(*digest)))
     }
 
     #[test]
@@ -266,13 +231,9 @@ mod tests {
             "own": { "$blob": "mine", "$$blob": "too", "blob": 1 },
             "long": "y".repeat(SPILL_BYTES + 1),
         });
-        let Value::Object(metadata) = metadata else {
-            unreachable!()
-        };
-        let event = recorded(Edited {
-            metadata: metadata.into_iter().collect(),
-            ..Edited::default()
-        });
+        let Value::Object(metadata) = metadata else { unreachable!() };
+        let event =
+            recorded(Edited { metadata: metadata.into_iter().collect(), ..Edited::default() });
         let sealed = seal(&event, &Digest::GENESIS).unwrap();
         assert_eq!(reopened(&sealed).unwrap(), event);
         assert_eq!(sealed.spill.len(), 1);
@@ -282,22 +243,14 @@ mod tests {
     fn a_body_over_the_limit_is_refused_by_name() {
         // Many texts that are each too short to spill.
         let parts = vec![crate::Part::text("z".repeat(60_000)); 300];
-        let error = seal(
-            &recorded(Message::new(crate::Role::User, parts)),
-            &Digest::GENESIS,
-        )
-        .unwrap_err();
-        assert!(
-            error.to_string().starts_with("a message event has 18"),
-            "{error}"
-        );
+        let error =
+            seal(&recorded(Message::new(crate::Role::User, parts)), &Digest::GENESIS).unwrap_err();
+        assert!(error.to_string().starts_with("a message event has 18"), "{error}");
     }
 
     #[test]
     fn any_change_to_a_row_breaks_the_chain() {
-        let sealed = seal(&recorded(Message::user("hello")), &Digest::GENESIS)
-            .unwrap()
-            .row;
+        let sealed = seal(&recorded(Message::user("hello")), &Digest::GENESIS).unwrap().row;
         assert!(sealed.follows(&Digest::GENESIS).is_ok());
         assert!(sealed.follows(&Digest::of(b"another")).is_err());
         let changes: [fn(&mut Row); 6] = [
@@ -317,9 +270,7 @@ mod tests {
 
     #[test]
     fn a_scrubbed_row_still_verifies() {
-        let mut row = seal(&recorded(Message::user("secret")), &Digest::GENESIS)
-            .unwrap()
-            .row;
+        let mut row = seal(&recorded(Message::user("secret")), &Digest::GENESIS).unwrap().row;
         row.erased = Some(Digest::of(&row.body));
         row.body = br#"{"role":"user","parts":[]}"#.to_vec();
         assert!(row.follows(&Digest::GENESIS).is_ok());

@@ -82,7 +82,7 @@ mod state;
 /// sessions.wake(&7)?; // returns at once, and is never lost
 /// sessions.await_idle(&7)?;
 /// assert!(inbox.lock().unwrap().is_empty());
-/// # Ok::<(), stepwell::Refused>(())
+/// # Ok::<(), stepwell::coordinator::Refused>(())
 /// ```
 pub struct Coordinator<K: Eq + Hash + Clone, E> {
     board: Arc<Mutex<Board<K, E>>>,
@@ -128,10 +128,7 @@ impl Interrupt {
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
         let requested = lock(&self.0.requested);
-        let waited = self
-            .0
-            .changed
-            .wait_timeout_while(requested, timeout, |requested| !*requested);
+        let waited = self.0.changed.wait_timeout_while(requested, timeout, |requested| !*requested);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -151,10 +148,7 @@ where
     where
         F: Fn(&K, &Interrupt) -> Result<(), E> + Send + Sync + 'static,
     {
-        let board = Board {
-            keys: Keys::new(),
-            threads: HashMap::new(),
-        };
+        let board = Board { keys: Keys::new(), threads: HashMap::new() };
         Self {
             board: Arc::new(Mutex::new(board)),
             drain: Arc::new(drain),
@@ -168,9 +162,7 @@ where
         if let Err(refused) = self.join(key, waiter) {
             return Outcome::Refused(refused);
         }
-        outcome
-            .recv()
-            .expect("a drain tells its waiters before it lets go of them")
+        outcome.recv().expect("a drain tells its waiters before it lets go of them")
     }
 
     /// Records that work came in for `key`, without waiting: a drain starts after this call, now or
@@ -202,11 +194,7 @@ where
         let Demand::Start(interrupt) = demand else {
             return Ok(());
         };
-        let (shared, drain, own) = (
-            Arc::clone(&self.board),
-            Arc::clone(&self.drain),
-            key.clone(),
-        );
+        let (shared, drain, own) = (Arc::clone(&self.board), Arc::clone(&self.drain), key.clone());
         let body = move || drain_until_idle(&shared, drain, &own, interrupt);
         match (self.thread)().spawn(body) {
             Ok(handle) => {

@@ -11,24 +11,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What went wrong, naming the thing and the place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(
-    missing_docs,
-    reason = "each message says what its variant and its fields mean"
-)]
+#[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum Error {
     #[error(transparent)]
     InvalidName(#[from] InvalidName),
     #[error("session {session}: {kind} is not possible: {why}")]
-    Illegal {
-        session: SessionId,
-        kind: String,
-        why: String,
-    },
+    Illegal { session: SessionId, kind: String, why: String },
     #[error("{what} has {size} bytes; at most {limit} are accepted")]
     TooLarge { what: String, size: u64, limit: u64 },
 
     #[error("no session {0}")]
     NoSession(SessionId),
+    #[error("no session matches {0:?}")]
+    NoMatch(String),
+    #[error("{name:?} fits several sessions: {}", list(candidates))]
+    Ambiguous { name: String, candidates: Vec<SessionId> },
     #[error("no blob {0}")]
     NoBlob(Digest),
     #[error("no store at {0}")]
@@ -37,55 +34,31 @@ pub enum Error {
     #[error("session {0} exists already")]
     Exists(SessionId),
     #[error("session {session} is at seq {actual}, not at {expected}")]
-    UnexpectedSeq {
-        session: SessionId,
-        expected: Seq,
-        actual: Seq,
-    },
+    UnexpectedSeq { session: SessionId, expected: Seq, actual: Seq },
     #[error("session {session}: event id {id} stands for another event, at seq {seq}")]
-    EventIdReused {
-        session: SessionId,
-        id: EventId,
-        seq: Seq,
-    },
+    EventIdReused { session: SessionId, id: EventId, seq: Seq },
     #[error("session {0} is in the trash; restore it first")]
     Trashed(SessionId),
 
     #[error("session {session} is held by {holder} until {expires}")]
-    Held {
-        session: SessionId,
-        holder: Box<Holder>,
-        expires: Time,
-    },
+    Held { session: SessionId, holder: Box<Holder>, expires: Time },
     #[error("store {path} is busy: another process has been writing for {waited_ms} ms")]
     Busy { path: PathBuf, waited_ms: u64 },
 
     #[error("session {session}: lease epoch {epoch} was lost; {}", now_held(*current))]
-    Fenced {
-        session: SessionId,
-        epoch: Epoch,
-        current: Option<Epoch>,
-    },
+    Fenced { session: SessionId, epoch: Epoch, current: Option<Epoch> },
     #[error("session {session}: only the holder of its lease may record {kind}")]
     NeedsLease { session: SessionId, kind: String },
 
     #[error("session {session} is damaged at seq {seq}: {what}")]
-    Damaged {
-        session: SessionId,
-        seq: Seq,
-        what: String,
-    },
+    Damaged { session: SessionId, seq: Seq, what: String },
     #[error("blob {digest} is damaged: {what}")]
     DamagedBlob { digest: Digest, what: String },
     #[error("store {path} is damaged: {what}")]
     DamagedStore { path: PathBuf, what: String },
 
     #[error("store {path} has format {found}; this version reads up to {known}")]
-    Newer {
-        path: PathBuf,
-        found: u32,
-        known: u32,
-    },
+    Newer { path: PathBuf, found: u32, known: u32 },
     #[error("{path} is not a Stepwell store: {what}")]
     NotAStore { path: PathBuf, what: String },
     #[error("store {path} cannot be used here: {what}")]
@@ -98,26 +71,19 @@ pub enum Error {
     #[error("no space left for store {path}; nothing of this write was kept")]
     Full { path: PathBuf },
     #[error("{path}: {source} while {doing}")]
-    Io {
-        path: PathBuf,
-        doing: &'static str,
-        source: io::Error,
-    },
+    Io { path: PathBuf, doing: &'static str, source: io::Error },
     #[error("store {path}: {what} while {doing}")]
-    Database {
-        path: PathBuf,
-        doing: &'static str,
-        what: String,
-    },
+    Database { path: PathBuf, doing: &'static str, what: String },
     #[error("store {path} failed while saving ({what}) and must be opened anew")]
     Broken { path: PathBuf, what: String },
 }
 
+fn list(ids: &[SessionId]) -> String {
+    ids.iter().map(SessionId::as_str).collect::<Vec<_>>().join(", ")
+}
+
 fn now_held(current: Option<Epoch>) -> String {
-    current.map_or_else(
-        || "nobody holds it now".to_owned(),
-        |e| format!("epoch {e} holds it now"),
-    )
+    current.map_or_else(|| "nobody holds it now".to_owned(), |e| format!("epoch {e} holds it now"))
 }
 
 /// What the caller should do about an error.
@@ -125,7 +91,7 @@ fn now_held(current: Option<Epoch>) -> String {
 pub enum ErrorKind {
     /// What was asked is wrong; ask differently.
     Invalid,
-    /// The named thing is not there.
+    /// The named thing is not there, or the name fits several; name another.
     Absent,
     /// The state has moved on; read it again, then decide.
     Conflict,
@@ -153,7 +119,11 @@ impl Error {
             Self::InvalidName(_) | Self::Illegal { .. } | Self::TooLarge { .. } => {
                 ErrorKind::Invalid
             }
-            Self::NoSession(_) | Self::NoBlob(_) | Self::NoStore(_) => ErrorKind::Absent,
+            Self::NoSession(_)
+            | Self::NoMatch(_)
+            | Self::Ambiguous { .. }
+            | Self::NoBlob(_)
+            | Self::NoStore(_) => ErrorKind::Absent,
             Self::Exists(_)
             | Self::UnexpectedSeq { .. }
             | Self::EventIdReused { .. }

@@ -32,10 +32,7 @@ pub fn on_failpoint(hook: fn(&str)) {
 
 #[cfg(feature = "failpoints")]
 pub(crate) fn failpoint(name: &'static str) {
-    debug_assert!(
-        FAILPOINTS.contains(&name),
-        "{name} is not in the list of points"
-    );
+    debug_assert!(FAILPOINTS.contains(&name), "{name} is not in the list of points");
     if let Some(hook) = HOOK.get() {
         hook(name);
     }

@@ -151,10 +151,7 @@ impl State {
     pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Self> {
         let mut events = events.into_iter();
         let head = Head::begin(events.next()?)?;
-        let mut state = Self {
-            head,
-            lanes: BTreeMap::new(),
-        };
+        let mut state = Self { head, lanes: BTreeMap::new() };
         events.for_each(|event| state.apply(event));
         Some(state)
     }
@@ -163,19 +160,10 @@ impl State {
     pub fn apply(&mut self, event: &Recorded) {
         self.head.apply(event);
         if let Event::Created(_) = event.event {
-            self.lanes
-                .values_mut()
-                .for_each(|lane| lane.spent = Spent::default());
+            self.lanes.values_mut().for_each(|lane| lane.spent = Spent::default());
         }
-        if let Some(lane) = event
-            .event
-            .lane()
-            .filter(|_| LaneState::takes(&event.event))
-        {
-            self.lanes
-                .entry(lane.clone())
-                .or_default()
-                .apply(&event.event);
+        if let Some(lane) = event.event.lane().filter(|_| LaneState::takes(&event.event)) {
+            self.lanes.entry(lane.clone()).or_default().apply(&event.event);
         }
     }
 }
@@ -183,10 +171,7 @@ impl State {
 impl LaneState {
     /// Does this event change its lane's share?
     pub(crate) fn takes(event: &Event) -> bool {
-        matches!(
-            event,
-            Event::Message(_) | Event::Step(_) | Event::Compacted(_)
-        )
+        matches!(event, Event::Message(_) | Event::Step(_) | Event::Compacted(_))
     }
 
     /// Takes an event of this lane in.
@@ -274,18 +259,14 @@ impl Head {
             Event::GateAnswered(_) => self.open_gates = self.open_gates.saturating_sub(1),
             Event::Error(failure) => {
                 self.errors += 1;
-                self.last_error = Some(LastError {
-                    message: preview(&failure.message),
-                    at: event.at,
-                });
+                self.last_error =
+                    Some(LastError { message: preview(&failure.message), at: event.at });
             }
             Event::Edited(edited) => self.edit(edited),
             Event::Rewound(rewound) if rewound.scope.moves_view() => {
-                self.restore(&rewound.restored)
+                self.restore(&rewound.restored);
             }
-            Event::Undone(Undone::Rewind {
-                scope, restored, ..
-            }) if scope.moves_view() => {
+            Event::Undone(Undone::Rewind { scope, restored, .. }) if scope.moves_view() => {
                 self.restore(restored);
             }
             _ => {}
@@ -435,41 +416,22 @@ mod tests {
 
     #[test]
     fn cost_and_tokens_add_up_and_unknown_prices_are_counted() {
-        let usage = Usage {
-            input: 10,
-            output: 5,
-            ..Usage::default()
-        };
+        let usage = Usage { input: 10, output: 5, ..Usage::default() };
         let known = Message::assistant("a").spending(usage, Some("0.1".parse().unwrap()));
         let unknown = Message::assistant("b").spending(usage, None);
         let spent = head(vec![known.clone().into(), known.into(), unknown.into()]).spent;
         assert_eq!(spent.cost.to_string(), "0.2");
-        assert_eq!(
-            (spent.calls, spent.unpriced, spent.usage.total()),
-            (3, 1, 45)
-        );
+        assert_eq!((spent.calls, spent.unpriced, spent.usage.total()), (3, 1, 45));
     }
 
     #[test]
     fn each_lane_counts_for_itself() {
-        let usage = Usage {
-            input: 1,
-            ..Usage::default()
-        };
+        let usage = Usage { input: 1, ..Usage::default() };
         let lane: Lane = "critic".parse().unwrap();
-        let message = Message::assistant("x")
-            .in_lane(lane.clone())
-            .spending(usage, None);
-        let step = Step {
-            lane: lane.clone(),
-            n: 1,
-        };
-        let state = State::fold(&log(vec![
-            Message::user("y").into(),
-            message.into(),
-            step.into(),
-        ]))
-        .unwrap();
+        let message = Message::assistant("x").in_lane(lane.clone()).spending(usage, None);
+        let step = Step { lane: lane.clone(), n: 1 };
+        let state = State::fold(&log(vec![Message::user("y").into(), message.into(), step.into()]))
+            .unwrap();
         assert_eq!(state.lanes[&lane].spent.calls, 1);
         assert_eq!(state.lanes[&lane].steps, 1);
         assert_eq!(state.lanes[&Lane::main()].messages, 1);
@@ -479,31 +441,15 @@ mod tests {
     #[test]
     fn a_huge_task_leaves_the_head_small() {
         let created = Created::new("a-1".parse().unwrap(), "é".repeat(1 << 20));
-        let first = Recorded {
-            seq: Seq::FIRST,
-            at: Time::EPOCH,
-            id: None,
-            event: created.into(),
-        };
+        let first = Recorded { seq: Seq::FIRST, at: Time::EPOCH, id: None, event: created.into() };
         let head = Head::begin(&first).unwrap();
         assert!(head.task.len() <= PREVIEW_BYTES && head.task.starts_with('é'));
     }
 
     #[test]
     fn a_status_after_a_stop_counts_as_a_resume() {
-        let to = |status| -> Event {
-            StatusChanged {
-                status,
-                reason: None,
-                error: None,
-            }
-            .into()
-        };
-        let head = head(vec![
-            to(Status::Partial),
-            to(Status::Running),
-            to(Status::Running),
-        ]);
+        let to = |status| -> Event { StatusChanged { status, reason: None, error: None }.into() };
+        let head = head(vec![to(Status::Partial), to(Status::Running), to(Status::Running)]);
         assert_eq!((head.resumes, head.status), (1, Status::Running));
         assert_eq!(head.without_runner().status, Status::Interrupted);
     }
@@ -520,21 +466,14 @@ mod tests {
             }),
             edit(Edited {
                 untag: ["b".into()].into(),
-                metadata: [
-                    ("gone".into(), serde_json::Value::Null),
-                    ("l".into(), 3.into()),
-                ]
-                .into(),
+                metadata: [("gone".into(), serde_json::Value::Null), ("l".into(), 3.into())].into(),
                 pinned: Some(true),
                 ..Edited::default()
             }),
         ]);
         assert_eq!(head.label.as_deref(), Some("one"));
         assert_eq!(head.tags, BTreeSet::from(["a".to_owned()]));
-        assert_eq!(
-            serde_json::to_string(&head.metadata).unwrap(),
-            r#"{"k":1,"l":3}"#
-        );
+        assert_eq!(serde_json::to_string(&head.metadata).unwrap(), r#"{"k":1,"l":3}"#);
         assert!(head.pinned);
     }
 
@@ -544,29 +483,15 @@ mod tests {
         created.driver = Driver::External;
         created.phases = Some(PhaseSet::Lifecycle);
         let mut events = log(vec![
-            PhaseChanged {
-                from: Phase::Initializing,
-                to: Phase::Approval,
-            }
-            .into(),
-            Failure {
-                message: "no".into(),
-            }
-            .into(),
-            PhaseChanged {
-                from: Phase::Approval,
-                to: Phase::Completed,
-            }
-            .into(),
+            PhaseChanged { from: Phase::Initializing, to: Phase::Approval }.into(),
+            Failure { message: "no".into() }.into(),
+            PhaseChanged { from: Phase::Approval, to: Phase::Completed }.into(),
         ]);
         events[0].event = created.into();
         let at = |n: usize| State::fold(&events[..n]).unwrap().head;
         assert_eq!((at(1).status, at(1).ready), (Status::Running, false));
         assert_eq!((at(2).status, at(2).ready), (Status::Paused, true));
-        assert_eq!(
-            (at(3).errors, at(3).last_error.unwrap().message),
-            (1, "no".to_owned())
-        );
+        assert_eq!((at(3).errors, at(3).last_error.unwrap().message), (1, "no".to_owned()));
         assert_eq!((at(4).status, at(4).ready), (Status::Success, false));
         assert_eq!(at(1).without_runner().status, Status::Running);
     }

@@ -116,10 +116,7 @@ impl Processes for SystemProcesses {
 }
 
 fn host() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(target_os = "linux")]
@@ -143,11 +140,7 @@ mod system {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         let state = fields.next()?;
-        if state == "Z" || state == "X" {
-            None
-        } else {
-            fields.nth(18).map(str::to_owned)
-        }
+        if state == "Z" || state == "X" { None } else { fields.nth(18).map(str::to_owned) }
     }
 }
 
@@ -188,10 +181,7 @@ mod tests {
     #[test]
     fn a_process_that_ended_is_gone_and_its_number_alone_proves_nothing() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let mut holder = Holder {
-            pid: child.id(),
-            ..SystemProcesses.this()
-        };
+        let mut holder = Holder { pid: child.id(), ..SystemProcesses.this() };
         child.wait().unwrap();
         assert_eq!(SystemProcesses.pulse(&holder), Pulse::Gone);
         holder.pid = std::process::id();
@@ -203,27 +193,9 @@ mod tests {
     fn another_machine_or_container_cannot_be_judged_and_a_reboot_ends_all() {
         let this = SystemProcesses.this();
         let pulse = |holder: Holder| SystemProcesses.pulse(&holder);
-        assert_eq!(
-            pulse(Holder {
-                host: "elsewhere".into(),
-                ..this.clone()
-            }),
-            Pulse::Unknown
-        );
-        assert_eq!(
-            pulse(Holder {
-                namespace: "pid:[1]".into(),
-                ..this.clone()
-            }),
-            Pulse::Unknown
-        );
-        assert_eq!(
-            pulse(Holder {
-                boot: "before".into(),
-                ..this
-            }),
-            Pulse::Gone
-        );
+        assert_eq!(pulse(Holder { host: "elsewhere".into(), ..this.clone() }), Pulse::Unknown);
+        assert_eq!(pulse(Holder { namespace: "pid:[1]".into(), ..this.clone() }), Pulse::Unknown);
+        assert_eq!(pulse(Holder { boot: "before".into(), ..this }), Pulse::Gone);
     }
 
     #[test]

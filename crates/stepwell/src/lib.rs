@@ -1,4 +1,90 @@
 //! Durable sessions for AI agents.
+//!
+//! An agent works for minutes or days, costs money, and dies: Ctrl+C, a timeout, a
+//! spent budget, a crash. A **session** keeps what it did. Each **event** is on disk
+//! before the next one begins, so that a run can be taken up again where it stopped.
+//!
+//! ```
+//! use stepwell::{Lane, Message, Status, Stepwell, StopReason};
+//! # let workspace = tempfile::tempdir()?;
+//! # let folder = workspace.path().join(".stepwell");
+//!
+//! // A well is a store of sessions, usually in `<workspace>/.stepwell`.
+//! let well = Stepwell::open(&folder)?;
+//! let mut session = well.create(well.draft("fix the login").with_agent("build"))?;
+//! let id = session.id().clone();
+//!
+//! // What is appended is durable when the call returns.
+//! session.append(Message::user("fix the login"))?;
+//!
+//! // A step is a model's turn with the tools that it asked for, recorded together.
+//! session.step([
+//!     Message::assistant("I look at the code.").calling("call_1", "read_file", r#"{"path":"a.rs"}"#),
+//!     Message::tool_result("call_1", "fn login() { todo!() }"),
+//! ])?;
+//!
+//! // Here the model asks for another tool, and the process dies.
+//! session.append(Message::assistant("").calling("call_2", "run_command", r#"{"cmd":"make"}"#))?;
+//! drop(session);
+//!
+//! // Whoever looks sees that it was interrupted, and can go on.
+//! assert_eq!(well.standing(&id)?.head.status, Status::Interrupted);
+//! let mut session = well.resume(&id)?;
+//!
+//! // What a model would be shown is always a valid conversation: the call that was
+//! // cut off is answered, and nobody pretends to know how it went.
+//! let view = session.view(&Lane::main())?;
+//! assert_eq!(view.messages.last().unwrap().message.results().next().unwrap().text,
+//!            "interrupted, outcome unknown");
+//!
+//! session.step([Message::assistant("Done.")])?;
+//! session.finish(Status::Success, Some(StopReason::LlmDone))?;
+//! assert_eq!(well.standing(&id)?.head.steps, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! |---|---|
+//! | opening a store, making and finding sessions | [`Stepwell`] |
+//! | writing to one session | [`Session`] |
+//! | what a store promises, and writing another one | [`Store`] |
+//! | what is recorded | [`Event`] |
+//! | how a session stands | [`Head`], folded from its events |
+//! | what a model is shown | [`View`] |
+//! | who may write | [`Lease`] |
+//! | what a cleanup takes | [`Policy`], [`Plan`] |
+//! | whether to resume | [`ResumeDecision`] |
+//! | one drain at a time in a process | [`coordinator::Coordinator`] |
+//!
+//! The library is synchronous and touches no network, terminal, home folder or
+//! environment. Time, randomness and the view of other processes come in through
+//! [`Surroundings`].
+//!
+//! # Names that you may know
+//!
+//! Stepwell grew out of other systems' session managers. What they call it, and what
+//! it is here:
+//!
+//! | there | here |
+//! |---|---|
+//! | `SessionManager(workspace_root)` | [`Stepwell::open`], or [`Stepwell::discover`] first |
+//! | `SessionManager.save(state)` | [`Session::append`], [`Session::step`]: each step saves itself |
+//! | `SessionManager.load(id)` | [`Stepwell::standing`] to look, [`Stepwell::resume`] to go on |
+//! | `SessionManager.list_sessions()` | [`Stepwell::list`]; damaged sessions are listed, not skipped |
+//! | `SessionManager.cleanup(older_than_days)` | [`Stepwell::plan_cleanup`] and [`Stepwell::clean_up`], into the trash |
+//! | `SessionManager.delete(id)` | [`Stepwell::delete`] into the trash, [`Stepwell::purge`] for good |
+//! | `generate_session_id()` | [`Stepwell::new_id`], [`SessionId::generate`] |
+//! | `FileSessionRepository(storage_dir)` | [`Stepwell::open`] |
+//! | `FileSessionRepository.exists(id)` | [`Store::exists`] |
+//! | `FileSessionRepository.save(state, spec)` | [`Session::append`]; the spec is [`Flow::spec`], kept with the first event |
+//! | `FileSessionRepository.load(id)` | [`Stepwell::standing`], [`Session::facts`] for nodes |
+//! | `FileSessionRepository.delete(id)` | [`Stepwell::delete`], [`Stepwell::purge`] |
+//! | `FileSessionRepository.list_sessions()` | [`Stepwell::list`] |
+//! | `FileSessionRepository.get_agents_dir(id)` | no folder: each agent's conversation is a [`Lane`], read with [`Session::view`] |
+//! | `compute_spec_hash(path)` | [`Digest::of`] over the spec's bytes |
+//! | `now_iso8601()` | [`Stepwell::now`], which prints as ISO 8601 in UTC |
 
 mod clock;
 mod codec;
@@ -6,13 +92,19 @@ pub mod coordinator;
 mod error;
 mod failpoint;
 mod head;
+mod keeper;
 mod lease;
+mod memory;
 mod model;
+mod resume;
+mod retention;
 mod search;
+mod session;
 mod sqlite;
 mod store;
 mod timeline;
 mod view;
+mod well;
 
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
@@ -21,6 +113,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use failpoint::{FAILPOINTS, on_failpoint};
 pub use head::{FlowRef, Head, LaneState, LastError, PREVIEW_BYTES, State};
 pub use lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
+pub use memory::MemoryStore;
 pub use model::attribute::{Change, Edited};
 pub use model::digest::{Digest, NotADigest};
 pub use model::event::{Event, Kind, NewEvent, Recorded, Unknown};
@@ -39,7 +132,10 @@ pub use model::work::{
     Restored, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus, ToolFinished,
     ToolStarted, Undone,
 };
+pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
+pub use retention::{Because, Plan, Policy, Protection, Taken};
 pub use search::MAX_SEARCHED_BYTES;
+pub use session::Session;
 pub use sqlite::{Access, SqliteOptions, SqliteStore};
 pub use store::query::{
     Cursor, Family, Filter, Found, Hit, Page, Place, Query, Rank, Search, Snippet, Sort,
@@ -50,3 +146,4 @@ pub use store::{
 };
 pub use timeline::Timeline;
 pub use view::{INTERRUPTED, Invalid, Made, Shown, View};
+pub use well::{STORE_FOLDER, Stepwell, Surroundings};

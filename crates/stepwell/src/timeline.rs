@@ -19,9 +19,7 @@ impl Timeline {
     pub fn at<'a>(at: Seq, moves: impl DoubleEndedIterator<Item = &'a Recorded>) -> Self {
         let mut ranges: Vec<(Seq, Seq)> = Vec::new();
         let mut end = at;
-        let jumps = moves
-            .rev()
-            .filter_map(|event| Some((event.seq, follows(&event.event)?)));
+        let jumps = moves.rev().filter_map(|event| Some((event.seq, follows(&event.event)?)));
         for (jump, target) in jumps {
             if jump <= end {
                 ranges.push((jump, end));
@@ -39,9 +37,7 @@ impl Timeline {
     #[must_use]
     pub fn contains(&self, seq: Seq) -> bool {
         let after = self.ranges.partition_point(|(_, end)| *end < seq);
-        self.ranges
-            .get(after)
-            .is_some_and(|(start, _)| *start <= seq)
+        self.ranges.get(after).is_some_and(|(start, _)| *start <= seq)
     }
 }
 
@@ -60,42 +56,21 @@ mod tests {
     use crate::{Restored, Rewound, Scope, Time};
 
     fn moved(seq: u64, event: impl Into<Event>) -> Recorded {
-        Recorded {
-            seq: Seq::new(seq),
-            at: Time::EPOCH,
-            id: None,
-            event: event.into(),
-        }
+        Recorded { seq: Seq::new(seq), at: Time::EPOCH, id: None, event: event.into() }
     }
 
     fn rewind(seq: u64, to: u64, scope: Scope) -> Recorded {
-        moved(
-            seq,
-            Rewound {
-                to: Seq::new(to),
-                scope,
-                restored: Restored::default(),
-            },
-        )
+        moved(seq, Rewound { to: Seq::new(to), scope, restored: Restored::default() })
     }
 
     fn undo(seq: u64, of: u64) -> Recorded {
         let of = Seq::new(of);
-        moved(
-            seq,
-            Undone::Rewind {
-                of,
-                scope: Scope::Chat,
-                restored: Restored::default(),
-            },
-        )
+        moved(seq, Undone::Rewind { of, scope: Scope::Chat, restored: Restored::default() })
     }
 
     fn live(at: u64, moves: &[Recorded]) -> Vec<u64> {
         let timeline = Timeline::at(Seq::new(at), moves.iter());
-        (0..=at + 2)
-            .filter(|n| timeline.contains(Seq::new(*n)))
-            .collect()
+        (0..=at + 2).filter(|n| timeline.contains(Seq::new(*n))).collect()
     }
 
     #[test]

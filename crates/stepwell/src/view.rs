@@ -76,10 +76,7 @@ impl View {
             })
             .collect();
         let mut shown: Vec<Item<'_>> = Vec::with_capacity(events.len());
-        for event in events
-            .iter()
-            .filter(|event| event.event.lane() == Some(lane))
-        {
+        for event in events.iter().filter(|event| event.event.lane() == Some(lane)) {
             if !timeline.contains(event.seq) {
                 continue;
             }
@@ -91,9 +88,7 @@ impl View {
                 _ => {}
             }
         }
-        Self {
-            messages: pair(lane, shown),
-        }
+        Self { messages: pair(lane, &shown) }
     }
 
     /// Checks the rules that every provider holds a conversation to. A view made by
@@ -111,22 +106,14 @@ impl View {
             }
             if answered != asked {
                 let orphan = answered.iter().any(|id| !asked.contains(id));
-                return Err(if orphan {
-                    Invalid::Orphan(n)
-                } else {
-                    Invalid::Unanswered(n - 1)
-                });
+                return Err(if orphan { Invalid::Orphan(n) } else { Invalid::Unanswered(n - 1) });
             }
             asked = message.calls().map(|call| call.id.as_str()).collect();
             if let Some(id) = asked.iter().find(|id| !used.insert(id)) {
                 return Err(Invalid::RepeatedCall(n, (*id).to_owned()));
             }
         }
-        if asked.is_empty() {
-            Ok(())
-        } else {
-            Err(Invalid::Unanswered(count - 1))
-        }
+        if asked.is_empty() { Ok(()) } else { Err(Invalid::Unanswered(count - 1)) }
     }
 }
 
@@ -146,11 +133,7 @@ enum Content<'a> {
 
 impl<'a> Item<'a> {
     fn message(seq: Seq, message: &'a Message) -> Self {
-        Self {
-            seq,
-            place: seq,
-            content: Content::Message(message),
-        }
+        Self { seq, place: seq, content: Content::Message(message) }
     }
 }
 
@@ -163,14 +146,7 @@ fn compact<'a>(shown: &mut Vec<Item<'a>>, seq: Seq, compacted: &'a Compacted) {
     let first = shown.iter().position(covered);
     shown.retain(|item| !covered(item));
     if let (Some(first), Some(summary)) = (first, &compacted.summary) {
-        shown.insert(
-            first,
-            Item {
-                seq,
-                place: compacted.to,
-                content: Content::Summary(summary),
-            },
-        );
+        shown.insert(first, Item { seq, place: compacted.to, content: Content::Summary(summary) });
     }
 }
 
@@ -185,20 +161,16 @@ struct Open {
 /// Puts every result behind its call, makes up the missing ones, and leaves out
 /// those without a call. Some providers number their calls anew in each turn, so a
 /// repeated id gets a suffix, on the call and on its result alike.
-fn pair(lane: &Lane, items: Vec<Item<'_>>) -> Vec<Shown> {
+fn pair(lane: &Lane, items: &[Item<'_>]) -> Vec<Shown> {
     let mut messages: Vec<Shown> = Vec::with_capacity(items.len());
     let mut open: HashMap<&str, Open> = HashMap::new();
     let mut used: HashMap<String, u64> = HashMap::new();
-    for item in &items {
+    for item in items {
         let message = match &item.content {
             Content::Message(message) => *message,
             Content::Summary(summary) => {
                 let text = Message::user(*summary).in_lane(lane.clone());
-                messages.push(Shown {
-                    seq: item.seq,
-                    made: Made::Summary,
-                    message: text,
-                });
+                messages.push(Shown { seq: item.seq, made: Made::Summary, message: text });
                 continue;
             }
         };
@@ -209,10 +181,7 @@ fn pair(lane: &Lane, items: Vec<Item<'_>>) -> Vec<Shown> {
                 Part::ToolResult(result) => {
                     if let Some(call) = open.remove(result.call_id.as_str()) {
                         let (index, place) = call.slot;
-                        let renamed = ToolResult {
-                            call_id: call.shown_id,
-                            ..result.clone()
-                        };
+                        let renamed = ToolResult { call_id: call.shown_id, ..result.clone() };
                         messages[index].message.parts[place] = Part::ToolResult(renamed);
                     }
                 }
@@ -234,19 +203,12 @@ fn pair(lane: &Lane, items: Vec<Item<'_>>) -> Vec<Shown> {
         let shown = |role, made, parts| Shown {
             seq: item.seq,
             made,
-            message: Message {
-                model: message.model.clone(),
-                ..Message::new(role, parts)
-            }
-            .in_lane(lane.clone()),
+            message: Message { model: message.model.clone(), ..Message::new(role, parts) }
+                .in_lane(lane.clone()),
         };
         // What is left of a message whose results went to their calls is the
         // user's; a tool says nothing else.
-        let role = if message.role == Role::Tool {
-            Role::User
-        } else {
-            message.role
-        };
+        let role = if message.role == Role::Tool { Role::User } else { message.role };
         if !own.is_empty() {
             messages.push(shown(role, Made::Recorded, own));
         }
@@ -361,21 +323,14 @@ mod tests {
     #[test]
     fn a_late_result_moves_behind_its_call() {
         assert_eq!(
-            shown(vec![
-                call("a"),
-                user("hm"),
-                result("a", "1"),
-                result("a", "twice")
-            ]),
+            shown(vec![call("a"), user("hm"), result("a", "1"), result("a", "twice")]),
             ["Assistant: call a", "Tool: a=1", "User: hm"]
         );
     }
 
     #[test]
     fn parallel_calls_are_answered_together_and_in_their_order() {
-        let both = Message::assistant("ok")
-            .calling("a", "t", "{}")
-            .calling("b", "t", "{}");
+        let both = Message::assistant("ok").calling("a", "t", "{}").calling("b", "t", "{}");
         assert_eq!(
             shown(vec![both.into(), result("b", "2"), result("a", "1")]),
             ["Assistant: ok, call a, call b", "Tool: a=1, b=2"]
@@ -385,13 +340,7 @@ mod tests {
     #[test]
     fn a_repeated_call_id_is_told_apart() {
         assert_eq!(
-            shown(vec![
-                call("0"),
-                result("0", "1"),
-                call("0"),
-                result("0", "2"),
-                call("0_2")
-            ]),
+            shown(vec![call("0"), result("0", "1"), call("0"), result("0", "2"), call("0_2")]),
             [
                 "Assistant: call 0",
                 "Tool: 0=1",
@@ -424,20 +373,9 @@ mod tests {
     fn a_rewind_between_a_call_and_its_result_leaves_no_half() {
         let back = |to| -> Event {
             let to = Seq::new(to);
-            Rewound {
-                to,
-                scope: Scope::Chat,
-                restored: Restored::default(),
-            }
-            .into()
+            Rewound { to, scope: Scope::Chat, restored: Restored::default() }.into()
         };
-        let events = vec![
-            user("go"),
-            call("a"),
-            result("a", "1"),
-            back(2),
-            user("again"),
-        ];
+        let events = vec![user("go"), call("a"), result("a", "1"), back(2), user("again")];
         assert_eq!(
             shown(events),
             [
@@ -459,10 +397,7 @@ mod tests {
             compacted(1, 3, "sum", &[2]),
             user("5"),
         ];
-        assert_eq!(
-            shown(events),
-            ["User: sum", "User: 2", "User: 4", "User: 5"]
-        );
+        assert_eq!(shown(events), ["User: sum", "User: 2", "User: 4", "User: 5"]);
     }
 
     #[test]
@@ -494,14 +429,8 @@ mod tests {
         let check = |messages: Vec<Message>| View::check(&messages);
         let ask = || Message::assistant("x").calling("a", "t", "{}");
         assert_eq!(check(vec![ask()]), Err(Invalid::Unanswered(0)));
-        assert_eq!(
-            check(vec![ask(), Message::user("y")]),
-            Err(Invalid::Unanswered(0))
-        );
-        assert_eq!(
-            check(vec![Message::tool_result("a", "1")]),
-            Err(Invalid::Orphan(0))
-        );
+        assert_eq!(check(vec![ask(), Message::user("y")]), Err(Invalid::Unanswered(0)));
+        assert_eq!(check(vec![Message::tool_result("a", "1")]), Err(Invalid::Orphan(0)));
         assert_eq!(check(vec![Message::user(" ")]), Err(Invalid::Empty(0)));
         let answer = || Message::tool_result("a", "1");
         assert_eq!(

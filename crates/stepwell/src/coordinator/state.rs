@@ -131,10 +131,7 @@ where
     T: Clone + Default,
 {
     pub(super) fn new() -> Self {
-        Self {
-            active: HashMap::new(),
-            closed: false,
-        }
+        Self { active: HashMap::new(), closed: false }
     }
 
     pub(super) fn is_busy(&self, key: &K) -> bool {
@@ -179,10 +176,7 @@ where
 
     /// The drain of `key` has ended. Only the driver of that drain says so, once.
     pub(super) fn ended<E>(&mut self, key: &K, ending: &Ending<E>) -> Ended<W, T, E> {
-        let ended = self
-            .active
-            .remove(key)
-            .expect("an entry stays until its drain has ended");
+        let ended = self.active.remove(key).expect("an entry stays until its drain has ended");
         let outcome = match ending {
             _ if ended.interrupted => Outcome::Interrupted,
             Ok(()) => Outcome::Done,
@@ -193,11 +187,7 @@ where
         } else {
             Next::Idle(ended.idlers)
         };
-        Ended {
-            outcome,
-            waiters: ended.waiters,
-            next,
-        }
+        Ended { outcome, waiters: ended.waiters, next }
     }
 
     /// The drain that was to start did not. MUST directly follow the [`Demand::Start`], so that
@@ -212,11 +202,7 @@ where
         let stop = |(key, active): (&K, &mut Active<W, T>)| {
             active.interrupted = true;
             let wake_dropped = std::mem::take(&mut active.again);
-            Stopping {
-                key: key.clone(),
-                token: active.token.clone(),
-                wake_dropped,
-            }
+            Stopping { key: key.clone(), token: active.token.clone(), wake_dropped }
         };
         self.active.iter_mut().map(stop).collect()
     }
@@ -224,13 +210,8 @@ where
     /// Every drain begins here, with nothing left over from the one before it but the idlers.
     fn start(&mut self, key: &K, waiters: Vec<W>, idlers: Vec<W>) -> T {
         let token = T::default();
-        let active = Active {
-            token: token.clone(),
-            interrupted: false,
-            again: false,
-            waiters,
-            idlers,
-        };
+        let active =
+            Active { token: token.clone(), interrupted: false, again: false, waiters, idlers };
         self.active.insert(key.clone(), active);
         token
     }
@@ -242,11 +223,7 @@ where
     }
 
     fn refuse_if_closed(&self) -> Result<(), Refused> {
-        if self.closed {
-            Err(Refused::ShutDown)
-        } else {
-            Ok(())
-        }
+        if self.closed { Err(Refused::ShutDown) } else { Ok(()) }
     }
 }
 

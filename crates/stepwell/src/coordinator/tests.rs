@@ -64,12 +64,7 @@ impl Stage {
                 }
             }
         });
-        Self {
-            sessions,
-            started,
-            acts,
-            interrupted,
-        }
+        Self { sessions, started, acts, interrupted }
     }
 
     /// Returns once the next drain is running.
@@ -95,10 +90,7 @@ impl Stage {
             let runners: Vec<_> = (0..count).map(run).collect();
             self.await_waiting(count);
             self.act(act);
-            runners
-                .into_iter()
-                .map(|runner| runner.join().unwrap())
-                .collect()
+            runners.into_iter().map(|runner| runner.join().unwrap()).collect()
         })
     }
 
@@ -128,9 +120,7 @@ fn everyone_who_joined_a_drain_learns_of_its_one_failure() {
     let outcomes = stage.joined_by(4, Act::Fail);
     stage.await_start();
     stage.await_idle();
-    let [Outcome::Failed(first), rest @ ..] = &outcomes[..] else {
-        panic!("{outcomes:?}")
-    };
+    let [Outcome::Failed(first), rest @ ..] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert_eq!(**first, Failure::Error("disk full"));
     for outcome in rest {
         assert!(matches!(outcome, Outcome::Failed(other) if Arc::ptr_eq(first, other)));
@@ -260,10 +250,7 @@ fn a_shutdown_stops_what_runs_refuses_the_rest_and_names_the_wakes_it_drops() {
         assert!(!stage.sessions.is_busy(&KEY));
         assert_eq!(runner.join().unwrap(), Outcome::Interrupted);
     });
-    assert_eq!(
-        stage.sessions.run(&KEY),
-        Outcome::Refused(Refused::ShutDown)
-    );
+    assert_eq!(stage.sessions.run(&KEY), Outcome::Refused(Refused::ShutDown));
     assert_eq!(stage.sessions.wake(&KEY), Err(Refused::ShutDown));
     assert!(!stage.sessions.interrupt(&KEY));
     stage.await_idle();
@@ -302,14 +289,8 @@ fn a_drain_that_would_wait_for_itself_is_refused() {
     let sessions = Arc::new(Coordinator::new(move |key: &u32, _: &Interrupt| {
         let sessions = inside.get().and_then(Weak::upgrade).unwrap();
         if *key == KEY {
-            report
-                .send((sessions.run(key), sessions.await_idle(key)))
-                .unwrap();
-            assert_eq!(
-                sessions.run(&(KEY + 1)),
-                Outcome::Done,
-                "another key is fine"
-            );
+            report.send((sessions.run(key), sessions.await_idle(key))).unwrap();
+            assert_eq!(sessions.run(&(KEY + 1)), Outcome::Done, "another key is fine");
         }
         Ok(())
     }));
@@ -344,10 +325,7 @@ fn a_coordinator_can_be_dropped_by_its_own_drain() {
     release.send(()).unwrap();
     assert_eq!(events.recv_timeout(FOREVER), Ok("dropped it"));
     // The drain's end of the channel goes with the drain: its thread has come to an end.
-    assert_eq!(
-        events.recv_timeout(FOREVER),
-        Err(mpsc::RecvTimeoutError::Disconnected)
-    );
+    assert_eq!(events.recv_timeout(FOREVER), Err(mpsc::RecvTimeoutError::Disconnected));
 }
 
 #[test]
@@ -356,15 +334,9 @@ fn a_key_whose_thread_cannot_start_is_refused_and_stays_idle() {
     let usual = stage.sessions.thread;
     // More than any address space holds.
     stage.sessions.thread = || thread::Builder::new().stack_size(1 << 48);
-    assert!(matches!(
-        stage.sessions.wake(&KEY),
-        Err(Refused::NoThread(_))
-    ));
+    assert!(matches!(stage.sessions.wake(&KEY), Err(Refused::NoThread(_))));
     assert!(!stage.sessions.is_busy(&KEY));
-    assert!(matches!(
-        stage.sessions.run(&KEY),
-        Outcome::Refused(Refused::NoThread(_))
-    ));
+    assert!(matches!(stage.sessions.run(&KEY), Outcome::Refused(Refused::NoThread(_))));
     stage.await_idle();
     stage.sessions.thread = usual;
     assert_eq!(stage.joined_by(1, Act::Succeed), [Outcome::Done]);
@@ -387,21 +359,12 @@ fn no_item_is_left_undrained_by_eight_threads_that_wake_run_and_interrupt() {
     let work = Arc::clone(&inboxes);
     let sessions = Coordinator::new(move |key: &usize, _: &Interrupt| {
         let inbox = &work[*key];
-        assert!(
-            !inbox.draining.swap(true, Ordering::SeqCst),
-            "two drains of one key"
-        );
-        inbox
-            .drained
-            .fetch_add(inbox.waiting.swap(0, Ordering::SeqCst), Ordering::SeqCst);
+        assert!(!inbox.draining.swap(true, Ordering::SeqCst), "two drains of one key");
+        inbox.drained.fetch_add(inbox.waiting.swap(0, Ordering::SeqCst), Ordering::SeqCst);
         let count = drains.fetch_add(1, Ordering::SeqCst);
         inbox.draining.store(false, Ordering::SeqCst);
         assert!(count % 97 != 96, "every now and then a drain panics");
-        if count % 5 == 4 {
-            Err("every now and then a drain fails")
-        } else {
-            Ok(())
-        }
+        if count % 5 == 4 { Err("every now and then a drain fails") } else { Ok(()) }
     });
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -424,11 +387,7 @@ fn no_item_is_left_undrained_by_eight_threads_that_wake_run_and_interrupt() {
     let mut drained = 0;
     for (key, inbox) in inboxes.iter().enumerate() {
         sessions.await_idle(&key).unwrap();
-        assert_eq!(
-            inbox.waiting.load(Ordering::SeqCst),
-            0,
-            "left undrained for {key}"
-        );
+        assert_eq!(inbox.waiting.load(Ordering::SeqCst), 0, "left undrained for {key}");
         drained += inbox.drained.load(Ordering::SeqCst);
     }
     assert_eq!(drained, THREADS * WAKES);

@@ -88,19 +88,11 @@ mod tests {
     fn keep_clear_and_set_survive_json() {
         let edits = [
             Edited::default(),
-            Edited {
-                label: Change::Clear,
-                goal: Change::Set("ship".into()),
-                ..Edited::default()
-            },
+            Edited { label: Change::Clear, goal: Change::Set("ship".into()), ..Edited::default() },
         ];
         for edit in edits {
             let json = serde_json::to_string(&edit).unwrap();
-            assert_eq!(
-                serde_json::from_str::<Edited>(&json).unwrap(),
-                edit,
-                "{json}"
-            );
+            assert_eq!(serde_json::from_str::<Edited>(&json).unwrap(), edit, "{json}");
         }
         assert_eq!(serde_json::to_string(&Edited::default()).unwrap(), "{}");
     }

@@ -107,9 +107,6 @@ mod tests {
 
     #[test]
     fn moving_a_byte_between_fields_changes_the_digest() {
-        assert_ne!(
-            Digest::of_fields(&[b"ab", b"c"]),
-            Digest::of_fields(&[b"a", b"bc"])
-        );
+        assert_ne!(Digest::of_fields(&[b"ab", b"c"]), Digest::of_fields(&[b"a", b"bc"]));
     }
 }

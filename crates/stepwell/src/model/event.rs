@@ -212,10 +212,9 @@ impl Event {
             _ => None,
         };
         match self {
-            Self::File(file) => [blob(&file.before), blob(&file.after)]
-                .into_iter()
-                .flatten()
-                .collect(),
+            Self::File(file) => {
+                [blob(&file.before), blob(&file.after)].into_iter().flatten().collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -240,11 +239,7 @@ pub struct NewEvent {
 
 impl<E: Into<Event>> From<E> for NewEvent {
     fn from(event: E) -> Self {
-        Self {
-            id: None,
-            at: None,
-            event: event.into(),
-        }
+        Self { id: None, at: None, event: event.into() }
     }
 }
 

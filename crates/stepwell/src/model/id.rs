@@ -40,9 +40,7 @@ impl SessionId {
             IdFormat::Uuid => {
                 let mut bytes = [0; 16];
                 bytes.copy_from_slice(&random[..16]);
-                uuid::Builder::from_random_bytes(bytes)
-                    .into_uuid()
-                    .to_string()
+                uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
             }
         })
     }
@@ -68,11 +66,7 @@ pub struct InvalidName {
 
 impl InvalidName {
     fn new(what: &'static str, text: &str, why: &'static str) -> Self {
-        Self {
-            what,
-            text: text.chars().take(80).collect(),
-            why,
-        }
+        Self { what, text: text.chars().take(80).collect(), why }
     }
 }
 
@@ -234,11 +228,7 @@ mod tests {
             assert!(serde_json::from_value::<SessionId>(text.into()).is_err());
         }
         assert!("x".repeat(128).parse::<SessionId>().is_ok());
-        assert!(
-            "agent-20260108-180530-abc12345"
-                .parse::<SessionId>()
-                .is_ok()
-        );
+        assert!("agent-20260108-180530-abc12345".parse::<SessionId>().is_ok());
     }
 
     #[test]

@@ -125,14 +125,7 @@ impl Message {
     /// A message in the main lane.
     #[must_use]
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
-        Self {
-            lane: Lane::main(),
-            role,
-            parts,
-            model: None,
-            usage: None,
-            cost: None,
-        }
+        Self { lane: Lane::main(), role, parts, model: None, usage: None, cost: None }
     }
 
     /// Standing instructions.
@@ -152,11 +145,8 @@ impl Message {
 
     /// A tool's answer.
     pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Self {
-        let result = ToolResult {
-            call_id: call_id.into(),
-            text: text.into(),
-            ..ToolResult::default()
-        };
+        let result =
+            ToolResult { call_id: call_id.into(), text: text.into(), ..ToolResult::default() };
         Self::new(Role::Tool, vec![Part::ToolResult(result)])
     }
 
@@ -220,10 +210,7 @@ impl Message {
 impl Part {
     /// A part of plain text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(Text {
-            text: text.into(),
-            opaque: None,
-        })
+        Self::Text(Text { text: text.into(), opaque: None })
     }
 
     /// The plain text of a text part.

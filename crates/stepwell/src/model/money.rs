@@ -49,11 +49,7 @@ impl Money {
     #[must_use]
     pub fn from_f64(dollars: f64) -> Option<Self> {
         // `{:.12}` prints the nearest decimal; parsing it keeps the arithmetic exact.
-        if dollars.is_finite() {
-            format!("{dollars:.12}").parse().ok()
-        } else {
-            None
-        }
+        if dollars.is_finite() { format!("{dollars:.12}").parse().ok() } else { None }
     }
 
     /// Is this nothing?
@@ -124,10 +120,7 @@ impl FromStr for Money {
         }
         let whole: i128 = whole.parse().map_err(|_| refuse())?;
         let part: i128 = format!("{part:0<PLACES$}").parse().map_err(|_| refuse())?;
-        let picos = whole
-            .checked_mul(UNIT)
-            .and_then(|w| w.checked_add(part))
-            .ok_or_else(refuse)?;
+        let picos = whole.checked_mul(UNIT).and_then(|w| w.checked_add(part)).ok_or_else(refuse)?;
         Ok(Self(if negative { -picos } else { picos }))
     }
 }
@@ -179,18 +172,7 @@ mod tests {
 
     #[test]
     fn what_is_not_money_is_refused() {
-        for text in [
-            "",
-            "-",
-            ".",
-            "1.",
-            ".5",
-            "1e3",
-            "1,2",
-            "0.0000000000001",
-            "NaN",
-            "+1",
-        ] {
+        for text in ["", "-", ".", "1.", ".5", "1e3", "1,2", "0.0000000000001", "NaN", "+1"] {
             assert!(text.parse::<Money>().is_err(), "{text:?} was taken");
         }
         assert_eq!(Money::from_f64(f64::NAN), None);

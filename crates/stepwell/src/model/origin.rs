@@ -151,4 +151,40 @@ impl Created {
             source: None,
         }
     }
+
+    /// The same session for another agent.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = agent.into();
+        self
+    }
+
+    /// The same session on another model.
+    #[must_use]
+    pub fn with_model(mut self, provider: impl Into<String>, model: impl Into<String>) -> Self {
+        self.provider = provider.into();
+        self.model = model.into();
+        self
+    }
+
+    /// The same session in another folder.
+    #[must_use]
+    pub fn in_workspace(mut self, workspace: impl Into<String>) -> Self {
+        self.workspace = workspace.into();
+        self
+    }
+
+    /// The same session going through phases.
+    #[must_use]
+    pub fn with_phases(mut self, phases: PhaseSet) -> Self {
+        self.phases = Some(phases);
+        self
+    }
+
+    /// The same session, moved on by an agent that Stepwell does not run.
+    #[must_use]
+    pub fn driven_externally(mut self) -> Self {
+        self.driver = Driver::External;
+        self
+    }
 }

@@ -9,10 +9,7 @@ use super::status::Status;
 /// One phase. Which of them belong together, a [`PhaseSet`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(
-    missing_docs,
-    reason = "the two sets below describe them in their order of work"
-)]
+#[expect(missing_docs, reason = "the two sets below describe them in their order of work")]
 pub enum Phase {
     // lifecycle
     Initializing,
@@ -83,9 +80,7 @@ impl PhaseSet {
                 Failed,
                 Abandoned,
             ],
-            Self::Workflow => &[
-                Idle, Initialize, Discuss, Plan, Execute, Verify, Runtime, Ship,
-            ],
+            Self::Workflow => &[Idle, Initialize, Discuss, Plan, Execute, Verify, Runtime, Ship],
         }
     }
 
@@ -98,10 +93,7 @@ impl PhaseSet {
     /// The set's phase of that name.
     #[must_use]
     pub fn parse(self, name: &str) -> Option<Phase> {
-        self.phases()
-            .iter()
-            .copied()
-            .find(|phase| phase.as_str() == name)
+        self.phases().iter().copied().find(|phase| phase.as_str() == name)
     }
 
     /// Can a session be taken up again in this phase?
@@ -116,10 +108,7 @@ impl PhaseSet {
     /// Is this a phase that cannot be left?
     #[must_use]
     pub const fn is_final(self, phase: Phase) -> bool {
-        matches!(
-            (self, phase),
-            (Self::Lifecycle, Completed | Failed | Abandoned)
-        )
+        matches!((self, phase), (Self::Lifecycle, Completed | Failed | Abandoned))
     }
 
     /// What may follow `from`, when plan went back to discuss `returns` times already.
@@ -128,12 +117,7 @@ impl PhaseSet {
         let table: &[Phase] = match (self, from) {
             (Self::Lifecycle, _) if self.is_final(from) => &[],
             (Self::Lifecycle, _) => {
-                return self
-                    .phases()
-                    .iter()
-                    .copied()
-                    .filter(|to| *to != from)
-                    .collect();
+                return self.phases().iter().copied().filter(|to| *to != from).collect();
             }
             (Self::Workflow, Idle) => &[Initialize],
             (Self::Workflow, Initialize) => &[Discuss, Execute, Idle],
@@ -224,11 +208,7 @@ mod tests {
         for from in set.phases() {
             for to in set.phases() {
                 let listed = table.contains(&&*format!("{from}>{to}"));
-                assert_eq!(
-                    set.judge(*from, *to, 0) == Move::Legal,
-                    listed,
-                    "{from}>{to}"
-                );
+                assert_eq!(set.judge(*from, *to, 0) == Move::Legal, listed, "{from}>{to}");
             }
         }
     }
@@ -260,26 +240,12 @@ mod tests {
     #[test]
     fn the_seeds_resumable_phases_are_resumable_and_no_others() {
         let resumable = |set: PhaseSet| -> Vec<_> {
-            set.phases()
-                .iter()
-                .filter(|p| set.resumable(**p))
-                .map(|p| p.as_str())
-                .collect()
+            set.phases().iter().filter(|p| set.resumable(**p)).map(|p| p.as_str()).collect()
         };
-        assert_eq!(
-            resumable(PhaseSet::Lifecycle),
-            ["investigating", "planning", "approval"]
-        );
+        assert_eq!(resumable(PhaseSet::Lifecycle), ["investigating", "planning", "approval"]);
         assert_eq!(
             resumable(PhaseSet::Workflow),
-            [
-                "initialize",
-                "discuss",
-                "plan",
-                "execute",
-                "verify",
-                "runtime"
-            ]
+            ["initialize", "discuss", "plan", "execute", "verify", "runtime"]
         );
     }
 

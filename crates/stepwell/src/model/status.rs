@@ -126,16 +126,7 @@ mod tests {
     #[test]
     fn completed_is_taken_as_success_and_nonsense_is_refused() {
         assert_eq!("completed".parse(), Ok(Status::Success));
-        assert_eq!(
-            serde_json::from_str::<Status>("\"completed\"").unwrap(),
-            Status::Success
-        );
-        assert!(
-            "done"
-                .parse::<Status>()
-                .unwrap_err()
-                .to_string()
-                .contains("interrupted")
-        );
+        assert_eq!(serde_json::from_str::<Status>("\"completed\"").unwrap(), Status::Success);
+        assert!("done".parse::<Status>().unwrap_err().to_string().contains("interrupted"));
     }
 }

@@ -128,14 +128,8 @@ mod tests {
     #[test]
     fn differences_never_go_below_zero() {
         let early = Time::from_micros(5);
-        assert_eq!(
-            early.since(early.plus(Duration::from_secs(1))),
-            Duration::ZERO
-        );
-        assert_eq!(
-            Time::from_micros(i64::MAX).plus(Duration::MAX),
-            Time::from_micros(i64::MAX)
-        );
+        assert_eq!(early.since(early.plus(Duration::from_secs(1))), Duration::ZERO);
+        assert_eq!(Time::from_micros(i64::MAX).plus(Duration::MAX), Time::from_micros(i64::MAX));
     }
 
     proptest! {

@@ -37,10 +37,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
                 end = at + c.len_utf8();
             }
         }
-        Some(Word {
-            text: folded,
-            place: start..end,
-        })
+        Some(Word { text: folded, place: start..end })
     })
 }
 
@@ -107,10 +104,7 @@ mod tests {
 
     #[test]
     fn words_are_runs_of_letters_and_digits_in_lower_case() {
-        assert_eq!(
-            folded("Fix src/auth_v2.rs, NOW!"),
-            ["fix", "src", "auth", "v2", "rs", "now"]
-        );
+        assert_eq!(folded("Fix src/auth_v2.rs, NOW!"), ["fix", "src", "auth", "v2", "rs", "now"]);
         assert_eq!(folded("Ünïcode ÉTÉ"), ["ünïcode", "été"]);
         assert!(folded(" \n\t-- ").is_empty());
     }

@@ -37,11 +37,7 @@ impl Question {
             let star = if phrase.open { " *" } else { "" };
             format!("\"{}\"{star}", phrase.words.join(" "))
         };
-        self.phrases
-            .iter()
-            .map(phrase)
-            .collect::<Vec<_>>()
-            .join(" AND ")
+        self.phrases.iter().map(phrase).collect::<Vec<_>>().join(" AND ")
     }
 
     /// Where the phrases occur in a list of words, as ranges of it; `None` unless
@@ -73,17 +69,9 @@ impl Phrase {
 
     fn matches(&self, words: &[&str]) -> bool {
         let last = self.words.len() - 1;
-        self.words
-            .iter()
-            .zip(words)
-            .enumerate()
-            .all(|(n, (asked, word))| {
-                if n == last && self.open {
-                    word.starts_with(asked.as_str())
-                } else {
-                    word == asked
-                }
-            })
+        self.words.iter().zip(words).enumerate().all(|(n, (asked, word))| {
+            if n == last && self.open { word.starts_with(asked.as_str()) } else { word == asked }
+        })
     }
 }
 

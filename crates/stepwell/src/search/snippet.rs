@@ -15,9 +15,7 @@ pub(crate) fn snippet(text: &str, question: &Question) -> Snippet {
     let words: Vec<Word> = words(text).collect();
     let folded: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let found = question.find(&folded).unwrap_or_default();
-    let first = found
-        .first()
-        .map_or(0, |range| range.start.saturating_sub(LEAD));
+    let first = found.first().map_or(0, |range| range.start.saturating_sub(LEAD));
     let last = (first + WORDS).min(words.len());
     if first >= last {
         return Snippet::default();
@@ -36,9 +34,7 @@ pub(crate) fn snippet(text: &str, question: &Question) -> Snippet {
         let n = first + n;
         if found.iter().any(|range| range.contains(&n)) {
             // Words of one phrase make one match.
-            let joined = found
-                .iter()
-                .any(|range| range.contains(&n) && range.start < n);
+            let joined = found.iter().any(|range| range.contains(&n) && range.start < n);
             match shown.matches.last_mut() {
                 Some(before) if joined && open == n => before.end = shown.text.len(),
                 _ => shown.matches.push(start..shown.text.len()),
@@ -88,29 +84,20 @@ mod tests {
 
     #[test]
     fn matches_are_marked_and_the_text_is_one_line() {
-        assert_eq!(
-            shown("Fix the\n\n  auth module.", "auth"),
-            "Fix the [auth] module."
-        );
+        assert_eq!(shown("Fix the\n\n  auth module.", "auth"), "Fix the [auth] module.");
         assert_eq!(shown("ÉTÉ à Paris", "été"), "[ÉTÉ] à Paris");
     }
 
     #[test]
     fn a_phrase_is_one_match() {
-        assert_eq!(
-            shown("see src/main.rs here", "src/main.rs"),
-            "see [src/main.rs] here"
-        );
+        assert_eq!(shown("see src/main.rs here", "src/main.rs"), "see [src/main.rs] here");
     }
 
     #[test]
     fn a_long_text_is_cut_around_the_first_match() {
         let text = format!("{}needle{}", "a ".repeat(100), " b".repeat(100));
         let shown = shown(&text, "needle");
-        assert!(
-            shown.starts_with("…a a") && shown.ends_with("b b…"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("…a a") && shown.ends_with("b b…"), "{shown}");
         assert!(shown.contains("[needle]"));
     }
 }

@@ -20,11 +20,7 @@ const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()> {
     if bytes.len() > MAX_BLOB_BYTES {
         let (size, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
-        return Err(Error::TooLarge {
-            what: format!("blob {digest}"),
-            size,
-            limit,
-        });
+        return Err(Error::TooLarge { what: format!("blob {digest}"), size, limit });
     }
     let touch = "UPDATE blobs SET touched = ?2 WHERE digest = ?1";
     if rows.run(touch, params![digest.as_bytes(), rows.now.as_micros()])? == 1 {
@@ -46,14 +42,10 @@ pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Resul
 /// The bytes of a blob, checked against their digest.
 pub(super) fn get(rows: &SqliteRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
     let sql = "SELECT size, data FROM blobs WHERE digest = ?1";
-    let found: Option<(usize, Vec<u8>)> = rows.one(sql, [digest.as_bytes()], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
+    let found: Option<(usize, Vec<u8>)> =
+        rows.one(sql, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (size, data) = found.ok_or(Error::NoBlob(*digest))?;
-    let damaged = |what: String| Error::DamagedBlob {
-        digest: *digest,
-        what,
-    };
+    let damaged = |what: String| Error::DamagedBlob { digest: *digest, what };
     // The size comes from the disk: it bounds, but is not trusted to allocate.
     let limit = size.min(MAX_BLOB_BYTES);
     let bytes = zstd::bulk::decompress(&data, limit).map_err(|error| damaged(error.to_string()))?;
@@ -71,12 +63,7 @@ pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed) -> Result
     for (digest, text) in &sealed.spill {
         put(rows, digest, text)?;
     }
-    for digest in sealed
-        .spill
-        .iter()
-        .map(|(digest, _)| digest)
-        .chain(&sealed.names)
-    {
+    for digest in sealed.spill.iter().map(|(digest, _)| digest).chain(&sealed.names) {
         let sql = "SELECT length(data) FROM blobs WHERE digest = ?1";
         let size: Option<u64> = rows.one(sql, [digest.as_bytes()], |row| row.get(0))?;
         bytes += size.ok_or(Error::NoBlob(*digest))?;

@@ -30,11 +30,7 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     let io = |doing| move |source: io::Error| io_error(folder, doing, source);
     if !folder.exists() {
         let mut builder = fs::DirBuilder::new();
-        builder
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(io("making the folder"))?;
+        builder.recursive(true).mode(0o700).create(folder).map_err(io("making the folder"))?;
     }
     refuse_network(folder)?;
     let draft = draft_beside(&path);
@@ -104,16 +100,11 @@ pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Conne
     }
     let found = check_version(&conn, path, version_of(migrations))?;
     // A store that a crash left behind recovers at its first use, not at a user's.
-    conn.pragma_update(None, "journal_mode", "WAL")
-        .map_err(fail("opening the store"))?;
-    conn.pragma_update(None, "synchronous", "FULL")
-        .map_err(fail("opening the store"))?;
-    conn.pragma_update(None, "fullfsync", true)
-        .map_err(fail("opening the store"))?;
-    conn.pragma_update(None, "wal_autocheckpoint", 1000)
-        .map_err(fail("opening the store"))?;
-    conn.pragma_update(None, "journal_size_limit", 64 << 20)
-        .map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "journal_mode", "WAL").map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "synchronous", "FULL").map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "fullfsync", true).map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "wal_autocheckpoint", 1000).map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "journal_size_limit", 64 << 20).map_err(fail("opening the store"))?;
     if found < version_of(migrations) {
         migrate(&conn, path, found, migrations)?;
     }
@@ -125,13 +116,7 @@ pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Conne
 pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "opening the store", &error);
     let mut conn = match open(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
-        Ok(conn)
-            if conn
-                .query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(()))
-                .is_ok() =>
-        {
-            conn
-        }
+        Ok(conn) if conn.query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(())).is_ok() => conn,
         // In a folder that cannot be written, a store that was closed cleanly has
         // no log, and readers cannot make one: nothing can change it either.
         _ if !is_writable(path) && !has_log(path) => open_immutable(path)?,
@@ -156,21 +141,15 @@ fn open(path: &Path, access: OpenFlags) -> Result<Connection> {
     }
     if meta.len() == 0 {
         let what = "the file is empty; restore it from a backup, or remove it to begin anew";
-        return Err(Error::DamagedStore {
-            path: path.to_owned(),
-            what: what.to_owned(),
-        });
+        return Err(Error::DamagedStore { path: path.to_owned(), what: what.to_owned() });
     }
     Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| sqlite_error(path, "opening the store", &error))
 }
 
 fn open_immutable(path: &Path) -> Result<Connection> {
-    let escaped = path
-        .to_string_lossy()
-        .replace('%', "%25")
-        .replace('?', "%3f")
-        .replace('#', "%23");
+    let escaped =
+        path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -195,10 +174,7 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
 
 /// SQLite's own back-off sleeps up to 100 ms, which starved writers; this waits 50 to
 /// 250 µs at a time, bounded in all by [`BUSY_LIMIT`].
-#[expect(
-    clippy::disallowed_methods,
-    reason = "another process's lock can only be polled"
-)]
+#[expect(clippy::disallowed_methods, reason = "another process's lock can only be polled")]
 fn wait_briefly(tries: i32) -> bool {
     let tries = u64::from(tries.unsigned_abs());
     // Neighbours that started together should not poll together.
@@ -220,25 +196,15 @@ fn check_version(conn: &Connection, path: &Path, known: u32) -> Result<u32> {
     };
     if read("application_id")? != APPLICATION_ID {
         let what = "it is a database of another program".to_owned();
-        return Err(Error::NotAStore {
-            path: path.to_owned(),
-            what,
-        });
+        return Err(Error::NotAStore { path: path.to_owned(), what });
     }
     let found = u32::try_from(read("user_version")?).unwrap_or(0);
     if found > known {
-        return Err(Error::Newer {
-            path: path.to_owned(),
-            found,
-            known,
-        });
+        return Err(Error::Newer { path: path.to_owned(), found, known });
     }
     if found == 0 {
         let what = "its format has no version".to_owned();
-        return Err(Error::DamagedStore {
-            path: path.to_owned(),
-            what,
-        });
+        return Err(Error::DamagedStore { path: path.to_owned(), what });
     }
     Ok(found)
 }
@@ -271,11 +237,7 @@ pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "copying the store", &error);
     let io = |source: io::Error| io_error(to, "writing the copy", source);
     let draft = draft_beside(to);
-    let options = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft);
+    let options = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
     options.map_err(io)?;
     let copied = (|| -> rusqlite::Result<()> {
         let mut target = Connection::open(&draft)?;
@@ -287,9 +249,7 @@ pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
         target.close().map_err(|(_, error)| error)
     })();
     let done = copied.map_err(fail).and_then(|()| {
-        fs::File::open(&draft)
-            .and_then(|file| file.sync_all())
-            .map_err(io)?;
+        fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(io)?;
         fs::rename(&draft, to).map_err(io)?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
         sync_folder(folder.unwrap_or(Path::new("."))).map_err(io)
@@ -303,9 +263,7 @@ pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
 /// Can this process write to the store and to the folder around it?
 pub(super) fn is_writable(path: &Path) -> bool {
     use rustix::fs::{Access, access};
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     access(path, Access::WRITE_OK).is_ok()
         && access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK).is_ok()
 }
@@ -321,24 +279,14 @@ fn has_log(path: &Path) -> bool {
 #[cfg(target_os = "linux")]
 fn refuse_network(folder: &Path) -> Result<()> {
     // NFS, SMB, CIFS, SMB2, AFS, Ceph, 9p: the magic numbers of statfs(2).
-    const NETWORKED: [u32; 7] = [
-        0x6969,
-        0x517b,
-        0xff53_4d42,
-        0xfe53_4d42,
-        0x5346_414f,
-        0x00c3_6400,
-        0x0102_1997,
-    ];
+    const NETWORKED: [u32; 7] =
+        [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x5346_414f, 0x00c3_6400, 0x0102_1997];
     let stat = rustix::fs::statfs(folder)
         .map_err(|error| io_error(folder, "looking at the file system", error.into()))?;
     let magic = u32::try_from(stat.f_type as u64 & 0xffff_ffff).unwrap_or(0);
     if NETWORKED.contains(&magic) {
         let what = "it lies on a network file system; keep it on a local disk";
-        return Err(Error::Unsupported {
-            path: folder.to_owned(),
-            what: what.to_owned(),
-        });
+        return Err(Error::Unsupported { path: folder.to_owned(), what: what.to_owned() });
     }
     Ok(())
 }
@@ -350,9 +298,7 @@ fn refuse_network(_folder: &Path) -> Result<()> {
 
 /// Who may read the store.
 pub(super) fn mode(path: &Path) -> Option<u32> {
-    fs::metadata(path)
-        .ok()
-        .map(|meta| meta.permissions().mode() & 0o777)
+    fs::metadata(path).ok().map(|meta| meta.permissions().mode() & 0o777)
 }
 
 pub(super) fn io_error(path: &Path, doing: &'static str, source: io::Error) -> Error {
@@ -362,11 +308,7 @@ pub(super) fn io_error(path: &Path, doing: &'static str, source: io::Error) -> E
             Error::Denied { path, doing }
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full { path },
-        _ => Error::Io {
-            path,
-            doing,
-            source,
-        },
+        _ => Error::Io { path, doing, source },
     }
 }
 
@@ -388,11 +330,7 @@ pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::E
             what: "it is not a database, or its first bytes are gone".to_owned(),
         },
         Some(Code::DatabaseCorrupt) => Error::DamagedStore { path, what },
-        Some(Code::SystemIoFailure) => Error::Io {
-            path,
-            doing,
-            source: io::Error::other(what),
-        },
+        Some(Code::SystemIoFailure) => Error::Io { path, doing, source: io::Error::other(what) },
         _ if matches!(
             error,
             rusqlite::Error::FromSqlConversionFailure(..)

@@ -30,13 +30,9 @@ impl Conditions {
             Place::Anywhere => {}
         }
         if !filter.status.is_empty() {
-            let wanted: Vec<_> = filter
-                .status
-                .iter()
-                .map(|status| all.bind(status.as_str().to_owned()))
-                .collect();
-            all.clauses
-                .push(format!("{STATUS} IN ({})", wanted.join(", ")));
+            let wanted: Vec<_> =
+                filter.status.iter().map(|status| all.bind(status.as_str().to_owned())).collect();
+            all.clauses.push(format!("{STATUS} IN ({})", wanted.join(", ")));
         }
         all.equal("s.agent", filter.agent.as_ref());
         all.equal("s.model", filter.model.as_ref());
@@ -69,10 +65,7 @@ impl Conditions {
         }
         if let Some(prefix) = &filter.prefix {
             // The ids that begin so lie between it and it with the last character behind.
-            let (from, to) = (
-                all.bind(prefix.clone()),
-                all.bind(format!("{prefix}\u{10ffff}")),
-            );
+            let (from, to) = (all.bind(prefix.clone()), all.bind(format!("{prefix}\u{10ffff}")));
             all.clauses.push(format!("s.id >= {from} AND s.id < {to}"));
         }
         all
@@ -93,11 +86,7 @@ impl Conditions {
 
     /// All of them as one expression.
     pub(super) fn sql(&self) -> String {
-        if self.clauses.is_empty() {
-            "1".to_owned()
-        } else {
-            self.clauses.join(" AND ")
-        }
+        if self.clauses.is_empty() { "1".to_owned() } else { self.clauses.join(" AND ") }
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
@@ -131,9 +120,7 @@ fn fast_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
     };
     if let Some(Cursor { value, key }) = query.after {
         let (value, key) = (conditions.bind(value), conditions.bind(key));
-        conditions
-            .clauses
-            .push(format!("(s.{column}, s.key) {before} ({value}, {key})"));
+        conditions.clauses.push(format!("(s.{column}, s.key) {before} ({value}, {key})"));
     }
     // One more than asked for tells whether there is another page.
     let limit = i64::try_from(query.limit.saturating_add(1)).unwrap_or(i64::MAX);
@@ -155,14 +142,10 @@ fn fast_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
     let mut found = rows.all(&sql, params_from_iter(conditions.values()), read)?;
     let more = found.len() > query.limit;
     found.truncate(query.limit);
-    let next = found.last().filter(|_| more).map(|(row, _, value)| Cursor {
-        value: *value,
-        key: row.key,
-    });
-    let sessions = found
-        .into_iter()
-        .map(|(row, lease, _)| read::standing_with(row, lease, world))
-        .collect();
+    let next =
+        found.last().filter(|_| more).map(|(row, _, value)| Cursor { value: *value, key: row.key });
+    let sessions =
+        found.into_iter().map(|(row, lease, _)| read::standing_with(row, lease, world)).collect();
     Ok(Page { sessions, next })
 }
 
@@ -177,7 +160,7 @@ fn slow_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
         })?;
     let mut wanted = Conditions::of(&query.filter);
     let key = wanted.bind(0_i64);
-    let mut sessions: Vec<(i64, i64, Standing)> = Vec::new();
+    let mut sessions: Vec<(i64, Standing)> = Vec::new();
     for (number, id) in ids {
         *wanted.values.last_mut().expect("the key was bound") = Value::from(number);
         let sql = format!(
@@ -198,41 +181,9 @@ fn slow_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
             Err(Error::DamagedStore { what, .. }) => unreadable(&id, what),
             Err(error) => return Err(error),
         };
-        let value = match query.sort {
-            Sort::Updated => standing.head.updated_at.as_micros(),
-            Sort::Created => standing.head.created_at.as_micros(),
-            Sort::Cost => i64::try_from(standing.head.spent.cost.as_picos()).unwrap_or(i64::MAX),
-            Sort::Steps => i64::try_from(standing.head.steps).unwrap_or(i64::MAX),
-        };
-        sessions.push((value, number, standing));
+        sessions.push((number, standing));
     }
-    sessions.sort_by_key(|(value, key, _)| (*value, *key));
-    if query.order == Order::Newest {
-        sessions.reverse();
-    }
-    if let Some(Cursor { value, key }) = query.after {
-        let passed = |entry: &(i64, i64, Standing)| match query.order {
-            Order::Newest => (entry.0, entry.1) < (value, key),
-            Order::Oldest => (entry.0, entry.1) > (value, key),
-        };
-        sessions.retain(passed);
-    }
-    let more = sessions.len() > query.limit;
-    sessions.truncate(query.limit);
-    let next = sessions
-        .last()
-        .filter(|_| more)
-        .map(|(value, key, _)| Cursor {
-            value: *value,
-            key: *key,
-        });
-    Ok(Page {
-        sessions: sessions
-            .into_iter()
-            .map(|(_, _, standing)| standing)
-            .collect(),
-        next,
-    })
+    Ok(Page::cut(sessions, query))
 }
 
 /// How a session stands whose row cannot be read.
@@ -241,10 +192,7 @@ fn unreadable(id: &str, what: String) -> Standing {
         head: stand_in(id, Time::EPOCH, Time::EPOCH),
         held: None,
         trashed_at: None,
-        damage: Some(Damage {
-            seq: Seq::ZERO,
-            what,
-        }),
+        damage: Some(Damage { seq: Seq::ZERO, what }),
         bytes: 0,
     }
 }
@@ -258,11 +206,7 @@ pub(super) fn count(rows: &SqliteRows<'_>, filter: &Filter) -> Result<Counts> {
         conditions.sql()
     );
     let read = |row: &rusqlite::Row<'_>| {
-        Ok((
-            row.get::<_, String>(0)?,
-            row.get::<_, u64>(1)?,
-            row.get::<_, u64>(2)?,
-        ))
+        Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?, row.get::<_, u64>(2)?))
     };
     let mut counts = Counts::default();
     for (status, count, damaged) in rows.all(&sql, params_from_iter(conditions.values()), read)? {

@@ -137,9 +137,7 @@ impl SqliteStore {
         }
         let mode = file::mode(&self.path).unwrap_or(0o600);
         if mode & 0o077 != 0 {
-            found.push(format!(
-                "others can read it: its mode is {mode:03o}, not 600"
-            ));
+            found.push(format!("others can read it: its mode is {mode:03o}, not 600"));
         }
         Ok(found)
     }
@@ -185,10 +183,7 @@ impl SqliteStore {
     }
 
     fn world(&self) -> World<'_> {
-        World {
-            now: self.options.clock.now(),
-            processes: &*self.options.processes,
-        }
+        World { now: self.options.clock.now(), processes: &*self.options.processes }
     }
 
     fn reader(&self) -> Result<Connection> {
@@ -208,11 +203,7 @@ impl SqliteStore {
         let fault = |error: rusqlite::Error| sqlite_error(&self.path, "reading", &error);
         let result = {
             let transaction = conn.unchecked_transaction().map_err(fault)?;
-            let rows = SqliteRows {
-                conn: &transaction,
-                path: &self.path,
-                now: world.now,
-            };
+            let rows = SqliteRows { conn: &transaction, path: &self.path, now: world.now };
             work(&rows, world)
         };
         lock(&self.idle).push(conn);
@@ -224,19 +215,11 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&SqliteRows<'_>, World<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let pipeline = self.pipeline.as_ref().ok_or_else(|| Error::ReadOnly {
-            path: self.path.clone(),
-        })?;
+        let pipeline =
+            self.pipeline.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
         let processes = Arc::clone(&self.options.processes);
-        let result = pipeline.submit(move |rows| {
-            work(
-                rows,
-                World {
-                    now: rows.now,
-                    processes: &*processes,
-                },
-            )
-        });
+        let result = pipeline
+            .submit(move |rows| work(rows, World { now: rows.now, processes: &*processes }));
         if result.is_ok() {
             *lock(&self.commits) += 1;
             self.committed.notify_all();
@@ -252,11 +235,7 @@ impl SqliteStore {
             let Some(mut row) = rows.session(&id)? else {
                 return Ok(());
             };
-            if row
-                .damage
-                .as_ref()
-                .is_none_or(|known| known.seq > damage.seq)
-            {
+            if row.damage.as_ref().is_none_or(|known| known.seq > damage.seq) {
                 row.damage = Some(damage);
                 rows.mark_damaged(&row)?;
             }
@@ -274,11 +253,7 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
         let holder = holder.and_then(|text| serde_json::from_str(&text).ok());
         Ok(holder.zip(expires).is_some_and(|(holder, expires)| {
             let expires = crate::Time::from_micros(expires);
-            let held = crate::Held {
-                epoch: crate::Epoch::FIRST,
-                holder,
-                expires,
-            };
+            let held = crate::Held { epoch: crate::Epoch::FIRST, holder, expires };
             !held.is_dead(clock.now(), &*processes)
         }))
     })?;
@@ -303,10 +278,7 @@ impl Drop for SqliteStore {
 impl Store for SqliteStore {
     fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
         self.write_rows(move |rows, world| {
-            writes
-                .into_iter()
-                .map(|one| write::write(rows, world, one))
-                .collect()
+            writes.into_iter().map(|one| write::write(rows, world, one)).collect()
         })
     }
 
@@ -367,12 +339,7 @@ impl Store for SqliteStore {
             return self.read(|rows, _| search::find_only(rows, search));
         }
         self.catch_up()?;
-        self.read(|rows, _| {
-            Ok(Found {
-                hits: search::find(rows, search)?,
-                unseen: 0,
-            })
-        })
+        self.read(|rows, _| Ok(Found { hits: search::find(rows, search)?, unseen: 0 }))
     }
 
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
@@ -406,10 +373,7 @@ impl Store for SqliteStore {
 
     fn disk_use(&self) -> Result<DiskUse> {
         let mut used = self.read(|rows, _| {
-            let number = |sql| {
-                rows.one(sql, [], |row| row.get(0))
-                    .map(Option::unwrap_or_default)
-            };
+            let number = |sql| rows.one(sql, [], |row| row.get(0)).map(Option::unwrap_or_default);
             Ok(DiskUse {
                 events: number("SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM events")?,
                 blobs: number("SELECT coalesce(sum(length(data)), 0) FROM blobs")?,

@@ -70,12 +70,7 @@ impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F>
 impl Pipeline {
     pub(super) fn new(path: &Path, clock: Arc<dyn Clock>, conn: Connection) -> Self {
         let slot = Mutex::new(Slot { conn, broken: None });
-        Self {
-            path: path.to_owned(),
-            clock,
-            slot,
-            queue: Mutex::default(),
-        }
+        Self { path: path.to_owned(), clock, slot, queue: Mutex::default() }
     }
 
     /// Does a write, and returns when it is durable.
@@ -84,11 +79,7 @@ impl Pipeline {
         work: impl FnOnce(&SqliteRows<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let answer: Arc<Mutex<Option<Result<T>>>> = Arc::default();
-        let job = Work {
-            work: Some(work),
-            result: None,
-            answer: Arc::clone(&answer),
-        };
+        let job = Work { work: Some(work), result: None, answer: Arc::clone(&answer) };
         lock(&self.queue).push(Box::new(job));
         {
             let mut slot = lock(&self.slot);
@@ -110,8 +101,7 @@ impl Pipeline {
     fn lead(&self, slot: &mut Slot, mut jobs: Vec<Box<dyn Job>>) {
         while !jobs.is_empty() {
             if let Some(what) = &slot.broken {
-                jobs.drain(..)
-                    .for_each(|job| job.answer(Some(self.broken(what))));
+                jobs.drain(..).for_each(|job| job.answer(Some(self.broken(what))));
                 return;
             }
             failpoint("write.before_begin");
@@ -129,11 +119,7 @@ impl Pipeline {
     /// jobs that it did not come to.
     fn transact(&self, slot: &mut Slot, jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
         let conn = &slot.conn;
-        let rows = SqliteRows {
-            conn,
-            path: &self.path,
-            now: self.clock.now(),
-        };
+        let rows = SqliteRows { conn, path: &self.path, now: self.clock.now() };
         let shared = jobs.len() > 1;
         let mut waiting = jobs.into_iter();
         let (mut ran, mut any) = (Vec::new(), false);
@@ -173,10 +159,7 @@ impl Pipeline {
     }
 
     fn broken(&self, what: &str) -> Error {
-        Error::Broken {
-            path: self.path.clone(),
-            what: what.to_owned(),
-        }
+        Error::Broken { path: self.path.clone(), what: what.to_owned() }
     }
 }
 

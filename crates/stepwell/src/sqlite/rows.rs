@@ -53,12 +53,7 @@ impl SqliteRows<'_> {
         params: impl Params,
         read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
-        let run = || {
-            self.conn
-                .prepare_cached(sql)?
-                .query_row(params, read)
-                .optional()
-        };
+        let run = || self.conn.prepare_cached(sql)?.query_row(params, read).optional();
         run().map_err(|error| self.fault(&error))
     }
 
@@ -70,10 +65,7 @@ impl SqliteRows<'_> {
         read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
         let run = || -> rusqlite::Result<Vec<T>> {
-            self.conn
-                .prepare_cached(sql)?
-                .query_map(params, read)?
-                .collect()
+            self.conn.prepare_cached(sql)?.query_map(params, read)?.collect()
         };
         run().map_err(|error| self.fault(&error))
     }
@@ -113,51 +105,24 @@ pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionR
     let stored: Vec<u8> = row.get(4)?;
     let text = std::str::from_utf8(text).unwrap_or_default();
     let intact = sum(text, &chain) == *stored;
-    let head: Option<Head> = if intact {
-        serde_json::from_str(text).ok()
-    } else {
-        None
-    };
+    let head: Option<Head> = if intact { serde_json::from_str(text).ok() } else { None };
     let base = match (row.get(5)?, row.get::<_, Option<u64>>(6)?) {
-        (Some(key), Some(at)) => Some(Base {
-            key,
-            at: Seq::new(at),
-        }),
+        (Some(key), Some(at)) => Some(Base { key, at: Seq::new(at) }),
         _ => None,
     };
     let damage = match row.get::<_, Option<u64>>(8)? {
-        Some(at) => Some(Damage {
-            seq: Seq::new(at),
-            what: row.get(9)?,
-        }),
+        Some(at) => Some(Damage { seq: Seq::new(at), what: row.get(9)? }),
         None if head.is_none() => {
             let what = "its head does not match its checksum".to_owned();
-            Some(Damage {
-                seq: Seq::ZERO,
-                what,
-            })
+            Some(Damage { seq: Seq::ZERO, what })
         }
         None => None,
     };
-    let (created, updated) = (
-        Time::from_micros(row.get(11)?),
-        Time::from_micros(row.get(12)?),
-    );
+    let (created, updated) = (Time::from_micros(row.get(11)?), Time::from_micros(row.get(12)?));
     let seq = Seq::new(row.get(13)?);
-    let head = head.unwrap_or_else(|| Head {
-        seq,
-        ..stand_in(&id, created, updated)
-    });
+    let head = head.unwrap_or_else(|| Head { seq, ..stand_in(&id, created, updated) });
     let trashed_at = row.get::<_, Option<i64>>(7)?.map(Time::from_micros);
-    Ok(SessionRow {
-        key: row.get(0)?,
-        head,
-        chain,
-        base,
-        trashed_at,
-        damage,
-        bytes: row.get(10)?,
-    })
+    Ok(SessionRow { key: row.get(0)?, head, chain, base, trashed_at, damage, bytes: row.get(10)? })
 }
 
 /// What is shown of a session whose head cannot be read.
@@ -165,17 +130,9 @@ pub(super) fn stand_in(id: &str, created: Time, updated: Time) -> Head {
     let fallback = || "damaged".parse().expect("the word is a valid id");
     let id: SessionId = id.parse().unwrap_or_else(|_| fallback());
     let begun = crate::Created::new(id, "").into();
-    let first = crate::Recorded {
-        seq: Seq::ZERO,
-        at: created,
-        id: None,
-        event: begun,
-    };
+    let first = crate::Recorded { seq: Seq::ZERO, at: created, id: None, event: begun };
     let head = Head::begin(&first).expect("the event is a created one");
-    Head {
-        updated_at: updated,
-        ..head
-    }
+    Head { updated_at: updated, ..head }
 }
 
 fn read_event(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
@@ -344,9 +301,7 @@ impl Rows for SqliteRows<'_> {
     fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState> {
         let sql = "SELECT state FROM lanes WHERE session = ?1 AND lane = ?2";
         let state: Option<String> = self.one(sql, params![key, lane.as_str()], |row| row.get(0))?;
-        Ok(state
-            .and_then(|state| serde_json::from_str(&state).ok())
-            .unwrap_or_default())
+        Ok(state.and_then(|state| serde_json::from_str(&state).ok()).unwrap_or_default())
     }
 
     fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()> {
@@ -390,9 +345,7 @@ impl Rows for SqliteRows<'_> {
                 body_text(row),
                 sealed.key,
                 row.spilled,
-                row.erased
-                    .as_ref()
-                    .map(|digest| digest.as_bytes().as_slice()),
+                row.erased.as_ref().map(|digest| digest.as_bytes().as_slice()),
             ],
         )?;
         blob::detach(self, pos, pos)?;
@@ -411,11 +364,7 @@ impl Rows for SqliteRows<'_> {
         order: Order,
         visitor: &mut dyn FnMut(Row) -> Result<Flow>,
     ) -> Result<Flow> {
-        let direction = if order == Order::Oldest {
-            "ASC"
-        } else {
-            "DESC"
-        };
+        let direction = if order == Order::Oldest { "ASC" } else { "DESC" };
         let sql = format!(
             "SELECT {EVENT_COLUMNS} FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos {direction}"
         );
@@ -469,10 +418,7 @@ impl Rows for SqliteRows<'_> {
 
     fn drop_snapshots(&self, key: Key) -> Result<()> {
         let (from, to) = (pos(key, Seq::ZERO), pos(key, Seq::MAX));
-        self.run(
-            "DELETE FROM snapshots WHERE pos BETWEEN ?1 AND ?2",
-            [from, to],
-        )?;
+        self.run("DELETE FROM snapshots WHERE pos BETWEEN ?1 AND ?2", [from, to])?;
         Ok(())
     }
 
@@ -492,12 +438,7 @@ impl Rows for SqliteRows<'_> {
 
     fn forks(&self, key: Key) -> Result<Vec<Base>> {
         let sql = "SELECT key, base_at FROM sessions WHERE base_key = ?1";
-        self.all(sql, [key], |row| {
-            Ok(Base {
-                key: row.get(0)?,
-                at: Seq::new(row.get(1)?),
-            })
-        })
+        self.all(sql, [key], |row| Ok(Base { key: row.get(0)?, at: Seq::new(row.get(1)?) }))
     }
 
     fn adopt(&self, fork: Base, from: &SessionRow) -> Result<()> {
@@ -505,9 +446,7 @@ impl Rows for SqliteRows<'_> {
         let shift = (fork.key - from.key) << 32;
         let measure = "SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM events \
              WHERE pos BETWEEN ?1 AND ?2";
-        let moved: u64 = self
-            .one(measure, [first, last], |row| row.get(0))?
-            .unwrap_or(0);
+        let moved: u64 = self.one(measure, [first, last], |row| row.get(0))?.unwrap_or(0);
         for table in ["events", "snapshots", "refs", "docs"] {
             let sql = format!("UPDATE {table} SET pos = pos + ?3 WHERE pos BETWEEN ?1 AND ?2");
             self.run(&sql, [first, last, shift])?;
@@ -552,9 +491,7 @@ impl Rows for SqliteRows<'_> {
 
     fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()> {
         self.run("DELETE FROM lanes WHERE session = ?1", [key])?;
-        lanes
-            .iter()
-            .try_for_each(|(lane, state)| self.put_lane(key, lane, state))
+        lanes.iter().try_for_each(|(lane, state)| self.put_lane(key, lane, state))
     }
 }
 
@@ -564,10 +501,7 @@ pub(super) fn read_lease(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result
     let holder: Option<Holder> = holder.and_then(|text| serde_json::from_str(&text).ok());
     let expires: Option<i64> = row.get(at + 2)?;
     let held = holder.zip(expires.map(Time::from_micros));
-    Ok(LeaseRow {
-        epoch: Epoch::new(row.get(at)?),
-        held,
-    })
+    Ok(LeaseRow { epoch: Epoch::new(row.get(at)?), held })
 }
 
 /// Bodies are JSON, written as text so that any SQLite tool shows them.

@@ -35,9 +35,8 @@ pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
     for (key, indexed, seq) in sessions {
         let range = [pos(key, Seq::new(indexed + 1)), pos(key, Seq::new(seq))];
         let sql = "SELECT at, pos FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
-        let events: Vec<Pending> = rows.all(sql, range, |row| {
-            Ok((Time::from_micros(row.get(0)?), row.get(1)?))
-        })?;
+        let events: Vec<Pending> =
+            rows.all(sql, range, |row| Ok((Time::from_micros(row.get(0)?), row.get(1)?)))?;
         // An event is not taken for older than one before it, so that cutting the
         // sorted list anywhere leaves each session indexed up to one seq.
         let mut latest = Time::from_micros(i64::MIN);
@@ -59,11 +58,8 @@ pub(super) fn index(rows: &SqliteRows<'_>, pending: &[Pending]) -> Result<usize>
         let (key, seq) = (pos >> 32, seq_of(pos));
         marks.insert(key, seq);
         let row = read::own_row(rows, key, seq)?;
-        let known = |row: &crate::codec::Row| {
-            SEARCHABLE_KINDS
-                .iter()
-                .any(|kind| kind.as_str() == row.kind)
-        };
+        let known =
+            |row: &crate::codec::Row| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
         // What is damaged says nothing; verification is where it is reported.
         let Some(row) = row.filter(known) else {
             continue;
@@ -75,11 +71,7 @@ pub(super) fn index(rows: &SqliteRows<'_>, pending: &[Pending]) -> Result<usize>
             continue;
         };
         let doc = free_doc(rows, at, last_doc)?;
-        if rows.run(
-            "INSERT OR IGNORE INTO docs (doc, pos) VALUES (?1, ?2)",
-            [doc, pos],
-        )? == 0
-        {
+        if rows.run("INSERT OR IGNORE INTO docs (doc, pos) VALUES (?1, ?2)", [doc, pos])? == 0 {
             continue;
         }
         last_doc = doc;
@@ -104,20 +96,14 @@ fn free_doc(rows: &SqliteRows<'_>, at: Time, last: i64) -> Result<i64> {
     let first = at.as_micros().clamp(0, (1 << 52) - 1) << COUNTER_BITS;
     // Imported events may share one second's time by the thousand; they then run on
     // into the next one's numbers.
-    let next = if last >= first && last - first < 60 * SECOND {
-        last + 1
-    } else {
-        first
-    };
+    let next = if last >= first && last - first < 60 * SECOND { last + 1 } else { first };
     let taken = "SELECT 1 FROM docs WHERE doc = ?1";
     if rows.one(taken, [next], |_| Ok(()))?.is_none() {
         return Ok(next);
     }
     let newest = "SELECT max(doc) FROM docs WHERE doc BETWEEN ?1 AND ?2";
     let newest: Option<Option<i64>> =
-        rows.one(newest, [next, next.saturating_add(60 * SECOND)], |row| {
-            row.get(0)
-        })?;
+        rows.one(newest, [next, next.saturating_add(60 * SECOND)], |row| row.get(0))?;
     Ok(newest.flatten().map_or(next, |doc| doc + 1))
 }
 
@@ -188,13 +174,7 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
         };
         let text = searchable(&event.event).unwrap_or_default();
         let snippet = snippet(&text, &question);
-        hits.push(Hit {
-            session,
-            seq,
-            at: event.at,
-            kind: row.kind,
-            snippet,
-        });
+        hits.push(Hit { session, seq, at: event.at, kind: row.kind, snippet });
     }
     Ok(hits)
 }
@@ -203,20 +183,14 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
 pub(super) fn find_only(rows: &SqliteRows<'_>, search: &Search) -> Result<Found> {
     let sql = "SELECT coalesce(sum(seq - indexed), 0) FROM sessions WHERE unindexed = 1";
     let unseen = rows.one(sql, [], |row| row.get(0))?.unwrap_or(0);
-    Ok(Found {
-        hits: find(rows, search)?,
-        unseen,
-    })
+    Ok(Found { hits: find(rows, search)?, unseen })
 }
 
 /// Empties the index, so that it is built anew.
 pub(super) fn reset(rows: &SqliteRows<'_>) -> Result<()> {
     rows.run("INSERT INTO words (words) VALUES ('delete-all')", [])?;
     rows.run("DELETE FROM docs", [])?;
-    rows.run(
-        "UPDATE sessions SET unindexed = 1, indexed = coalesce(base_at, 0)",
-        [],
-    )?;
+    rows.run("UPDATE sessions SET unindexed = 1, indexed = coalesce(base_at, 0)", [])?;
     Ok(())
 }
 

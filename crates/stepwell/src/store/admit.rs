@@ -31,10 +31,7 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
                 return Err(refuse("the session has no phases".to_owned()));
             };
             if change.from != phase {
-                return Err(refuse(format!(
-                    "it is in phase {phase}, not {}",
-                    change.from
-                )));
+                return Err(refuse(format!("it is in phase {phase}, not {}", change.from)));
             }
             match set.judge(phase, change.to, head.discuss_returns) {
                 Move::Legal | Move::Stay => Ok(event),
@@ -52,19 +49,14 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
                 || compacted.to > head.seq
             {
                 let (from, to) = (compacted.from, compacted.to);
-                return Err(refuse(format!(
-                    "{from}..{to} is no range of its 1..{}",
-                    head.seq
-                )));
+                return Err(refuse(format!("{from}..{to} is no range of its 1..{}", head.seq)));
             }
             Ok(event)
         }
-        Event::Gate(gate) => check_gate(gate, head, past)?
-            .map_err(refuse)
-            .map(|()| event),
-        Event::GateAnswered(answer) => check_answer(answer, head, past)?
-            .map_err(refuse)
-            .map(|()| event),
+        Event::Gate(gate) => check_gate(gate, head, past)?.map_err(refuse).map(|()| event),
+        Event::GateAnswered(answer) => {
+            check_answer(answer, head, past)?.map_err(refuse).map(|()| event)
+        }
         Event::Rewound(rewound) => {
             if rewound.to == Seq::ZERO || rewound.to > head.seq {
                 return Err(refuse(format!(
@@ -76,16 +68,14 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
             rewound.restored = restored(rewound.to, head.phases, past)?;
             Ok(rewound.into())
         }
-        Event::Undone(undone) => complete_undo(undone, head, past)?
-            .map_err(refuse)
-            .map(Event::from),
+        Event::Undone(undone) => {
+            complete_undo(undone, head, past)?.map_err(refuse).map(Event::from)
+        }
         Event::Unknown(unknown) => {
             let known = Kind::ALL.iter().any(|kind| kind.as_str() == unknown.kind);
             let json: Result<serde::de::IgnoredAny, _> = serde_json::from_str(&unknown.body);
             if json.is_err() || (known && unknown.version <= 1) || unknown.kind.is_empty() {
-                return Err(refuse(
-                    "it is neither of a newer kind nor well-formed".to_owned(),
-                ));
+                return Err(refuse("it is neither of a newer kind nor well-formed".to_owned()));
             }
             Ok(event)
         }
@@ -95,20 +85,11 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
 
 /// The attributes at a point of the past that a move of the view brings back.
 fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Restored> {
-    let kinds = [
-        Kind::Phase,
-        Kind::Edited,
-        Kind::Gate,
-        Kind::GateAnswered,
-        Kind::Rewound,
-        Kind::Undone,
-    ];
+    let kinds =
+        [Kind::Phase, Kind::Edited, Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
     let facts = past(&kinds)?;
     let timeline = Timeline::at(at, facts.iter());
-    let mut restored = Restored {
-        phase: phases.map(PhaseSet::initial),
-        ..Restored::default()
-    };
+    let mut restored = Restored { phase: phases.map(PhaseSet::initial), ..Restored::default() };
     for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
         match &fact.event {
             Event::Phase(change) => {
@@ -136,21 +117,14 @@ fn live_gates(head: &Head, past: &mut Past<'_>) -> Result<Vec<Recorded>> {
     let kinds = [Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
     let facts = past(&kinds)?;
     let timeline = Timeline::at(head.seq, facts.iter());
-    Ok(facts
-        .into_iter()
-        .filter(|fact| timeline.contains(fact.seq))
-        .collect())
+    Ok(facts.into_iter().filter(|fact| timeline.contains(fact.seq)).collect())
 }
 
 fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
     let asked = live_gates(head, past)?
         .iter()
         .any(|fact| matches!(&fact.event, Event::Gate(other) if other.id == gate.id));
-    Ok(if asked {
-        Err(format!("gate {:?} was asked before", gate.id))
-    } else {
-        Ok(())
-    })
+    Ok(if asked { Err(format!("gate {:?} was asked before", gate.id)) } else { Ok(()) })
 }
 
 fn check_answer(answer: &GateAnswered, head: &Head, past: &mut Past<'_>) -> Check<()> {
@@ -173,30 +147,20 @@ fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Und
     let facts = past(&[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
     let timeline = Timeline::at(head.seq, facts.iter());
     let (Undone::Compaction { of } | Undone::Rewind { of, .. }) = undone;
-    let again = facts
-        .iter()
-        .filter(|fact| timeline.contains(fact.seq))
-        .any(|fact| {
-            matches!(&fact.event,
+    let again = facts.iter().filter(|fact| timeline.contains(fact.seq)).any(|fact| {
+        matches!(&fact.event,
             Event::Undone(Undone::Compaction { of: other } | Undone::Rewind { of: other, .. })
             if other == of)
-        });
+    });
     if again {
         return Ok(Err(format!("event {of} was taken back already")));
     }
-    let target = facts
-        .iter()
-        .find(|fact| fact.seq == *of)
-        .map(|fact| &fact.event);
+    let target = facts.iter().find(|fact| fact.seq == *of).map(|fact| &fact.event);
     Ok(match (undone, target) {
         (Undone::Compaction { .. }, Some(Event::Compacted(_))) => Ok(undone.clone()),
         (Undone::Rewind { of, .. }, Some(Event::Rewound(rewound))) => {
             let (of, scope) = (*of, rewound.scope);
-            Ok(Undone::Rewind {
-                of,
-                scope,
-                restored: restored(of.prev(), head.phases, past)?,
-            })
+            Ok(Undone::Rewind { of, scope, restored: restored(of.prev(), head.phases, past)? })
         }
         _ => Err(format!("event {of} is no such compaction or rewind")),
     })
@@ -205,9 +169,7 @@ fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Und
 fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<(), String> {
     let name = |what: &str, text: &str| {
         if text.is_empty() || text.len() > MAX_NAME_BYTES || text.chars().any(char::is_control) {
-            Err(format!(
-                "a {what} has 1 to {MAX_NAME_BYTES} bytes and no control characters"
-            ))
+            Err(format!("a {what} has 1 to {MAX_NAME_BYTES} bytes and no control characters"))
         } else {
             Ok(())
         }
@@ -216,10 +178,7 @@ fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<(), String> {
         name("label", label)?;
     }
     edited.tag.iter().try_for_each(|tag| name("tag", tag))?;
-    let kept = head
-        .tags
-        .union(&edited.tag)
-        .filter(|tag| !edited.untag.contains(*tag));
+    let kept = head.tags.union(&edited.tag).filter(|tag| !edited.untag.contains(*tag));
     if kept.count() > MAX_TAGS {
         return Err(format!("a session bears at most {MAX_TAGS} tags"));
     }

@@ -140,6 +140,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
 /// One write of a batch.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a batch holds a handful of them")]
 pub enum Write {
     /// Makes a session.
     Create(Create),
@@ -227,11 +228,7 @@ impl Damage {
     /// The damage as the error of whoever needs the session whole.
     #[must_use]
     pub fn into_error(self, session: &SessionId) -> crate::Error {
-        crate::Error::Damaged {
-            session: session.clone(),
-            seq: self.seq,
-            what: self.what,
-        }
+        crate::Error::Damaged { session: session.clone(), seq: self.seq, what: self.what }
     }
 }
 
@@ -250,30 +247,19 @@ pub struct Span {
 
 impl Span {
     /// Every event, oldest first.
-    pub const ALL: Self = Self {
-        from: Seq::FIRST,
-        to: Seq::MAX,
-        order: Order::Oldest,
-        limit: usize::MAX,
-    };
+    pub const ALL: Self =
+        Self { from: Seq::FIRST, to: Seq::MAX, order: Order::Oldest, limit: usize::MAX };
 
     /// Events after `seq`, oldest first.
     #[must_use]
     pub const fn after(seq: Seq) -> Self {
-        Self {
-            from: seq.next(),
-            ..Self::ALL
-        }
+        Self { from: seq.next(), ..Self::ALL }
     }
 
     /// The last `limit` events, newest first.
     #[must_use]
     pub const fn last(limit: usize) -> Self {
-        Self {
-            order: Order::Newest,
-            limit,
-            ..Self::ALL
-        }
+        Self { order: Order::Newest, limit, ..Self::ALL }
     }
 }
 
@@ -336,10 +322,7 @@ pub struct Target {
 
 impl From<SessionId> for Target {
     fn from(id: SessionId) -> Self {
-        Self {
-            id,
-            unless_past: None,
-        }
+        Self { id, unless_past: None }
     }
 }
 

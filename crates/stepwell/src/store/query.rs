@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Order, Standing};
-use crate::{Seq, SessionId, Status, Time};
+use crate::{Origin, Seq, SessionId, Status, Time};
 
 /// Which sessions are meant. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,39 @@ pub struct Filter {
     pub prefix: Option<String>,
     /// In the trash or not.
     pub place: Place,
+}
+
+impl Filter {
+    /// Does a session match? For stores that have no query language of their own.
+    pub(crate) fn matches(&self, standing: &Standing) -> bool {
+        let head = &standing.head;
+        let is = |wanted: &Option<String>, value: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == value)
+        };
+        let family = match &self.family {
+            Family::Any => true,
+            Family::Roots => !matches!(head.origin, Origin::Subagent { .. }),
+            Family::ChildrenOf(parent) => head.origin.parent() == Some(parent),
+        };
+        let place = match self.place {
+            Place::Kept => standing.trashed_at.is_none(),
+            Place::Trash => standing.trashed_at.is_some(),
+            Place::Anywhere => true,
+        };
+        let task = |wanted: &String| head.task.to_lowercase().contains(&wanted.to_lowercase());
+        place
+            && family
+            && (self.status.is_empty() || self.status.contains(&head.status))
+            && is(&self.agent, &head.agent)
+            && is(&self.model, &head.model)
+            && is(&self.workspace, &head.workspace)
+            && (self.label.is_none() || self.label == head.label)
+            && self.tags.iter().all(|tag| head.tags.contains(tag))
+            && self.task.as_ref().is_none_or(task)
+            && self.since.is_none_or(|since| head.updated_at >= since)
+            && self.until.is_none_or(|until| head.updated_at < until)
+            && self.prefix.as_ref().is_none_or(|prefix| head.id.as_str().starts_with(&**prefix))
+    }
 }
 
 /// Where sessions come from.
@@ -135,12 +168,7 @@ pub struct Search {
 impl Search {
     /// The newest 20 hits of some words, in all sessions that are not in the trash.
     pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            filter: Filter::default(),
-            rank: Rank::Newest,
-            limit: 20,
-        }
+        Self { text: text.into(), filter: Filter::default(), rank: Rank::Newest, limit: 20 }
     }
 }
 
@@ -186,4 +214,42 @@ pub struct Snippet {
     pub text: String,
     /// Where the matches are, in bytes.
     pub matches: Vec<Range<usize>>,
+}
+
+impl Sort {
+    /// What sessions are sorted by, as a number.
+    fn value(self, standing: &Standing) -> i64 {
+        let head = &standing.head;
+        match self {
+            Self::Updated => head.updated_at.as_micros(),
+            Self::Created => head.created_at.as_micros(),
+            Self::Cost => i64::try_from(head.spent.cost.as_picos()).unwrap_or(i64::MAX),
+            Self::Steps => i64::try_from(head.steps).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+impl Page {
+    /// The page that a query asks for, out of all sessions that match, each with its
+    /// place by birth.
+    pub(crate) fn cut(found: Vec<(i64, Standing)>, query: &Query) -> Self {
+        let entry = |(key, standing): (i64, Standing)| {
+            (Cursor { value: query.sort.value(&standing), key }, standing)
+        };
+        let mut found: Vec<(Cursor, Standing)> = found.into_iter().map(entry).collect();
+        found.sort_by_key(|(at, _)| (at.value, at.key));
+        if query.order == Order::Newest {
+            found.reverse();
+        }
+        if let Some(last) = query.after {
+            found.retain(|(at, _)| match query.order {
+                Order::Newest => (at.value, at.key) < (last.value, last.key),
+                Order::Oldest => (at.value, at.key) > (last.value, last.key),
+            });
+        }
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        let next = found.last().filter(|_| more).map(|(at, _)| *at);
+        Self { sessions: found.into_iter().map(|(_, standing)| standing).collect(), next }
+    }
 }

@@ -7,8 +7,7 @@ use crate::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, State};
 
 /// The session, or that there is none.
 pub(crate) fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
-    rows.session(id)?
-        .ok_or_else(|| Error::NoSession(id.clone()))
+    rows.session(id)?.ok_or_else(|| Error::NoSession(id.clone()))
 }
 
 /// The stretches of rows that make up a session's events 1..=`to`, oldest first.
@@ -45,19 +44,10 @@ pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Sli
     // The chain links each row to the one below, so one row below the range is
     // read as well. Going down, a row waits until the one below it is known.
     let below = span.from.prev().max(Seq::FIRST);
-    let mut reader = Reader {
-        rows,
-        span,
-        prev: None,
-        next: below,
-        waiting: None,
-        slice: &mut slice,
-    };
+    let mut reader =
+        Reader { rows, span, prev: None, next: below, waiting: None, slice: &mut slice };
     for stretch in stretches {
-        let wanted = Stretch {
-            from: stretch.from.max(below),
-            ..stretch
-        };
+        let wanted = Stretch { from: stretch.from.max(below), ..stretch };
         if wanted.from <= wanted.to {
             let flow = rows.visit(wanted, span.order, &mut |row| reader.take(row))?;
             if flow == Flow::Enough {
@@ -132,9 +122,7 @@ impl Reader<'_> {
     }
 
     fn accept(&mut self, row: &Row, prev: &Digest) -> Flow {
-        let opened = row
-            .follows(prev)
-            .and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
+        let opened = row.follows(prev).and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
         match opened {
             Ok(event) => {
                 self.slice.events.push(event);
@@ -162,13 +150,7 @@ pub(crate) fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result
     for stretch in stretches(rows, row, row.head.seq)? {
         for fact in rows.facts(stretch, kinds)? {
             let opened = fact.open(&mut |digest| rows.blob(digest));
-            let damaged = |what| {
-                Damage {
-                    seq: fact.seq,
-                    what,
-                }
-                .into_error(&row.head.id)
-            };
+            let damaged = |what| Damage { seq: fact.seq, what }.into_error(&row.head.id);
             found.push(opened.map_err(damaged)?);
         }
     }
@@ -178,10 +160,7 @@ pub(crate) fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result
 /// The fold of a session's events up to `at`, from the nearest snapshot below.
 pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<State> {
     if at == row.head.seq {
-        return Ok(State {
-            head: row.head.clone(),
-            lanes: rows.lanes(row.key)?,
-        });
+        return Ok(State { head: row.head.clone(), lanes: rows.lanes(row.key)? });
     }
     let mut state = None;
     for stretch in stretches(rows, row, at)?.iter().rev() {
@@ -190,13 +169,8 @@ pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Sta
             break;
         }
     }
-    let from = state
-        .as_ref()
-        .map_or(Seq::ZERO, |state: &State| state.head.seq);
-    let span = Span {
-        to: at,
-        ..Span::after(from)
-    };
+    let from = state.as_ref().map_or(Seq::ZERO, |state: &State| state.head.seq);
+    let span = Span { to: at, ..Span::after(from) };
     let events = slice(rows, row, span)?.intact(&row.head.id)?;
     match state {
         Some(mut state) => {
@@ -210,35 +184,19 @@ pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Sta
 /// The row of one of a session's own events.
 pub(crate) fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Row>> {
     let mut found = None;
-    rows.visit(
-        Stretch {
-            key,
-            from: seq,
-            to: seq,
-        },
-        Order::Oldest,
-        &mut |row| {
-            found = Some(row);
-            Ok(Flow::Enough)
-        },
-    )?;
+    rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
+        found = Some(row);
+        Ok(Flow::Enough)
+    })?;
     Ok(found)
 }
 
 /// The chain's value at a seq of a session, from the row there.
 pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Digest> {
-    let owner = stretches(rows, row, at)?
-        .last()
-        .map_or(row.key, |stretch| stretch.key);
-    own_row(rows, owner, at)?
-        .map(|row| row.chain)
-        .ok_or_else(|| {
-            Damage {
-                seq: at,
-                what: "it is missing".to_owned(),
-            }
-            .into_error(&row.head.id)
-        })
+    let owner = stretches(rows, row, at)?.last().map_or(row.key, |stretch| stretch.key);
+    own_row(rows, owner, at)?.map(|row| row.chain).ok_or_else(|| {
+        Damage { seq: at, what: "it is missing".to_owned() }.into_error(&row.head.id)
+    })
 }
 
 /// How a session stands, as everyone is to read it.
@@ -255,18 +213,8 @@ pub(crate) fn standing_with(
 ) -> Standing {
     let held = lease.and_then(LeaseRow::held);
     let held = held.filter(|held| !held.is_dead(world.now, world.processes));
-    let head = if held.is_some() {
-        row.head
-    } else {
-        row.head.without_runner()
-    };
-    Standing {
-        head,
-        held,
-        trashed_at: row.trashed_at,
-        damage: row.damage,
-        bytes: row.bytes,
-    }
+    let head = if held.is_some() { row.head } else { row.head.without_runner() };
+    Standing { head, held, trashed_at: row.trashed_at, damage: row.damage, bytes: row.bytes }
 }
 
 /// What re-reading a session's whole log shows.
@@ -288,73 +236,36 @@ pub(crate) fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
     let (mut intact, mut scrubbed) = (Seq::ZERO, 0);
     while damage.is_none() && intact < row.head.seq {
         let to = Seq::new(intact.get() + VERIFY_STRIDE).min(row.head.seq);
-        let slice = slice(
-            rows,
-            row,
-            Span {
-                to,
-                ..Span::after(intact)
-            },
-        )?;
+        let slice = slice(rows, row, Span { to, ..Span::after(intact) })?;
         damage = slice.damage;
         scrubbed += slice.scrubbed;
         for event in &slice.events {
-            let lost = event
-                .event
-                .blobs()
-                .into_iter()
-                .find_map(|blob| rows.blob(&blob).err());
+            let lost = event.event.blobs().into_iter().find_map(|blob| rows.blob(&blob).err());
             match &mut state {
                 Some(state) => state.apply(event),
                 None => state = State::fold([event]),
             }
             if let Some(error) = lost {
-                damage = Some(Damage {
-                    seq: event.seq,
-                    what: error.to_string(),
-                });
+                damage = Some(Damage { seq: event.seq, what: error.to_string() });
             } else if state.is_none() {
                 damage = Some(no_beginning());
             }
-            if damage
-                .as_ref()
-                .is_some_and(|damage| damage.seq == event.seq)
-            {
+            if damage.as_ref().is_some_and(|damage| damage.seq == event.seq) {
                 break;
             }
             intact = event.seq;
         }
     }
-    let chain = if intact == Seq::ZERO {
-        Digest::GENESIS
-    } else {
-        chain_at(rows, row, intact)?
-    };
+    let chain = if intact == Seq::ZERO { Digest::GENESIS } else { chain_at(rows, row, intact)? };
     let right = damage.is_none()
         && chain == row.chain
         && state.as_ref().is_some_and(|state| state.head == row.head)
         && state.as_ref().map(|state| &state.lanes) == Some(&rows.lanes(row.key)?);
-    let derived = if right {
-        Derived::Right
-    } else {
-        Derived::Wrong
-    };
-    let verdict = Verdict {
-        intact: intact.get(),
-        scrubbed,
-        damage,
-        derived,
-    };
-    Ok(Reread {
-        verdict,
-        state,
-        chain,
-    })
+    let derived = if right { Derived::Right } else { Derived::Wrong };
+    let verdict = Verdict { intact: intact.get(), scrubbed, damage, derived };
+    Ok(Reread { verdict, state, chain })
 }
 
 fn no_beginning() -> Damage {
-    Damage {
-        seq: Seq::FIRST,
-        what: "it does not begin a session".to_owned(),
-    }
+    Damage { seq: Seq::FIRST, what: "it does not begin a session".to_owned() }
 }

@@ -34,11 +34,7 @@ pub(crate) fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
         let Some(when) = row.trashed_at else {
             let why = "it is not in the trash".to_owned();
             let kind = "a restore".to_owned();
-            return Err(Error::Illegal {
-                session: target.id.clone(),
-                kind,
-                why,
-            });
+            return Err(Error::Illegal { session: target.id.clone(), kind, why });
         };
         for key in rows.family(row.key)? {
             let Some(mut member) = rows.session_by_key(key)? else {
@@ -99,26 +95,14 @@ fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<SessionRo
     let row = find(rows, &target.id)?;
     if let Some(expected) = target.unless_past.filter(|seq| *seq != row.head.seq) {
         let (session, actual) = (target.id.clone(), row.head.seq);
-        return Err(Error::UnexpectedSeq {
-            session,
-            expected,
-            actual,
-        });
+        return Err(Error::UnexpectedSeq { session, expected, actual });
     }
     for key in rows.family(row.key)? {
         let held = rows.lease(key)?.and_then(LeaseRow::held);
         if let Some(held) = held.filter(|held| !held.is_dead(world.now, world.processes)) {
-            let Held {
-                holder, expires, ..
-            } = held;
-            let member = rows
-                .session_by_key(key)?
-                .map_or(target.id.clone(), |row| row.head.id);
-            return Err(Error::Held {
-                session: member,
-                holder: Box::new(holder),
-                expires,
-            });
+            let Held { holder, expires, .. } = held;
+            let member = rows.session_by_key(key)?.map_or(target.id.clone(), |row| row.head.id);
+            return Err(Error::Held { session: member, holder: Box::new(holder), expires });
         }
     }
     Ok(row)
@@ -128,11 +112,7 @@ fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<SessionRo
 /// share them there from now on. So a shared prefix lives until its last user.
 fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
     let forks = rows.forks(row.key)?;
-    let Some(heir) = forks
-        .iter()
-        .copied()
-        .max_by_key(|fork| (fork.at, -fork.key))
-    else {
+    let Some(heir) = forks.iter().copied().max_by_key(|fork| (fork.at, -fork.key)) else {
         return Ok(());
     };
     rows.adopt(heir, row)?;
@@ -140,13 +120,7 @@ fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
     for fork in forks.iter().filter(|fork| fork.key != heir.key) {
         // A fork from below this session's own events shares them further down.
         if fork.at >= own {
-            rows.rebase(
-                fork.key,
-                Base {
-                    key: heir.key,
-                    at: fork.at,
-                },
-            )?;
+            rows.rebase(fork.key, Base { key: heir.key, at: fork.at })?;
         }
     }
     Ok(())
@@ -163,40 +137,15 @@ pub(crate) fn repair(rows: &dyn Rows, id: &SessionId) -> Result<Verdict> {
     let key = row.key;
     let stored = rows.last_own(key)?.unwrap_or(Seq::ZERO);
     let last = stored.max(row.head.seq);
-    let row = SessionRow {
-        head: Head {
-            seq: last,
-            ..row.head.clone()
-        },
-        ..row
-    };
-    let read::Reread {
-        mut verdict,
-        state,
-        chain,
-    } = read::reread(rows, &row)?;
+    let row = SessionRow { head: Head { seq: last, ..row.head.clone() }, ..row };
+    let read::Reread { mut verdict, state, chain } = read::reread(rows, &row)?;
     let damage = verdict.damage.clone();
     let (head, lanes) = match state {
-        Some(state) => (
-            Head {
-                seq: last,
-                ..state.head
-            },
-            state.lanes,
-        ),
+        Some(state) => (Head { seq: last, ..state.head }, state.lanes),
         None => (row.head.clone(), rows.lanes(key)?),
     };
-    let chain = if damage.is_none() {
-        chain
-    } else {
-        Digest::GENESIS
-    };
-    let repaired = SessionRow {
-        head,
-        chain,
-        damage,
-        ..row
-    };
+    let chain = if damage.is_none() { chain } else { Digest::GENESIS };
+    let repaired = SessionRow { head, chain, damage, ..row };
     rows.replace_lanes(key, &lanes)?;
     rows.drop_snapshots(key)?;
     rows.update_session(&repaired)?;

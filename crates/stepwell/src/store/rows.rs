@@ -48,11 +48,7 @@ impl LeaseRow {
     /// The lease, if someone holds it.
     pub(crate) fn held(self) -> Option<Held> {
         let (holder, expires) = self.held?;
-        Some(Held {
-            epoch: self.epoch,
-            holder,
-            expires,
-        })
+        Some(Held { epoch: self.epoch, holder, expires })
     }
 }
 

@@ -30,12 +30,7 @@ pub(crate) fn write(rows: &dyn Rows, world: World<'_>, write: Write) -> Result<W
 }
 
 fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
-    let Create {
-        created,
-        event_id,
-        at,
-        claim,
-    } = create;
+    let Create { created, event_id, at, claim } = create;
     if let Some(row) = rows.session(&created.id)? {
         return repeated_create(rows, &row, event_id, claim.as_ref());
     }
@@ -53,16 +48,9 @@ fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
     };
     let (seq, prev) = before
         .as_ref()
-        .map_or((Seq::FIRST, Digest::GENESIS), |(state, chain)| {
-            (state.head.seq.next(), *chain)
-        });
+        .map_or((Seq::FIRST, Digest::GENESIS), |(state, chain)| (state.head.seq.next(), *chain));
     let id = created.id.clone();
-    let event = Recorded {
-        seq,
-        at: at.unwrap_or(world.now),
-        id: event_id,
-        event: created.into(),
-    };
+    let event = Recorded { seq, at: at.unwrap_or(world.now), id: event_id, event: created.into() };
     let state = match before {
         None => State::fold([&event]).expect("the event is a created one"),
         Some((mut state, _)) => {
@@ -90,11 +78,7 @@ fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
         Some(claim) => Some(hold(rows, row.key, &id, Epoch::FIRST, &claim, world)?),
         None => None,
     };
-    Ok(Written {
-        first: seq,
-        last: seq,
-        lease,
-    })
+    Ok(Written { first: seq, last: seq, lease })
 }
 
 /// A session of that name is there. If it began with the same event, the answer to
@@ -107,27 +91,18 @@ fn repeated_create(
 ) -> Result<Written> {
     let first = row.base.map_or(Seq::FIRST, |base| base.at.next());
     let same = match event_id {
-        Some(id) => rows
-            .event_by_id(row.key, &id)?
-            .is_some_and(|event| event.seq == first),
+        Some(id) => rows.event_by_id(row.key, &id)?.is_some_and(|event| event.seq == first),
         None => false,
     };
     if !same {
         return Err(Error::Exists(row.head.id.clone()));
     }
     let held = rows.lease(row.key)?.and_then(LeaseRow::held);
-    let lease = held
-        .filter(|held| claim.is_some_and(|claim| claim.holder == held.holder))
-        .map(|held| Lease {
-            session: row.head.id.clone(),
-            epoch: held.epoch,
-            expires: held.expires,
+    let lease =
+        held.filter(|held| claim.is_some_and(|claim| claim.holder == held.holder)).map(|held| {
+            Lease { session: row.head.id.clone(), epoch: held.epoch, expires: held.expires }
         });
-    Ok(Written {
-        first,
-        last: first,
-        lease,
-    })
+    Ok(Written { first, last: first, lease })
 }
 
 /// Where a fork begins: whose rows it shares, and the state there.
@@ -139,23 +114,14 @@ fn branch_off(
 ) -> Result<(Base, State, Digest)> {
     let row = find(rows, parent)?;
     if at == Seq::ZERO || at > row.head.seq {
-        let why = format!(
-            "{parent} has no event {at}; its events are 1..{}",
-            row.head.seq
-        );
-        return Err(Error::Illegal {
-            session: fork.clone(),
-            kind: "created".to_owned(),
-            why,
-        });
+        let why = format!("{parent} has no event {at}; its events are 1..{}", row.head.seq);
+        return Err(Error::Illegal { session: fork.clone(), kind: "created".to_owned(), why });
     }
     refuse_damaged(&row, at)?;
     let state = read::state_at(rows, &row, at)?;
     let chain = read::chain_at(rows, &row, at)?;
     // The rows may be a grandparent's: share them there, not through the parent.
-    let owner = read::stretches(rows, &row, at)?
-        .last()
-        .map_or(row.key, |stretch| stretch.key);
+    let owner = read::stretches(rows, &row, at)?.last().map_or(row.key, |stretch| stretch.key);
     Ok((Base { key: owner, at }, state, chain))
 }
 
@@ -166,22 +132,10 @@ fn check_description(created: &Created) -> Result<()> {
         ("model", created.model.len()),
         ("provider", created.provider.len()),
         ("workspace", created.workspace.len()),
-        (
-            "flow name",
-            flow.map_or(0, |flow| flow.name.len() + flow.pattern.len()),
-        ),
-        (
-            "source",
-            created
-                .source
-                .as_ref()
-                .map_or(0, |s| s.system.len() + s.id.len()),
-        ),
+        ("flow name", flow.map_or(0, |flow| flow.name.len() + flow.pattern.len())),
+        ("source", created.source.as_ref().map_or(0, |s| s.system.len() + s.id.len())),
     ];
-    match texts
-        .into_iter()
-        .find(|(_, size)| *size > MAX_DESCRIPTION_BYTES)
-    {
+    match texts.into_iter().find(|(_, size)| *size > MAX_DESCRIPTION_BYTES) {
         None => Ok(()),
         Some((what, size)) => Err(Error::TooLarge {
             what: format!("the {what} of session {}", created.id),
@@ -192,23 +146,14 @@ fn check_description(created: &Created) -> Result<()> {
 }
 
 fn extend(rows: &dyn Rows, world: World<'_>, append: Append) -> Result<Written> {
-    let Append {
-        session,
-        epoch,
-        expected,
-        events,
-    } = append;
+    let Append { session, epoch, expected, events } = append;
     let mut row = find(rows, &session)?;
     if let Some(written) = repeated_append(rows, &row, &events)? {
         return Ok(written);
     }
     let Some(first_event) = events.first() else {
         let why = "there is nothing to append".to_owned();
-        return Err(Error::Illegal {
-            session,
-            kind: "an empty append".to_owned(),
-            why,
-        });
+        return Err(Error::Illegal { session, kind: "an empty append".to_owned(), why });
     };
     let first_kind = first_event.event.kind().to_owned();
     if row.trashed_at.is_some() {
@@ -221,34 +166,20 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append) -> Result<Written> 
         (Some(epoch), lease) => check_epoch(&session, epoch, lease.as_ref())?,
         (None, _) if free => {}
         (None, _) => {
-            return Err(Error::NeedsLease {
-                session,
-                kind: first_kind,
-            });
+            return Err(Error::NeedsLease { session, kind: first_kind });
         }
     }
     if let Some(expected) = expected.filter(|expected| *expected != row.head.seq) {
-        return Err(Error::UnexpectedSeq {
-            session,
-            expected,
-            actual: row.head.seq,
-        });
+        return Err(Error::UnexpectedSeq { session, expected, actual: row.head.seq });
     }
     let first = row.head.seq.next();
     for event in events {
-        let event = NewEvent {
-            event: complete(rows, &row, event.event)?,
-            ..event
-        };
+        let event = NewEvent { event: complete(rows, &row, event.event)?, ..event };
         record(rows, world, &mut row, event)?;
         failpoint("append.between_events");
     }
     rows.update_session(&row)?;
-    Ok(Written {
-        first,
-        last: row.head.seq,
-        lease: None,
-    })
+    Ok(Written { first, last: row.head.seq, lease: None })
 }
 
 fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
@@ -265,39 +196,23 @@ fn record(rows: &dyn Rows, world: World<'_>, row: &mut SessionRow, new: NewEvent
             limit: Seq::MAX.get(),
         });
     }
-    let event = Recorded {
-        seq,
-        at: new.at.unwrap_or(world.now),
-        id: new.id,
-        event: new.event,
-    };
+    let event = Recorded { seq, at: new.at.unwrap_or(world.now), id: new.id, event: new.event };
     if let Some(id) = &event.id
         && let Some(other) = rows.event_by_id(row.key, id)?
     {
-        return Err(Error::EventIdReused {
-            session: row.head.id.clone(),
-            id: *id,
-            seq: other.seq,
-        });
+        return Err(Error::EventIdReused { session: row.head.id.clone(), id: *id, seq: other.seq });
     }
     let sealed = codec::seal(&event, &row.chain)?;
     row.bytes += rows.insert_event(row.key, &sealed)?;
     row.chain = sealed.row.chain;
     row.head.apply(&event);
-    if let Some(lane) = event
-        .event
-        .lane()
-        .filter(|_| LaneState::takes(&event.event))
-    {
+    if let Some(lane) = event.event.lane().filter(|_| LaneState::takes(&event.event)) {
         let mut state = rows.lane(row.key, lane)?;
         state.apply(&event.event);
         rows.put_lane(row.key, lane, &state)?;
     }
-    if seq.get() % SNAPSHOT_STRIDE == 0 {
-        let state = State {
-            head: row.head.clone(),
-            lanes: rows.lanes(row.key)?,
-        };
+    if seq.get().is_multiple_of(SNAPSHOT_STRIDE) {
+        let state = State { head: row.head.clone(), lanes: rows.lanes(row.key)? };
         rows.put_snapshot(row.key, &state)?;
     }
     Ok(seq)
@@ -334,11 +249,7 @@ fn repeated_append(
         }
         seq = seq.next();
     }
-    Ok(Some(Written {
-        first: first.seq,
-        last: seq.prev(),
-        lease: None,
-    }))
+    Ok(Some(Written { first: first.seq, last: seq.prev(), lease: None }))
 }
 
 /// Is this the event that was recorded there? The store completes some kinds, and a
@@ -350,12 +261,7 @@ fn says_the_same(found: &codec::Row, event: &NewEvent) -> Result<bool> {
     if found.erased.is_some() || matches!(event.event, Event::Rewound(_) | Event::Undone(_)) {
         return Ok(true);
     }
-    let again = Recorded {
-        seq: found.seq,
-        at: found.at,
-        id: event.id,
-        event: event.event.clone(),
-    };
+    let again = Recorded { seq: found.seq, at: found.at, id: event.id, event: event.event.clone() };
     let Sealed { row, .. } = codec::seal(&again, &Digest::GENESIS)?;
     Ok(row.body == found.body)
 }
@@ -364,25 +270,17 @@ fn check_epoch(session: &SessionId, epoch: Epoch, lease: Option<&LeaseRow>) -> R
     match lease {
         Some(lease) if lease.held.is_some() && lease.epoch == epoch => Ok(()),
         _ => {
-            let current = lease
-                .filter(|lease| lease.held.is_some())
-                .map(|lease| lease.epoch);
-            Err(Error::Fenced {
-                session: session.clone(),
-                epoch,
-                current,
-            })
+            let current = lease.filter(|lease| lease.held.is_some()).map(|lease| lease.epoch);
+            Err(Error::Fenced { session: session.clone(), epoch, current })
         }
     }
 }
 
 fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
     match &row.damage {
-        Some(Damage { seq, what }) if *seq <= upto => Err(Damage {
-            seq: *seq,
-            what: what.clone(),
+        Some(Damage { seq, what }) if *seq <= upto => {
+            Err(Damage { seq: *seq, what: what.clone() }.into_error(&row.head.id))
         }
-        .into_error(&row.head.id)),
         _ => Ok(()),
     }
 }
@@ -400,20 +298,12 @@ pub(crate) fn acquire(
     }
     refuse_damaged(&row, row.head.seq)?;
     let lease = rows.lease(row.key)?;
-    let epoch = lease
-        .as_ref()
-        .map_or(Epoch::FIRST, |lease| lease.epoch.next());
+    let epoch = lease.as_ref().map_or(Epoch::FIRST, |lease| lease.epoch.next());
     if let Some(held) = lease.and_then(LeaseRow::held)
         && !held.is_dead(world.now, world.processes)
     {
-        let Held {
-            holder, expires, ..
-        } = held;
-        return Err(Error::Held {
-            session: id.clone(),
-            holder: Box::new(holder),
-            expires,
-        });
+        let Held { holder, expires, .. } = held;
+        return Err(Error::Held { session: id.clone(), holder: Box::new(holder), expires });
     }
     hold(rows, row.key, id, epoch, claim, world)
 }
@@ -427,18 +317,8 @@ fn hold(
     world: World<'_>,
 ) -> Result<Lease> {
     let expires = world.now.plus(claim.ttl);
-    rows.put_lease(
-        key,
-        &LeaseRow {
-            epoch,
-            held: Some((claim.holder.clone(), expires)),
-        },
-    )?;
-    Ok(Lease {
-        session: id.clone(),
-        epoch,
-        expires,
-    })
+    rows.put_lease(key, &LeaseRow { epoch, held: Some((claim.holder.clone(), expires)) })?;
+    Ok(Lease { session: id.clone(), epoch, expires })
 }
 
 /// Extends a lease from now.
@@ -453,18 +333,9 @@ pub(crate) fn renew(
     check_epoch(&lease.session, lease.epoch, found.as_ref())?;
     let expires = world.now.plus(ttl);
     if let Some((holder, _)) = found.and_then(|found| found.held) {
-        rows.put_lease(
-            row.key,
-            &LeaseRow {
-                epoch: lease.epoch,
-                held: Some((holder, expires)),
-            },
-        )?;
+        rows.put_lease(row.key, &LeaseRow { epoch: lease.epoch, held: Some((holder, expires)) })?;
     }
-    Ok(Lease {
-        expires,
-        ..lease.clone()
-    })
+    Ok(Lease { expires, ..lease.clone() })
 }
 
 /// Gives a lease back, if it is still held.
@@ -473,13 +344,9 @@ pub(crate) fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
         return Ok(());
     };
     match rows.lease(row.key)? {
-        Some(found) if found.epoch == lease.epoch => rows.put_lease(
-            row.key,
-            &LeaseRow {
-                epoch: lease.epoch,
-                held: None,
-            },
-        ),
+        Some(found) if found.epoch == lease.epoch => {
+            rows.put_lease(row.key, &LeaseRow { epoch: lease.epoch, held: None })
+        }
         _ => Ok(()),
     }
 }
@@ -498,51 +365,25 @@ pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<S
             why,
         };
         if seq < own || seq > row.head.seq {
-            return Err(refuse(format!(
-                "event {seq} is none of its own {own}..{}",
-                row.head.seq
-            )));
+            return Err(refuse(format!("event {seq} is none of its own {own}..{}", row.head.seq)));
         }
         let old = read::own_row(rows, row.key, seq)?
             .ok_or_else(|| refuse(format!("event {seq} is missing")))?;
         if old.kind != event.kind() {
             return Err(refuse(format!("event {seq} is a {}", old.kind)));
         }
-        let recorded = Recorded {
-            seq,
-            at: old.at,
-            id: old.id,
-            event,
-        };
+        let recorded = Recorded { seq, at: old.at, id: old.id, event };
         let mut sealed = codec::seal(&recorded, &Digest::GENESIS)?;
         sealed.row.chain = old.chain;
         sealed.row.erased = Some(old.erased.unwrap_or_else(|| Digest::of(&old.body)));
-        erased.push(Erased {
-            seq,
-            body: Digest::of(&sealed.row.body),
-        });
+        erased.push(Erased { seq, body: Digest::of(&sealed.row.body) });
         rows.replace_event(row.key, &sealed)?;
     }
-    let event = Event::Scrubbed(Scrubbed {
-        rule: scrub.rule,
-        erased,
-    });
-    let seq = record(
-        rows,
-        world,
-        &mut row,
-        NewEvent {
-            id: None,
-            at: None,
-            event,
-        },
-    )?;
+    let event = Event::Scrubbed(Scrubbed { rule: scrub.rule, erased });
+    let seq = record(rows, world, &mut row, NewEvent { id: None, at: None, event })?;
     let refolded = read::reread(rows, &row)?;
     if let Some(state) = refolded.state {
-        row.head = Head {
-            seq: row.head.seq,
-            ..state.head
-        };
+        row.head = Head { seq: row.head.seq, ..state.head };
     }
     rows.drop_snapshots(row.key)?;
     rows.update_session(&row)?;

@@ -91,16 +91,8 @@ impl Seen {
 
 impl<'a> World<'a> {
     fn new(scripts: &'a [Script]) -> Self {
-        let actor = |script: &'a Script| Actor {
-            script,
-            next: 0,
-            blocked: None,
-        };
-        Self {
-            keys: Keys::new(),
-            actors: scripts.iter().map(actor).collect(),
-            history: Vec::new(),
-        }
+        let actor = |script: &'a Script| Actor { script, next: 0, blocked: None };
+        Self { keys: Keys::new(), actors: scripts.iter().map(actor).collect(), history: Vec::new() }
     }
 
     /// The running drain of `key`, and what has happened since it started.
@@ -119,10 +111,7 @@ impl<'a> World<'a> {
 
     /// Those who have awaited `key` since it was last idle, and have to wait still.
     fn idlers(&self, key: Key) -> Vec<Caller> {
-        let idle = self
-            .history
-            .iter()
-            .rposition(|event| *event == Event::Idle(key));
+        let idle = self.history.iter().rposition(|event| *event == Event::Idle(key));
         let since = &self.history[idle.map_or(0, |at| at + 1)..];
         let mut started = false;
         let mut idlers = Vec::new();
@@ -141,14 +130,12 @@ impl<'a> World<'a> {
     }
 
     fn woken(&self, key: Key) -> bool {
-        self.running(key)
-            .is_some_and(|(_, since)| since.contains(&Event::Woken(key)))
+        self.running(key).is_some_and(|(_, since)| since.contains(&Event::Woken(key)))
     }
 
     fn interrupted(&self, key: Key) -> bool {
         let hit = |event: &Event| [Event::Interrupted(key), Event::Closed].contains(event);
-        self.running(key)
-            .is_some_and(|(_, since)| since.iter().any(hit))
+        self.running(key).is_some_and(|(_, since)| since.iter().any(hit))
     }
 
     fn call(&mut self, actor: usize, seen: &mut Seen) {
@@ -168,10 +155,7 @@ impl<'a> World<'a> {
     fn run(&mut self, key: Key, caller: Caller, has_thread: bool, seen: &mut Seen) {
         let running = self.running(key).is_some();
         seen.note("a run joins although a wake is pending", self.woken(key));
-        seen.note(
-            "a run joins a drain that is interrupted",
-            self.interrupted(key),
-        );
+        seen.note("a run joins a drain that is interrupted", self.interrupted(key));
         match self.keys.run(&key, caller) {
             Err(refused) => return self.refused(refused, seen),
             Ok(Demand::Recorded) => assert!(running, "joined nothing: {self:?}"),
@@ -206,11 +190,7 @@ impl<'a> World<'a> {
         let running = self.running(key).map(|(token, _)| token);
         seen.note("an interrupt of an idle key", running.is_none());
         seen.note("an interrupt while a wake is pending", self.woken(key));
-        assert_eq!(
-            self.keys.interrupt(&key),
-            running,
-            "hit another drain: {self:?}"
-        );
+        assert_eq!(self.keys.interrupt(&key), running, "hit another drain: {self:?}");
         if running.is_some() {
             self.history.push(Event::Interrupted(key));
         }
@@ -231,17 +211,10 @@ impl<'a> World<'a> {
         let already = self.closed();
         let mut stopping = self.keys.close();
         stopping.sort_by_key(|stopping| stopping.key);
-        let running: Vec<_> = self
-            .busy()
-            .into_iter()
-            .filter_map(|k| self.running(k))
-            .collect();
+        let running: Vec<_> = self.busy().into_iter().filter_map(|k| self.running(k)).collect();
         let expected: Vec<Token> = running.into_iter().map(|(token, _)| token).collect();
         let fired: Vec<Token> = stopping.iter().map(|stopping| stopping.token).collect();
-        assert_eq!(
-            fired, expected,
-            "not exactly what runs was stopped: {self:?}"
-        );
+        assert_eq!(fired, expected, "not exactly what runs was stopped: {self:?}");
         for stopping in &stopping {
             let dropped = self.woken(stopping.key) && !already;
             assert_eq!(stopping.wake_dropped, dropped, "{self:?}");
@@ -267,10 +240,7 @@ impl<'a> World<'a> {
     }
 
     fn refused(&self, refused: Refused, seen: &mut Seen) {
-        assert!(
-            self.closed() && refused == Refused::ShutDown,
-            "{refused:?}: {self:?}"
-        );
+        assert!(self.closed() && refused == Refused::ShutDown, "{refused:?}: {self:?}");
         seen.note("a demand is refused", true);
     }
 
@@ -282,11 +252,7 @@ impl<'a> World<'a> {
         };
         let waiters: Vec<Caller> = since.iter().filter_map(joined).collect();
         let failure = Arc::new(Failure::Error(token));
-        let ending: Ending<Token> = if well {
-            Ok(())
-        } else {
-            Err(Arc::clone(&failure))
-        };
+        let ending: Ending<Token> = if well { Ok(()) } else { Err(Arc::clone(&failure)) };
         let outcome = match well {
             _ if self.interrupted(key) => Outcome::Interrupted,
             true => Outcome::Done,
@@ -294,33 +260,20 @@ impl<'a> World<'a> {
         };
         let (woken, idlers) = (self.woken(key), self.idlers(key));
         seen.note("a failure while a wake is pending", woken && !well);
-        seen.note(
-            "an interrupted drain with a wake pending ends",
-            woken && self.interrupted(key),
-        );
+        seen.note("an interrupted drain with a wake pending ends", woken && self.interrupted(key));
         seen.note("an idler outlasts a drain", woken && !idlers.is_empty());
         seen.note("several wait for one drain", waiters.len() > 1);
 
         let mut ended = self.keys.ended(&key, &ending);
 
-        assert_eq!(
-            ended.outcome, outcome,
-            "the outcome of another drain: {self:?}"
-        );
+        assert_eq!(ended.outcome, outcome, "the outcome of another drain: {self:?}");
         ended.waiters.sort_unstable();
-        assert_eq!(
-            ended.waiters,
-            sorted(waiters),
-            "not exactly those who joined: {self:?}"
-        );
+        assert_eq!(ended.waiters, sorted(waiters), "not exactly those who joined: {self:?}");
         self.history.push(Event::Ended(key));
         self.release(&ended.waiters);
         match ended.next {
             Next::Drain(token) => {
-                assert!(
-                    woken && !self.closed(),
-                    "a drain nobody asked for: {self:?}"
-                );
+                assert!(woken && !self.closed(), "a drain nobody asked for: {self:?}");
                 self.start(key, token);
             }
             Next::Idle(let_go) => {
@@ -343,20 +296,14 @@ impl<'a> World<'a> {
     }
 
     fn busy(&self) -> Vec<Key> {
-        KEYS.into_iter()
-            .filter(|key| self.running(*key).is_some())
-            .collect()
+        KEYS.into_iter().filter(|key| self.running(*key).is_some()).collect()
     }
 
     /// What holds in every state, whatever came before.
     fn check(&self) {
         let mut entries: Vec<Key> = self.keys.active.keys().copied().collect();
         entries.sort_unstable();
-        assert_eq!(
-            entries,
-            self.busy(),
-            "an idle key has an entry, or a busy one none: {self:?}"
-        );
+        assert_eq!(entries, self.busy(), "an idle key has an entry, or a busy one none: {self:?}");
         for actor in &self.actors {
             if let Some(key) = actor.blocked {
                 assert!(self.running(key).is_some(), "waits for nothing: {self:?}");
@@ -369,21 +316,12 @@ impl<'a> World<'a> {
     fn check_the_end(&self) {
         let through =
             |actor: &Actor<'_>| actor.blocked.is_none() && actor.next == actor.script.len();
-        assert!(
-            self.actors.iter().all(through),
-            "somebody still waits: {self:?}"
-        );
-        assert!(
-            self.keys.active.is_empty(),
-            "memory is left behind: {self:?}"
-        );
+        assert!(self.actors.iter().all(through), "somebody still waits: {self:?}");
+        assert!(self.keys.active.is_empty(), "memory is left behind: {self:?}");
         for (at, event) in self.history.iter().enumerate() {
             let Event::Woken(key) = *event else { continue };
             let served = |later: &Event| matches!(later, Event::Started(of, _) | Event::Unserved(of) if *of == key);
-            assert!(
-                self.history[at..].iter().any(served),
-                "a wake was lost: {self:?}"
-            );
+            assert!(self.history[at..].iter().any(served), "a wake was lost: {self:?}");
         }
     }
 }
@@ -426,18 +364,12 @@ fn on(key: Key, calls: &[Call]) -> Script {
 /// Fails if a situation that the scripts are there for never came up.
 fn assert_came_up(seen: &Seen, situations: &[&str]) {
     for situation in situations {
-        assert!(
-            seen.situations.contains_key(situation),
-            "never came up: {situation}"
-        );
+        assert!(seen.situations.contains_key(situation), "never came up: {situation}");
     }
 }
 
 fn report(name: &str, seen: &Seen) {
-    println!(
-        "{name}: {} interleavings, {} states",
-        seen.interleavings, seen.states
-    );
+    println!("{name}: {} interleavings, {} states", seen.interleavings, seen.states);
 }
 
 #[test]
@@ -488,10 +420,7 @@ fn explore_any_three(thirds: &[Script]) -> Seen {
 }
 
 fn two_calls() -> Vec<Script> {
-    CALLS
-        .iter()
-        .flat_map(|one| CALLS.map(|two| on('a', &[*one, two])))
-        .collect()
+    CALLS.iter().flat_map(|one| CALLS.map(|two| on('a', &[*one, two]))).collect()
 }
 
 #[test]
@@ -519,10 +448,7 @@ fn every_interleaving_of_two_keys_keeps_the_contract_for_each() {
     ];
     let mut seen = Seen::default();
     explore(&World::new(&scripts), &mut seen);
-    let closing = [
-        vec![('a', Wake), ('b', Wake), ('a', Close)],
-        vec![('b', Wake), ('a', Run)],
-    ];
+    let closing = [vec![('a', Wake), ('b', Wake), ('a', Close)], vec![('b', Wake), ('a', Run)]];
     explore(&World::new(&closing), &mut seen);
     report("two keys", &seen);
     assert!(seen.interleavings > 10_000, "{}", seen.interleavings);

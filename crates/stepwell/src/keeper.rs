@@ -1,0 +1,106 @@
+//! Keeps leases alive while their sessions are open, however long a tool takes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::{Error, Lease, SessionId, Store};
+
+/// A thread that renews leases, three times in their lifetime. It starts with the
+/// first one.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn Store>,
+    ttl: Duration,
+    kept: Mutex<Kept>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    leases: HashMap<SessionId, Lease>,
+    closing: bool,
+}
+
+impl Keeper {
+    pub(crate) fn new(store: Arc<dyn Store>, ttl: Duration) -> Self {
+        let shared = Shared { store, ttl, kept: Mutex::default(), changed: Condvar::new() };
+        Self { shared: Arc::new(shared), thread: Mutex::default() }
+    }
+
+    /// Renews a lease from now on.
+    pub(crate) fn keep(&self, lease: Lease) {
+        self.shared.kept().leases.insert(lease.session.clone(), lease);
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let named = std::thread::Builder::new().name("stepwell-leases".to_owned());
+            // Without the thread a lease lasts for its time to live, and the next
+            // session to open tries again.
+            *thread = named.spawn(move || shared.renew_until_closed()).ok();
+        }
+    }
+
+    /// Renews it no longer.
+    pub(crate) fn forget(&self, session: &SessionId) {
+        self.shared.kept().leases.remove(session);
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.shared.kept().closing = true;
+        self.shared.changed.notify_all();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // It ends after the renewal that it is at; a panic there is its own.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn renew_until_closed(&self) {
+        let mut kept = self.kept();
+        while !kept.closing {
+            let pause = self.changed.wait_timeout(kept, self.ttl / 3);
+            let (guard, timeout) = pause.unwrap_or_else(PoisonError::into_inner);
+            kept = guard;
+            if timeout.timed_out() && !kept.closing {
+                let leases: Vec<Lease> = kept.leases.values().cloned().collect();
+                drop(kept);
+                let lost: Vec<Lease> =
+                    leases.into_iter().filter(|lease| self.is_lost(lease)).collect();
+                kept = self.kept();
+                for lease in lost {
+                    if kept.leases.get(&lease.session).is_some_and(|now| now.epoch == lease.epoch) {
+                        kept.leases.remove(&lease.session);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renews a lease. Is it lost for good? The session's next append says so.
+    fn is_lost(&self, lease: &Lease) -> bool {
+        match self.store.renew(lease, self.ttl) {
+            Ok(_) => false,
+            Err(Error::Fenced { .. } | Error::NoSession(_)) => true,
+            Err(error) => {
+                tracing::warn!(session = %lease.session, %error, "lease_not_renewed");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The store in memory: for tests, and for runs that must not touch the disk.
+
+mod rows;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::search::{Question, searchable, snippet, words};
+use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, Search};
+use crate::store::rows::{Rows, SessionRow, World};
+use crate::store::{
+    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Write,
+    Written, read, remove, write,
+};
+use crate::{
+    Clock, Digest, Error, Kind, Lane, LaneState, Lease, Processes, Recorded, Result, Seq,
+    SessionId, SystemClock, SystemProcesses,
+};
+use rows::{MemoryRows, Tables};
+
+/// Sessions in memory. They are gone with the process; everything else is as on disk.
+#[derive(Debug)]
+pub struct MemoryStore {
+    tables: Mutex<Tables>,
+    changed: Condvar,
+    clock: Arc<dyn Clock>,
+    processes: Arc<dyn Processes>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::with(Arc::new(SystemClock), Arc::new(SystemProcesses))
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty store with a clock and a view of processes of the caller's.
+    #[must_use]
+    pub fn with(clock: Arc<dyn Clock>, processes: Arc<dyn Processes>) -> Self {
+        Self { tables: Mutex::default(), changed: Condvar::new(), clock, processes }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something that leaves the tables as they were if it fails.
+    fn transact<T>(&self, work: impl FnOnce(&MemoryRows<'_>, World<'_>) -> Result<T>) -> Result<T> {
+        let mut tables = self.tables();
+        let world = World { now: self.clock.now(), processes: &*self.processes };
+        let rows = MemoryRows::new(&mut tables);
+        let result = work(&rows, world);
+        match &result {
+            Ok(_) => self.changed.notify_all(),
+            Err(_) => rows.roll_back(),
+        }
+        result
+    }
+
+    fn hit(rows: &MemoryRows<'_>, row: &SessionRow, question: &Question) -> Result<Vec<Hit>> {
+        let own = remove::own_from(row);
+        let slice = read::slice(rows, row, Span { from: own, ..Span::ALL })?;
+        let hits = slice.events.into_iter().filter_map(|event| {
+            let text = searchable(&event.event)?;
+            let folded: Vec<String> = words(&text).map(|word| word.text).collect();
+            let folded: Vec<&str> = folded.iter().map(String::as_str).collect();
+            question.find(&folded)?;
+            Some(Hit {
+                session: row.head.id.clone(),
+                seq: event.seq,
+                at: event.at,
+                kind: event.event.kind().to_owned(),
+                snippet: snippet(&text, question),
+            })
+        });
+        Ok(hits.collect())
+    }
+}
+
+impl Store for MemoryStore {
+    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        self.transact(|rows, world| {
+            writes.into_iter().map(|one| write::write(rows, world, one)).collect()
+        })
+    }
+
+    fn standing(&self, id: &SessionId) -> Result<Standing> {
+        self.transact(|rows, world| read::standing(rows, read::find(rows, id)?, world))
+    }
+
+    fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
+        self.transact(|rows, _| rows.lanes(read::find(rows, id)?.key))
+    }
+
+    fn events(&self, id: &SessionId, span: Span) -> Result<Slice> {
+        self.transact(|rows, _| read::slice(rows, &read::find(rows, id)?, span))
+    }
+
+    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+        self.transact(|rows, _| read::facts(rows, &read::find(rows, id)?, kinds))
+    }
+
+    fn list(&self, query: &Query) -> Result<Page> {
+        self.transact(|rows, world| {
+            let mut found: Vec<(i64, Standing)> = Vec::new();
+            for row in rows.sessions() {
+                let key = row.key;
+                let standing = read::standing(rows, row, world)?;
+                if query.filter.matches(&standing) {
+                    found.push((key, standing));
+                }
+            }
+            Ok(Page::cut(found, query))
+        })
+    }
+
+    fn count(&self, filter: &Filter) -> Result<Counts> {
+        let query = Query { filter: filter.clone(), ..Query::default() };
+        let mut counts = Counts::default();
+        for standing in self.list(&query)?.sessions {
+            *counts.by_status.entry(standing.head.status).or_default() += 1;
+            counts.damaged += u64::from(standing.damage.is_some());
+        }
+        Ok(counts)
+    }
+
+    fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease> {
+        self.transact(|rows, world| write::acquire(rows, world, id, claim))
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease> {
+        self.transact(|rows, world| write::renew(rows, world, lease, ttl))
+    }
+
+    fn release(&self, lease: &Lease) -> Result<()> {
+        self.transact(|rows, _| write::release(rows, lease))
+    }
+
+    fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
+        self.transact(|rows, _| rows.put_blob(bytes))
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
+        self.transact(|rows, _| rows.blob(digest))
+    }
+
+    fn search(&self, search: &Search) -> Result<Found> {
+        let Some(question) = Question::parse(&search.text) else {
+            return Ok(Found::default());
+        };
+        self.transact(|rows, world| {
+            let mut hits = Vec::new();
+            for row in rows.sessions() {
+                let standing = read::standing(rows, row.clone(), world)?;
+                if search.filter.matches(&standing) {
+                    hits.extend(Self::hit(rows, &row, &question)?);
+                }
+            }
+            hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.seq)));
+            if search.rank == Rank::Relevance {
+                // Without an index's statistics, the more matches the better.
+                hits.sort_by_key(|hit| std::cmp::Reverse(hit.snippet.matches.len()));
+            }
+            hits.truncate(search.limit);
+            Ok(Found { hits, unseen: 0 })
+        })
+    }
+
+    fn trash(&self, targets: &[Target]) -> Result<Removal> {
+        self.transact(|rows, world| remove::trash(rows, world, targets))
+    }
+
+    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
+        self.transact(|rows, _| remove::restore(rows, ids))
+    }
+
+    fn purge(&self, targets: &[Target]) -> Result<Removal> {
+        self.transact(|rows, world| remove::purge(rows, world, targets))
+    }
+
+    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
+        self.transact(|rows, world| write::scrub(rows, world, scrub))
+    }
+
+    fn disk_use(&self) -> Result<DiskUse> {
+        self.transact(|rows, _| {
+            let (events, blobs) = rows.bytes();
+            Ok(DiskUse { events, blobs, total: events + blobs })
+        })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
+        let started = std::time::Instant::now();
+        let mut tables = self.tables();
+        loop {
+            let last = tables.last_seq(id).ok_or_else(|| Error::NoSession(id.clone()))?;
+            let left = timeout.saturating_sub(started.elapsed());
+            if last > seq || left.is_zero() {
+                return Ok(last);
+            }
+            let waited = self.changed.wait_timeout(tables, left);
+            tables = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn verify(&self, id: &SessionId) -> Result<Verdict> {
+        self.transact(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))
+    }
+
+    fn repair(&self, id: &SessionId) -> Result<Verdict> {
+        self.transact(|rows, _| remove::repair(rows, id))
+    }
+}

@@ -1,0 +1,432 @@
+//! Rows in memory.
+
+use std::cell::RefCell;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::codec::{MAX_BLOB_BYTES, Row, Sealed};
+use crate::store::Order;
+use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
+use crate::{Digest, Error, EventId, Kind, Lane, LaneState, Origin, Result, Seq, SessionId, State};
+
+/// All rows.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    sessions: BTreeMap<Key, Session>,
+    keys: HashMap<SessionId, Key>,
+    born: Key,
+    blobs: HashMap<Digest, Blob>,
+}
+
+/// A session with all that belongs to it.
+#[derive(Clone, Debug)]
+struct Session {
+    row: SessionRow,
+    lease: Option<LeaseRow>,
+    lanes: BTreeMap<Lane, LaneState>,
+    events: BTreeMap<Seq, Stored>,
+    ids: HashMap<EventId, Seq>,
+    snapshots: BTreeMap<Seq, State>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    row: Row,
+    keyed: bool,
+    names: Vec<Digest>,
+}
+
+#[derive(Clone, Debug)]
+struct Blob {
+    bytes: Vec<u8>,
+    /// How many events name it.
+    named: usize,
+}
+
+impl Tables {
+    pub(super) fn last_seq(&self, id: &SessionId) -> Option<Seq> {
+        Some(self.sessions.get(self.keys.get(id)?)?.row.head.seq)
+    }
+
+    fn session(&mut self, key: Key) -> &mut Session {
+        self.sessions.get_mut(&key).expect("the caller found the session in this transaction")
+    }
+
+    /// Notes that an event names blobs, or no longer does. What nothing names goes.
+    fn name(&mut self, digests: &[Digest]) {
+        for digest in digests {
+            if let Some(blob) = self.blobs.get_mut(digest) {
+                blob.named += 1;
+            }
+        }
+    }
+
+    fn unname(&mut self, digests: &[Digest]) {
+        for digest in digests {
+            if let Some(blob) = self.blobs.get_mut(digest) {
+                blob.named -= 1;
+                if blob.named == 0 {
+                    self.blobs.remove(digest);
+                }
+            }
+        }
+    }
+}
+
+/// The rows within one transaction, with the way back from each change.
+pub(super) struct MemoryRows<'a> {
+    tables: RefCell<&'a mut Tables>,
+    undo: RefCell<Vec<Undo>>,
+}
+
+type Undo = Box<dyn FnOnce(&mut Tables)>;
+
+impl<'a> MemoryRows<'a> {
+    pub(super) fn new(tables: &'a mut Tables) -> Self {
+        Self { tables: RefCell::new(tables), undo: RefCell::default() }
+    }
+
+    /// Takes back what this transaction changed.
+    pub(super) fn roll_back(&self) {
+        let mut tables = self.tables.borrow_mut();
+        self.undo.borrow_mut().drain(..).rev().for_each(|undo| undo(&mut tables));
+    }
+
+    pub(super) fn sessions(&self) -> Vec<SessionRow> {
+        self.tables.borrow().sessions.values().map(|session| session.row.clone()).collect()
+    }
+
+    /// Bytes of events and of blobs.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let tables = self.tables.borrow();
+        let bodies = |session: &Session| -> usize {
+            session.events.values().map(|event| event.row.body.len()).sum()
+        };
+        let events: usize = tables.sessions.values().map(bodies).sum();
+        let blobs: usize = tables.blobs.values().map(|blob| blob.bytes.len()).sum();
+        (events as u64, blobs as u64)
+    }
+
+    pub(super) fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
+        let digest = Digest::of(bytes);
+        if bytes.len() > MAX_BLOB_BYTES {
+            let (size, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
+            return Err(Error::TooLarge { what: format!("blob {digest}"), size, limit });
+        }
+        let mut tables = self.tables.borrow_mut();
+        if let Entry::Vacant(place) = tables.blobs.entry(digest) {
+            place.insert(Blob { bytes: bytes.to_vec(), named: 0 });
+            self.undoing(move |tables| drop(tables.blobs.remove(&digest)));
+        }
+        Ok(digest)
+    }
+
+    fn undoing(&self, undo: impl FnOnce(&mut Tables) + 'static) {
+        self.undo.borrow_mut().push(Box::new(undo));
+    }
+
+    /// Changes a session in a way that only its clone can take back: for what is rare.
+    fn change(&self, key: Key, change: impl FnOnce(&mut Session)) {
+        let mut tables = self.tables.borrow_mut();
+        let session = tables.session(key);
+        let before = session.clone();
+        change(session);
+        self.undoing(move |tables| drop(tables.sessions.insert(key, before)));
+    }
+
+    fn get<T>(&self, key: Key, read: impl FnOnce(&Session) -> T) -> Option<T> {
+        self.tables.borrow().sessions.get(&key).map(read)
+    }
+
+    /// Stores an event's spilled texts, and counts what it names.
+    fn attach(&self, sealed: &Sealed) -> Result<(Vec<Digest>, u64)> {
+        for (_, text) in &sealed.spill {
+            self.put_blob(text)?;
+        }
+        let names: Vec<Digest> =
+            sealed.spill.iter().map(|(digest, _)| *digest).chain(sealed.names.clone()).collect();
+        let mut tables = self.tables.borrow_mut();
+        let mut bytes = 0;
+        for digest in &names {
+            bytes += tables.blobs.get(digest).ok_or(Error::NoBlob(*digest))?.bytes.len() as u64;
+        }
+        tables.name(&names);
+        let named = names.clone();
+        self.undoing(move |tables| {
+            for digest in named {
+                if let Some(blob) = tables.blobs.get_mut(&digest) {
+                    blob.named -= 1;
+                }
+            }
+        });
+        Ok((names, bytes))
+    }
+
+    /// Lets go of blobs; a way back brings their bytes again.
+    fn detach(&self, names: &[Digest]) {
+        let mut tables = self.tables.borrow_mut();
+        let before: Vec<(Digest, Option<Blob>)> =
+            names.iter().map(|digest| (*digest, tables.blobs.get(digest).cloned())).collect();
+        tables.unname(names);
+        self.undoing(move |tables| {
+            for (digest, blob) in before.into_iter().rev() {
+                match blob {
+                    Some(blob) => drop(tables.blobs.insert(digest, blob)),
+                    None => drop(tables.blobs.remove(&digest)),
+                }
+            }
+        });
+    }
+}
+
+impl Rows for MemoryRows<'_> {
+    fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+        let key = self.tables.borrow().keys.get(id).copied();
+        key.map_or(Ok(None), |key| self.session_by_key(key))
+    }
+
+    fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>> {
+        Ok(self.get(key, |session| session.row.clone()))
+    }
+
+    fn insert_session(&self, row: &SessionRow) -> Result<Key> {
+        let mut tables = self.tables.borrow_mut();
+        tables.born += 1;
+        let (key, id) = (tables.born, row.head.id.clone());
+        let session = Session {
+            row: SessionRow { key, ..row.clone() },
+            lease: None,
+            lanes: BTreeMap::new(),
+            events: BTreeMap::new(),
+            ids: HashMap::new(),
+            snapshots: BTreeMap::new(),
+        };
+        tables.keys.insert(id.clone(), key);
+        tables.sessions.insert(key, session);
+        self.undoing(move |tables| {
+            tables.sessions.remove(&key);
+            tables.keys.remove(&id);
+        });
+        Ok(key)
+    }
+
+    fn update_session(&self, row: &SessionRow) -> Result<()> {
+        let mut tables = self.tables.borrow_mut();
+        let before = std::mem::replace(&mut tables.session(row.key).row, row.clone());
+        let key = row.key;
+        self.undoing(move |tables| tables.session(key).row = before);
+        Ok(())
+    }
+
+    fn lease(&self, key: Key) -> Result<Option<LeaseRow>> {
+        Ok(self.get(key, |session| session.lease.clone()).flatten())
+    }
+
+    fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
+        let mut tables = self.tables.borrow_mut();
+        let before = tables.session(key).lease.replace(lease.clone());
+        self.undoing(move |tables| tables.session(key).lease = before);
+        Ok(())
+    }
+
+    fn lanes(&self, key: Key) -> Result<BTreeMap<Lane, LaneState>> {
+        Ok(self.get(key, |session| session.lanes.clone()).unwrap_or_default())
+    }
+
+    fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState> {
+        let found = self.get(key, |session| session.lanes.get(lane).copied());
+        Ok(found.flatten().unwrap_or_default())
+    }
+
+    fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()> {
+        let mut tables = self.tables.borrow_mut();
+        let before = tables.session(key).lanes.insert(lane.clone(), *state);
+        let lane = lane.clone();
+        self.undoing(move |tables| {
+            let lanes = &mut tables.session(key).lanes;
+            match before {
+                Some(before) => drop(lanes.insert(lane, before)),
+                None => drop(lanes.remove(&lane)),
+            }
+        });
+        Ok(())
+    }
+
+    fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+        let (names, blob_bytes) = self.attach(sealed)?;
+        let (seq, id) = (sealed.row.seq, sealed.row.id);
+        let stored = Stored { row: sealed.row.clone(), keyed: sealed.key.is_some(), names };
+        let mut tables = self.tables.borrow_mut();
+        let session = tables.session(key);
+        session.events.insert(seq, stored);
+        session.ids.extend(id.map(|id| (id, seq)));
+        self.undoing(move |tables| {
+            let session = tables.session(key);
+            session.events.remove(&seq);
+            id.map(|id| session.ids.remove(&id));
+        });
+        Ok(sealed.row.body.len() as u64 + blob_bytes)
+    }
+
+    fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()> {
+        let (names, _) = self.attach(sealed)?;
+        let seq = sealed.row.seq;
+        let mut freed = Vec::new();
+        let stored = Stored { row: sealed.row.clone(), keyed: sealed.key.is_some(), names };
+        self.change(key, |session| {
+            freed = session.events.insert(seq, stored).map(|old| old.names).unwrap_or_default();
+        });
+        self.detach(&freed);
+        Ok(())
+    }
+
+    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<Row>> {
+        let found = self.get(key, |session| {
+            let seq = session.ids.get(id)?;
+            session.events.get(seq).map(|event| event.row.clone())
+        });
+        Ok(found.flatten())
+    }
+
+    fn visit(
+        &self,
+        stretch: Stretch,
+        order: Order,
+        visitor: &mut dyn FnMut(Row) -> Result<Flow>,
+    ) -> Result<Flow> {
+        let tables = self.tables.borrow();
+        let Some(session) = tables.sessions.get(&stretch.key) else {
+            return Ok(Flow::More);
+        };
+        let mut events = session.events.range(stretch.from..=stretch.to);
+        let mut next = || match order {
+            Order::Oldest => events.next(),
+            Order::Newest => events.next_back(),
+        };
+        while let Some((_, event)) = next() {
+            if visitor(event.row.clone())? == Flow::Enough {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<Row>> {
+        let wanted = |event: &&Stored| {
+            event.keyed && kinds.iter().any(|kind| kind.as_str() == event.row.kind)
+        };
+        let found = self.get(stretch.key, |session| {
+            let events = session.events.range(stretch.from..=stretch.to).map(|(_, event)| event);
+            events.filter(wanted).map(|event| event.row.clone()).collect()
+        });
+        Ok(found.unwrap_or_default())
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
+        let tables = self.tables.borrow();
+        tables.blobs.get(digest).map(|blob| blob.bytes.clone()).ok_or(Error::NoBlob(*digest))
+    }
+
+    fn snapshot(&self, key: Key, at: Seq) -> Result<Option<State>> {
+        let newest = |session: &Session| {
+            session.snapshots.range(..=at).next_back().map(|(_, state)| state.clone())
+        };
+        Ok(self.get(key, newest).flatten())
+    }
+
+    fn put_snapshot(&self, key: Key, state: &State) -> Result<()> {
+        let seq = state.head.seq;
+        self.tables.borrow_mut().session(key).snapshots.insert(seq, state.clone());
+        self.undoing(move |tables| drop(tables.session(key).snapshots.remove(&seq)));
+        Ok(())
+    }
+
+    fn drop_snapshots(&self, key: Key) -> Result<()> {
+        let before = std::mem::take(&mut self.tables.borrow_mut().session(key).snapshots);
+        self.undoing(move |tables| tables.session(key).snapshots = before);
+        Ok(())
+    }
+
+    fn family(&self, key: Key) -> Result<Vec<Key>> {
+        let tables = self.tables.borrow();
+        let mut family = vec![key];
+        let mut at = 0;
+        while let Some(parent) = family.get(at).and_then(|key| tables.sessions.get(key)) {
+            let id = &parent.row.head.id;
+            family.extend(tables.sessions.values().filter_map(|session| {
+                let origin = &session.row.head.origin;
+                matches!(origin, Origin::Subagent { parent } if parent == id)
+                    .then_some(session.row.key)
+            }));
+            at += 1;
+        }
+        Ok(family)
+    }
+
+    fn last_own(&self, key: Key) -> Result<Option<Seq>> {
+        let last = |session: &Session| session.events.last_key_value().map(|(seq, _)| *seq);
+        Ok(self.get(key, last).flatten())
+    }
+
+    fn forks(&self, key: Key) -> Result<Vec<Base>> {
+        let tables = self.tables.borrow();
+        let bases = tables.sessions.values().filter_map(|session| {
+            let base = session.row.base.filter(|base| base.key == key)?;
+            Some(Base { key: session.row.key, at: base.at })
+        });
+        Ok(bases.collect())
+    }
+
+    fn adopt(&self, fork: Base, from: &SessionRow) -> Result<()> {
+        let (mut moved, mut snapshots) = (BTreeMap::new(), BTreeMap::new());
+        self.change(from.key, |session| {
+            let rest = session.events.split_off(&fork.at.next());
+            moved = std::mem::replace(&mut session.events, rest);
+            let rest = session.snapshots.split_off(&fork.at.next());
+            snapshots = std::mem::replace(&mut session.snapshots, rest);
+        });
+        self.change(fork.key, |session| {
+            let bytes: usize = moved.values().map(|event| event.row.body.len()).sum();
+            session.row.bytes += bytes as u64;
+            session.row.base = from.base;
+            session.ids.extend(moved.values().filter_map(|e| Some((e.row.id?, e.row.seq))));
+            session.events.append(&mut moved);
+            session.snapshots.append(&mut snapshots);
+        });
+        Ok(())
+    }
+
+    fn rebase(&self, fork: Key, base: Base) -> Result<()> {
+        self.change(fork, |session| session.row.base = Some(base));
+        Ok(())
+    }
+
+    fn erase(&self, key: Key) -> Result<()> {
+        let removed = self.tables.borrow_mut().sessions.remove(&key);
+        let Some(session) = removed else {
+            return Ok(());
+        };
+        let id = session.row.head.id.clone();
+        self.tables.borrow_mut().keys.remove(&id);
+        let names = session.events.values().flat_map(|event| event.names.clone());
+        let names: Vec<Digest> = names.collect();
+        self.undoing(move |tables| {
+            tables.keys.insert(id, key);
+            tables.sessions.insert(key, session);
+        });
+        self.detach(&names);
+        Ok(())
+    }
+
+    fn reindex(&self, _row: &SessionRow) -> Result<()> {
+        // There is no index: a search reads the events.
+        Ok(())
+    }
+
+    fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()> {
+        let before =
+            std::mem::replace(&mut self.tables.borrow_mut().session(key).lanes, lanes.clone());
+        self.undoing(move |tables| tables.session(key).lanes = before);
+        Ok(())
+    }
+}

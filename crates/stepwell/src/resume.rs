@@ -1,0 +1,187 @@
+//! Whether a session can be taken up again, and if not, why.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Driver, PhaseSet, Standing, Status, Time};
+
+/// When an agent that Stepwell does not run counts as gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumeLimits {
+    /// How long ago its last activity may be.
+    pub timeout: Duration,
+    /// How many errors are too many.
+    pub max_errors: u64,
+    /// How far ahead another machine's clock may be.
+    pub drift: Duration,
+}
+
+impl Default for ResumeLimits {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30 * 60),
+            max_errors: 3,
+            drift: Duration::from_secs(60),
+        }
+    }
+}
+
+/// May a session be taken up again?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumeDecision {
+    /// Yes or no.
+    pub should_resume: bool,
+    /// The first reason against it, or that there is none.
+    pub reason: ResumeReason,
+    /// Every check that was made, in order.
+    pub checks: Vec<ResumeCheck>,
+}
+
+/// One check and how it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumeCheck {
+    /// The reason that it gives if it fails.
+    pub reason: ResumeReason,
+    /// Did it pass?
+    pub passed: bool,
+}
+
+/// Why a session can or cannot be taken up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeReason {
+    /// Nothing speaks against it.
+    Resumable,
+    /// There is no such session.
+    NotFound,
+    /// It is damaged.
+    Damaged,
+    /// It is in the trash.
+    Trashed,
+    /// Someone runs it.
+    Running,
+    /// Its user gave it up.
+    Abandoned,
+    /// It is done.
+    Finished,
+    /// Its agent did not say that it can be taken up.
+    NotReady,
+    /// Its phase cannot be taken up.
+    PhaseNotResumable,
+    /// Its last activity is too long ago.
+    TimedOut,
+    /// Its last activity lies in the future.
+    InTheFuture,
+    /// It had too many errors.
+    TooManyErrors,
+}
+
+impl ResumeDecision {
+    /// Decides. Pure: it sees nothing but its arguments.
+    #[must_use]
+    pub fn of(standing: Option<&Standing>, now: Time, limits: ResumeLimits) -> Self {
+        use ResumeReason as Reason;
+        let mut checks = vec![(Reason::NotFound, standing.is_some())];
+        if let Some(standing) = standing {
+            let head = &standing.head;
+            checks.push((Reason::Damaged, standing.damage.is_none()));
+            checks.push((Reason::Trashed, standing.trashed_at.is_none()));
+            match head.driver {
+                Driver::Own => {
+                    checks.push((Reason::Running, head.status != Status::Running));
+                    checks.push((Reason::Abandoned, head.status != Status::Abandoned));
+                    checks.push((Reason::Finished, head.status != Status::Success));
+                }
+                Driver::External => {
+                    let resumable = |set: PhaseSet| head.phase.is_some_and(|p| set.resumable(p));
+                    let phase = head.phases.is_some_and(resumable);
+                    let age = now.since(head.updated_at);
+                    checks.push((Reason::NotReady, head.ready));
+                    checks.push((Reason::PhaseNotResumable, phase));
+                    checks.push((Reason::TimedOut, age < limits.timeout));
+                    checks.push((Reason::InTheFuture, head.updated_at <= now.plus(limits.drift)));
+                    checks.push((Reason::TooManyErrors, head.errors < limits.max_errors));
+                }
+            }
+        }
+        let failed = checks.iter().find(|(_, passed)| !passed).copied();
+        let reason = failed.map_or(Reason::Resumable, |(reason, _)| reason);
+        let checks = checks.into_iter().map(|(reason, passed)| ResumeCheck { reason, passed });
+        Self { should_resume: failed.is_none(), reason, checks: checks.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Created, Head, Phase, Recorded, Seq};
+
+    const NOW: Time = Time::from_micros(1_000_000_000_000);
+
+    fn standing(driver: Driver) -> Standing {
+        let mut created =
+            Created::new("a-1".parse().unwrap(), "t").with_phases(PhaseSet::Lifecycle);
+        created.driver = driver;
+        let first = Recorded { seq: Seq::FIRST, at: NOW, id: None, event: created.into() };
+        let head = Head::begin(&first).unwrap();
+        Standing { head, held: None, trashed_at: None, damage: None, bytes: 0 }
+    }
+
+    /// A session that passes all five of the seed's checks.
+    fn good() -> Standing {
+        let mut standing = standing(Driver::External);
+        standing.head.phase = Some(Phase::Approval);
+        standing.head.ready = true;
+        standing
+    }
+
+    fn reason(change: impl FnOnce(&mut Standing)) -> ResumeReason {
+        let mut standing = good();
+        change(&mut standing);
+        let decision = ResumeDecision::of(Some(&standing), NOW, ResumeLimits::default());
+        assert_eq!(decision.should_resume, decision.reason == ResumeReason::Resumable);
+        decision.reason
+    }
+
+    #[test]
+    fn each_of_the_five_checks_has_a_reason_of_its_own() {
+        assert_eq!(
+            ResumeDecision::of(None, NOW, ResumeLimits::default()).reason,
+            ResumeReason::NotFound
+        );
+        assert_eq!(reason(|_| ()), ResumeReason::Resumable);
+        assert_eq!(reason(|s| s.head.ready = false), ResumeReason::NotReady);
+        assert_eq!(
+            reason(|s| s.head.phase = Some(Phase::Executing)),
+            ResumeReason::PhaseNotResumable
+        );
+        let ago = |secs| NOW.minus(Duration::from_secs(secs));
+        assert_eq!(reason(|s| s.head.updated_at = ago(30 * 60)), ResumeReason::TimedOut);
+        assert_eq!(reason(|s| s.head.updated_at = ago(30 * 60 - 1)), ResumeReason::Resumable);
+        assert_eq!(reason(|s| s.head.errors = 3), ResumeReason::TooManyErrors);
+        assert_eq!(reason(|s| s.head.errors = 2), ResumeReason::Resumable);
+    }
+
+    #[test]
+    fn a_time_ahead_of_the_clock_is_fresh_only_within_drift() {
+        let ahead = |secs| NOW.plus(Duration::from_secs(secs));
+        assert_eq!(reason(|s| s.head.updated_at = ahead(60)), ResumeReason::Resumable);
+        assert_eq!(reason(|s| s.head.updated_at = ahead(61)), ResumeReason::InTheFuture);
+    }
+
+    #[test]
+    fn an_own_run_is_judged_by_its_status() {
+        let decide = |status| {
+            let mut standing = standing(Driver::Own);
+            standing.head.status = status;
+            ResumeDecision::of(Some(&standing), NOW, ResumeLimits::default()).reason
+        };
+        assert_eq!(decide(Status::Running), ResumeReason::Running);
+        assert_eq!(decide(Status::Success), ResumeReason::Finished);
+        assert_eq!(decide(Status::Abandoned), ResumeReason::Abandoned);
+        for status in [Status::Interrupted, Status::Partial, Status::Failed, Status::Paused] {
+            assert_eq!(decide(status), ResumeReason::Resumable);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Which sessions a cleanup takes: a policy and the sessions in, a plan out.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::{Driver, Origin, Seq, SessionId, Standing, Status, Target, Time};
+
+/// What a cleanup may take. With no rule at all it takes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Takes sessions in which nothing was recorded for so long.
+    pub older_than: Option<Duration>,
+    /// Never takes this many of the newest. Without another rule, takes all others.
+    pub keep_last: Option<usize>,
+    /// Takes the oldest until those left have at most so many bytes.
+    pub max_bytes: Option<u64>,
+    /// Takes only sessions that stand so; with none named, any.
+    pub status: Vec<Status>,
+    /// Takes only sessions with all of these tags.
+    pub tags: Vec<String>,
+}
+
+/// What a cleanup would do, to be shown before it is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Sessions to take, oldest first. Their subagents' sessions go with them.
+    pub take: Vec<Taken>,
+    /// Sessions that a rule names but that something protects.
+    pub protected: Vec<(SessionId, Protection)>,
+}
+
+/// A session that a cleanup would take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The session.
+    pub id: SessionId,
+    /// Where it stood when it was judged; if it has moved on, it stays.
+    pub seq: Seq,
+    /// The rule that names it.
+    pub because: Because,
+    /// Its bytes, those of its subagents' sessions included.
+    pub bytes: u64,
+    /// How many subagents' sessions go with it.
+    pub subagents: usize,
+}
+
+/// The rule that names a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// Nothing was recorded for too long.
+    Age,
+    /// There are enough newer ones.
+    Count,
+    /// There are too many bytes.
+    Bytes,
+}
+
+/// What keeps a session from cleanup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// It runs.
+    Running,
+    /// It is pinned.
+    Pinned,
+    /// It is damaged, and someone should look at it first.
+    Damaged,
+    /// A session below it is protected.
+    Descendant(SessionId),
+}
+
+impl Plan {
+    /// Makes the plan for all sessions of a store that are not in its trash.
+    #[must_use]
+    pub fn of(policy: &Policy, sessions: &[Standing], now: Time) -> Self {
+        let families = families(sessions);
+        let mut roots: Vec<&Family<'_>> = families.iter().collect();
+        roots.sort_by_key(|family| (family.updated, &family.root.head.id));
+        let count = roots.len();
+        let mut bytes: u64 = roots.iter().map(|family| family.bytes).sum();
+        let mut plan = Self::default();
+        for (n, family) in roots.into_iter().enumerate() {
+            let recent = policy.keep_last.is_some_and(|keep| count - n <= keep);
+            let rule = if recent { None } else { policy.names(family, bytes, now) };
+            let Some(because) = rule else { continue };
+            if let Some(protection) = family.protection() {
+                plan.protected.push((family.root.head.id.clone(), protection));
+                continue;
+            }
+            bytes -= family.bytes;
+            plan.take.push(Taken {
+                id: family.root.head.id.clone(),
+                seq: family.root.head.seq,
+                because,
+                bytes: family.bytes,
+                subagents: family.below.len(),
+            });
+        }
+        plan
+    }
+
+    /// What the plan frees.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.take.iter().map(|taken| taken.bytes).sum()
+    }
+
+    /// The plan as what a store takes.
+    #[must_use]
+    pub fn targets(&self) -> Vec<Target> {
+        let target = |taken: &Taken| Target { id: taken.id.clone(), unless_past: Some(taken.seq) };
+        self.take.iter().map(target).collect()
+    }
+}
+
+impl Policy {
+    /// The rule that names a family, when all that are left have `bytes`.
+    fn names(&self, family: &Family<'_>, bytes: u64, now: Time) -> Option<Because> {
+        let head = &family.root.head;
+        let meant = (self.status.is_empty() || self.status.contains(&head.status))
+            && self.tags.iter().all(|tag| head.tags.contains(tag));
+        let only_count =
+            self.keep_last.is_some() && self.older_than.is_none() && self.max_bytes.is_none();
+        if !meant {
+            None
+        } else if self.older_than.is_some_and(|age| now.since(family.updated) >= age) {
+            Some(Because::Age)
+        } else if self.max_bytes.is_some_and(|limit| bytes > limit) {
+            Some(Because::Bytes)
+        } else {
+            only_count.then_some(Because::Count)
+        }
+    }
+}
+
+/// A session with its subagents' sessions: they stay or go together.
+struct Family<'a> {
+    root: &'a Standing,
+    below: Vec<&'a Standing>,
+    /// When any of them was last updated.
+    updated: Time,
+    bytes: u64,
+}
+
+impl Family<'_> {
+    fn protection(&self) -> Option<Protection> {
+        protection(self.root).or_else(|| {
+            let below = self.below.iter().find(|below| protection(below).is_some())?;
+            Some(Protection::Descendant(below.head.id.clone()))
+        })
+    }
+}
+
+fn protection(standing: &Standing) -> Option<Protection> {
+    // An agent that Stepwell does not run says that it runs until it says otherwise;
+    // only a lease proves that someone is at work.
+    let runs = standing.head.status == Status::Running && standing.head.driver == Driver::Own;
+    if runs || standing.held.is_some() {
+        Some(Protection::Running)
+    } else if standing.head.pinned {
+        Some(Protection::Pinned)
+    } else {
+        standing.damage.as_ref().map(|_| Protection::Damaged)
+    }
+}
+
+/// Groups sessions by the one that their subagents began with. A subagent whose
+/// parent is not there stands for itself.
+fn families(sessions: &[Standing]) -> Vec<Family<'_>> {
+    let index: HashMap<&SessionId, usize> =
+        sessions.iter().enumerate().map(|(n, standing)| (&standing.head.id, n)).collect();
+    let parent = |standing: &Standing| match &standing.head.origin {
+        Origin::Subagent { parent } => index.get(parent).copied(),
+        _ => None,
+    };
+    let mut families: HashMap<usize, Vec<usize>> = HashMap::new();
+    for n in 0..sessions.len() {
+        // A circle cannot be made through a store; the bound keeps a forged one finite.
+        let (mut root, mut steps) = (n, 0);
+        while let Some(above) = parent(&sessions[root]).filter(|_| steps < sessions.len()) {
+            (root, steps) = (above, steps + 1);
+        }
+        families.entry(root).or_default().push(n);
+    }
+    let family = |(root, members): (usize, Vec<usize>)| {
+        let all = || members.iter().map(|n| &sessions[*n]);
+        Family {
+            root: &sessions[root],
+            below: members.iter().filter(|n| **n != root).map(|n| &sessions[*n]).collect(),
+            updated: all().map(|s| s.head.updated_at).max().unwrap_or(Time::EPOCH),
+            bytes: all().map(|standing| standing.bytes).sum(),
+        }
+    };
+    families.into_iter().map(family).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Created, Damage, Head, Recorded};
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    const NOW: Time = Time::from_micros(1_800_000_000_000_000);
+
+    /// A finished session of 100 bytes, updated so many days ago.
+    fn session(id: &str, days: u32) -> Standing {
+        let event = Created::new(id.parse().unwrap(), "t").into();
+        let at = NOW.minus(DAY * days);
+        let mut head = Head::begin(&Recorded { seq: Seq::new(9), at, id: None, event }).unwrap();
+        head.status = Status::Success;
+        Standing { head, held: None, trashed_at: None, damage: None, bytes: 100 }
+    }
+
+    fn below(id: &str, parent: &str, days: u32) -> Standing {
+        let mut standing = session(id, days);
+        standing.head.origin = Origin::Subagent { parent: parent.parse().unwrap() };
+        standing
+    }
+
+    fn taken(policy: &Policy, sessions: &[Standing]) -> Vec<String> {
+        Plan::of(policy, sessions, NOW).take.iter().map(|taken| taken.id.to_string()).collect()
+    }
+
+    fn older_than(days: u32) -> Policy {
+        Policy { older_than: Some(DAY * days), ..Policy::default() }
+    }
+
+    #[test]
+    fn no_rule_takes_nothing() {
+        assert!(taken(&Policy::default(), &[session("a", 900)]).is_empty());
+    }
+
+    #[test]
+    fn age_takes_the_old_oldest_first() {
+        let all = [session("a", 8), session("b", 6), session("c", 30), session("d", 7)];
+        assert_eq!(taken(&older_than(7), &all), ["c", "a", "d"]);
+    }
+
+    #[test]
+    fn the_newest_are_kept_whatever_their_age() {
+        let all = [session("a", 8), session("b", 9), session("c", 30)];
+        let policy = Policy { keep_last: Some(2), ..older_than(7) };
+        assert_eq!(taken(&policy, &all), ["c"]);
+        let count = Policy { keep_last: Some(1), ..Policy::default() };
+        assert_eq!(taken(&count, &all), ["c", "b"]);
+    }
+
+    #[test]
+    fn bytes_take_the_oldest_until_the_rest_fits() {
+        let all = [session("a", 1), session("b", 2), session("c", 3)];
+        let policy = Policy { max_bytes: Some(150), ..Policy::default() };
+        assert_eq!(taken(&policy, &all), ["c", "b"]);
+        assert_eq!(Plan::of(&policy, &all, NOW).bytes(), 200);
+    }
+
+    #[test]
+    fn status_and_tags_narrow_what_may_go() {
+        let mut failed = session("b", 9);
+        failed.head.status = Status::Failed;
+        failed.head.tags.insert("tmp".to_owned());
+        let all = [session("a", 9), failed];
+        let by_status = Policy { status: vec![Status::Failed], ..older_than(7) };
+        assert_eq!(taken(&by_status, &all), ["b"]);
+        let by_tag = Policy { tags: vec!["tmp".to_owned()], ..older_than(7) };
+        assert_eq!(taken(&by_tag, &all), ["b"]);
+    }
+
+    #[test]
+    fn running_pinned_and_damaged_sessions_stay_and_the_plan_says_why() {
+        let (mut runs, mut pinned, mut damaged) =
+            (session("a", 9), session("b", 9), session("c", 9));
+        runs.head.status = Status::Running;
+        pinned.head.pinned = true;
+        damaged.damage = Some(Damage { seq: Seq::FIRST, what: "x".to_owned() });
+        let plan = Plan::of(&older_than(7), &[runs, pinned, damaged], NOW);
+        assert!(plan.take.is_empty());
+        let why: Vec<_> = plan.protected.into_iter().map(|(_, why)| why).collect();
+        assert_eq!(why, [Protection::Running, Protection::Pinned, Protection::Damaged]);
+    }
+
+    #[test]
+    fn a_protected_descendant_protects_its_ancestors() {
+        let mut deep = below("c", "b", 9);
+        deep.head.pinned = true;
+        let all = [session("a", 9), below("b", "a", 9), deep];
+        let plan = Plan::of(&older_than(7), &all, NOW);
+        let c = "c".parse().unwrap();
+        assert_eq!(plan.protected, [("a".parse().unwrap(), Protection::Descendant(c))]);
+        assert!(plan.take.is_empty());
+    }
+
+    #[test]
+    fn subagents_go_with_their_parent_and_count_with_it() {
+        let all = [session("a", 9), below("b", "a", 9), below("c", "b", 8)];
+        let plan = Plan::of(&older_than(7), &all, NOW);
+        assert_eq!(plan.take.len(), 1);
+        assert_eq!((plan.take[0].bytes, plan.take[0].subagents), (300, 2));
+        // One of them is fresh: the family is.
+        let fresh = [session("a", 9), below("b", "a", 1)];
+        assert!(taken(&older_than(7), &fresh).is_empty());
+    }
+
+    #[test]
+    fn a_fork_stands_on_its_own() {
+        let mut fork = session("f", 1);
+        fork.head.origin = Origin::Fork { parent: "a".parse().unwrap(), at: Seq::FIRST };
+        fork.head.pinned = true;
+        assert_eq!(taken(&older_than(7), &[session("a", 9), fork]), ["a"]);
+    }
+
+    #[test]
+    fn an_external_agent_that_never_said_goodbye_can_go() {
+        let mut external = session("a", 9);
+        external.head.status = Status::Running;
+        external.head.driver = Driver::External;
+        assert_eq!(taken(&older_than(7), &[external]), ["a"]);
+    }
+}

@@ -1,0 +1,158 @@
+//! One session, held by its runner.
+
+use std::collections::HashMap;
+
+use crate::{
+    Append, Checkpoint, Created, Error, Kind, Lane, Lease, Message, NewEvent, Origin, Phase,
+    PhaseChanged, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId, Slice, Span,
+    Standing, Status, StatusChanged, Step, Stepwell, StopReason, Undone, View, Write, Written,
+};
+
+/// A session and the right to write to it. Dropping it gives the lease back; a
+/// session that was not [finished](Session::finish) then reads as interrupted.
+#[derive(Debug)]
+pub struct Session {
+    well: Stepwell,
+    lease: Lease,
+    /// Steps that each lane has completed; only this runner adds to them.
+    steps: HashMap<Lane, u64>,
+}
+
+impl Session {
+    pub(crate) fn open(well: Stepwell, lease: Lease) -> Self {
+        well.keeper().keep(lease.clone());
+        Self { well, lease, steps: HashMap::new() }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.lease.session
+    }
+
+    /// Its lease.
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> Result<Standing> {
+        self.well.store().standing(self.id())
+    }
+
+    /// Records an event. When this returns, it is durable.
+    pub fn append(&mut self, event: impl Into<NewEvent>) -> Result<Seq> {
+        Ok(self.append_all(vec![event.into()])?.last)
+    }
+
+    /// Records several events, all or none.
+    pub fn append_all(&mut self, events: Vec<NewEvent>) -> Result<Written> {
+        let append = Append {
+            session: self.id().clone(),
+            epoch: Some(self.lease.epoch),
+            expected: None,
+            events,
+        };
+        let written = self.well.store().write(Write::Append(append))?;
+        tracing::debug!(session = %self.id(), seq = %written.last, "session_saved");
+        Ok(written)
+    }
+
+    /// Records a step of the main lane: the model's answer, its tools' results, and
+    /// that the step is complete, all or none.
+    pub fn step(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<Written> {
+        self.step_in(&Lane::main(), messages)
+    }
+
+    /// Records a step of a lane.
+    pub fn step_in(
+        &mut self,
+        lane: &Lane,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<Written> {
+        let done = match self.steps.get(lane) {
+            Some(done) => *done,
+            None => self.well.store().lanes(self.id())?.get(lane).map_or(0, |lane| lane.steps),
+        };
+        let messages = messages.into_iter().map(|message| message.in_lane(lane.clone()).into());
+        let step = Step { lane: lane.clone(), n: done + 1 };
+        let written = self.append_all(messages.chain([step.into()]).collect())?;
+        self.steps.insert(lane.clone(), done + 1);
+        Ok(written)
+    }
+
+    /// Its events.
+    pub fn events(&self, span: Span) -> Result<Slice> {
+        self.well.store().events(self.id(), span)
+    }
+
+    /// The events of these kinds that have a key: tasks, files, nodes, gates,
+    /// checkpoints.
+    pub fn facts(&self, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+        self.well.store().facts(self.id(), kinds)
+    }
+
+    /// What a model would be shown of a lane.
+    pub fn view(&self, lane: &Lane) -> Result<View> {
+        let events = self.events(Span::ALL)?.intact(self.id())?;
+        Ok(View::of(lane, &events))
+    }
+
+    /// Moves the work to a phase. Being there already is no move.
+    pub fn enter(&mut self, phase: Phase) -> Result<()> {
+        let current = self.standing()?.head.phase;
+        match current {
+            Some(from) if from == phase && phase != Phase::Plan => Ok(()),
+            Some(from) => self.append(PhaseChanged { from, to: phase }).map(drop),
+            None => Err(Error::Illegal {
+                session: self.id().clone(),
+                kind: "phase".to_owned(),
+                why: "the session has no phases".to_owned(),
+            }),
+        }
+    }
+
+    /// Names the present point.
+    pub fn checkpoint(&mut self, name: impl Into<String>) -> Result<Seq> {
+        self.append(Checkpoint { name: name.into(), ..Checkpoint::default() })
+    }
+
+    /// Moves the view back to an event. Files are the caller's to move.
+    pub fn rewind(&mut self, to: Seq, scope: Scope) -> Result<Seq> {
+        self.append(Rewound { to, scope, restored: Restored::default() })
+    }
+
+    /// Takes a rewind back.
+    pub fn undo_rewind(&mut self, of: Seq) -> Result<Seq> {
+        // The store fills in what it moved and what comes back.
+        self.append(Undone::Rewind { of, scope: Scope::Chat, restored: Restored::default() })
+    }
+
+    /// Takes a compaction back.
+    pub fn undo_compaction(&mut self, of: Seq) -> Result<Seq> {
+        self.append(Undone::Compaction { of })
+    }
+
+    /// Makes a session for a subagent. It goes with this one.
+    pub fn spawn(&self, created: Created) -> Result<Self> {
+        let origin = Origin::Subagent { parent: self.id().clone() };
+        self.well.create(Created { origin, ..created })
+    }
+
+    /// Ends the run: records how it stands and gives the lease back.
+    pub fn finish(mut self, status: Status, reason: Option<StopReason>) -> Result<()> {
+        self.append(StatusChanged { status, reason, error: None })?;
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.well.keeper().forget(&self.lease.session);
+        if let Err(error) = self.well.store().release(&self.lease) {
+            // The lease ends by itself, with this process or in time.
+            tracing::warn!(session = %self.lease.session, %error, "lease_not_released");
+        }
+    }
+}

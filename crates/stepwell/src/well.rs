@@ -1,0 +1,287 @@
+//! The friendly surface: a well of sessions.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::keeper::Keeper;
+use crate::session::Session;
+use crate::{
+    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Filter, Found,
+    GateAnswered, IdFormat, LEASE_TTL, MemoryStore, Order, Origin, Page, Place, Plan, Policy,
+    Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search, Seq, SessionId, Span,
+    SqliteOptions, SqliteStore, Standing, Status, StatusChanged, StopReason, Store, SystemClock,
+    SystemEntropy, SystemProcesses, Target, Time, Write,
+};
+
+/// A store of sessions, with all that is needed to run, resume and clean them up.
+/// Cloning is cheap: clones share the store.
+#[derive(Clone, Debug)]
+pub struct Stepwell {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn Store>,
+    surroundings: Surroundings,
+    keeper: Keeper,
+}
+
+/// What a well takes from the world around it.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Gives random bytes for ids.
+    pub entropy: Arc<dyn Entropy>,
+    /// Knows this process and whether others live.
+    pub processes: Arc<dyn Processes>,
+    /// How new ids look.
+    pub id_format: IdFormat,
+    /// How long a lease lasts after its holder falls silent.
+    pub lease_ttl: Duration,
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            processes: Arc::new(SystemProcesses),
+            id_format: IdFormat::default(),
+            lease_ttl: LEASE_TTL,
+        }
+    }
+}
+
+/// The name of the folder, in a workspace, that holds its store.
+pub const STORE_FOLDER: &str = ".stepwell";
+
+impl Stepwell {
+    /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
+    /// there is none.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        let store = SqliteStore::open_with(folder.as_ref(), SqliteOptions::default())?;
+        Ok(Self::with(Arc::new(store), Surroundings::default()))
+    }
+
+    /// A store in memory, for a run that must leave nothing behind.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::with(Arc::new(MemoryStore::new()), Surroundings::default())
+    }
+
+    /// A well over any store.
+    #[must_use]
+    pub fn with(store: Arc<dyn Store>, surroundings: Surroundings) -> Self {
+        let keeper = Keeper::new(Arc::clone(&store), surroundings.lease_ttl);
+        Self { shared: Arc::new(Shared { store, surroundings, keeper }) }
+    }
+
+    /// The folder of the store that a folder belongs to: its own, or that of the
+    /// nearest folder above it that has one, as git finds its root.
+    #[must_use]
+    pub fn discover(from: &Path) -> Option<PathBuf> {
+        let folders = from.ancestors().map(|folder| folder.join(STORE_FOLDER));
+        folders.into_iter().find(|folder| folder.join("stepwell.db").is_file())
+    }
+
+    /// The store itself.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.shared.keeper
+    }
+
+    /// Now, by the well's clock.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.shared.surroundings.clock.now()
+    }
+
+    /// A new session's name.
+    #[must_use]
+    pub fn new_id(&self) -> SessionId {
+        let random = self.shared.surroundings.entropy.random();
+        SessionId::generate(self.shared.surroundings.id_format, self.now(), random)
+    }
+
+    /// A description of a new session for a task, to be completed and given to
+    /// [`create`](Self::create).
+    pub fn draft(&self, task: impl Into<String>) -> Created {
+        Created::new(self.new_id(), task)
+    }
+
+    /// Makes a session and takes its lease.
+    pub fn create(&self, created: Created) -> Result<Session> {
+        let id = created.id.clone();
+        let create = Create { created, event_id: None, at: None, claim: Some(self.claim()) };
+        let written = self.store().write(Write::Create(create))?;
+        tracing::info!(session = %id, "session_created");
+        let lease = written.lease.ok_or_else(|| Error::Fenced {
+            session: id.clone(),
+            epoch: Epoch::FIRST,
+            current: None,
+        })?;
+        Ok(Session::open(self.clone(), lease))
+    }
+
+    /// Takes a session up again: takes its lease, and notes that it runs. What a
+    /// dead process left as `running` is first recorded as `interrupted`.
+    pub fn resume(&self, id: &SessionId) -> Result<Session> {
+        let lease = self.store().acquire(id, &self.claim())?;
+        let mut session = Session::open(self.clone(), lease);
+        let change = |status, reason| StatusChanged { status, reason, error: None };
+        let mut events = vec![change(Status::Running, None).into()];
+        if session.standing()?.head.status == Status::Running {
+            events.insert(0, change(Status::Interrupted, Some(StopReason::Crashed)).into());
+        }
+        session.append_all(events)?;
+        tracing::info!(session = %id, "session_loaded");
+        Ok(session)
+    }
+
+    /// Makes a session that shares another one's events up to `at`, or all of them.
+    pub fn fork(&self, parent: &SessionId, at: Option<Seq>) -> Result<Session> {
+        let last = self.store().standing(parent)?.head.seq;
+        let at = at.unwrap_or(last);
+        let first = Span { to: Seq::FIRST, ..Span::ALL };
+        let mut events = self.store().events(parent, first)?.intact(parent)?;
+        let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
+            return Err(Error::NoSession(parent.clone()));
+        };
+        let origin = Origin::Fork { parent: parent.clone(), at };
+        self.create(Created { id: self.new_id(), origin, source: None, ..*created })
+    }
+
+    /// How a session stands.
+    pub fn standing(&self, id: &SessionId) -> Result<Standing> {
+        self.store().standing(id)
+    }
+
+    /// The session that a name means: an id, a label, `@last`, or the beginning of
+    /// exactly one id. Sessions in the trash are found by their whole id only.
+    pub fn find(&self, name: &str) -> Result<SessionId> {
+        if let Ok(id) = name.parse::<SessionId>()
+            && self.store().exists(&id)?
+        {
+            return Ok(id);
+        }
+        if name == "@last" {
+            let newest = Query { limit: 1, ..Query::default() };
+            let page = self.store().list(&newest)?;
+            let newest = page.sessions.into_iter().next();
+            return newest.map(|s| s.head.id).ok_or_else(|| Error::NoMatch(name.to_owned()));
+        }
+        let labelled = Filter { label: Some(name.to_owned()), ..Filter::default() };
+        let begun = Filter { prefix: Some(name.to_owned()), ..Filter::default() };
+        let filters = if name.is_empty() { vec![] } else { vec![labelled, begun] };
+        for filter in filters {
+            // A handful of candidates is enough to tell which one was meant.
+            let query = Query { filter, limit: 10, ..Query::default() };
+            let page = self.store().list(&query)?;
+            let mut ids: Vec<SessionId> = page.sessions.into_iter().map(|s| s.head.id).collect();
+            match ids.len() {
+                0 => {}
+                1 => return Ok(ids.remove(0)),
+                _ => {
+                    return Err(Error::Ambiguous { name: name.to_owned(), candidates: ids });
+                }
+            }
+        }
+        Err(Error::NoMatch(name.to_owned()))
+    }
+
+    /// One page of sessions.
+    pub fn list(&self, query: &Query) -> Result<Page> {
+        self.store().list(query)
+    }
+
+    /// Searches.
+    pub fn search(&self, search: &Search) -> Result<Found> {
+        self.store().search(search)
+    }
+
+    /// Changes a session's own attributes, whoever runs it.
+    pub fn edit(&self, id: &SessionId, edited: Edited) -> Result<Seq> {
+        self.append_freely(id, edited.into())
+    }
+
+    /// Answers a gate, whoever runs the session.
+    pub fn answer(&self, id: &SessionId, answer: GateAnswered) -> Result<Seq> {
+        self.append_freely(id, answer.into())
+    }
+
+    fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
+        let append =
+            Append { session: id.clone(), epoch: None, expected: None, events: vec![event.into()] };
+        Ok(self.store().write(Write::Append(append))?.last)
+    }
+
+    /// Whether a session can be taken up again.
+    pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
+        match self.store().standing(id) {
+            Ok(standing) => Ok(ResumeDecision::of(Some(&standing), self.now(), limits)),
+            Err(Error::NoSession(_)) => Ok(ResumeDecision::of(None, self.now(), limits)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Moves a session to the trash, with its subagents' sessions.
+    pub fn delete(&self, id: &SessionId) -> Result<Vec<SessionId>> {
+        let taken = all_or_error(self.store().trash(&[Target::from(id.clone())])?)?;
+        tracing::info!(session = %id, "session_deleted");
+        Ok(taken)
+    }
+
+    /// Brings a session back from the trash.
+    pub fn restore(&self, id: &SessionId) -> Result<Vec<SessionId>> {
+        all_or_error(self.store().restore(std::slice::from_ref(id))?)
+    }
+
+    /// Erases a session for good.
+    pub fn purge(&self, id: &SessionId) -> Result<Vec<SessionId>> {
+        all_or_error(self.store().purge(&[Target::from(id.clone())])?)
+    }
+
+    /// What a cleanup would take.
+    pub fn plan_cleanup(&self, policy: &Policy) -> Result<Plan> {
+        let sessions = self.store().list(&Query::default())?.sessions;
+        Ok(Plan::of(policy, &sessions, self.now()))
+    }
+
+    /// Moves to the trash what a plan takes, except what has moved on since.
+    pub fn clean_up(&self, plan: &Plan) -> Result<Removal> {
+        self.store().trash(&plan.targets())
+    }
+
+    /// Erases what has been in the trash for at least so long.
+    pub fn empty_trash(&self, older_than: Duration) -> Result<Removal> {
+        let filter = Filter { place: Place::Trash, ..Filter::default() };
+        let query = Query { filter, order: Order::Oldest, ..Query::default() };
+        let limit = self.now().minus(older_than);
+        let sessions = self.store().list(&query)?.sessions.into_iter();
+        let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
+        let targets: Vec<Target> = due.map(|standing| Target::from(standing.head.id)).collect();
+        let mut removal = self.store().purge(&targets)?;
+        // A subagent's session went with its parent before its own turn came.
+        removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));
+        Ok(removal)
+    }
+
+    fn claim(&self) -> Claim {
+        let surroundings = &self.shared.surroundings;
+        Claim { holder: surroundings.processes.this(), ttl: surroundings.lease_ttl }
+    }
+}
+
+fn all_or_error(removal: Removal) -> Result<Vec<SessionId>> {
+    match removal.left.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(removal.taken),
+    }
+}
