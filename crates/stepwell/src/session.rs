@@ -96,7 +96,7 @@ impl Session {
     /// What a model would be shown of a lane.
     pub fn view(&self, lane: &Lane) -> Result<View> {
         let events = self.events(Span::ALL)?.intact(self.id())?;
-        Ok(View::of(lane, &events))
+        Ok(View::of(lane, events))
     }
 
     /// Moves the work to a phase. Being there already is no move.

@@ -60,12 +60,11 @@ pub enum Invalid {
 impl View {
     /// The view of `lane` after all of `events`, which are a session's events in
     /// order from the first; kinds other than messages, compactions, rewinds and
-    /// undoings may be left out.
+    /// undoings may be left out. The events are consumed: a long conversation is
+    /// moved into its view, not copied.
     #[must_use]
-    pub fn of(lane: &Lane, events: &[Recorded]) -> Self {
-        let Some(last) = events.last() else {
-            return Self::default();
-        };
+    pub fn of(lane: &Lane, events: Vec<Recorded>) -> Self {
+        let Some(last) = events.last() else { return Self::default() };
         let timeline = Timeline::at(last.seq, events.iter());
         let undone: HashSet<Seq> = events
             .iter()
@@ -75,20 +74,20 @@ impl View {
                 _ => None,
             })
             .collect();
-        let mut shown: Vec<Item<'_>> = Vec::with_capacity(events.len());
-        for event in events.iter().filter(|event| event.event.lane() == Some(lane)) {
-            if !timeline.contains(event.seq) {
+        let mut shown: Vec<Item> = Vec::with_capacity(events.len());
+        for Recorded { seq, event, .. } in events {
+            if event.lane() != Some(lane) || !timeline.contains(seq) {
                 continue;
             }
-            match &event.event {
-                Event::Message(message) => shown.push(Item::message(event.seq, message)),
-                Event::Compacted(compacted) if !undone.contains(&event.seq) => {
-                    compact(&mut shown, event.seq, compacted);
+            match event {
+                Event::Message(message) => shown.push(Item::message(seq, message)),
+                Event::Compacted(compacted) if !undone.contains(&seq) => {
+                    compact(&mut shown, seq, compacted);
                 }
                 _ => {}
             }
         }
-        Self { messages: pair(lane, &shown) }
+        Self { messages: pair(lane, shown) }
     }
 
     /// Checks the rules that every provider holds a conversation to. A view made by
@@ -118,35 +117,33 @@ impl View {
 }
 
 /// A message on its way into the view.
-struct Item<'a> {
+struct Item {
     seq: Seq,
     /// Where it stands for later compactions: a summary stands at the end of what
     /// it replaced.
     place: Seq,
-    content: Content<'a>,
+    made: Made,
+    message: Message,
 }
 
-enum Content<'a> {
-    Message(&'a Message),
-    Summary(&'a str),
-}
-
-impl<'a> Item<'a> {
-    fn message(seq: Seq, message: &'a Message) -> Self {
-        Self { seq, place: seq, content: Content::Message(message) }
+impl Item {
+    fn message(seq: Seq, message: Message) -> Self {
+        Self { seq, place: seq, made: Made::Recorded, message }
     }
 }
 
 /// Replaces what a compaction covers by its summary.
-fn compact<'a>(shown: &mut Vec<Item<'a>>, seq: Seq, compacted: &'a Compacted) {
-    let covered = |item: &Item<'_>| {
-        (compacted.from..=compacted.to).contains(&item.place)
-            && !(item.place == item.seq && compacted.pinned.contains(&item.seq))
+fn compact(shown: &mut Vec<Item>, seq: Seq, compacted: Compacted) {
+    let Compacted { lane, from, to, summary, pinned, .. } = compacted;
+    let covered = |item: &Item| {
+        let pinned = item.made == Made::Recorded && pinned.contains(&item.seq);
+        (from..=to).contains(&item.place) && !pinned
     };
     let first = shown.iter().position(covered);
     shown.retain(|item| !covered(item));
-    if let (Some(first), Some(summary)) = (first, &compacted.summary) {
-        shown.insert(first, Item { seq, place: compacted.to, content: Content::Summary(summary) });
+    if let (Some(first), Some(summary)) = (first, summary) {
+        let message = Message::user(summary).in_lane(lane);
+        shown.insert(first, Item { seq, place: to, made: Made::Summary, message });
     }
 }
 
@@ -161,59 +158,48 @@ struct Open {
 /// Puts every result behind its call, makes up the missing ones, and leaves out
 /// those without a call. Some providers number their calls anew in each turn, so a
 /// repeated id gets a suffix, on the call and on its result alike.
-fn pair(lane: &Lane, items: &[Item<'_>]) -> Vec<Shown> {
+fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
     let mut messages: Vec<Shown> = Vec::with_capacity(items.len());
-    let mut open: HashMap<&str, Open> = HashMap::new();
+    let mut open: HashMap<String, Open> = HashMap::new();
     let mut used: HashMap<String, u64> = HashMap::new();
-    for item in items {
-        let message = match &item.content {
-            Content::Message(message) => *message,
-            Content::Summary(summary) => {
-                let text = Message::user(*summary).in_lane(lane.clone());
-                messages.push(Shown { seq: item.seq, made: Made::Summary, message: text });
-                continue;
-            }
-        };
-        let mut own = Vec::with_capacity(message.parts.len());
+    for Item { seq, made, message, .. } in items {
+        let Message { role, parts, model, .. } = message;
+        let mut own = Vec::with_capacity(parts.len());
         let mut answers = Vec::new();
-        for part in &message.parts {
+        for part in parts {
             match part {
                 Part::ToolResult(result) => {
-                    if let Some(call) = open.remove(result.call_id.as_str()) {
+                    if let Some(call) = open.remove(&result.call_id) {
                         let (index, place) = call.slot;
-                        let renamed = ToolResult { call_id: call.shown_id, ..result.clone() };
+                        let renamed = ToolResult { call_id: call.shown_id, ..result };
                         messages[index].message.parts[place] = Part::ToolResult(renamed);
                     }
                 }
-                Part::ToolCall(call) => {
+                Part::ToolCall(mut call) => {
                     let shown_id = unused(&mut used, &call.id);
                     // The message itself goes to the next index, its answers behind it.
                     let slot = (messages.len() + 1, answers.len());
                     answers.push(missing(&shown_id));
-                    own.push(Part::ToolCall(crate::ToolCall {
-                        id: shown_id.clone(),
-                        ..call.clone()
-                    }));
-                    open.insert(&call.id, Open { shown_id, slot });
+                    let recorded_id = std::mem::replace(&mut call.id, shown_id.clone());
+                    own.push(Part::ToolCall(call));
+                    open.insert(recorded_id, Open { shown_id, slot });
                 }
                 Part::Text(text) if text.text.trim().is_empty() => {}
-                other => own.push(other.clone()),
+                other => own.push(other),
             }
         }
-        let shown = |role, made, parts| Shown {
-            seq: item.seq,
-            made,
-            message: Message { model: message.model.clone(), ..Message::new(role, parts) }
-                .in_lane(lane.clone()),
+        let shown = |role, made, model, parts| {
+            let message = Message { model, ..Message::new(role, parts) };
+            Shown { seq, made, message: message.in_lane(lane.clone()) }
         };
         // What is left of a message whose results went to their calls is the
         // user's; a tool says nothing else.
-        let role = if message.role == Role::Tool { Role::User } else { message.role };
+        let role = if role == Role::Tool { Role::User } else { role };
         if !own.is_empty() {
-            messages.push(shown(role, Made::Recorded, own));
+            messages.push(shown(role, made, model, own));
         }
         if !answers.is_empty() {
-            messages.push(shown(Role::Tool, Made::Results, answers));
+            messages.push(shown(Role::Tool, Made::Results, None, answers));
         }
     }
     messages
@@ -260,7 +246,7 @@ mod tests {
 
     /// A view as short text: role initial, then its parts.
     fn shown(events: Vec<Event>) -> Vec<String> {
-        let view = View::of(&Lane::main(), &log(events));
+        let view = View::of(&Lane::main(), log(events));
         View::check(view.messages.iter().map(|shown| &shown.message)).unwrap();
         let part = |part: &Part| match part {
             Part::Text(text) | Part::Thinking(text) => text.text.clone(),

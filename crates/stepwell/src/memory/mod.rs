@@ -65,7 +65,7 @@ impl MemoryStore {
     }
 
     fn hit(rows: &MemoryRows<'_>, row: &SessionRow, question: &Question) -> Result<Vec<Hit>> {
-        let own = remove::own_from(row);
+        let own = row.own_from();
         let slice = read::slice(rows, row, Span { from: own, ..Span::ALL })?;
         let hits = slice.events.into_iter().filter_map(|event| {
             let text = searchable(&event.event)?;
@@ -92,11 +92,11 @@ impl Store for MemoryStore {
     }
 
     fn standing(&self, id: &SessionId) -> Result<Standing> {
-        self.transact(|rows, world| read::standing(rows, read::find(rows, id)?, world))
+        self.transact(|rows, world| Ok(read::standing(read::find(rows, id)?, world)))
     }
 
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
-        self.transact(|rows, _| rows.lanes(read::find(rows, id)?.key))
+        self.transact(|rows, _| read::lanes(rows, &read::find(rows, id)?))
     }
 
     fn events(&self, id: &SessionId, span: Span) -> Result<Slice> {
@@ -112,7 +112,7 @@ impl Store for MemoryStore {
             let mut found: Vec<(i64, Standing)> = Vec::new();
             for row in rows.sessions() {
                 let key = row.key;
-                let standing = read::standing(rows, row, world)?;
+                let standing = read::standing(row, world);
                 if query.filter.matches(&standing) {
                     found.push((key, standing));
                 }
@@ -158,7 +158,7 @@ impl Store for MemoryStore {
         self.transact(|rows, world| {
             let mut hits = Vec::new();
             for row in rows.sessions() {
-                let standing = read::standing(rows, row.clone(), world)?;
+                let standing = read::standing(row.clone(), world);
                 if search.filter.matches(&standing) {
                     hits.extend(Self::hit(rows, &row, &question)?);
                 }

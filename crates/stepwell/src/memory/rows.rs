@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use crate::codec::{MAX_BLOB_BYTES, Row, Sealed};
 use crate::store::Order;
 use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
-use crate::{Digest, Error, EventId, Kind, Lane, LaneState, Origin, Result, Seq, SessionId, State};
+use crate::{
+    Digest, Error, EventId, Kind, Lane, LaneState, Origin, Result, Seq, SessionId, State, Time,
+};
 
 /// All rows.
 #[derive(Debug, Default)]
@@ -22,7 +24,6 @@ pub(super) struct Tables {
 #[derive(Clone, Debug)]
 struct Session {
     row: SessionRow,
-    lease: Option<LeaseRow>,
     lanes: BTreeMap<Lane, LaneState>,
     events: BTreeMap<Seq, Stored>,
     ids: HashMap<EventId, Seq>,
@@ -195,7 +196,6 @@ impl Rows for MemoryRows<'_> {
         let (key, id) = (tables.born, row.head.id.clone());
         let session = Session {
             row: SessionRow { key, ..row.clone() },
-            lease: None,
             lanes: BTreeMap::new(),
             events: BTreeMap::new(),
             ids: HashMap::new(),
@@ -212,20 +212,25 @@ impl Rows for MemoryRows<'_> {
 
     fn update_session(&self, row: &SessionRow) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
-        let before = std::mem::replace(&mut tables.session(row.key).row, row.clone());
+        let session = tables.session(row.key);
+        let row = SessionRow { lease: session.row.lease.clone(), ..row.clone() };
         let key = row.key;
+        let before = std::mem::replace(&mut session.row, row);
         self.undoing(move |tables| tables.session(key).row = before);
         Ok(())
     }
 
-    fn lease(&self, key: Key) -> Result<Option<LeaseRow>> {
-        Ok(self.get(key, |session| session.lease.clone()).flatten())
+    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
+        let mut tables = self.tables.borrow_mut();
+        let before = std::mem::replace(&mut tables.session(key).row.trashed_at, when);
+        self.undoing(move |tables| tables.session(key).row.trashed_at = before);
+        Ok(())
     }
 
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
-        let before = tables.session(key).lease.replace(lease.clone());
-        self.undoing(move |tables| tables.session(key).lease = before);
+        let before = tables.session(key).row.lease.replace(lease.clone());
+        self.undoing(move |tables| tables.session(key).row.lease = before);
         Ok(())
     }
 

@@ -3,9 +3,9 @@
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
-use super::rows::{SESSION_COLUMNS, SqliteRows, read_lease, read_session, stand_in};
+use super::rows::{SESSION_COLUMNS, SESSION_TABLES, SqliteRows, read_session, stand_in};
 use crate::store::query::{Cursor, Family, Filter, Page, Place, Query, Sort};
-use crate::store::rows::{Rows, World};
+use crate::store::rows::{Rows, SessionRow, World};
 use crate::store::{Counts, Damage, Order, Standing, read};
 use crate::{Error, Result, Seq, Status, Time};
 
@@ -126,26 +126,17 @@ fn fast_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
     let limit = i64::try_from(query.limit.saturating_add(1)).unwrap_or(i64::MAX);
     let limit = conditions.bind(limit);
     let sql = format!(
-        "SELECT {SESSION_COLUMNS}, l.epoch, l.holder, l.expires, s.{column} FROM sessions s \
-         LEFT JOIN leases l ON l.session = s.key WHERE {} \
+        "SELECT {SESSION_COLUMNS}, s.{column} FROM {SESSION_TABLES} WHERE {} \
          ORDER BY s.{column} {direction}, s.key {direction} LIMIT {limit}",
         conditions.sql()
     );
-    let read = |row: &rusqlite::Row<'_>| {
-        let lease = if row.get::<_, Option<i64>>(14)?.is_some() {
-            Some(read_lease(row, 14)?)
-        } else {
-            None
-        };
-        Ok((read_session(row)?, lease, row.get::<_, i64>(17)?))
-    };
+    let read = |row: &rusqlite::Row<'_>| Ok((read_session(row)?, row.get::<_, i64>(18)?));
     let mut found = rows.all(&sql, params_from_iter(conditions.values()), read)?;
     let more = found.len() > query.limit;
     found.truncate(query.limit);
-    let next =
-        found.last().filter(|_| more).map(|(row, _, value)| Cursor { value: *value, key: row.key });
-    let sessions =
-        found.into_iter().map(|(row, lease, _)| read::standing_with(row, lease, world)).collect();
+    let cursor = |(row, value): &(SessionRow, i64)| Cursor { value: *value, key: row.key };
+    let next = found.last().filter(|_| more).map(cursor);
+    let sessions = found.into_iter().map(|(row, _)| read::standing(row, world)).collect();
     Ok(Page { sessions, next })
 }
 
@@ -170,9 +161,9 @@ fn slow_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
         );
         let standing = match rows.one(&sql, params_from_iter(wanted.values()), |_| Ok(())) {
             Ok(None) => continue,
-            Ok(Some(())) => rows
-                .session_by_key(number)
-                .and_then(|row| row.map(|row| read::standing(rows, row, world)).transpose()),
+            Ok(Some(())) => {
+                rows.session_by_key(number).map(|row| row.map(|row| read::standing(row, world)))
+            }
             Err(error) => Err(error),
         };
         let standing = match standing {

@@ -150,19 +150,21 @@ impl SqliteStore {
 
     /// Brings the search index up to date.
     pub fn catch_up(&self) -> Result<()> {
-        let mut pending = self.read(|rows, _| search::pending(rows))?;
-        while !pending.is_empty() {
-            let taken = self.write_rows(|rows, _| {
-                // Another process may have been at it: what counts is what is
-                // missing now.
-                let taken = search::index(rows, &search::pending(rows)?)?;
-                failpoint("search.before_commit");
-                Ok(taken)
-            })?;
-            failpoint("search.after_commit");
-            pending.drain(..taken.clamp(1, pending.len()));
+        loop {
+            let pending = self.read(|rows, _| search::pending(rows))?;
+            if pending.is_empty() {
+                return Ok(());
+            }
+            for chunk in pending.chunks(search::CHUNK) {
+                let chunk = chunk.to_vec();
+                self.write_rows(move |rows, _| {
+                    search::index(rows, &chunk)?;
+                    failpoint("search.before_commit");
+                    Ok(())
+                })?;
+                failpoint("search.after_commit");
+            }
         }
-        Ok(())
     }
 
     /// Removes blobs that were stored for an event that never came.
@@ -283,11 +285,11 @@ impl Store for SqliteStore {
     }
 
     fn standing(&self, id: &SessionId) -> Result<Standing> {
-        self.read(|rows, world| read::standing(rows, read::find(rows, id)?, world))
+        self.read(|rows, world| Ok(read::standing(read::find(rows, id)?, world)))
     }
 
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
-        self.read(|rows, _| rows.lanes(read::find(rows, id)?.key))
+        self.read(|rows, _| read::lanes(rows, &read::find(rows, id)?))
     }
 
     fn events(&self, id: &SessionId, span: Span) -> Result<Slice> {

@@ -9,7 +9,6 @@ use super::blob;
 use super::file::sqlite_error;
 use crate::codec::{Row, Sealed};
 use crate::failpoint::failpoint;
-use crate::store::remove::own_from;
 use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
 use crate::store::{Damage, Order};
 use crate::{
@@ -27,7 +26,11 @@ pub(super) struct SqliteRows<'a> {
 
 /// The columns that make up a [`SessionRow`], in the order [`read_session`] expects.
 pub(super) const SESSION_COLUMNS: &str = "s.key, s.id, s.head, s.chain, s.sum, s.base_key, \
-     s.base_at, s.trashed, s.damage_at, s.damage, s.bytes, s.created, s.updated, s.seq";
+     s.base_at, s.trashed, s.damage_at, s.damage, s.bytes, s.created, s.updated, s.seq, s.lane, \
+     l.epoch, l.holder, l.expires";
+
+/// Where they come from.
+pub(super) const SESSION_TABLES: &str = "sessions s LEFT JOIN leases l ON l.session = s.key";
 
 /// Where an event lies: its session's key above its seq.
 pub(super) fn pos(key: Key, seq: Seq) -> i64 {
@@ -83,7 +86,7 @@ impl SqliteRows<'_> {
     }
 
     fn session_where(&self, condition: &str, params: impl Params) -> Result<Option<SessionRow>> {
-        let sql = format!("SELECT {SESSION_COLUMNS} FROM sessions s WHERE {condition}");
+        let sql = format!("SELECT {SESSION_COLUMNS} FROM {SESSION_TABLES} WHERE {condition}");
         self.one(&sql, params, read_session)
     }
 }
@@ -122,7 +125,11 @@ pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionR
     let seq = Seq::new(row.get(13)?);
     let head = head.unwrap_or_else(|| Head { seq, ..stand_in(&id, created, updated) });
     let trashed_at = row.get::<_, Option<i64>>(7)?.map(Time::from_micros);
-    Ok(SessionRow { key: row.get(0)?, head, chain, base, trashed_at, damage, bytes: row.get(10)? })
+    let lane: Option<String> = row.get(14)?;
+    let lane = lane.and_then(|text| serde_json::from_str(&text).ok());
+    let lease = read_lease(row)?;
+    let (key, bytes) = (row.get(0)?, row.get(10)?);
+    Ok(SessionRow { key, head, chain, base, trashed_at, damage, bytes, lane, lease })
 }
 
 /// What is shown of a session whose head cannot be read.
@@ -211,11 +218,12 @@ impl Rows for SqliteRows<'_> {
     fn update_session(&self, row: &SessionRow) -> Result<()> {
         let head = json(&row.head);
         let sum = sum(&head, &row.chain);
+        let lane = row.lane.as_ref().map(json);
         // Most appends change no indexed column but `updated`. Naming the others
         // would make SQLite rewrite their indexes, a page each.
         let hot = self.run(
             "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
-             updated = ?7, cost = ?8, steps = ?9, model = ?11 \
+             updated = ?7, cost = ?8, steps = ?9, model = ?11, lane = ?15 \
              WHERE key = ?1 AND status = ?10 AND label IS ?12 AND unindexed = 1 \
              AND trashed IS ?13 AND damage_at IS ?14",
             params![
@@ -233,6 +241,7 @@ impl Rows for SqliteRows<'_> {
                 row.head.label,
                 row.trashed_at.map(Time::as_micros),
                 row.damage.as_ref().map(|damage| damage.seq.get()),
+                lane,
             ],
         )?;
         if hot == 1 {
@@ -242,7 +251,7 @@ impl Rows for SqliteRows<'_> {
             "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
              updated = ?7, cost = ?8, steps = ?9, status = ?10, model = ?11, label = ?12, \
              trashed = ?13, damage_at = ?14, damage = ?15, base_key = ?16, base_at = ?17, \
-             agent = ?18, workspace = ?19, unindexed = 1 WHERE key = ?1",
+             agent = ?18, workspace = ?19, lane = ?20, unindexed = 1 WHERE key = ?1",
             params![
                 row.key,
                 head,
@@ -263,14 +272,16 @@ impl Rows for SqliteRows<'_> {
                 row.base.map(|base| base.at.get()),
                 row.head.agent,
                 row.head.workspace,
+                lane,
             ],
         )?;
         Ok(())
     }
 
-    fn lease(&self, key: Key) -> Result<Option<LeaseRow>> {
-        let sql = "SELECT epoch, holder, expires FROM leases WHERE session = ?1";
-        self.one(sql, [key], |row| read_lease(row, 0))
+    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
+        let sql = "UPDATE sessions SET trashed = ?2 WHERE key = ?1";
+        self.run(sql, params![key, when.map(Time::as_micros)])?;
+        Ok(())
     }
 
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
@@ -486,7 +497,7 @@ impl Rows for SqliteRows<'_> {
     }
 
     fn reindex(&self, row: &SessionRow) -> Result<()> {
-        super::search::reindex_from(self, row.key, own_from(row))
+        super::search::reindex_from(self, row.key, row.own_from())
     }
 
     fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()> {
@@ -495,13 +506,13 @@ impl Rows for SqliteRows<'_> {
     }
 }
 
-/// Reads a lease from the column `at` on.
-pub(super) fn read_lease(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<LeaseRow> {
-    let holder: Option<String> = row.get(at + 1)?;
+fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
+    let Some(epoch) = row.get(15)? else { return Ok(None) };
+    let holder: Option<String> = row.get(16)?;
     let holder: Option<Holder> = holder.and_then(|text| serde_json::from_str(&text).ok());
-    let expires: Option<i64> = row.get(at + 2)?;
+    let expires: Option<i64> = row.get(17)?;
     let held = holder.zip(expires.map(Time::from_micros));
-    Ok(LeaseRow { epoch: Epoch::new(row.get(at)?), held })
+    Ok(Some(LeaseRow { epoch: Epoch::new(epoch), held }))
 }
 
 /// Bodies are JSON, written as text so that any SQLite tool shows them.

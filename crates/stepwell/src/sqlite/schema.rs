@@ -44,6 +44,7 @@ CREATE TABLE sessions (
     updated    INTEGER NOT NULL,
     cost       INTEGER NOT NULL,
     steps      INTEGER NOT NULL,
+    lane       TEXT,
     trashed    INTEGER,
     damage_at  INTEGER,
     damage     TEXT,

@@ -5,11 +5,13 @@
 //! crash leaves both or neither.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rusqlite::{params, params_from_iter};
 
 use super::list::Conditions;
 use super::rows::{SqliteRows, pos, seq_of};
+use crate::codec::Row;
 use crate::search::{Question, SEARCHABLE_KINDS, searchable, snippet, words};
 use crate::store::query::{Found, Hit, Rank, Search};
 use crate::store::read;
@@ -18,13 +20,19 @@ use crate::{Error, Result, Seq, Time};
 
 /// How many events one transaction indexes: enough to make its commit cheap, few
 /// enough to let a writer in between.
-const CHUNK: usize = 1_000;
+pub(super) const CHUNK: usize = 1_000;
 
 /// Ranking looks at this many of the newest hits.
 const RANKED: usize = 10_000;
 
-/// An event that is not indexed yet, sorted by time.
-type Pending = (Time, i64);
+/// An event that is not indexed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pending {
+    at: Time,
+    pos: i64,
+    /// The event of its session that must have been indexed before it.
+    after: Seq,
+}
 
 /// The events that are not indexed, in order of time and, within a session, of seq.
 pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
@@ -35,49 +43,38 @@ pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
     for (key, indexed, seq) in sessions {
         let range = [pos(key, Seq::new(indexed + 1)), pos(key, Seq::new(seq))];
         let sql = "SELECT at, pos FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
-        let events: Vec<Pending> =
-            rows.all(sql, range, |row| Ok((Time::from_micros(row.get(0)?), row.get(1)?)))?;
+        let events: Vec<(i64, i64)> = rows.all(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))?;
         // An event is not taken for older than one before it, so that cutting the
         // sorted list anywhere leaves each session indexed up to one seq.
-        let mut latest = Time::from_micros(i64::MIN);
+        let (mut latest, mut after) = (Time::from_micros(i64::MIN), Seq::new(indexed));
         found.extend(events.into_iter().map(|(at, pos)| {
-            latest = latest.max(at);
-            (latest, pos)
+            latest = latest.max(Time::from_micros(at));
+            Pending { at: latest, pos, after: std::mem::replace(&mut after, seq_of(pos)) }
         }));
     }
     found.sort_unstable();
     Ok(found)
 }
 
-/// Indexes the next chunk of `pending`. Returns how many events it took.
-pub(super) fn index(rows: &SqliteRows<'_>, pending: &[Pending]) -> Result<usize> {
-    let chunk = &pending[..pending.len().min(CHUNK)];
+/// Indexes events that were found [`pending`], as far as they still are: another
+/// process may have been at it, or have taken a session out to be read in again.
+pub(super) fn index(rows: &SqliteRows<'_>, chunk: &[Pending]) -> Result<()> {
     let mut marks: BTreeMap<Key, Seq> = BTreeMap::new();
     let mut last_doc = 0;
-    for &(at, pos) in chunk {
-        let (key, seq) = (pos >> 32, seq_of(pos));
-        marks.insert(key, seq);
-        let row = read::own_row(rows, key, seq)?;
-        let known =
-            |row: &crate::codec::Row| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
-        // What is damaged says nothing; verification is where it is reported.
-        let Some(row) = row.filter(known) else {
-            continue;
+    for &Pending { at, pos, after } in chunk {
+        let key = pos >> 32;
+        let mark = match marks.entry(key) {
+            Entry::Occupied(mark) => mark.into_mut(),
+            Entry::Vacant(place) => {
+                let sql = "SELECT indexed FROM sessions WHERE key = ?1";
+                let Some(indexed) = rows.one(sql, [key], |row| row.get(0))? else { continue };
+                place.insert(Seq::new(indexed))
+            }
         };
-        let Ok(event) = row.open(&mut |digest| rows.blob(digest)) else {
-            continue;
-        };
-        let Some(text) = searchable(&event.event) else {
-            continue;
-        };
-        let doc = free_doc(rows, at, last_doc)?;
-        if rows.run("INSERT OR IGNORE INTO docs (doc, pos) VALUES (?1, ?2)", [doc, pos])? == 0 {
-            continue;
+        if *mark == after {
+            *mark = seq_of(pos);
+            last_doc = add(rows, at, pos, last_doc)?;
         }
-        last_doc = doc;
-        let folded: Vec<String> = words(&text).map(|word| word.text).collect();
-        let sql = "INSERT INTO words (rowid, text) VALUES (?1, ?2)";
-        rows.run(sql, params![doc, folded.join(" ")])?;
     }
     for (key, seq) in marks {
         rows.run(
@@ -85,7 +82,28 @@ pub(super) fn index(rows: &SqliteRows<'_>, pending: &[Pending]) -> Result<usize>
             params![key, seq.get()],
         )?;
     }
-    Ok(chunk.len())
+    Ok(())
+}
+
+/// Adds one event's words. Returns the last document's number.
+fn add(rows: &SqliteRows<'_>, at: Time, pos: i64, last_doc: i64) -> Result<i64> {
+    let row = read::own_row(rows, pos >> 32, seq_of(pos))?;
+    let known = |row: &Row| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
+    // What is damaged says nothing; verification is where it is reported.
+    let Some(row) = row.filter(known) else { return Ok(last_doc) };
+    let Ok(event) = row.open(&mut |digest| rows.blob(digest)) else { return Ok(last_doc) };
+    let Some(text) = searchable(&event.event) else { return Ok(last_doc) };
+    let doc = free_doc(rows, at, last_doc)?;
+    if rows.run("INSERT OR IGNORE INTO docs (doc, pos) VALUES (?1, ?2)", [doc, pos])? == 0 {
+        return Ok(last_doc);
+    }
+    let mut folded = String::with_capacity(text.len());
+    for word in words(&text) {
+        folded.push_str(&word.text);
+        folded.push(' ');
+    }
+    rows.run("INSERT INTO words (rowid, text) VALUES (?1, ?2)", params![doc, folded])?;
+    Ok(doc)
 }
 
 /// A document's number grows with its time, so that the newest hits come first
@@ -133,7 +151,6 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
     let mut conditions = Conditions::of(&search.filter);
     let asked = conditions.bind(question.to_fts5());
     let limit = conditions.bind(i64::try_from(search.limit).unwrap_or(i64::MAX));
-    let ranked = conditions.bind(i64::try_from(RANKED).unwrap_or(i64::MAX));
     // CROSS JOIN keeps SQLite to this order: words first, newest first.
     let (hits, order) = match search.rank {
         Rank::Newest => ("words", "w.rowid DESC".to_owned()),
@@ -147,7 +164,7 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
         Rank::Newest => String::new(),
         Rank::Relevance => format!(
             "WITH hits AS MATERIALIZED (SELECT rowid, bm25(words) AS rank FROM words \
-             WHERE words MATCH {asked} ORDER BY rowid DESC LIMIT {ranked}) "
+             WHERE words MATCH {asked} ORDER BY rowid DESC LIMIT {RANKED}) "
         ),
     };
     let sql = format!(

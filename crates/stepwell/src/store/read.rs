@@ -1,9 +1,11 @@
 //! Reading a session through its shared prefix, checking as it goes.
 
-use super::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World};
+use std::collections::BTreeMap;
+
+use super::rows::{Base, Flow, Key, Rows, SessionRow, Stretch, World};
 use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
 use crate::codec::Row;
-use crate::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, State};
+use crate::{Digest, Error, Kind, Lane, LaneState, Recorded, Result, Seq, SessionId, State};
 
 /// The session, or that there is none.
 pub(crate) fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
@@ -160,7 +162,7 @@ pub(crate) fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result
 /// The fold of a session's events up to `at`, from the nearest snapshot below.
 pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<State> {
     if at == row.head.seq {
-        return Ok(State { head: row.head.clone(), lanes: rows.lanes(row.key)? });
+        return Ok(State { head: row.head.clone(), lanes: lanes(rows, row)? });
     }
     let mut state = None;
     for stretch in stretches(rows, row, at)?.iter().rev() {
@@ -200,21 +202,17 @@ pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Dig
 }
 
 /// How a session stands, as everyone is to read it.
-pub(crate) fn standing(rows: &dyn Rows, row: SessionRow, world: World<'_>) -> Result<Standing> {
-    let lease = rows.lease(row.key)?;
-    Ok(standing_with(row, lease, world))
-}
-
-/// The same, for whoever has read the lease already.
-pub(crate) fn standing_with(
-    row: SessionRow,
-    lease: Option<LeaseRow>,
-    world: World<'_>,
-) -> Standing {
-    let held = lease.and_then(LeaseRow::held);
-    let held = held.filter(|held| !held.is_dead(world.now, world.processes));
+pub(crate) fn standing(row: SessionRow, world: World<'_>) -> Standing {
+    let held = row.runner(world);
     let head = if held.is_some() { row.head } else { row.head.without_runner() };
     Standing { head, held, trashed_at: row.trashed_at, damage: row.damage, bytes: row.bytes }
+}
+
+/// All lanes of a session.
+pub(crate) fn lanes(rows: &dyn Rows, row: &SessionRow) -> Result<BTreeMap<Lane, LaneState>> {
+    let mut lanes = rows.lanes(row.key)?;
+    lanes.extend(row.lane.clone());
+    Ok(lanes)
 }
 
 /// What re-reading a session's whole log shows.
@@ -260,7 +258,7 @@ pub(crate) fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
     let right = damage.is_none()
         && chain == row.chain
         && state.as_ref().is_some_and(|state| state.head == row.head)
-        && state.as_ref().map(|state| &state.lanes) == Some(&rows.lanes(row.key)?);
+        && state.as_ref().map(|state| &state.lanes) == Some(&lanes(rows, row)?);
     let derived = if right { Derived::Right } else { Derived::Wrong };
     let verdict = Verdict { intact: intact.get(), scrubbed, damage, derived };
     Ok(Reread { verdict, state, chain })

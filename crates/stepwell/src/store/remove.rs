@@ -1,26 +1,20 @@
 //! Trash, restore, purge and repair.
 
 use super::read::{self, find};
-use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
+use super::rows::{Base, Key, Rows, SessionRow, World};
 use super::{Removal, Target, Verdict};
 use crate::{Digest, Error, Head, Held, Result, Seq, SessionId};
 
 /// Moves sessions to the trash, with their subagents' sessions.
 pub(crate) fn trash(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
-        let row = judge(rows, world, target)?;
-        if row.trashed_at.is_some() {
+        let family = judge(rows, world, target)?;
+        if family[0].trashed_at.is_some() {
             return Err(Error::Trashed(target.id.clone()));
         }
-        for key in rows.family(row.key)? {
-            let Some(mut member) = rows.session_by_key(key)? else {
-                continue;
-            };
-            if member.trashed_at.is_none() {
-                member.trashed_at = Some(world.now);
-                rows.update_session(&member)?;
-                removal.taken.push(member.head.id);
-            }
+        for member in family.into_iter().filter(|member| member.trashed_at.is_none()) {
+            rows.set_trashed(member.key, Some(world.now))?;
+            removal.taken.push(member.head.id);
         }
         Ok(())
     })
@@ -53,13 +47,9 @@ pub(crate) fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
 /// Erases sessions for good, with their subagents' sessions.
 pub(crate) fn purge(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
-        let row = judge(rows, world, target)?;
-        for key in rows.family(row.key)? {
-            let Some(member) = rows.session_by_key(key)? else {
-                continue;
-            };
+        for member in judge(rows, world, target)? {
             hand_over(rows, &member)?;
-            rows.erase(key)?;
+            rows.erase(member.key)?;
             removal.taken.push(member.head.id);
         }
         Ok(())
@@ -89,23 +79,33 @@ fn each(
     Ok(removal)
 }
 
-/// The session, if it may go: neither it nor a subagent of it runs, and it is still
-/// where it was judged.
-fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<SessionRow> {
+/// The session and its subagents' sessions, if they may go: none of them runs, and the
+/// session is still where it was judged.
+fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<Vec<SessionRow>> {
     let row = find(rows, &target.id)?;
     if let Some(expected) = target.unless_past.filter(|seq| *seq != row.head.seq) {
         let (session, actual) = (target.id.clone(), row.head.seq);
         return Err(Error::UnexpectedSeq { session, expected, actual });
     }
-    for key in rows.family(row.key)? {
-        let held = rows.lease(key)?.and_then(LeaseRow::held);
-        if let Some(held) = held.filter(|held| !held.is_dead(world.now, world.processes)) {
-            let Held { holder, expires, .. } = held;
-            let member = rows.session_by_key(key)?.map_or(target.id.clone(), |row| row.head.id);
-            return Err(Error::Held { session: member, holder: Box::new(holder), expires });
+    let family = family(rows, row)?;
+    for member in &family {
+        if let Some(Held { holder, expires, .. }) = member.runner(world) {
+            let session = member.head.id.clone();
+            return Err(Error::Held { session, holder: Box::new(holder), expires });
         }
     }
-    Ok(row)
+    Ok(family)
+}
+
+/// A session and its subagents' sessions, itself first.
+fn family(rows: &dyn Rows, row: SessionRow) -> Result<Vec<SessionRow>> {
+    let below = rows.family(row.key)?.into_iter().filter(|key| *key != row.key);
+    let below: Vec<Key> = below.collect();
+    let mut family = vec![row];
+    for key in below {
+        family.extend(rows.session_by_key(key)?);
+    }
+    Ok(family)
 }
 
 /// Events that forks share go to the fork that shares most of them; the others
@@ -116,7 +116,7 @@ fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
         return Ok(());
     };
     rows.adopt(heir, row)?;
-    let own = own_from(row);
+    let own = row.own_from();
     for fork in forks.iter().filter(|fork| fork.key != heir.key) {
         // A fork from below this session's own events shares them further down.
         if fork.at >= own {
@@ -124,11 +124,6 @@ fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The first event of a session that is its own.
-pub(crate) fn own_from(row: &SessionRow) -> Seq {
-    row.base.map_or(Seq::FIRST, |base| base.at.next())
 }
 
 /// Rebuilds what is derived from a session's events.
@@ -142,10 +137,10 @@ pub(crate) fn repair(rows: &dyn Rows, id: &SessionId) -> Result<Verdict> {
     let damage = verdict.damage.clone();
     let (head, lanes) = match state {
         Some(state) => (Head { seq: last, ..state.head }, state.lanes),
-        None => (row.head.clone(), rows.lanes(key)?),
+        None => (row.head.clone(), read::lanes(rows, &row)?),
     };
     let chain = if damage.is_none() { chain } else { Digest::GENESIS };
-    let repaired = SessionRow { head, chain, damage, ..row };
+    let repaired = SessionRow { head, chain, damage, lane: None, ..row };
     rows.replace_lanes(key, &lanes)?;
     rows.drop_snapshots(key)?;
     rows.update_session(&repaired)?;

@@ -28,6 +28,11 @@ pub(crate) struct SessionRow {
     pub(crate) trashed_at: Option<Time>,
     pub(crate) damage: Option<Damage>,
     pub(crate) bytes: u64,
+    /// The lane that was written last. It is kept here, not among the other lanes,
+    /// since most sessions have one lane and most appends write to the same.
+    pub(crate) lane: Option<(Lane, LaneState)>,
+    /// As read; [`Rows::update_session`] does not write it.
+    pub(crate) lease: Option<LeaseRow>,
 }
 
 /// A shared prefix: another session's events up to a seq.
@@ -46,9 +51,26 @@ pub(crate) struct LeaseRow {
 
 impl LeaseRow {
     /// The lease, if someone holds it.
-    pub(crate) fn held(self) -> Option<Held> {
-        let (holder, expires) = self.held?;
+    pub(crate) fn held(&self) -> Option<Held> {
+        let (holder, expires) = self.held.clone()?;
         Some(Held { epoch: self.epoch, holder, expires })
+    }
+}
+
+impl SessionRow {
+    /// Who holds its lease, dead or alive.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.lease.as_ref().and_then(LeaseRow::held)
+    }
+
+    /// Who holds its lease and is alive.
+    pub(crate) fn runner(&self, world: World<'_>) -> Option<Held> {
+        self.held().filter(|held| !held.is_dead(world.now, world.processes))
+    }
+
+    /// The first event that is its own.
+    pub(crate) fn own_from(&self) -> Seq {
+        self.base.map_or(Seq::FIRST, |base| base.at.next())
     }
 }
 
@@ -67,10 +89,11 @@ pub(crate) trait Rows {
     /// Inserts a row and returns its key; the row's own is ignored.
     fn insert_session(&self, row: &SessionRow) -> Result<Key>;
     fn update_session(&self, row: &SessionRow) -> Result<()>;
+    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()>;
 
-    fn lease(&self, key: Key) -> Result<Option<LeaseRow>>;
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()>;
 
+    /// The lanes of a session, but for the one in its row.
     fn lanes(&self, key: Key) -> Result<BTreeMap<Lane, LaneState>>;
     fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState>;
     fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()>;

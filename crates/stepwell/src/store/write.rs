@@ -9,8 +9,8 @@ use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
 use crate::codec::{self, Sealed};
 use crate::failpoint::failpoint;
 use crate::{
-    Created, Digest, Epoch, Erased, Error, Event, Head, Held, LaneState, Lease, NewEvent, Origin,
-    Recorded, Result, Scrubbed, Seq, SessionId, State,
+    Created, Digest, Epoch, Erased, Error, Event, Head, Held, Lane, LaneState, Lease, NewEvent,
+    Origin, Recorded, Result, Scrubbed, Seq, SessionId, State,
 };
 
 /// After how many events a session's fold is kept, so that the state at any seq,
@@ -67,6 +67,8 @@ fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
         trashed_at: None,
         damage: None,
         bytes: 0,
+        lane: None,
+        lease: None,
     };
     row.key = rows.insert_session(&row)?;
     for (lane, state) in &state.lanes {
@@ -89,7 +91,7 @@ fn repeated_create(
     event_id: Option<crate::EventId>,
     claim: Option<&Claim>,
 ) -> Result<Written> {
-    let first = row.base.map_or(Seq::FIRST, |base| base.at.next());
+    let first = row.own_from();
     let same = match event_id {
         Some(id) => rows.event_by_id(row.key, &id)?.is_some_and(|event| event.seq == first),
         None => false,
@@ -97,11 +99,11 @@ fn repeated_create(
     if !same {
         return Err(Error::Exists(row.head.id.clone()));
     }
-    let held = rows.lease(row.key)?.and_then(LeaseRow::held);
-    let lease =
-        held.filter(|held| claim.is_some_and(|claim| claim.holder == held.holder)).map(|held| {
-            Lease { session: row.head.id.clone(), epoch: held.epoch, expires: held.expires }
-        });
+    let held = row.held().filter(|held| claim.is_some_and(|claim| claim.holder == held.holder));
+    let lease = held.map(|Held { epoch, expires, .. }| {
+        let session = row.head.id.clone();
+        Lease { session, epoch, expires }
+    });
     Ok(Written { first, last: first, lease })
 }
 
@@ -151,22 +153,20 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append) -> Result<Written> 
     if let Some(written) = repeated_append(rows, &row, &events)? {
         return Ok(written);
     }
-    let Some(first_event) = events.first() else {
+    if events.is_empty() {
         let why = "there is nothing to append".to_owned();
         return Err(Error::Illegal { session, kind: "an empty append".to_owned(), why });
-    };
-    let first_kind = first_event.event.kind().to_owned();
+    }
     if row.trashed_at.is_some() {
         return Err(Error::Trashed(session));
     }
     refuse_damaged(&row, row.head.seq)?;
-    let lease = rows.lease(row.key)?;
-    let free = events.iter().all(|event| event.event.needs_no_lease());
-    match (epoch, lease) {
-        (Some(epoch), lease) => check_epoch(&session, epoch, lease.as_ref())?,
-        (None, _) if free => {}
-        (None, _) => {
-            return Err(Error::NeedsLease { session, kind: first_kind });
+    let guarded = events.iter().find(|event| !event.event.needs_no_lease());
+    match (epoch, guarded) {
+        (Some(epoch), _) => check_epoch(&row, epoch)?,
+        (None, None) => {}
+        (None, Some(event)) => {
+            return Err(Error::NeedsLease { session, kind: event.event.kind().to_owned() });
         }
     }
     if let Some(expected) = expected.filter(|expected| *expected != row.head.seq) {
@@ -207,15 +207,28 @@ fn record(rows: &dyn Rows, world: World<'_>, row: &mut SessionRow, new: NewEvent
     row.chain = sealed.row.chain;
     row.head.apply(&event);
     if let Some(lane) = event.event.lane().filter(|_| LaneState::takes(&event.event)) {
-        let mut state = rows.lane(row.key, lane)?;
-        state.apply(&event.event);
-        rows.put_lane(row.key, lane, &state)?;
+        turn_to(rows, row, lane)?.apply(&event.event);
     }
     if seq.get().is_multiple_of(SNAPSHOT_STRIDE) {
-        let state = State { head: row.head.clone(), lanes: rows.lanes(row.key)? };
+        let state = State { head: row.head.clone(), lanes: read::lanes(rows, row)? };
         rows.put_snapshot(row.key, &state)?;
     }
     Ok(seq)
+}
+
+/// Brings a lane into the session's row, and the one that was there out of it.
+fn turn_to<'a>(rows: &dyn Rows, row: &'a mut SessionRow, lane: &Lane) -> Result<&'a mut LaneState> {
+    let there = row.lane.take();
+    let (_, state) = match there {
+        Some(there) if there.0 == *lane => row.lane.insert(there),
+        there => {
+            if let Some((left, state)) = there {
+                rows.put_lane(row.key, &left, &state)?;
+            }
+            row.lane.insert((lane.clone(), rows.lane(row.key, lane)?))
+        }
+    };
+    Ok(state)
 }
 
 /// The answer to an append that was recorded before, if this is one.
@@ -266,12 +279,12 @@ fn says_the_same(found: &codec::Row, event: &NewEvent) -> Result<bool> {
     Ok(row.body == found.body)
 }
 
-fn check_epoch(session: &SessionId, epoch: Epoch, lease: Option<&LeaseRow>) -> Result<()> {
-    match lease {
-        Some(lease) if lease.held.is_some() && lease.epoch == epoch => Ok(()),
-        _ => {
-            let current = lease.filter(|lease| lease.held.is_some()).map(|lease| lease.epoch);
-            Err(Error::Fenced { session: session.clone(), epoch, current })
+fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
+    match row.held() {
+        Some(held) if held.epoch == epoch => Ok(()),
+        held => {
+            let (session, current) = (row.head.id.clone(), held.map(|held| held.epoch));
+            Err(Error::Fenced { session, epoch, current })
         }
     }
 }
@@ -297,12 +310,8 @@ pub(crate) fn acquire(
         return Err(Error::Trashed(id.clone()));
     }
     refuse_damaged(&row, row.head.seq)?;
-    let lease = rows.lease(row.key)?;
-    let epoch = lease.as_ref().map_or(Epoch::FIRST, |lease| lease.epoch.next());
-    if let Some(held) = lease.and_then(LeaseRow::held)
-        && !held.is_dead(world.now, world.processes)
-    {
-        let Held { holder, expires, .. } = held;
+    let epoch = row.lease.as_ref().map_or(Epoch::FIRST, |lease| lease.epoch.next());
+    if let Some(Held { holder, expires, .. }) = row.runner(world) {
         return Err(Error::Held { session: id.clone(), holder: Box::new(holder), expires });
     }
     hold(rows, row.key, id, epoch, claim, world)
@@ -329,11 +338,10 @@ pub(crate) fn renew(
     ttl: Duration,
 ) -> Result<Lease> {
     let row = find(rows, &lease.session)?;
-    let found = rows.lease(row.key)?;
-    check_epoch(&lease.session, lease.epoch, found.as_ref())?;
+    check_epoch(&row, lease.epoch)?;
     let expires = world.now.plus(ttl);
-    if let Some((holder, _)) = found.and_then(|found| found.held) {
-        rows.put_lease(row.key, &LeaseRow { epoch: lease.epoch, held: Some((holder, expires)) })?;
+    if let Some(Held { epoch, holder, .. }) = row.held() {
+        rows.put_lease(row.key, &LeaseRow { epoch, held: Some((holder, expires)) })?;
     }
     Ok(Lease { expires, ..lease.clone() })
 }
@@ -343,7 +351,7 @@ pub(crate) fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
     let Some(row) = rows.session(&lease.session)? else {
         return Ok(());
     };
-    match rows.lease(row.key)? {
+    match &row.lease {
         Some(found) if found.epoch == lease.epoch => {
             rows.put_lease(row.key, &LeaseRow { epoch: lease.epoch, held: None })
         }
@@ -355,8 +363,8 @@ pub(crate) fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
 pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
     let mut row = find(rows, &scrub.session)?;
     refuse_damaged(&row, row.head.seq)?;
-    check_epoch(&scrub.session, scrub.epoch, rows.lease(row.key)?.as_ref())?;
-    let own = row.base.map_or(Seq::FIRST, |base| base.at.next());
+    check_epoch(&row, scrub.epoch)?;
+    let own = row.own_from();
     let mut erased = Vec::new();
     for (seq, event) in scrub.replacements {
         let refuse = |why: String| Error::Illegal {

@@ -1,0 +1,359 @@
+//! The durable core: appending, listing, reading, searching, cleaning up.
+//!
+//! `cargo bench -p stepwell-bench`. The figures that were seen are in bench/README.md.
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stepwell::{
+    Append, Create, Created, Epoch, Lane, Message, Policy, Query, Rank, ResumeLimits, Search,
+    SessionId, Span, SqliteStore, Status, StatusChanged, Stepwell, Store, Surroundings, Time, View,
+    Write,
+};
+use stepwell_bench::{Table, Times, timed};
+
+/// Text of a given length that is neither random nor all the same.
+fn prose(bytes: usize, seed: usize) -> String {
+    const WORDS: [&str; 16] = [
+        "session",
+        "the",
+        "append",
+        "of",
+        "an",
+        "event",
+        "durable",
+        "model",
+        "calls",
+        "tool",
+        "result",
+        "and",
+        "file",
+        "src/main.rs",
+        "returns",
+        "error",
+    ];
+    let mut text = String::with_capacity(bytes + 16);
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
+    while text.len() < bytes {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(WORDS[(state >> 33) % WORDS.len()]);
+        text.push_str(if state >> 60 == 0 { &"\n" } else { &" " });
+    }
+    text.truncate(bytes);
+    text
+}
+
+fn folder() -> tempfile::TempDir {
+    // Beside the build, which is on a real disk; a temporary folder may be memory.
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn bare_append(file: &mut File, bytes: &[u8]) {
+    file.write_all(bytes).unwrap();
+    file.sync_data().unwrap();
+}
+
+fn bare_file(folder: &Path) -> File {
+    OpenOptions::new().create(true).append(true).open(folder.join("bare.log")).unwrap()
+}
+
+fn append(store: &dyn Store, session: &SessionId, messages: Vec<Message>) {
+    let events = messages.into_iter().map(Into::into).collect();
+    let append =
+        Append { session: session.clone(), epoch: Some(Epoch::FIRST), expected: None, events };
+    store.write(Write::Append(append)).unwrap();
+}
+
+fn appending(table: &Table) {
+    let folder = folder();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let body = prose(2_000, 1);
+    let mut bare = bare_file(folder.path());
+    let mut session = well.create(well.draft("bench")).unwrap();
+    let (ours, reference) = Times::of_both(
+        21,
+        100,
+        || drop(session.append(Message::assistant(body.clone()))),
+        || bare_append(&mut bare, body.as_bytes()),
+    );
+    table.row("append a 2 KB event", &ours, ("write + fdatasync", &reference), "≤ 1.25x");
+
+    let mut short = well.create(well.draft("short")).unwrap();
+    (0..10).for_each(|_| drop(short.append(Message::user(body.clone()))));
+    let long = well.create(well.draft("long")).unwrap();
+    for n in 0..100 {
+        let messages = (0..100).map(|m| Message::user(prose(2_000, n * 100 + m))).collect();
+        append(&**well.store(), long.id(), messages);
+    }
+    let mut long = long;
+    let (at_long, at_short) = Times::of_both(
+        21,
+        100,
+        || drop(long.append(Message::user(body.clone()))),
+        || drop(short.append(Message::user(body.clone()))),
+    );
+    table.row("append at 10,000 messages", &at_long, ("at 10 messages", &at_short), "≤ 1.1x");
+}
+
+fn threads(table: &Table) {
+    const EACH: usize = 500;
+    let folder = folder();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let body = prose(2_000, 1);
+    let run = |count: usize| {
+        let sessions: Vec<_> = (0..count).map(|_| well.create(well.draft("t")).unwrap()).collect();
+        timed(|| {
+            std::thread::scope(|scope| {
+                for mut session in sessions {
+                    let body = &body;
+                    scope.spawn(move || {
+                        (0..EACH).for_each(|_| drop(session.append(Message::user(body.clone()))));
+                    });
+                }
+            });
+        })
+    };
+    let (mut one, mut four) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        one.push(run(1));
+        four.push(run(4) / 4);
+    }
+    let (one, four) = (Times::from_samples(one), Times::from_samples(four));
+    let gain = one.p50().as_secs_f64() / four.p50().as_secs_f64();
+    table.figure(
+        "4 threads on 4 sessions",
+        &format!("{gain:.2}x the throughput of one"),
+        "1 thread",
+        "≥ 1.5x",
+    );
+}
+
+fn listing(table: &Table) {
+    let folder = folder();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    for chunk in 0..100 {
+        let writes = (0..1_000).map(|n| {
+            let id: SessionId = format!("s-{chunk:03}-{n:04}").parse().unwrap();
+            let created = Created::new(id, prose(80, chunk * 1_000 + n)).with_agent("build");
+            Write::Create(Create { created, event_id: None, at: None, claim: None })
+        });
+        store.batch(writes.collect()).unwrap();
+    }
+    let newest = Query { limit: 50, ..Query::default() };
+    let raw = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+    let (list, bare) = Times::of_both(
+        11,
+        50,
+        || assert_eq!(store.list(&newest).unwrap().sessions.len(), 50),
+        || {
+            let sql = "SELECT head FROM sessions ORDER BY key DESC LIMIT 50";
+            let mut statement = raw.prepare_cached(sql).unwrap();
+            let heads: Vec<String> =
+                statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+            assert_eq!(heads.len(), 50);
+        },
+    );
+    table.row("newest 50 of 100,000 sessions", &list, ("their rows, read only", &bare), "≤ 1 ms");
+
+    let id: SessionId = "s-050-0500".parse().unwrap();
+    let well = Stepwell::with(Arc::new(store), Surroundings::default());
+    let (decide, bare) = Times::of_both(
+        11,
+        100,
+        || drop(well.resume_decision(&id, ResumeLimits::default()).unwrap()),
+        || {
+            let sql = "SELECT head FROM sessions WHERE id = 's-050-0500'";
+            let head: String =
+                raw.prepare_cached(sql).unwrap().query_row([], |r| r.get(0)).unwrap();
+            assert!(!head.is_empty());
+        },
+    );
+    table.row("resume decision", &decide, ("its row, read only", &bare), "≤ 0.1 ms");
+}
+
+fn reading(table: &Table) {
+    let folder = folder();
+    let id = {
+        let well = Stepwell::open(folder.path()).unwrap();
+        let session = well.create(well.draft("read")).unwrap();
+        for n in 0..100 {
+            let messages = (0..100).map(|m| Message::user(prose(1_000, n * 100 + m))).collect();
+            append(&**well.store(), session.id(), messages);
+        }
+        session.id().clone()
+    };
+    let open = Times::of(40, || {
+        let store = SqliteStore::open(folder.path()).unwrap();
+        store.standing(&id).unwrap();
+        let last = store.events(&id, Span::last(1_000)).unwrap();
+        assert_eq!(last.events.len(), 1_000);
+    });
+    let raw = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+    let bodies = |limit: i64| -> Vec<String> {
+        let sql = "SELECT body FROM events ORDER BY pos DESC LIMIT ?1";
+        let mut statement = raw.prepare_cached(sql).unwrap();
+        statement.query_map([limit], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let bare = Times::of(40, || assert_eq!(bodies(1_000).len(), 1_000));
+    table.row("open + head + last 1,000 events", &open, ("their rows, read only", &bare), "≤ 6 ms");
+
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let (view, bare) = Times::of_both(
+        11,
+        4,
+        || {
+            let events = store.events(&id, Span::ALL).unwrap().intact(&id).unwrap();
+            assert_eq!(View::of(&Lane::main(), events).messages.len(), 10_000);
+        },
+        || {
+            let parsed = bodies(10_000).into_iter().map(|body| {
+                let message: Message = serde_json::from_str(&body).unwrap();
+                message.parts.len()
+            });
+            assert_eq!(parsed.sum::<usize>(), 10_000);
+        },
+    );
+    table.row(
+        "full view of 10,000 messages of 1 KB",
+        &view,
+        ("rows + serde_json", &bare),
+        "≤ 50 ms",
+    );
+}
+
+fn searching(table: &Table) {
+    let folder = folder();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let ids: Vec<SessionId> = (0..20).map(|n| format!("s-{n}").parse().unwrap()).collect();
+    for (n, id) in ids.iter().enumerate() {
+        let create = Write::Create(Create {
+            created: Created::new(id.clone(), "search"),
+            event_id: None,
+            at: None,
+            claim: Some(stepwell::Claim {
+                holder: stepwell::Processes::this(&stepwell::SystemProcesses),
+                ttl: Duration::from_secs(600),
+            }),
+        });
+        store.write(create).unwrap();
+        for chunk in 0..10 {
+            let message = |m: usize| {
+                let rare = if (n, chunk, m % 100) == (7, 3, 42) { "zebrafish" } else { "" };
+                Message::user(format!("{} {rare}", prose(300, n * 10_000 + chunk * 1_000 + m)))
+            };
+            append(&store, id, (0..1_000).map(message).collect());
+        }
+    }
+    let indexing = timed(|| store.catch_up().unwrap());
+    table.figure(
+        "index 200,000 messages of 300 bytes",
+        &format!("{:.1} s", indexing.as_secs_f64()),
+        "",
+        "",
+    );
+    let raw = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+    let bare = Times::of(50, || {
+        let sql =
+            "SELECT rowid FROM words WHERE words MATCH '\"session\"' ORDER BY rowid DESC LIMIT 20";
+        let mut statement = raw.prepare_cached(sql).unwrap();
+        assert_eq!(statement.query_map([], |_| Ok(())).unwrap().count(), 20);
+    });
+    let newest = Times::of(50, || {
+        assert_eq!(store.search(&Search::new("session durable")).unwrap().hits.len(), 20);
+    });
+    table.row("search newest first in 200,000", &newest, ("bare FTS5 rowids", &bare), "≤ 3 ms");
+    let ranked = Search { rank: Rank::Relevance, ..Search::new("zebrafish") };
+    let rare = Times::of(50, || assert_eq!(store.search(&ranked).unwrap().hits.len(), 10));
+    table.row("search a rare word, ranked", &rare, ("bare FTS5 rowids", &bare), "≤ 5 ms");
+    let common = Search { rank: Rank::Relevance, ..Search::new("session") };
+    let common = Times::of(10, || assert_eq!(store.search(&common).unwrap().hits.len(), 20));
+    table.row("search a common word, ranked", &common, ("bare FTS5 rowids", &bare), "");
+}
+
+fn cleaning(table: &Table) {
+    let mut samples = Vec::new();
+    let mut bare = Vec::new();
+    for _ in 0..5 {
+        let folder = folder();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let old = Some(Time::EPOCH);
+        let writes = (0..1_000).map(|n| {
+            let id: SessionId = format!("s-{n:04}").parse().unwrap();
+            let created = Created::new(id, "old");
+            Write::Create(Create { created, event_id: None, at: old, claim: None })
+        });
+        store.batch(writes.collect()).unwrap();
+        let well = Stepwell::with(Arc::new(store), Surroundings::default());
+        let policy =
+            Policy { older_than: Some(Duration::from_secs(7 * 86_400)), ..Policy::default() };
+        samples.push(timed(|| {
+            let plan = well.plan_cleanup(&policy).unwrap();
+            assert_eq!(well.clean_up(&plan).unwrap().taken.len(), 1_000);
+        }));
+        let raw = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+        bare.push(timed(|| {
+            let changed = raw.execute("UPDATE sessions SET trashed = trashed + 1", []).unwrap();
+            assert_eq!(changed, 1_000);
+        }));
+    }
+    let (samples, bare) = (Times::from_samples(samples), Times::from_samples(bare));
+    table.row("plan + cleanup of 1,000 sessions", &samples, ("one bare UPDATE", &bare), "≤ 30 ms");
+}
+
+fn size(table: &Table) {
+    for bytes in [500, 1_000, 2_000, 8_000] {
+        let folder = folder();
+        let count = 4_000_000 / bytes;
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let well = Stepwell::with(Arc::new(store), Surroundings::default());
+        let sessions: Vec<_> = (0..4).map(|_| well.create(well.draft("size")).unwrap()).collect();
+        for n in 0..count / 10 {
+            let messages = (0..10).map(|m| Message::user(prose(bytes, n * 10 + m))).collect();
+            append(&**well.store(), sessions[n % 4].id(), messages);
+        }
+        let mut last = well.create(well.draft("end")).unwrap();
+        last.append(StatusChanged { status: Status::Success, reason: None, error: None }).unwrap();
+        drop((sessions, last));
+        let path = folder.path().join("stepwell.db");
+        drop(well);
+        let stored = std::fs::metadata(&path).unwrap().len();
+        #[expect(clippy::cast_precision_loss, reason = "a quotient of megabytes")]
+        let factor = stored as f64 / (count * bytes) as f64;
+        table.figure(
+            &format!("bytes on disk, messages of {bytes} bytes"),
+            &format!("{factor:.2}x the payload"),
+            "the texts alone",
+            "≤ 2.2x",
+        );
+    }
+}
+
+fn main() {
+    // `cargo test --benches` runs this too, to see that it works; it measures nothing.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    // `cargo bench -p stepwell-bench -- append size` runs those parts only.
+    let parts: [(&str, fn(&Table)); 7] = [
+        ("append", appending),
+        ("threads", threads),
+        ("list", listing),
+        ("read", reading),
+        ("search", searching),
+        ("cleanup", cleaning),
+        ("size", size),
+    ];
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let table = Table::begin();
+    for (name, part) in parts {
+        if wanted.is_empty() || wanted.iter().any(|arg| arg == name) {
+            part(&table);
+        }
+    }
+}
