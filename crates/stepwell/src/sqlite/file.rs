@@ -117,6 +117,7 @@ pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Conne
 pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "opening the store", &error);
     let mut conn = match open(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        Err(error @ Error::NoStore(_)) => return Err(error),
         Ok(conn) if conn.query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(())).is_ok() => conn,
         // In a folder that cannot be written, a store that was closed cleanly has
         // no log, and readers cannot make one: nothing can change it either.
@@ -339,6 +340,7 @@ pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::E
             error,
             rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
         ) =>
         {

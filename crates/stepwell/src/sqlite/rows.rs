@@ -142,11 +142,28 @@ pub(super) fn stand_in(id: &str, created: Time, updated: Time) -> Head {
     Head { updated_at: updated, ..head }
 }
 
+/// Reads an event's row. A column that cannot be read makes a row that fails its
+/// check, so that the damage is told at its seq.
 fn read_event(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    let seq = seq_of(row.get(0)?);
+    Ok(read_event_columns(seq, row).unwrap_or_else(|_| Row {
+        seq,
+        at: Time::EPOCH,
+        id: None,
+        kind: String::new(),
+        version: 0,
+        spilled: false,
+        body: Vec::new(),
+        chain: Digest::GENESIS,
+        erased: None,
+    }))
+}
+
+fn read_event_columns(seq: Seq, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     let id: Option<[u8; 16]> = row.get(5)?;
     let erased: Option<[u8; 32]> = row.get(7)?;
     Ok(Row {
-        seq: seq_of(row.get(0)?),
+        seq,
         at: Time::from_micros(row.get(1)?),
         kind: row.get(2)?,
         version: row.get(3)?,

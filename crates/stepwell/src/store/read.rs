@@ -47,23 +47,34 @@ pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Sli
     // read as well. Going down, a row waits until the one below it is known.
     let below = span.from.prev().max(Seq::FIRST);
     let mut reader =
-        Reader { rows, span, prev: None, next: below, waiting: None, slice: &mut slice };
+        Reader { rows, span, to, prev: None, next: below, waiting: None, slice: &mut slice };
     for stretch in stretches {
         let wanted = Stretch { from: stretch.from.max(below), ..stretch };
         if wanted.from <= wanted.to {
-            let flow = rows.visit(wanted, span.order, &mut |row| reader.take(row))?;
-            if flow == Flow::Enough {
-                return Ok(slice);
+            match rows.visit(wanted, span.order, &mut |row| Ok(reader.take(row))) {
+                Ok(Flow::More) => {}
+                Ok(Flow::Enough) => return Ok(slice),
+                // The file is broken below the rows: what came before it counts.
+                Err(Error::DamagedStore { what, .. }) => {
+                    reader.damaged(reader.expected(), what);
+                    return Ok(slice);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
-    reader.end(to);
+    reader.end();
     Ok(slice)
 }
+
+/// What is said of an event that is not there.
+const MISSING: &str = "it is missing";
 
 struct Reader<'a> {
     rows: &'a dyn Rows,
     span: Span,
+    /// The last event that there is to read.
+    to: Seq,
     /// The chain's value at the row before, going up.
     prev: Option<Digest>,
     /// The seq that must come next, going up.
@@ -74,17 +85,26 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, row: Row) -> Result<Flow> {
-        Ok(match self.span.order {
+    fn take(&mut self, row: Row) -> Flow {
+        if row.seq != self.expected() {
+            return self.damaged(self.expected(), MISSING.to_owned());
+        }
+        match self.span.order {
             Order::Oldest => self.take_up(&row),
             Order::Newest => self.take_down(row),
-        })
+        }
+    }
+
+    /// The seq of the row that must come next.
+    fn expected(&self) -> Seq {
+        match (self.span.order, &self.waiting) {
+            (Order::Oldest, _) => self.next,
+            (Order::Newest, None) => self.to,
+            (Order::Newest, Some(above)) => above.seq.prev(),
+        }
     }
 
     fn take_up(&mut self, row: &Row) -> Flow {
-        if row.seq != self.next {
-            return self.missing(self.next);
-        }
         self.next = row.seq.next();
         let prev = self.prev.replace(row.chain);
         if row.seq < self.span.from {
@@ -94,32 +114,30 @@ impl Reader<'_> {
     }
 
     fn take_down(&mut self, row: Row) -> Flow {
-        let (seq, chain) = (row.seq, row.chain);
+        let chain = row.chain;
         match self.waiting.replace(row) {
             None => Flow::More,
-            Some(above) if above.seq.prev() != seq => self.missing(above.seq.prev()),
             Some(above) => self.accept(&above, &chain),
         }
     }
 
-    /// After the last row: going down, the first event still waits; going up, rows
-    /// may be missing at the end.
-    fn end(&mut self, to: Seq) {
-        match (self.span.order, self.waiting.take()) {
-            (Order::Newest, Some(row)) if row.seq < self.span.from => {}
-            (Order::Newest, Some(row)) if row.seq == Seq::FIRST => {
-                self.accept(&row, &Digest::GENESIS);
+    /// After the last row: going down, the first event still waits; either way, rows
+    /// may be missing.
+    fn end(&mut self) {
+        if self.span.from > self.to {
+            return;
+        }
+        let first = self.waiting.take_if(|row| row.seq == Seq::FIRST);
+        if let Some(row) = first {
+            self.accept(&row, &Digest::GENESIS);
+        } else if self.span.order == Order::Newest {
+            // The row below the range was read as well, so all of it was seen.
+            let seen = self.waiting.as_ref().is_some_and(|row| row.seq < self.span.from);
+            if !seen {
+                self.damaged(self.expected(), MISSING.to_owned());
             }
-            (Order::Newest, Some(row)) => {
-                self.missing(row.seq.prev());
-            }
-            (Order::Newest, None) if self.span.from <= to => {
-                self.missing(to);
-            }
-            (Order::Oldest, _) if self.next <= to && self.span.from <= to => {
-                self.missing(self.next);
-            }
-            _ => {}
+        } else if self.next <= self.to {
+            self.damaged(self.next, MISSING.to_owned());
         }
     }
 
@@ -134,10 +152,6 @@ impl Reader<'_> {
             }
             Err(what) => self.damaged(row.seq, what),
         }
-    }
-
-    fn missing(&mut self, seq: Seq) -> Flow {
-        self.damaged(seq, "it is missing".to_owned())
     }
 
     fn damaged(&mut self, seq: Seq, what: String) -> Flow {
@@ -196,9 +210,9 @@ pub(crate) fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Row>
 /// The chain's value at a seq of a session, from the row there.
 pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Digest> {
     let owner = stretches(rows, row, at)?.last().map_or(row.key, |stretch| stretch.key);
-    own_row(rows, owner, at)?.map(|row| row.chain).ok_or_else(|| {
-        Damage { seq: at, what: "it is missing".to_owned() }.into_error(&row.head.id)
-    })
+    own_row(rows, owner, at)?
+        .map(|row| row.chain)
+        .ok_or_else(|| Damage { seq: at, what: MISSING.to_owned() }.into_error(&row.head.id))
 }
 
 /// How a session stands, as everyone is to read it.

@@ -1,0 +1,409 @@
+//! Random events of every kind, for the property tests.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use stepwell::{
+    Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver, Edited,
+    Effect, Erased, Event, Failure, FileChanged, FileState, Flow, Gate, GateAnswered, Image, Lane,
+    Message, Money, Node, NodeState, Opaque, Origin, Outcome, Part, Permission, Phase,
+    PhaseChanged, PhaseSet, Project, Question, Restored, Rewound, Role, Scope, Scrubbed, Seq,
+    SessionId, Source, Status, StatusChanged, Step, StopReason, Task, TaskStatus, Text, Time,
+    ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage,
+};
+
+/// Any text: of any script, with quotes, control characters and NUL, now and then so
+/// long that it spills.
+pub(crate) fn text() -> BoxedStrategy<String> {
+    prop_oneof![
+        8 => any::<String>(),
+        2 => "[ -~]{0,40}",
+        1 => (any::<char>(), 65_500_usize..66_000).prop_map(|(c, n)| c.to_string().repeat(n)),
+    ]
+    .boxed()
+}
+
+fn name() -> BoxedStrategy<String> {
+    "[A-Za-z0-9][A-Za-z0-9._-]{0,20}".boxed()
+}
+
+fn id() -> BoxedStrategy<SessionId> {
+    name().prop_map(|name| name.parse().unwrap()).boxed()
+}
+
+pub(crate) fn lane() -> BoxedStrategy<Lane> {
+    prop_oneof![Just(Lane::main()), "[a-zé]{1,8}".prop_map(|name| name.parse().unwrap())].boxed()
+}
+
+fn seq() -> BoxedStrategy<Seq> {
+    (1_u64..10_000).prop_map(Seq::new).boxed()
+}
+
+fn digest() -> BoxedStrategy<Digest> {
+    any::<[u8; 32]>().prop_map(Digest::from_bytes).boxed()
+}
+
+pub(crate) fn money() -> BoxedStrategy<Money> {
+    (-1_000_000_000_000_000_i128..1_000_000_000_000_000).prop_map(Money::from_picos).boxed()
+}
+
+fn time() -> BoxedStrategy<Time> {
+    any::<i64>().prop_map(Time::from_micros).boxed()
+}
+
+pub(crate) fn usage() -> BoxedStrategy<Usage> {
+    any::<[u32; 4]>()
+        .prop_map(|[input, output, cached, reasoning]| Usage {
+            input: input.into(),
+            output: output.into(),
+            cached: cached.into(),
+            reasoning: reasoning.into(),
+        })
+        .boxed()
+}
+
+fn json() -> BoxedStrategy<serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        text().prop_map(Into::into),
+    ];
+    // `$blob` is what a spilled text leaves behind; a user may write it too.
+    let key = prop_oneof![4 => any::<String>(), 1 => Just("$blob".to_owned()), 1 => Just("$$blob".to_owned())];
+    leaf.prop_recursive(3, 12, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            prop::collection::vec((key.clone(), inner), 0..4)
+                .prop_map(|fields| serde_json::Value::Object(fields.into_iter().collect())),
+        ]
+    })
+    .boxed()
+}
+
+fn map() -> BoxedStrategy<BTreeMap<String, serde_json::Value>> {
+    prop::collection::btree_map(any::<String>(), json(), 0..3).boxed()
+}
+
+fn opaque() -> BoxedStrategy<Option<Opaque>> {
+    prop::option::of((name(), text()).prop_map(|(provider, data)| Opaque { provider, data }))
+        .boxed()
+}
+
+fn image() -> BoxedStrategy<Image> {
+    (name(), text(), opaque())
+        .prop_map(|(media_type, data, opaque)| Image { media_type, data, opaque })
+        .boxed()
+}
+
+fn part() -> BoxedStrategy<Part> {
+    let words = || (text(), opaque()).prop_map(|(text, opaque)| Text { text, opaque });
+    let call = (name(), name(), text(), opaque()).prop_map(|(id, name, arguments, opaque)| {
+        Part::ToolCall(ToolCall { id, name, arguments, opaque })
+    });
+    let images = prop::collection::vec(image(), 0..2);
+    let result = (name(), text(), any::<bool>(), images, opaque()).prop_map(
+        |(call_id, text, is_error, images, opaque)| {
+            Part::ToolResult(ToolResult { call_id, text, is_error, images, opaque })
+        },
+    );
+    prop_oneof![
+        words().prop_map(Part::Text),
+        words().prop_map(Part::Thinking),
+        image().prop_map(Part::Image),
+        call,
+        result,
+    ]
+    .boxed()
+}
+
+fn role() -> BoxedStrategy<Role> {
+    prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]).boxed()
+}
+
+pub(crate) fn message() -> BoxedStrategy<Message> {
+    let parts = prop::collection::vec(part(), 0..4);
+    let spent = (prop::option::of(usage()), prop::option::of(money()));
+    (lane(), role(), parts, prop::option::of(name()), spent)
+        .prop_map(|(lane, role, parts, model, (usage, cost))| Message {
+            lane,
+            role,
+            parts,
+            model,
+            usage,
+            cost,
+        })
+        .boxed()
+}
+
+fn phase() -> BoxedStrategy<Phase> {
+    let all = [PhaseSet::Lifecycle.phases(), PhaseSet::Workflow.phases()].concat();
+    prop::sample::select(all).boxed()
+}
+
+fn status() -> BoxedStrategy<Status> {
+    prop::sample::select(Status::ALL.to_vec()).boxed()
+}
+
+fn reason() -> BoxedStrategy<StopReason> {
+    use StopReason as R;
+    prop::sample::select(vec![
+        R::LlmDone,
+        R::MaxSteps,
+        R::BudgetExceeded,
+        R::Timeout,
+        R::ContextFull,
+        R::UserInterrupt,
+        R::Crashed,
+        R::LlmError,
+        R::Gate,
+        R::Abandoned,
+    ])
+    .boxed()
+}
+
+fn scope() -> BoxedStrategy<Scope> {
+    prop::sample::select(vec![Scope::Chat, Scope::Files, Scope::Both]).boxed()
+}
+
+fn file_state() -> BoxedStrategy<FileState> {
+    prop_oneof![
+        Just(FileState::Absent),
+        (digest(), any::<u32>()).prop_map(|(blob, mode)| FileState::File { blob, mode }),
+        text().prop_map(|target| FileState::Symlink { target }),
+        (prop::option::of(digest()), text())
+            .prop_map(|(digest, why)| FileState::NotCaptured { digest, why }),
+    ]
+    .boxed()
+}
+
+fn restored() -> BoxedStrategy<Restored> {
+    (prop::option::of(phase()), any::<u32>(), prop::option::of(text()), any::<u32>())
+        .prop_map(|(phase, discuss_returns, goal, open_gates)| Restored {
+            phase,
+            discuss_returns,
+            goal,
+            open_gates,
+        })
+        .boxed()
+}
+
+fn created() -> BoxedStrategy<Created> {
+    let origin = prop_oneof![
+        Just(Origin::Root),
+        id().prop_map(|parent| Origin::Subagent { parent }),
+        (id(), seq()).prop_map(|(parent, at)| Origin::Fork { parent, at }),
+    ];
+    let flow = (text(), text(), text(), digest(), map()).prop_map(
+        |(name, pattern, spec, hash, variables)| Flow { name, pattern, spec, hash, variables },
+    );
+    let project = (text(), text(), map()).prop_map(|(project_type, framework, answers)| Project {
+        project_type,
+        framework,
+        answers,
+    });
+    let source = (text(), text(), prop::option::of(time()))
+        .prop_map(|(system, id, started_at)| Source { system, id, started_at });
+    let driver = prop::sample::select(vec![Driver::Own, Driver::External]);
+    let phases =
+        prop::sample::select(vec![None, Some(PhaseSet::Lifecycle), Some(PhaseSet::Workflow)]);
+    let texts = (text(), text(), text(), text(), text());
+    let rest = (prop::option::of(flow), prop::option::of(project), prop::option::of(source));
+    (id(), texts, driver, phases, origin, rest)
+        .prop_map(
+            |(id, (task, agent, model, provider, workspace), driver, phases, origin, rest)| {
+                let (flow, project, source) = rest;
+                Created {
+                    agent,
+                    model,
+                    provider,
+                    workspace,
+                    driver,
+                    phases,
+                    origin,
+                    flow,
+                    project,
+                    source,
+                    ..Created::new(id, task)
+                }
+            },
+        )
+        .boxed()
+}
+
+fn change<T: Clone + std::fmt::Debug + 'static>(
+    value: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<Change<T>> {
+    prop_oneof![Just(Change::Keep), Just(Change::Clear), value.prop_map(Change::Set)].boxed()
+}
+
+fn edited() -> BoxedStrategy<Edited> {
+    let tags = || prop::collection::btree_set(text(), 0..3);
+    let flags = (prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
+    (change(text()), tags(), tags(), map(), change(text()), change(money()), flags)
+        .prop_map(|(label, tag, untag, metadata, goal, budget, (pinned, ready))| Edited {
+            label,
+            tag,
+            untag,
+            metadata,
+            goal,
+            budget,
+            pinned,
+            ready,
+        })
+        .boxed()
+}
+
+fn tools() -> BoxedStrategy<Event> {
+    let effect = prop::sample::select(vec![Effect::Pure, Effect::Idempotent, Effect::Unsafe]);
+    let outcome = prop::sample::select(vec![
+        Outcome::Done,
+        Outcome::Failed,
+        Outcome::Denied,
+        Outcome::TimedOut,
+        Outcome::Unknown,
+    ]);
+    prop_oneof![
+        (lane(), text(), text(), effect, digest()).prop_map(
+            |(lane, call_id, tool, effect, arguments)| {
+                ToolStarted { lane, call_id, tool, effect, arguments }.into()
+            }
+        ),
+        (lane(), text(), outcome, any::<u64>()).prop_map(
+            |(lane, call_id, outcome, duration_ms)| {
+                ToolFinished { lane, call_id, outcome, duration_ms }.into()
+            }
+        ),
+    ]
+    .boxed()
+}
+
+fn work() -> BoxedStrategy<Event> {
+    let node = prop::sample::select(vec![
+        NodeState::Started,
+        NodeState::Done,
+        NodeState::Failed,
+        NodeState::Skipped,
+    ]);
+    let task = prop::sample::select(vec![
+        TaskStatus::Pending,
+        TaskStatus::Running,
+        TaskStatus::Done,
+        TaskStatus::Failed,
+        TaskStatus::Skipped,
+        TaskStatus::Unrecoverable,
+    ]);
+    let texts = || prop::collection::vec(text(), 0..3);
+    prop_oneof![
+        (
+            text(),
+            node,
+            prop::option::of(json()),
+            prop::option::of(usage()),
+            prop::option::of(text())
+        )
+            .prop_map(|(key, state, output, usage, error)| {
+                // `null` and no output at all read the same.
+                let output = output.filter(|output| !output.is_null());
+                Node { key, state, output, usage, error }.into()
+            }),
+        (text(), text(), text(), texts(), task, texts()).prop_map(
+            |(id, action, description, deps, status, files)| {
+                Task { id, action, description, deps, status, files }.into()
+            }
+        ),
+        (text(), text(), prop::option::of(text())).prop_map(|(id, text, answer)| Question {
+            id,
+            text,
+            answer
+        }
+        .into()),
+        (text(), text(), prop::option::of(text()), prop::option::of(time())).prop_map(
+            |(id, prompt, default, deadline)| Gate { id, prompt, default, deadline }.into()
+        ),
+        (text(), text(), text())
+            .prop_map(|(id, answer, who)| GateAnswered { id, answer, who }.into()),
+        (text(), file_state(), file_state(), prop::option::of(text())).prop_map(
+            |(path, before, after, renamed_from)| {
+                FileChanged { path, before, after, renamed_from }.into()
+            }
+        ),
+        (text(), digest()).prop_map(|(path, digest)| Artifact { path, digest }.into()),
+        (text(), any::<bool>()).prop_map(|(rule, allow)| Permission { rule, allow }.into()),
+        text().prop_map(|message| Failure { message }.into()),
+    ]
+    .boxed()
+}
+
+fn moves() -> BoxedStrategy<Event> {
+    let reasons = prop::sample::select(vec![
+        CheckpointReason::Manual,
+        CheckpointReason::Phase,
+        CheckpointReason::Automatic,
+    ]);
+    let spent = (prop::option::of(usage()), prop::option::of(money()));
+    let pinned = prop::collection::vec(seq(), 0..3);
+    prop_oneof![
+        (text(), reasons, map()).prop_map(|(name, reason, metadata)| Checkpoint {
+            name,
+            reason,
+            metadata
+        }
+        .into()),
+        (lane(), (seq(), seq()), prop::option::of(text()), pinned, any::<[u32; 2]>(), spent)
+            .prop_map(|(lane, (from, to), summary, pinned, tokens, (usage, cost))| {
+                let [before, after] = tokens.map(u64::from);
+                let (tokens_before, tokens_after) = (before, after);
+                Compacted {
+                    lane,
+                    from,
+                    to,
+                    summary,
+                    pinned,
+                    tokens_before,
+                    tokens_after,
+                    usage,
+                    cost,
+                }
+                .into()
+            }),
+        (seq(), scope(), restored()).prop_map(|(to, scope, restored)| Rewound {
+            to,
+            scope,
+            restored
+        }
+        .into()),
+        seq().prop_map(|of| Undone::Compaction { of }.into()),
+        (seq(), scope(), restored()).prop_map(|(of, scope, restored)| Undone::Rewind {
+            of,
+            scope,
+            restored
+        }
+        .into()),
+        (text(), prop::collection::vec((seq(), digest()), 0..3)).prop_map(|(rule, erased)| {
+            let erased = erased.into_iter().map(|(seq, body)| Erased { seq, body }).collect();
+            Scrubbed { rule, erased }.into()
+        }),
+        (lane(), any::<u64>()).prop_map(|(lane, n)| Step { lane, n }.into()),
+        (status(), prop::option::of(reason()), prop::option::of(text()))
+            .prop_map(|(status, reason, error)| StatusChanged { status, reason, error }.into()),
+        (phase(), phase()).prop_map(|(from, to)| PhaseChanged { from, to }.into()),
+        ("[a-z]{3,9}_[a-z]{3}", 2_u32..9, json()).prop_map(|(kind, version, body)| {
+            Event::Unknown(Unknown { kind, version, body: body.to_string() })
+        }),
+    ]
+    .boxed()
+}
+
+/// Any event.
+pub(crate) fn event() -> BoxedStrategy<Event> {
+    prop_oneof![
+        4 => message().prop_map(Event::from),
+        1 => created().prop_map(Event::from),
+        1 => edited().prop_map(Event::from),
+        2 => tools(),
+        3 => work(),
+        3 => moves(),
+    ]
+    .boxed()
+}

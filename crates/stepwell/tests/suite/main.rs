@@ -1,0 +1,6 @@
+//! The one test binary of the crate.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod damage;
+mod generate;
+mod properties;
