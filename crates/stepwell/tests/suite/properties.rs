@@ -13,11 +13,12 @@ use stepwell::{
 
 use crate::generate;
 
-/// How many random cases each property sees.
+/// How many random cases each property sees at least; `PROPTEST_CASES` asks for more.
 const CASES: u32 = 1_000;
 
 fn config() -> Config {
-    Config { cases: CASES, failure_persistence: None, ..Config::default() }
+    let usual = Config::default();
+    Config { cases: usual.cases.max(CASES), failure_persistence: None, ..usual }
 }
 
 /// Something that a user does. Numbers are shares of what there is, in 1/256.
