@@ -413,14 +413,10 @@ impl Store for SqliteStore {
     }
 
     fn verify(&self, id: &SessionId) -> Result<Verdict> {
-        let (verdict, known) = self.read(|rows, _| {
-            let row = read::find(rows, id)?;
-            Ok((read::reread(rows, &row)?.verdict, row.damage))
-        })?;
-        match &verdict.damage {
-            Some(damage) => self.mark(id, damage),
-            // A head that does not match its checksum is damage that a repair mends.
-            None => drop(known),
+        let verdict =
+            self.read(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))?;
+        if let Some(damage) = &verdict.damage {
+            self.mark(id, damage);
         }
         Ok(verdict)
     }

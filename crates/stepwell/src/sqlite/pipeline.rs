@@ -1,12 +1,14 @@
 //! Writers of one process share commits.
 //!
-//! Whoever finds the connection free becomes the leader: it takes all writes that
-//! wait, its own among them, does them in one transaction, and commits once for all.
-//! A lone writer pays for no hand-over; many pay for one flush together. Each write
-//! has a savepoint of its own, so one that fails does not take the others along.
+//! Whoever comes first leads: it takes all writes that wait, its own among them, does
+//! them in one transaction, and commits once for all. Then it tells each how it went,
+//! and hands the lead to one that came meanwhile. A lone writer pays for no hand-over;
+//! many pay for one flush together. Each write has a savepoint of its own, so one that
+//! fails does not take the others along.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, ErrorCode};
 
@@ -21,7 +23,7 @@ pub(super) struct Pipeline {
     path: PathBuf,
     clock: Arc<dyn Clock>,
     slot: Mutex<Slot>,
-    queue: Mutex<Vec<Box<dyn Job>>>,
+    queue: Mutex<Queue>,
 }
 
 #[derive(Debug)]
@@ -32,18 +34,57 @@ struct Slot {
     broken: Option<String>,
 }
 
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: Vec<Box<dyn Job>>,
+    /// Is someone leading, or about to?
+    led: bool,
+}
+
 /// A write that waits.
 trait Job: Send + std::fmt::Debug {
     /// Does it. Did it succeed?
     fn run(&mut self, rows: &SqliteRows<'_>) -> bool;
     /// Gives the answer: its own, or that the transaction failed around it.
     fn answer(self: Box<Self>, failed: Option<Error>);
+    /// Has its caller lead.
+    fn promote(&self);
 }
 
 struct Work<T, F> {
     work: Option<F>,
     result: Option<Result<T>>,
-    answer: Arc<Mutex<Option<Result<T>>>>,
+    ticket: Arc<Ticket<T>>,
+}
+
+/// What the caller of a write waits for.
+struct Ticket<T> {
+    call: Mutex<Option<Call<T>>>,
+    called: Condvar,
+}
+
+enum Call<T> {
+    /// The write is done, or was refused.
+    Answer(Result<T>),
+    /// Lead the next writes.
+    Lead,
+}
+
+impl<T> Ticket<T> {
+    fn call(&self, call: Call<T>) {
+        *lock(&self.call) = Some(call);
+        self.called.notify_one();
+    }
+
+    fn wait(&self) -> Call<T> {
+        let mut call = lock(&self.call);
+        loop {
+            match call.take() {
+                Some(call) => return call,
+                None => call = self.called.wait(call).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
 }
 
 impl<T, F> std::fmt::Debug for Work<T, F> {
@@ -54,16 +95,24 @@ impl<T, F> std::fmt::Debug for Work<T, F> {
 
 impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F> {
     fn run(&mut self, rows: &SqliteRows<'_>) -> bool {
-        self.result = self.work.take().map(|work| work(rows));
+        // A panic belongs to this write's caller, not to whoever leads.
+        let run = |work: F| catch_unwind(AssertUnwindSafe(|| work(rows)));
+        let panicked = || Err(broken(rows.path, "a write panicked"));
+        self.result = self.work.take().map(|work| run(work).unwrap_or_else(|_| panicked()));
         matches!(self.result, Some(Ok(_)))
     }
 
     fn answer(self: Box<Self>, failed: Option<Error>) {
         let result = match (self.result, failed) {
-            (Some(Err(error)), _) | (_, Some(error)) => Some(Err(error)),
-            (result, None) => result,
+            (Some(Err(error)), _) | (_, Some(error)) => Err(error),
+            (Some(result), None) => result,
+            (None, None) => return,
         };
-        *lock(&self.answer) = result;
+        self.ticket.call(Call::Answer(result));
+    }
+
+    fn promote(&self) {
+        self.ticket.call(Call::Lead);
     }
 }
 
@@ -78,19 +127,35 @@ impl Pipeline {
         &self,
         work: impl FnOnce(&SqliteRows<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let answer: Arc<Mutex<Option<Result<T>>>> = Arc::default();
-        let job = Work { work: Some(work), result: None, answer: Arc::clone(&answer) };
-        lock(&self.queue).push(Box::new(job));
-        {
-            let mut slot = lock(&self.slot);
-            // Another leader may have done it while this one waited.
-            if lock(&answer).is_none() {
-                let jobs = std::mem::take(&mut *lock(&self.queue));
-                self.lead(&mut slot, jobs);
+        let ticket = Arc::new(Ticket { call: Mutex::new(None), called: Condvar::new() });
+        let job = Work { work: Some(work), result: None, ticket: Arc::clone(&ticket) };
+        let leads = {
+            let mut queue = lock(&self.queue);
+            queue.jobs.push(Box::new(job));
+            !std::mem::replace(&mut queue.led, true)
+        };
+        let mut call = if leads { Call::Lead } else { ticket.wait() };
+        loop {
+            match call {
+                Call::Answer(answer) => return answer,
+                Call::Lead => {
+                    let jobs = std::mem::take(&mut lock(&self.queue).jobs);
+                    self.lead(&mut lock(&self.slot), jobs);
+                    self.hand_over();
+                    // Our own write was among those.
+                    call = ticket.wait();
+                }
             }
         }
-        let given = lock(&answer).take();
-        given.unwrap_or_else(|| Err(self.broken("a write ended without an answer")))
+    }
+
+    /// Lets the first of those that came meanwhile lead.
+    fn hand_over(&self) {
+        let mut queue = lock(&self.queue);
+        match queue.jobs.first() {
+            Some(next) => next.promote(),
+            None => queue.led = false,
+        }
     }
 
     /// Uses the connection between writes, outside a transaction.
@@ -101,7 +166,7 @@ impl Pipeline {
     fn lead(&self, slot: &mut Slot, mut jobs: Vec<Box<dyn Job>>) {
         while !jobs.is_empty() {
             if let Some(what) = &slot.broken {
-                jobs.drain(..).for_each(|job| job.answer(Some(self.broken(what))));
+                jobs.drain(..).for_each(|job| job.answer(Some(broken(&self.path, what))));
                 return;
             }
             failpoint("write.before_begin");
@@ -157,10 +222,10 @@ impl Pipeline {
         }
         waiting.collect()
     }
+}
 
-    fn broken(&self, what: &str) -> Error {
-        Error::Broken { path: self.path.clone(), what: what.to_owned() }
-    }
+fn broken(path: &Path, what: &str) -> Error {
+    Error::Broken { path: path.to_owned(), what: what.to_owned() }
 }
 
 fn run(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
