@@ -1,6 +1,7 @@
 //! The one test binary of the crate.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod conformance;
 mod damage;
 mod generate;
 mod properties;

@@ -1,0 +1,196 @@
+//! Claims about batches: several writes, all or none.
+
+use stepwell::{
+    Append, Claim, Create, Created, Edited, Epoch, Error, Filter, NewEvent, Origin, Seq, Write,
+};
+
+use crate::claims::claims;
+use crate::world::{claim, create, created, id, say, texts};
+use crate::{Fixture, World};
+
+claims! { $ batch = batch_claims for Fixture:
+    the_answers_come_in_the_order_of_the_writes,
+    a_session_can_be_made_and_appended_to_in_one_batch,
+    a_batch_writes_to_several_sessions,
+    a_refused_write_leaves_nothing_of_the_others,
+    a_refused_write_leaves_no_session_behind,
+    a_parent_and_its_subagent_can_be_made_together,
+    a_compare_and_swap_sees_the_writes_before_it,
+    the_same_session_twice_in_a_batch_is_refused,
+    a_failed_batch_does_not_stop_the_next,
+    an_empty_batch_does_nothing,
+    a_batch_survives_reopening,
+}
+
+fn append(name: &str, epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
+    Write::Append(Append {
+        session: id(name),
+        epoch,
+        expected: None,
+        events,
+    })
+}
+
+fn make(name: &str, claim: Option<Claim>) -> Write {
+    Write::Create(create(created(name), claim))
+}
+
+fn the_answers_come_in_the_order_of_the_writes<F: Fixture>(w: &mut World<F>) {
+    let (a, b) = (w.begin("a"), w.begin("b"));
+    w.chat(&b, "x", 3);
+    let writes = vec![
+        append("b", Some(b.epoch), vec![say("1"), say("2")]),
+        make("c", Some(claim(1))),
+        append("a", Some(a.epoch), vec![say("3")]),
+    ];
+    let answers = w.store().batch(writes).unwrap();
+    let seqs: Vec<_> = answers
+        .iter()
+        .map(|answer| (answer.first.get(), answer.last.get()))
+        .collect();
+    assert_eq!(seqs, [(5, 6), (1, 1), (2, 2)]);
+    assert_eq!(answers[1].lease.as_ref().unwrap().session, id("c"));
+    assert!(answers[0].lease.is_none() && answers[2].lease.is_none());
+}
+
+fn a_session_can_be_made_and_appended_to_in_one_batch<F: Fixture>(w: &mut World<F>) {
+    let writes = vec![
+        make("a", Some(claim(1))),
+        append("a", Some(Epoch::FIRST), vec![say("one"), say("two")]),
+        append("a", None, vec![Edited::default().into()]),
+    ];
+    let answers = w.store().batch(writes).unwrap();
+    let lease = answers[0].lease.clone().unwrap();
+    assert_eq!(lease.epoch, Epoch::FIRST);
+    assert_eq!(answers[2].last, Seq::new(4));
+    assert_eq!(texts(&w.log("a")), ["one", "two"]);
+    w.add(&lease, say("three"));
+    w.assert_folded("a");
+}
+
+fn a_batch_writes_to_several_sessions<F: Fixture>(w: &mut World<F>) {
+    let (a, b) = (w.begin("a"), w.begin("b"));
+    let writes = (0..6)
+        .map(|n| {
+            let lease = if n % 2 == 0 { &a } else { &b };
+            let name = lease.session.as_str();
+            append(name, Some(lease.epoch), vec![say(&n.to_string())])
+        })
+        .collect();
+    w.store().batch(writes).unwrap();
+    assert_eq!(texts(&w.log("a")), ["0", "2", "4"]);
+    assert_eq!(texts(&w.log("b")), ["1", "3", "5"]);
+    w.assert_folded("a");
+    w.assert_folded("b");
+}
+
+fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut World<F>) {
+    let (a, b) = (w.begin("a"), w.begin("b"));
+    let standing = |name| w.store().standing(&id(name)).unwrap();
+    let before = (standing("a"), standing("b"));
+    w.tick();
+    let stale = Some(Epoch::new(9));
+    let writes = vec![
+        append("a", Some(a.epoch), vec![say("one")]),
+        append("b", stale, vec![say("two")]),
+        append("a", Some(a.epoch), vec![say("three")]),
+    ];
+    let error = w.store().batch(writes).unwrap_err();
+    assert!(
+        matches!(&error, Error::Fenced { session, .. } if *session == b.session),
+        "{error}"
+    );
+    assert_eq!((standing("a"), standing("b")), before);
+    assert_eq!((w.log("a").len(), w.log("b").len()), (1, 1));
+    assert!(w.hits("one").is_empty());
+}
+
+fn a_refused_write_leaves_no_session_behind<F: Fixture>(w: &mut World<F>) {
+    let writes = vec![
+        make("a", Some(claim(1))),
+        append("a", Some(Epoch::FIRST), vec![say("one")]),
+        append("nobody", None, vec![Edited::default().into()]),
+    ];
+    let error = w.store().batch(writes).unwrap_err();
+    assert!(
+        matches!(&error, Error::NoSession(name) if *name == id("nobody")),
+        "{error}"
+    );
+    assert!(!w.has("a"));
+    assert!(w.listed(Filter::default()).is_empty());
+    let lease = w.begin("a");
+    assert_eq!(lease.epoch, Epoch::FIRST);
+}
+
+fn a_parent_and_its_subagent_can_be_made_together<F: Fixture>(w: &mut World<F>) {
+    let child = Created {
+        origin: Origin::Subagent { parent: id("a") },
+        ..created("child")
+    };
+    let child = || Write::Create(create(child.clone(), None));
+    let error = w.store().batch(vec![child(), make("a", None)]).unwrap_err();
+    assert!(matches!(error, Error::NoSession(_)), "{error}");
+    w.store().batch(vec![make("a", None), child()]).unwrap();
+    assert_eq!(w.head("child").origin.parent(), Some(&id("a")));
+}
+
+fn a_compare_and_swap_sees_the_writes_before_it<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let swap = |expected| {
+        Write::Append(Append {
+            session: id("a"),
+            epoch: Some(lease.epoch),
+            expected: Some(Seq::new(expected)),
+            events: vec![say("x")],
+        })
+    };
+    let error = w.store().batch(vec![swap(1), swap(1)]).unwrap_err();
+    assert!(matches!(error, Error::UnexpectedSeq { .. }), "{error}");
+    assert_eq!(w.log("a").len(), 1);
+    w.store().batch(vec![swap(1), swap(2)]).unwrap();
+    assert_eq!(w.log("a").len(), 3);
+}
+
+fn the_same_session_twice_in_a_batch_is_refused<F: Fixture>(w: &mut World<F>) {
+    let error = w
+        .store()
+        .batch(vec![make("a", None), make("a", None)])
+        .unwrap_err();
+    assert!(matches!(error, Error::Exists(_)), "{error}");
+    assert!(!w.has("a"));
+}
+
+fn a_failed_batch_does_not_stop_the_next<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    for n in 0..5 {
+        let writes = vec![
+            append("a", Some(lease.epoch), vec![say(&format!("lost {n}"))]),
+            make("a", None),
+        ];
+        assert!(w.store().batch(writes).is_err());
+        w.add(&lease, say(&format!("kept {n}")));
+    }
+    let kept: Vec<_> = (0..5).map(|n| format!("kept {n}")).collect();
+    assert_eq!(texts(&w.log("a")), kept);
+    w.assert_folded("a");
+}
+
+fn an_empty_batch_does_nothing<F: Fixture>(w: &mut World<F>) {
+    assert!(w.store().batch(Vec::new()).unwrap().is_empty());
+    assert!(w.listed(Filter::default()).is_empty());
+}
+
+fn a_batch_survives_reopening<F: Fixture>(w: &mut World<F>) {
+    let writes = ["a", "b", "c"]
+        .into_iter()
+        .map(|name| {
+            Write::Create(Create {
+                at: Some(w.now()),
+                ..create(created(name), None)
+            })
+        })
+        .collect();
+    w.store().batch(writes).unwrap();
+    w.reopen();
+    assert_eq!(w.listed(Filter::default()), ["a", "b", "c"]);
+}

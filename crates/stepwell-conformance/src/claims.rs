@@ -1,0 +1,43 @@
+//! How a module's cases become an implementation's tests.
+
+use crate::{Fixture, World};
+
+/// Runs one case against a fresh store.
+pub fn run<F: Fixture + 'static>(make: impl FnOnce() -> F, case: impl FnOnce(&mut World<F>)) {
+    case(&mut World::new(make()));
+}
+
+/// Lists a module's cases. It makes the macro that turns them into tests, and is the
+/// only user of the case functions: one that is not listed is dead code, which the
+/// lints refuse, so no claim is ever written and not run.
+macro_rules! claims {
+    ($dollar:tt $module:ident = $expand:ident for $bound:ident: $($name:ident,)*) => {
+        /// The cases, for the macro that expands to tests.
+        #[doc(hidden)]
+        pub mod claims {
+            $(
+                /// A claim, in its name.
+                pub fn $name<F: $crate::$bound>(world: &mut $crate::World<F>) {
+                    super::$name(world);
+                }
+            )*
+        }
+
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $expand {
+            ($dollar make:ident) => {
+                mod $module {
+                    $(
+                        #[test]
+                        fn $name() {
+                            $crate::run(super::$dollar make, $crate::$module::claims::$name);
+                        }
+                    )*
+                }
+            };
+        }
+    };
+}
+
+pub(crate) use claims;

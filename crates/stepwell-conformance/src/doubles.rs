@@ -1,0 +1,88 @@
+//! A clock and processes that a test controls.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use stepwell::{Clock, Holder, Processes, Pulse, Time};
+
+/// A clock that stands still until it is told otherwise.
+#[derive(Debug)]
+pub struct TestClock(AtomicI64);
+
+impl Default for TestClock {
+    /// 2026-02-23T14:30:22Z.
+    fn default() -> Self {
+        Self(AtomicI64::new(1_771_857_022_000_000))
+    }
+}
+
+impl TestClock {
+    /// Moves the clock to a moment, be it in the past.
+    pub fn set(&self, now: Time) {
+        self.0.store(now.as_micros(), Ordering::SeqCst);
+    }
+
+    /// Moves the clock on and returns the time then.
+    pub fn advance(&self, by: Duration) -> Time {
+        let now = self.now().plus(by);
+        self.set(now);
+        now
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Time {
+        Time::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Processes that are alive unless a test says otherwise.
+#[derive(Debug, Default)]
+pub struct TestProcesses(Mutex<HashMap<Holder, Pulse>>);
+
+impl TestProcesses {
+    /// A process of that number on this machine.
+    #[must_use]
+    pub fn holder(pid: u32) -> Holder {
+        Holder {
+            host: "here".to_owned(),
+            boot: "first".to_owned(),
+            namespace: String::new(),
+            pid,
+            started: "1".to_owned(),
+        }
+    }
+
+    /// From now on that process is gone.
+    pub fn mark_gone(&self, holder: &Holder) {
+        self.mark(holder, Pulse::Gone);
+    }
+
+    /// From now on that process runs (again).
+    pub fn mark_alive(&self, holder: &Holder) {
+        self.mark(holder, Pulse::Alive);
+    }
+
+    /// From now on nothing can be told of that process.
+    pub fn mark_unknown(&self, holder: &Holder) {
+        self.mark(holder, Pulse::Unknown);
+    }
+
+    fn mark(&self, holder: &Holder, pulse: Pulse) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(holder.clone(), pulse);
+    }
+}
+
+impl Processes for TestProcesses {
+    fn this(&self) -> Holder {
+        Self::holder(1)
+    }
+
+    fn pulse(&self, holder: &Holder) -> Pulse {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(holder).copied().unwrap_or(Pulse::Alive)
+    }
+}

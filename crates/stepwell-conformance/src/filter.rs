@@ -1,0 +1,413 @@
+//! Claims about lists: each condition of a filter, alone and together.
+
+use std::time::Duration;
+
+use stepwell::{
+    Change, Created, Edited, Family, Filter, Lease, Message, Place, Query, Status, StatusChanged,
+};
+
+use crate::claims::claims;
+use crate::world::{created, id, say};
+use crate::{Fixture, World};
+
+claims! { $ filter = filter_claims for Fixture:
+    without_conditions_everything_is_listed,
+    a_status_lets_through_those_that_stand_so,
+    several_statuses_let_through_any_of_them,
+    an_agent_lets_through_its_sessions,
+    a_model_lets_through_those_that_used_it_last,
+    tags_must_all_be_there,
+    a_tag_is_not_a_part_of_a_tag,
+    a_label_lets_through_the_sessions_that_bear_it,
+    a_task_text_is_found_whatever_its_case,
+    a_task_text_is_found_whatever_its_case_beyond_ascii,
+    a_task_text_is_no_pattern,
+    a_workspace_lets_through_its_sessions_only,
+    roots_are_those_that_no_agent_started,
+    children_are_subagents_and_forks,
+    since_and_until_are_about_the_last_event,
+    a_prefix_lets_through_ids_that_begin_so,
+    a_prefix_is_no_pattern,
+    a_place_tells_the_trash_from_the_rest,
+    every_condition_must_hold,
+    a_listed_session_stands_as_it_stands_alone,
+    hostile_values_are_harmless,
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn set<F: Fixture>(w: &World<F>, lease: &Lease, status: Status) {
+    let change = StatusChanged {
+        status,
+        reason: None,
+        error: None,
+    };
+    w.add(lease, change);
+}
+
+fn tagged(tags: &[&str]) -> Edited {
+    Edited {
+        tag: names(tags).into_iter().collect(),
+        ..Edited::default()
+    }
+}
+
+fn three<F: Fixture>(w: &World<F>, describe: impl Fn(&str) -> Created) {
+    for name in ["a", "b", "c"] {
+        w.make(describe(name));
+    }
+}
+
+fn without_conditions_everything_is_listed<F: Fixture>(w: &mut World<F>) {
+    assert!(w.listed(Filter::default()).is_empty());
+    three(w, created);
+    assert_eq!(w.listed(Filter::default()), names(&["a", "b", "c"]));
+}
+
+fn a_status_lets_through_those_that_stand_so<F: Fixture>(w: &mut World<F>) {
+    for (n, status) in Status::ALL.into_iter().enumerate() {
+        let lease = w.begin(&format!("s{n}"));
+        set(w, &lease, status);
+    }
+    for (n, status) in Status::ALL.into_iter().enumerate() {
+        let filter = Filter {
+            status: vec![status],
+            ..Filter::default()
+        };
+        assert_eq!(w.listed(filter), [format!("s{n}")], "{status}");
+    }
+}
+
+fn several_statuses_let_through_any_of_them<F: Fixture>(w: &mut World<F>) {
+    for (name, status) in [
+        ("a", Status::Failed),
+        ("b", Status::Success),
+        ("c", Status::Paused),
+    ] {
+        let lease = w.begin(name);
+        set(w, &lease, status);
+    }
+    let filter = Filter {
+        status: vec![Status::Paused, Status::Failed],
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(filter), names(&["a", "c"]));
+}
+
+fn an_agent_lets_through_its_sessions<F: Fixture>(w: &mut World<F>) {
+    three(w, |name| Created {
+        agent: if name == "b" { "coder" } else { "tester" }.to_owned(),
+        ..created(name)
+    });
+    let by = |agent: &str| Filter {
+        agent: Some(agent.to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(by("tester")), names(&["a", "c"]));
+    assert_eq!(w.listed(by("coder")), names(&["b"]));
+    assert!(w.listed(by("test")).is_empty());
+}
+
+fn a_model_lets_through_those_that_used_it_last<F: Fixture>(w: &mut World<F>) {
+    three(w, |name| Created {
+        model: "small".to_owned(),
+        ..created(name)
+    });
+    let lease = w
+        .store()
+        .acquire(&id("b"), &crate::world::claim(1))
+        .unwrap();
+    let message = Message {
+        model: Some("large".to_owned()),
+        ..Message::assistant("x")
+    };
+    w.add(&lease, message);
+    let by = |model: &str| Filter {
+        model: Some(model.to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(by("small")), names(&["a", "c"]));
+    assert_eq!(w.listed(by("large")), names(&["b"]));
+}
+
+fn tags_must_all_be_there<F: Fixture>(w: &mut World<F>) {
+    three(w, created);
+    w.edit("a", tagged(&["x", "y"]));
+    w.edit("b", tagged(&["y"]));
+    let with = |tags: &[&str]| Filter {
+        tags: names(tags),
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(with(&["y"])), names(&["a", "b"]));
+    assert_eq!(w.listed(with(&["y", "x"])), names(&["a"]));
+    assert!(w.listed(with(&["x", "z"])).is_empty());
+    let untag = Edited {
+        untag: ["x".to_owned()].into(),
+        ..Edited::default()
+    };
+    w.edit("a", untag);
+    assert!(w.listed(with(&["x"])).is_empty());
+}
+
+fn a_tag_is_not_a_part_of_a_tag<F: Fixture>(w: &mut World<F>) {
+    three(w, created);
+    w.edit("a", tagged(&["nightly \"x\""]));
+    let with = |tag: &str| Filter {
+        tags: names(&[tag]),
+        ..Filter::default()
+    };
+    for tag in ["night", "nightly", "nightly \"x", "%", "NIGHTLY \"X\""] {
+        assert!(w.listed(with(tag)).is_empty(), "{tag}");
+    }
+    assert_eq!(w.listed(with("nightly \"x\"")), names(&["a"]));
+}
+
+fn a_label_lets_through_the_sessions_that_bear_it<F: Fixture>(w: &mut World<F>) {
+    three(w, created);
+    let label = |label| Edited {
+        label,
+        ..Edited::default()
+    };
+    w.edit("a", label(Change::Set("best".to_owned())));
+    w.edit("c", label(Change::Set("best".to_owned())));
+    let filter = Filter {
+        label: Some("best".to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(filter.clone()), names(&["a", "c"]));
+    w.edit("a", label(Change::Clear));
+    assert_eq!(w.listed(filter), names(&["c"]));
+}
+
+fn by_task(text: &str) -> Filter {
+    Filter {
+        task: Some(text.to_owned()),
+        ..Filter::default()
+    }
+}
+
+fn a_task_text_is_found_whatever_its_case<F: Fixture>(w: &mut World<F>) {
+    w.make(Created::new(id("a"), "Fix the Login page"));
+    w.make(Created::new(id("b"), "write docs"));
+    for text in ["login", "LOGIN", "the Log", "fix", "Fix the Login page", ""] {
+        assert!(w.listed(by_task(text)).contains(&"a".to_owned()), "{text}");
+    }
+    assert_eq!(w.listed(by_task("login")), names(&["a"]));
+    assert!(w.listed(by_task("logout")).is_empty());
+}
+
+fn a_task_text_is_found_whatever_its_case_beyond_ascii<F: Fixture>(w: &mut World<F>) {
+    w.make(Created::new(id("a"), "Über die ÄRGERNISSE"));
+    w.make(Created::new(id("b"), "исправить ОШИБКУ"));
+    w.make(Created::new(id("c"), "修复登录页面"));
+    assert_eq!(w.listed(by_task("über")), names(&["a"]));
+    assert_eq!(w.listed(by_task("ärger")), names(&["a"]));
+    assert_eq!(w.listed(by_task("Ошибку")), names(&["b"]));
+    assert_eq!(w.listed(by_task("ИСПРАВИТЬ")), names(&["b"]));
+    assert_eq!(w.listed(by_task("登录")), names(&["c"]));
+}
+
+fn a_task_text_is_no_pattern<F: Fixture>(w: &mut World<F>) {
+    w.make(Created::new(id("a"), "reach 100% of 'it'"));
+    w.make(Created::new(id("b"), "reach 100 of it"));
+    assert_eq!(w.listed(by_task("100%")), names(&["a"]));
+    assert_eq!(w.listed(by_task("'it'")), names(&["a"]));
+    for text in ["r_ach", "r%h", ".*", "[r]each"] {
+        assert!(w.listed(by_task(text)).is_empty(), "{text}");
+    }
+}
+
+fn a_workspace_lets_through_its_sessions_only<F: Fixture>(w: &mut World<F>) {
+    three(w, |name| Created {
+        workspace: format!("/home/{name}"),
+        ..created(name)
+    });
+    let at = |workspace: &str| Filter {
+        workspace: Some(workspace.to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(at("/home/b")), names(&["b"]));
+    assert!(w.listed(at("/home")).is_empty());
+    assert!(w.listed(at("/home/b/")).is_empty());
+}
+
+fn family<F: Fixture>(w: &World<F>) {
+    let lease = w.begin("root");
+    w.add(&lease, say("x"));
+    w.subagent("root", "child");
+    w.subagent("child", "grandchild");
+    w.fork("root", 1, "fork");
+    w.fork("child", 1, "childs-fork");
+    w.begin("other");
+}
+
+fn of_family(family: Family) -> Filter {
+    Filter {
+        family,
+        ..Filter::default()
+    }
+}
+
+fn roots_are_those_that_no_agent_started<F: Fixture>(w: &mut World<F>) {
+    family(w);
+    let expected = names(&["root", "fork", "childs-fork", "other"]);
+    assert_eq!(w.listed(of_family(Family::Roots)), expected);
+    assert_eq!(w.listed(of_family(Family::Any)).len(), 6);
+}
+
+fn children_are_subagents_and_forks<F: Fixture>(w: &mut World<F>) {
+    family(w);
+    let of = |name: &str| w.listed(of_family(Family::ChildrenOf(id(name))));
+    assert_eq!(of("root"), names(&["child", "fork"]));
+    assert_eq!(of("child"), names(&["grandchild", "childs-fork"]));
+    assert!(of("other").is_empty());
+    assert!(of("nobody").is_empty());
+}
+
+fn since_and_until_are_about_the_last_event<F: Fixture>(w: &mut World<F>) {
+    let start = w.now();
+    let mut leases = Vec::new();
+    for name in ["a", "b", "c"] {
+        leases.push(w.begin(name));
+        w.tick();
+    }
+    w.add(&leases[0], say("a moves on")); // at 3 s
+    let at = |seconds| start.plus(Duration::from_secs(seconds));
+    let since = |seconds| {
+        w.listed(Filter {
+            since: Some(at(seconds)),
+            ..Filter::default()
+        })
+    };
+    let until = |seconds| {
+        w.listed(Filter {
+            until: Some(at(seconds)),
+            ..Filter::default()
+        })
+    };
+    assert_eq!(since(2), names(&["a", "c"]));
+    assert_eq!(since(3), names(&["a"]));
+    assert!(since(4).is_empty());
+    assert!(until(1).is_empty());
+    assert_eq!(until(2), names(&["b"]));
+    assert_eq!(until(4), names(&["a", "b", "c"]));
+    let between = Filter {
+        since: Some(at(2)),
+        until: Some(at(3)),
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(between), names(&["c"]));
+}
+
+fn by_prefix(prefix: &str) -> Filter {
+    Filter {
+        prefix: Some(prefix.to_owned()),
+        ..Filter::default()
+    }
+}
+
+fn a_prefix_lets_through_ids_that_begin_so<F: Fixture>(w: &mut World<F>) {
+    for name in ["20260101-a", "20260102-a", "20260102-b", "x"] {
+        w.make(created(name));
+    }
+    assert_eq!(w.listed(by_prefix("2026")).len(), 3);
+    let second = names(&["20260102-a", "20260102-b"]);
+    assert_eq!(w.listed(by_prefix("20260102")), second);
+    assert_eq!(w.listed(by_prefix("20260102-b")), names(&["20260102-b"]));
+    assert!(w.listed(by_prefix("20260102-bb")).is_empty());
+    assert_eq!(w.listed(by_prefix("")).len(), 4);
+}
+
+fn a_prefix_is_no_pattern<F: Fixture>(w: &mut World<F>) {
+    for name in ["a_b", "axb", "A_b"] {
+        w.make(created(name));
+    }
+    assert_eq!(w.listed(by_prefix("a_")), names(&["a_b"]));
+    assert!(w.listed(by_prefix("%")).is_empty());
+    assert_eq!(w.listed(by_prefix("A")), names(&["A_b"]));
+}
+
+fn a_place_tells_the_trash_from_the_rest<F: Fixture>(w: &mut World<F>) {
+    three(w, created);
+    w.store().trash(&[id("b").into()]).unwrap();
+    let at = |place| {
+        w.listed(Filter {
+            place,
+            ..Filter::default()
+        })
+    };
+    assert_eq!(at(Place::Kept), names(&["a", "c"]));
+    assert_eq!(at(Place::Trash), names(&["b"]));
+    assert_eq!(at(Place::Anywhere), names(&["a", "b", "c"]));
+}
+
+fn every_condition_must_hold<F: Fixture>(w: &mut World<F>) {
+    three(w, |name| Created {
+        agent: "coder".to_owned(),
+        workspace: if name == "c" { "/y" } else { "/x" }.to_owned(),
+        ..created(name)
+    });
+    w.edit("b", tagged(&["t"]));
+    w.edit("c", tagged(&["t"]));
+    let filter = Filter {
+        agent: Some("coder".to_owned()),
+        workspace: Some("/x".to_owned()),
+        tags: names(&["t"]),
+        status: vec![Status::Interrupted],
+        task: Some("TASK OF".to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(w.listed(filter.clone()), names(&["b"]));
+    let other = Filter {
+        status: vec![Status::Running],
+        ..filter
+    };
+    assert!(w.listed(other).is_empty());
+}
+
+fn a_listed_session_stands_as_it_stands_alone<F: Fixture>(w: &mut World<F>) {
+    family(w);
+    w.make(created("idle"));
+    w.edit("root", tagged(&["t"]));
+    let page = w.store().list(&Query::default()).unwrap();
+    assert_eq!(page.sessions.len(), 7);
+    for standing in page.sessions {
+        assert_eq!(w.store().standing(&standing.head.id).unwrap(), standing);
+    }
+}
+
+fn hostile_values_are_harmless<F: Fixture>(w: &mut World<F>) {
+    three(w, created);
+    for text in [
+        "'",
+        "\"",
+        "' OR 1=1 --",
+        "a'; DROP TABLE sessions",
+        "\u{0}",
+        "%_*?",
+    ] {
+        let text = text.to_owned();
+        let filters = [
+            Filter {
+                agent: Some(text.clone()),
+                ..Filter::default()
+            },
+            Filter {
+                tags: vec![text.clone()],
+                ..Filter::default()
+            },
+            Filter {
+                label: Some(text.clone()),
+                ..Filter::default()
+            },
+            by_task(&text),
+            by_prefix(&text),
+        ];
+        for filter in filters {
+            assert!(w.listed(filter.clone()).is_empty(), "{filter:?}");
+        }
+    }
+    assert_eq!(w.listed(Filter::default()).len(), 3);
+}

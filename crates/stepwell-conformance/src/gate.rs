@@ -1,0 +1,158 @@
+//! Claims about gates: each takes one answer.
+
+use stepwell::{Error, Gate, GateAnswered, Restored, Rewound, Scope, Seq, Undone};
+
+use crate::claims::claims;
+use crate::world::id;
+use crate::{Fixture, World};
+
+claims! { $ gate = gate_claims for Fixture:
+    an_open_gate_is_counted_until_it_is_answered,
+    a_gate_takes_one_answer,
+    a_gate_that_was_not_asked_takes_no_answer,
+    a_gate_is_asked_once,
+    of_two_gates_each_takes_its_own_answer,
+    a_gate_asked_and_answered_in_one_append_is_closed,
+    a_gate_that_a_rewind_dropped_takes_no_answer,
+    a_gate_whose_answer_a_rewind_dropped_is_open_again,
+    a_gate_whose_rewind_was_undone_stays_answered,
+    a_fork_answers_its_own_copy_of_an_open_gate,
+}
+
+fn ask(id: &str) -> Gate {
+    Gate {
+        id: id.to_owned(),
+        prompt: format!("{id}?"),
+        default: None,
+        deadline: None,
+    }
+}
+
+fn answer(id: &str, who: &str) -> GateAnswered {
+    GateAnswered {
+        id: id.to_owned(),
+        answer: "yes".to_owned(),
+        who: who.to_owned(),
+    }
+}
+
+fn rewind(to: u64) -> Rewound {
+    Rewound {
+        to: Seq::new(to),
+        scope: Scope::Chat,
+        restored: Restored::default(),
+    }
+}
+
+fn refused<F: Fixture>(w: &World<F>, answer: GateAnswered) -> String {
+    match w.tell("a", answer).unwrap_err() {
+        Error::Illegal { session, kind, why } => {
+            assert_eq!((session, &*kind), (id("a"), "gate_answered"));
+            why
+        }
+        error => panic!("{error}"),
+    }
+}
+
+fn an_open_gate_is_counted_until_it_is_answered<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    w.add(&lease, ask("h"));
+    assert_eq!(w.head("a").open_gates, 2);
+    w.tell("a", answer("g", "ann")).unwrap();
+    assert_eq!(w.head("a").open_gates, 1);
+    w.assert_folded("a");
+}
+
+fn a_gate_takes_one_answer<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    w.tell("a", answer("g", "ann")).unwrap();
+    let why = refused(w, answer("g", "bob"));
+    assert!(why.contains("ann"), "{why}");
+    assert_eq!(w.log("a").len(), 3);
+}
+
+fn a_gate_that_was_not_asked_takes_no_answer<F: Fixture>(w: &mut World<F>) {
+    w.begin("a");
+    let why = refused(w, answer("g", "ann"));
+    assert!(why.contains("no gate"), "{why}");
+}
+
+fn a_gate_is_asked_once<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    let error = w.try_add(&lease, vec![ask("g").into()]).unwrap_err();
+    assert!(matches!(error, Error::Illegal { .. }), "{error}");
+    w.tell("a", answer("g", "ann")).unwrap();
+    let error = w.try_add(&lease, vec![ask("g").into()]).unwrap_err();
+    assert!(matches!(error, Error::Illegal { .. }), "{error}");
+}
+
+fn of_two_gates_each_takes_its_own_answer<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    w.add(&lease, ask("h"));
+    w.tell("a", answer("h", "ann")).unwrap();
+    refused(w, answer("h", "bob"));
+    w.tell("a", answer("g", "bob")).unwrap();
+    assert_eq!(w.head("a").open_gates, 0);
+}
+
+fn a_gate_asked_and_answered_in_one_append_is_closed<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let events = vec![ask("g").into(), answer("g", "default").into()];
+    w.try_add(&lease, events).unwrap();
+    assert_eq!(w.head("a").open_gates, 0);
+    refused(w, answer("g", "ann"));
+}
+
+fn a_gate_that_a_rewind_dropped_takes_no_answer<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    w.add(&lease, rewind(1));
+    assert_eq!(w.head("a").open_gates, 0);
+    refused(w, answer("g", "ann"));
+    w.add(&lease, ask("g"));
+    w.tell("a", answer("g", "ann")).unwrap();
+    w.assert_folded("a");
+}
+
+fn a_gate_whose_answer_a_rewind_dropped_is_open_again<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    w.tell("a", answer("g", "ann")).unwrap();
+    w.add(&lease, rewind(2));
+    assert_eq!(w.head("a").open_gates, 1);
+    w.tell("a", answer("g", "bob")).unwrap();
+    assert_eq!(w.head("a").open_gates, 0);
+    w.assert_folded("a");
+}
+
+fn a_gate_whose_rewind_was_undone_stays_answered<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    w.tell("a", answer("g", "ann")).unwrap();
+    w.add(&lease, rewind(2));
+    let undo = Undone::Rewind {
+        of: Seq::new(4),
+        scope: Scope::Chat,
+        restored: Restored::default(),
+    };
+    w.add(&lease, undo);
+    assert_eq!(w.head("a").open_gates, 0);
+    let why = refused(w, answer("g", "bob"));
+    assert!(why.contains("ann"), "{why}");
+}
+
+fn a_fork_answers_its_own_copy_of_an_open_gate<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    w.fork("a", 2, "f");
+    assert_eq!(w.head("f").open_gates, 1);
+    w.tell("f", answer("g", "ann")).unwrap();
+    assert_eq!((w.head("f").open_gates, w.head("a").open_gates), (0, 1));
+    w.tell("a", answer("g", "bob")).unwrap();
+    w.assert_folded("a");
+    w.assert_folded("f");
+}

@@ -1,0 +1,189 @@
+//! Claims about the language of searches, and the text that a hit is shown with.
+
+use stepwell::{Search, Snippet};
+
+use crate::claims::claims;
+use crate::world::say;
+use crate::{Fixture, World};
+
+claims! { $ text = text_claims for Fixture:
+    all_words_must_occur_in_any_order,
+    words_of_different_events_do_not_add_up,
+    quoted_words_stand_together,
+    a_star_asks_for_the_beginning_of_a_word,
+    case_does_not_matter,
+    a_path_is_found_by_its_parts_together,
+    scripts_without_spaces_are_found_inside,
+    accents_matter,
+    numbers_and_mixed_words_are_found,
+    a_question_without_words_finds_nothing,
+    hostile_syntax_is_harmless,
+    a_snippet_marks_the_words_that_matched,
+    a_snippet_of_a_long_text_shows_the_match,
+    a_snippet_is_one_line,
+}
+
+/// The numbers of the texts that a search finds.
+fn find<F: Fixture>(w: &World<F>, texts: &[&str], asked: &str) -> Vec<usize> {
+    if !w.has("a") {
+        let lease = w.begin_as(stepwell::Created::new(crate::world::id("a"), ""));
+        for text in texts {
+            w.add(&lease, say(text));
+        }
+    }
+    let mut found: Vec<_> = w
+        .hits(asked)
+        .into_iter()
+        .map(|(_, seq)| usize::try_from(seq).unwrap() - 2)
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+fn none() -> Vec<usize> {
+    Vec::new()
+}
+
+fn all_words_must_occur_in_any_order<F: Fixture>(w: &mut World<F>) {
+    let texts = ["stone and water", "water, then stone", "only water"];
+    assert_eq!(find(w, &texts, "stone water"), [0, 1]);
+    assert_eq!(find(w, &texts, "water stone"), [0, 1]);
+    assert_eq!(find(w, &texts, "water"), [0, 1, 2]);
+    assert_eq!(find(w, &texts, "water fire"), none());
+    assert_eq!(find(w, &texts, "wate"), none());
+}
+
+fn words_of_different_events_do_not_add_up<F: Fixture>(w: &mut World<F>) {
+    assert_eq!(find(w, &["stone", "water"], "stone water"), none());
+}
+
+fn quoted_words_stand_together<F: Fixture>(w: &mut World<F>) {
+    let texts = ["deep stone well", "stone deep well", "deep, stone"];
+    assert_eq!(find(w, &texts, "\"deep stone\""), [0, 2]);
+    assert_eq!(find(w, &texts, "\"deep stone\" well"), [0]);
+    assert_eq!(find(w, &texts, "\"stone deep"), [1]);
+    assert_eq!(find(w, &texts, "\"deep sto*\""), [0, 2]);
+}
+
+fn a_star_asks_for_the_beginning_of_a_word<F: Fixture>(w: &mut World<F>) {
+    let texts = ["stepping", "steps", "misstep", "ste"];
+    assert_eq!(find(w, &texts, "step*"), [0, 1]);
+    assert_eq!(find(w, &texts, "STEP*"), [0, 1]);
+    assert_eq!(find(w, &texts, "step"), none());
+    assert_eq!(find(w, &texts, "*step"), none());
+}
+
+fn case_does_not_matter<F: Fixture>(w: &mut World<F>) {
+    let texts = ["Stone WELL", "ÜBER Ошибка", "stone"];
+    assert_eq!(find(w, &texts, "sTONE"), [0, 2]);
+    assert_eq!(find(w, &texts, "über"), [1]);
+    assert_eq!(find(w, &texts, "ОШИБКА"), [1]);
+}
+
+fn a_path_is_found_by_its_parts_together<F: Fixture>(w: &mut World<F>) {
+    let texts = [
+        "see src/main.rs:12",
+        "main of src, in rs",
+        "src main_test.rs",
+    ];
+    assert_eq!(find(w, &texts, "src/main.rs"), [0]);
+    assert_eq!(find(w, &texts, "main.rs"), [0]);
+    assert_eq!(find(w, &texts, "main"), [0, 1, 2]);
+    assert_eq!(find(w, &texts, "src/ma*"), [0, 2]);
+}
+
+fn scripts_without_spaces_are_found_inside<F: Fixture>(w: &mut World<F>) {
+    let texts = ["修复数据库连接", "データベースを直す", "据数 库", "ฐานข้อมูล"];
+    assert_eq!(find(w, &texts, "数据库"), [0]);
+    assert_eq!(find(w, &texts, "库"), [0, 2]);
+    assert_eq!(find(w, &texts, "ベース"), [1]);
+    assert_eq!(find(w, &texts, "ข้อมูล"), [3]);
+}
+
+fn accents_matter<F: Fixture>(w: &mut World<F>) {
+    let texts = ["resume", "résumé"];
+    assert_eq!(find(w, &texts, "resume"), [0]);
+    assert_eq!(find(w, &texts, "RÉSUMÉ"), [1]);
+}
+
+fn numbers_and_mixed_words_are_found<F: Fixture>(w: &mut World<F>) {
+    let texts = ["error E0502 at 127.0.0.1:8080", "a C++ x86_64 build"];
+    assert_eq!(find(w, &texts, "e0502"), [0]);
+    assert_eq!(find(w, &texts, "127.0.0.1"), [0]);
+    assert_eq!(find(w, &texts, "8080"), [0]);
+    assert_eq!(find(w, &texts, "x86_64"), [1]);
+    assert_eq!(find(w, &texts, "502"), none());
+}
+
+fn a_question_without_words_finds_nothing<F: Fixture>(w: &mut World<F>) {
+    let texts = ["stone", "*"];
+    for asked in ["", " ", "*", "\"\"", "\"", "-", "?!", "* *", "\u{0}"] {
+        assert_eq!(find(w, &texts, asked), none(), "{asked:?}");
+    }
+}
+
+fn hostile_syntax_is_harmless<F: Fixture>(w: &mut World<F>) {
+    let texts = ["stone and water", "not near or and", "text: stone"];
+    for (asked, expected) in [
+        ("stone AND water", vec![0]),
+        ("stone NOT water", none()),
+        ("NOT", vec![1]),
+        ("NEAR OR AND", vec![1]),
+        ("NEAR(stone water)", none()),
+        ("text:stone", vec![2]),
+        ("{text}: stone", vec![2]),
+        ("^stone", vec![0, 2]),
+        ("stone + water", vec![0]),
+        ("(stone", vec![0, 2]),
+        ("stone)", vec![0, 2]),
+        ("'stone", vec![0, 2]),
+        ("stone\"", vec![0, 2]),
+        ("stone; DROP TABLE words", none()),
+        ("stone\\", vec![0, 2]),
+        ("stone**", vec![0, 2]),
+    ] {
+        assert_eq!(find(w, &texts, asked), expected, "{asked:?}");
+    }
+    let long = "stone ".repeat(200);
+    assert_eq!(find(w, &texts, &long), [0, 2]);
+}
+
+fn snippet<F: Fixture>(w: &World<F>, text: &str, asked: &str) -> (Snippet, Vec<String>) {
+    let lease = w.begin("a");
+    w.add(&lease, say(text));
+    let found = w.store().search(&Search::new(asked)).unwrap();
+    assert_eq!(found.hits.len(), 1);
+    let snippet = found.hits[0].snippet.clone();
+    let marked = snippet
+        .matches
+        .iter()
+        .map(|range| snippet.text[range.clone()].to_owned())
+        .collect();
+    (snippet, marked)
+}
+
+fn a_snippet_marks_the_words_that_matched<F: Fixture>(w: &mut World<F>) {
+    let text = "Über the Stone there is WATER, and stonework by the deep well.";
+    let (snippet, marked) = snippet(w, text, "über stone* \"deep well\" water");
+    assert_eq!(snippet.text, text);
+    let expected = ["Über", "Stone", "WATER", "stonework", "deep well"];
+    assert_eq!(marked, expected);
+}
+
+fn a_snippet_of_a_long_text_shows_the_match<F: Fixture>(w: &mut World<F>) {
+    let filler = "lorem ipsum ".repeat(500);
+    let (snippet, marked) = snippet(w, &format!("{filler}needle {filler}"), "needle");
+    assert_eq!(marked, ["needle"]);
+    assert!(snippet.text.len() < 500, "{}", snippet.text.len());
+    assert!(
+        snippet.text.contains("ipsum needle lorem"),
+        "{}",
+        snippet.text
+    );
+}
+
+fn a_snippet_is_one_line<F: Fixture>(w: &mut World<F>) {
+    let (snippet, marked) = snippet(w, "one\n\n  two\r\n\tneedle\u{b}\nthree", "needle");
+    assert_eq!(snippet.text, "one two needle three");
+    assert_eq!(marked, ["needle"]);
+}
