@@ -54,14 +54,8 @@ fn an_appended_event_is_read_back_as_it_was<F: Fixture>(w: &mut World<F>) {
 
 fn one_append_may_record_many_events<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let written = w
-        .try_add(&lease, vec![say("one"), say("two"), say("three")])
-        .unwrap();
-    let expected = Written {
-        first: Seq::new(2),
-        last: Seq::new(4),
-        lease: None,
-    };
+    let written = w.try_add(&lease, vec![say("one"), say("two"), say("three")]).unwrap();
+    let expected = Written { first: Seq::new(2), last: Seq::new(4), lease: None };
     assert_eq!(written, expected);
     assert_eq!(texts(&w.log("a")), ["one", "two", "three"]);
 }
@@ -88,10 +82,7 @@ fn appends_to_two_sessions_do_not_mix<F: Fixture>(w: &mut World<F>) {
 
 fn an_append_to_nothing_names_the_session<F: Fixture>(w: &mut World<F>) {
     let error = w.tell("nobody", Edited::default()).unwrap_err();
-    assert!(
-        matches!(&error, Error::NoSession(name) if *name == id("nobody")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::NoSession(name) if *name == id("nobody")), "{error}");
     assert_eq!(error.kind(), ErrorKind::Absent);
 }
 
@@ -106,17 +97,11 @@ fn an_empty_append_is_refused<F: Fixture>(w: &mut World<F>) {
 fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let before = w.store().standing(&id("a")).unwrap();
-    let nonsense = Rewound {
-        to: Seq::new(99),
-        scope: Scope::Chat,
-        restored: stepwell::Restored::default(),
-    };
+    let nonsense =
+        Rewound { to: Seq::new(99), scope: Scope::Chat, restored: stepwell::Restored::default() };
     let events = vec![say("one"), nonsense.into(), say("three")];
     let error = w.try_add(&lease, events).unwrap_err();
-    assert!(
-        matches!(&error, Error::Illegal { kind, .. } if kind == "rewound"),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::Illegal { kind, .. } if kind == "rewound"), "{error}");
     assert_eq!(w.store().standing(&id("a")).unwrap(), before);
     assert_eq!(w.log("a").len(), 1);
     assert!(w.store().lanes(&id("a")).unwrap().is_empty());
@@ -127,9 +112,7 @@ fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
 fn a_missing_blob_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let nowhere = crate::blob::written("x", stepwell::Digest::of(b"never stored"));
-    let error = w
-        .try_add(&lease, vec![say("one"), nowhere.into()])
-        .unwrap_err();
+    let error = w.try_add(&lease, vec![say("one"), nowhere.into()]).unwrap_err();
     assert!(matches!(error, Error::NoBlob(_)), "{error}");
     assert_eq!(w.log("a").len(), 1);
     w.assert_folded("a");
@@ -159,12 +142,7 @@ fn an_expected_seq_that_moved_on_is_refused_with_the_actual_one<F: Fixture>(w: &
     w.add(&lease, say("x"));
     for wrong in [0, 1, 3, 99] {
         let error = swap(w, lease.epoch, wrong).unwrap_err();
-        let Error::UnexpectedSeq {
-            expected, actual, ..
-        } = &error
-        else {
-            panic!("{error}")
-        };
+        let Error::UnexpectedSeq { expected, actual, .. } = &error else { panic!("{error}") };
         assert_eq!((expected.get(), actual.get()), (wrong, 2));
         assert_eq!(error.kind(), ErrorKind::Conflict);
     }
@@ -200,10 +178,7 @@ fn of_two_compare_and_swaps_one_wins<F: Fixture>(w: &mut World<F>) {
     };
     let won = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..4).map(|_| scope.spawn(attempt)).collect();
-        runs.into_iter()
-            .map(|run| run.join().unwrap())
-            .filter(Result::is_ok)
-            .count()
+        runs.into_iter().map(|run| run.join().unwrap()).filter(Result::is_ok).count()
     });
     assert_eq!(won, 1);
     assert_eq!(w.log("a").len(), 2);
@@ -211,10 +186,8 @@ fn of_two_compare_and_swaps_one_wins<F: Fixture>(w: &mut World<F>) {
 
 fn an_event_keeps_the_time_that_it_came_with<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let (early, late) = (
-        Time::from_micros(1_234_567),
-        w.now().plus(std::time::Duration::from_micros(1)),
-    );
+    let (early, late) =
+        (Time::from_micros(1_234_567), w.now().plus(std::time::Duration::from_micros(1)));
     w.add(&lease, say("imported").at(early));
     assert_eq!(w.log("a")[1].at, early);
     assert_eq!(w.head("a").updated_at, w.head("a").created_at);
@@ -238,14 +211,9 @@ fn many_parts(n: usize) -> Message {
 
 fn an_event_over_the_size_limit_is_refused_and_leaves_nothing<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let events = vec![
-        say("before"),
-        many_parts(MAX_EVENT_BYTES / 60_000 + 1).into(),
-    ];
+    let events = vec![say("before"), many_parts(MAX_EVENT_BYTES / 60_000 + 1).into()];
     let error = w.try_add(&lease, events).unwrap_err();
-    let Error::TooLarge { size, limit, .. } = &error else {
-        panic!("{error}")
-    };
+    let Error::TooLarge { size, limit, .. } = &error else { panic!("{error}") };
     assert!(size > limit && *limit == MAX_EVENT_BYTES as u64);
     assert_eq!(w.log("a").len(), 1);
 }
@@ -266,10 +234,7 @@ fn a_session_begins_only_once<F: Fixture>(w: &mut World<F>) {
 
 fn only_a_scrub_records_scrubbed<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let forged = Scrubbed {
-        rule: "none".to_owned(),
-        erased: Vec::new(),
-    };
+    let forged = Scrubbed { rule: "none".to_owned(), erased: Vec::new() };
     let error = w.try_add(&lease, vec![forged.into()]).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
 }
@@ -282,10 +247,7 @@ fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut World<F>)
         for lease in &leases {
             scope.spawn(move || {
                 for n in 1..=10 {
-                    let step = Step {
-                        lane: stepwell::Lane::main(),
-                        n,
-                    };
+                    let step = Step { lane: stepwell::Lane::main(), n };
                     let append = Append {
                         session: lease.session.clone(),
                         epoch: Some(lease.epoch),
@@ -309,10 +271,7 @@ fn an_append_to_a_trashed_session_is_refused<F: Fixture>(w: &mut World<F>) {
     w.release(&lease);
     w.store().trash(&[id("a").into()]).unwrap();
     let error = w.tell("a", Edited::default()).unwrap_err();
-    assert!(
-        matches!(&error, Error::Trashed(name) if *name == id("a")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::Trashed(name) if *name == id("a")), "{error}");
     assert_eq!(w.log("a").len(), 1);
 }
 

@@ -23,12 +23,7 @@ claims! { $ batch = batch_claims for Fixture:
 }
 
 fn append(name: &str, epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
-    Write::Append(Append {
-        session: id(name),
-        epoch,
-        expected: None,
-        events,
-    })
+    Write::Append(Append { session: id(name), epoch, expected: None, events })
 }
 
 fn make(name: &str, claim: Option<Claim>) -> Write {
@@ -44,10 +39,8 @@ fn the_answers_come_in_the_order_of_the_writes<F: Fixture>(w: &mut World<F>) {
         append("a", Some(a.epoch), vec![say("3")]),
     ];
     let answers = w.store().batch(writes).unwrap();
-    let seqs: Vec<_> = answers
-        .iter()
-        .map(|answer| (answer.first.get(), answer.last.get()))
-        .collect();
+    let seqs: Vec<_> =
+        answers.iter().map(|answer| (answer.first.get(), answer.last.get())).collect();
     assert_eq!(seqs, [(5, 6), (1, 1), (2, 2)]);
     assert_eq!(answers[1].lease.as_ref().unwrap().session, id("c"));
     assert!(answers[0].lease.is_none() && answers[2].lease.is_none());
@@ -96,10 +89,7 @@ fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut World<F>) {
         append("a", Some(a.epoch), vec![say("three")]),
     ];
     let error = w.store().batch(writes).unwrap_err();
-    assert!(
-        matches!(&error, Error::Fenced { session, .. } if *session == b.session),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::Fenced { session, .. } if *session == b.session), "{error}");
     assert_eq!((standing("a"), standing("b")), before);
     assert_eq!((w.log("a").len(), w.log("b").len()), (1, 1));
     assert!(w.hits("one").is_empty());
@@ -112,10 +102,7 @@ fn a_refused_write_leaves_no_session_behind<F: Fixture>(w: &mut World<F>) {
         append("nobody", None, vec![Edited::default().into()]),
     ];
     let error = w.store().batch(writes).unwrap_err();
-    assert!(
-        matches!(&error, Error::NoSession(name) if *name == id("nobody")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::NoSession(name) if *name == id("nobody")), "{error}");
     assert!(!w.has("a"));
     assert!(w.listed(Filter::default()).is_empty());
     let lease = w.begin("a");
@@ -123,10 +110,7 @@ fn a_refused_write_leaves_no_session_behind<F: Fixture>(w: &mut World<F>) {
 }
 
 fn a_parent_and_its_subagent_can_be_made_together<F: Fixture>(w: &mut World<F>) {
-    let child = Created {
-        origin: Origin::Subagent { parent: id("a") },
-        ..created("child")
-    };
+    let child = Created { origin: Origin::Subagent { parent: id("a") }, ..created("child") };
     let child = || Write::Create(create(child.clone(), None));
     let error = w.store().batch(vec![child(), make("a", None)]).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
@@ -152,10 +136,7 @@ fn a_compare_and_swap_sees_the_writes_before_it<F: Fixture>(w: &mut World<F>) {
 }
 
 fn the_same_session_twice_in_a_batch_is_refused<F: Fixture>(w: &mut World<F>) {
-    let error = w
-        .store()
-        .batch(vec![make("a", None), make("a", None)])
-        .unwrap_err();
+    let error = w.store().batch(vec![make("a", None), make("a", None)]).unwrap_err();
     assert!(matches!(error, Error::Exists(_)), "{error}");
     assert!(!w.has("a"));
 }
@@ -163,10 +144,8 @@ fn the_same_session_twice_in_a_batch_is_refused<F: Fixture>(w: &mut World<F>) {
 fn a_failed_batch_does_not_stop_the_next<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     for n in 0..5 {
-        let writes = vec![
-            append("a", Some(lease.epoch), vec![say(&format!("lost {n}"))]),
-            make("a", None),
-        ];
+        let writes =
+            vec![append("a", Some(lease.epoch), vec![say(&format!("lost {n}"))]), make("a", None)];
         assert!(w.store().batch(writes).is_err());
         w.add(&lease, say(&format!("kept {n}")));
     }
@@ -183,12 +162,7 @@ fn an_empty_batch_does_nothing<F: Fixture>(w: &mut World<F>) {
 fn a_batch_survives_reopening<F: Fixture>(w: &mut World<F>) {
     let writes = ["a", "b", "c"]
         .into_iter()
-        .map(|name| {
-            Write::Create(Create {
-                at: Some(w.now()),
-                ..create(created(name), None)
-            })
-        })
+        .map(|name| Write::Create(Create { at: Some(w.now()), ..create(created(name), None) }))
         .collect();
     w.store().batch(writes).unwrap();
     w.reopen();

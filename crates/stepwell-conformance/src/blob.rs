@@ -53,10 +53,7 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
 
 fn absent<F: Fixture>(w: &World<F>, digest: &Digest) {
     let error = w.store().blob(digest).unwrap_err();
-    assert!(
-        matches!(&error, Error::NoBlob(missing) if missing == digest),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::NoBlob(missing) if missing == digest), "{error}");
     assert_eq!(error.kind(), ErrorKind::Absent);
 }
 
@@ -67,13 +64,9 @@ fn a_blob_is_read_back_by_its_digest<F: Fixture>(w: &mut World<F>) {
 }
 
 fn blobs_of_every_shape_are_read_back<F: Fixture>(w: &mut World<F>) {
-    for bytes in [
-        Vec::new(),
-        vec![0],
-        vec![0; 1_000_000],
-        vec![0xff, 0xfe, 0x00],
-        noise(300_000, 7),
-    ] {
+    for bytes in
+        [Vec::new(), vec![0], vec![0; 1_000_000], vec![0xff, 0xfe, 0x00], noise(300_000, 7)]
+    {
         let digest = w.store().put_blob(&bytes).unwrap();
         assert_eq!(w.store().blob(&digest).unwrap(), bytes, "{}", bytes.len());
     }
@@ -113,13 +106,8 @@ fn a_blob_that_no_event_names_stays_for_now<F: Fixture>(w: &mut World<F>) {
 fn an_event_that_names_a_missing_blob_is_refused<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let digest = Digest::of(b"never");
-    let error = w
-        .try_add(&lease, vec![written("x", digest).into()])
-        .unwrap_err();
-    assert!(
-        matches!(&error, Error::NoBlob(missing) if *missing == digest),
-        "{error}"
-    );
+    let error = w.try_add(&lease, vec![written("x", digest).into()]).unwrap_err();
+    assert!(matches!(&error, Error::NoBlob(missing) if *missing == digest), "{error}");
     assert_eq!(w.log("a").len(), 1);
 }
 
@@ -128,10 +116,7 @@ fn a_file_event_keeps_its_blobs<F: Fixture>(w: &mut World<F>) {
     let after = w.store().put_blob(b"new").unwrap();
     let lease = w.begin("a");
     let changed = FileChanged {
-        before: FileState::File {
-            blob: before,
-            mode: 0o600,
-        },
+        before: FileState::File { blob: before, mode: 0o600 },
         ..written("x", after)
     };
     w.add(&lease, changed.clone());
@@ -211,16 +196,10 @@ fn a_text_at_the_limit_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
 
 fn every_long_part_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let opaque = stepwell::Opaque {
-        provider: "acme".to_owned(),
-        data: long("opaque "),
-    };
+    let opaque = stepwell::Opaque { provider: "acme".to_owned(), data: long("opaque ") };
     let parts = vec![
         Part::text(long("text ")),
-        Part::Thinking(stepwell::Text {
-            text: long("thinking "),
-            opaque: Some(opaque),
-        }),
+        Part::Thinking(stepwell::Text { text: long("thinking "), opaque: Some(opaque) }),
         Part::Image(stepwell::Image {
             media_type: "image/png".to_owned(),
             data: long("aW1n"),
@@ -239,10 +218,8 @@ fn every_long_part_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
 }
 
 fn a_long_text_is_stored_once_for_all_that_say_it<F: Fixture>(w: &mut World<F>) {
-    let text: String = noise(2 * SPILL_BYTES, 9)
-        .iter()
-        .map(|byte| char::from(b'a' + byte % 26))
-        .collect();
+    let text: String =
+        noise(2 * SPILL_BYTES, 9).iter().map(|byte| char::from(b'a' + byte % 26)).collect();
     let (a, b) = (w.begin("a"), w.begin("b"));
     w.add(&a, say(&text));
     let used = w.store().disk_use().unwrap();

@@ -17,11 +17,7 @@ claims! { $ count = count_claims for Fixture:
 
 fn set<F: Fixture>(w: &World<F>, name: &str, status: Status) -> stepwell::Lease {
     let lease = w.begin(name);
-    let change = StatusChanged {
-        status,
-        reason: None,
-        error: None,
-    };
+    let change = StatusChanged { status, reason: None, error: None };
     w.add(&lease, change);
     lease
 }
@@ -50,37 +46,21 @@ fn every_status_is_counted<F: Fixture>(w: &mut World<F>) {
 fn a_count_follows_a_change_of_status<F: Fixture>(w: &mut World<F>) {
     let lease = set(w, "a", Status::Paused);
     assert_eq!(counts(w).by_status, [(Status::Paused, 1)].into());
-    let change = StatusChanged {
-        status: Status::Success,
-        reason: None,
-        error: None,
-    };
+    let change = StatusChanged { status: Status::Success, reason: None, error: None };
     w.add(&lease, change);
     assert_eq!(counts(w).by_status, [(Status::Success, 1)].into());
 }
 
 fn a_count_has_the_conditions_of_a_list<F: Fixture>(w: &mut World<F>) {
-    w.make(Created {
-        agent: "coder".to_owned(),
-        ..created("a")
-    });
+    w.make(Created { agent: "coder".to_owned(), ..created("a") });
     w.make(created("b"));
     set(w, "c", Status::Failed);
     let filter = |filter: Filter| w.store().count(&filter).unwrap().by_status;
-    let by_agent = Filter {
-        agent: Some("coder".to_owned()),
-        ..Filter::default()
-    };
+    let by_agent = Filter { agent: Some("coder".to_owned()), ..Filter::default() };
     assert_eq!(filter(by_agent), [(Status::Interrupted, 1)].into());
-    let by_status = Filter {
-        status: vec![Status::Failed, Status::Success],
-        ..Filter::default()
-    };
+    let by_status = Filter { status: vec![Status::Failed, Status::Success], ..Filter::default() };
     assert_eq!(filter(by_status), [(Status::Failed, 1)].into());
-    let by_prefix = Filter {
-        prefix: Some("b".to_owned()),
-        ..Filter::default()
-    };
+    let by_prefix = Filter { prefix: Some("b".to_owned()), ..Filter::default() };
     assert_eq!(filter(by_prefix), [(Status::Interrupted, 1)].into());
 }
 
@@ -90,10 +70,7 @@ fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
     w.store().trash(&[id("a").into()]).unwrap();
     assert_eq!(counts(w).total(), 1);
     let at = |place| {
-        let filter = Filter {
-            place,
-            ..Filter::default()
-        };
+        let filter = Filter { place, ..Filter::default() };
         w.store().count(&filter).unwrap().total()
     };
     assert_eq!((at(Place::Trash), at(Place::Anywhere)), (1, 2));
@@ -102,9 +79,6 @@ fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
 fn a_purged_session_is_not_counted<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
     w.store().purge(&[id("a").into()]).unwrap();
-    let filter = Filter {
-        place: Place::Anywhere,
-        ..Filter::default()
-    };
+    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
     assert_eq!(w.store().count(&filter).unwrap(), Counts::default());
 }

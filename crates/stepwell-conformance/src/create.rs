@@ -42,19 +42,12 @@ fn a_session_that_was_made_exists_and_others_do_not<F: Fixture>(w: &mut World<F>
     assert!(w.has("a"));
     assert!(!w.has("b"));
     let error = w.store().standing(&id("b")).unwrap_err();
-    assert!(
-        matches!(&error, Error::NoSession(name) if *name == id("b")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::NoSession(name) if *name == id("b")), "{error}");
 }
 
 fn a_new_session_begins_with_its_created_event<F: Fixture>(w: &mut World<F>) {
     let written = w.make(created("a"));
-    let expected = Written {
-        first: Seq::FIRST,
-        last: Seq::FIRST,
-        lease: None,
-    };
+    let expected = Written { first: Seq::FIRST, last: Seq::FIRST, lease: None };
     assert_eq!(written, expected);
     let log = w.log("a");
     assert_eq!(log.len(), 1);
@@ -115,10 +108,7 @@ fn a_second_session_of_the_same_name_is_refused<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
     let again = Write::Create(create(created("a"), None));
     let error = w.store().write(again).unwrap_err();
-    assert!(
-        matches!(&error, Error::Exists(name) if *name == id("a")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::Exists(name) if *name == id("a")), "{error}");
 }
 
 fn a_refused_duplicate_changes_nothing<F: Fixture>(w: &mut World<F>) {
@@ -126,19 +116,14 @@ fn a_refused_duplicate_changes_nothing<F: Fixture>(w: &mut World<F>) {
     let before = w.store().standing(&id("a")).unwrap();
     w.tick();
     let other = Created::new(id("a"), "something else");
-    let refused = w
-        .store()
-        .write(Write::Create(create(other, Some(claim(2)))));
+    let refused = w.store().write(Write::Create(create(other, Some(claim(2)))));
     assert!(refused.is_err());
     assert_eq!(w.store().standing(&id("a")).unwrap(), before);
 }
 
 fn a_session_can_be_made_at_an_earlier_time<F: Fixture>(w: &mut World<F>) {
     let then = Time::from_micros(1_000_000_000_000_007);
-    let write = Write::Create(Create {
-        at: Some(then),
-        ..create(created("a"), None)
-    });
+    let write = Write::Create(Create { at: Some(then), ..create(created("a"), None) });
     w.store().write(write).unwrap();
     assert_eq!(w.head("a").created_at, then);
     assert_eq!(w.head("a").updated_at, then);
@@ -213,43 +198,24 @@ fn the_id_of_a_later_event_does_not_pass_for_the_first<F: Fixture>(w: &mut World
 }
 
 fn a_subagent_needs_its_parent<F: Fixture>(w: &mut World<F>) {
-    let orphan = Created {
-        origin: Origin::Subagent {
-            parent: id("nobody"),
-        },
-        ..created("a")
-    };
+    let orphan = Created { origin: Origin::Subagent { parent: id("nobody") }, ..created("a") };
     let refused = w.store().write(Write::Create(create(orphan, None)));
     let error = refused.unwrap_err();
-    assert!(
-        matches!(&error, Error::NoSession(name) if *name == id("nobody")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::NoSession(name) if *name == id("nobody")), "{error}");
     assert!(!w.has("a"));
 }
 
 fn a_fork_needs_its_parent<F: Fixture>(w: &mut World<F>) {
-    let orphan = Created {
-        origin: Origin::Fork {
-            parent: id("nobody"),
-            at: Seq::FIRST,
-        },
-        ..created("a")
-    };
+    let orphan =
+        Created { origin: Origin::Fork { parent: id("nobody"), at: Seq::FIRST }, ..created("a") };
     let refused = w.store().write(Write::Create(create(orphan, None)));
     let error = refused.unwrap_err();
-    assert!(
-        matches!(&error, Error::NoSession(name) if *name == id("nobody")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::NoSession(name) if *name == id("nobody")), "{error}");
     assert!(!w.has("a"));
 }
 
 fn an_overlong_description_is_refused<F: Fixture>(w: &mut World<F>) {
-    let wordy = Created {
-        agent: "x".repeat(5_000),
-        ..created("a")
-    };
+    let wordy = Created { agent: "x".repeat(5_000), ..created("a") };
     let refused = w.store().write(Write::Create(create(wordy, None)));
     let error = refused.unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");

@@ -58,10 +58,7 @@ fn a_damaged_session_is_read_backwards_down_to_the_damage<F: Damageable>(w: &mut
 
 fn a_range_beyond_the_damage_is_still_read<F: Damageable>(w: &mut World<F>) {
     damaged(w);
-    let slice = w
-        .store()
-        .events(&id("a"), Span::after(Seq::new(5)))
-        .unwrap();
+    let slice = w.store().events(&id("a"), Span::after(Seq::new(5))).unwrap();
     assert_eq!(seqs(&slice.events), [6, 7, 8, 9, 10]);
     assert_eq!(slice.damage, None);
 }
@@ -140,14 +137,8 @@ fn a_fork_beyond_the_damage_is_refused<F: Damageable>(w: &mut World<F>) {
     damaged(w);
     w.store().verify(&id("a")).unwrap();
     for at in [5, 6, 10] {
-        let origin = stepwell::Origin::Fork {
-            parent: id("a"),
-            at: Seq::new(at),
-        };
-        let fork = stepwell::Created {
-            origin,
-            ..created("f")
-        };
+        let origin = stepwell::Origin::Fork { parent: id("a"), at: Seq::new(at) };
+        let fork = stepwell::Created { origin, ..created("f") };
         let refused = w.store().write(stepwell::Write::Create(create(fork, None)));
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Damaged { .. }), "{error}");

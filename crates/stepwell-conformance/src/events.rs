@@ -23,11 +23,7 @@ claims! { $ events = events_claims for Fixture:
 }
 
 fn span(from: u64, to: u64) -> Span {
-    Span {
-        from: Seq::new(from),
-        to: Seq::new(to),
-        ..Span::ALL
-    }
+    Span { from: Seq::new(from), to: Seq::new(to), ..Span::ALL }
 }
 
 fn read<F: Fixture>(w: &World<F>, span: Span) -> Slice {
@@ -71,14 +67,7 @@ fn every_range_is_the_same_in_both_orders<F: Fixture>(w: &mut World<F>) {
     for from in 1..=11 {
         for to in 0..=11 {
             let up = read(w, span(from, to)).events;
-            let mut down = read(
-                w,
-                Span {
-                    order: Order::Newest,
-                    ..span(from, to)
-                },
-            )
-            .events;
+            let mut down = read(w, Span { order: Order::Newest, ..span(from, to) }).events;
             down.reverse();
             let expected: Vec<_> = all
                 .iter()
@@ -94,14 +83,8 @@ fn every_range_is_the_same_in_both_orders<F: Fixture>(w: &mut World<F>) {
 fn a_limit_cuts_from_the_end_that_comes_first<F: Fixture>(w: &mut World<F>) {
     ten(w);
     for limit in 1..=12 {
-        let up = Span {
-            limit,
-            ..span(3, 9)
-        };
-        let down = Span {
-            order: Order::Newest,
-            ..up
-        };
+        let up = Span { limit, ..span(3, 9) };
+        let down = Span { order: Order::Newest, ..up };
         let expected: Vec<_> = (3..=9).take(limit).collect();
         assert_eq!(seqs(&read(w, up).events), expected);
         let expected: Vec<_> = (3..=9).rev().take(limit).collect();
@@ -112,11 +95,7 @@ fn a_limit_cuts_from_the_end_that_comes_first<F: Fixture>(w: &mut World<F>) {
 fn a_limit_of_nothing_gives_nothing<F: Fixture>(w: &mut World<F>) {
     ten(w);
     for order in [Order::Oldest, Order::Newest] {
-        let none = Span {
-            limit: 0,
-            order,
-            ..Span::ALL
-        };
+        let none = Span { limit: 0, order, ..Span::ALL };
         assert_eq!(read(w, none), Slice::default());
     }
 }
@@ -132,10 +111,7 @@ fn a_range_beyond_the_end_gives_nothing<F: Fixture>(w: &mut World<F>) {
     ten(w);
     for order in [Order::Oldest, Order::Newest] {
         for from in [11, 12, 500] {
-            let beyond = Span {
-                order,
-                ..span(from, 1_000)
-            };
+            let beyond = Span { order, ..span(from, 1_000) };
             assert_eq!(read(w, beyond), Slice::default(), "{from}");
         }
     }
@@ -144,11 +120,7 @@ fn a_range_beyond_the_end_gives_nothing<F: Fixture>(w: &mut World<F>) {
 fn a_range_over_the_end_gives_what_is_there<F: Fixture>(w: &mut World<F>) {
     ten(w);
     assert_eq!(seqs(&read(w, span(9, 99)).events), [9, 10]);
-    let down = Span {
-        order: Order::Newest,
-        limit: 1,
-        ..span(9, 99)
-    };
+    let down = Span { order: Order::Newest, limit: 1, ..span(9, 99) };
     assert_eq!(seqs(&read(w, down).events), [10]);
 }
 

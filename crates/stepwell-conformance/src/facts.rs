@@ -20,17 +20,11 @@ claims! { $ facts = facts_claims for Fixture:
 }
 
 fn task(name: &str) -> Task {
-    Task {
-        id: name.to_owned(),
-        ..Task::default()
-    }
+    Task { id: name.to_owned(), ..Task::default() }
 }
 
 fn allow(rule: &str) -> Permission {
-    Permission {
-        rule: rule.to_owned(),
-        allow: true,
-    }
+    Permission { rule: rule.to_owned(), allow: true }
 }
 
 fn facts<F: Fixture>(w: &World<F>, name: &str, kinds: &[Kind]) -> Vec<u64> {
@@ -61,14 +55,9 @@ fn facts_of_several_kinds_come_in_order_together<F: Fixture>(w: &mut World<F>) {
 fn events_without_a_key_are_no_facts<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("x"));
-    let step = Step {
-        lane: Lane::main(),
-        n: 1,
-    };
+    let step = Step { lane: Lane::main(), n: 1 };
     w.add(&lease, step);
-    let failure = Failure {
-        message: "x".to_owned(),
-    };
+    let failure = Failure { message: "x".to_owned() };
     w.add(&lease, failure);
     w.add(&lease, task("t"));
     assert_eq!(facts(w, "a", Kind::ALL), [5]);
@@ -76,14 +65,8 @@ fn events_without_a_key_are_no_facts<F: Fixture>(w: &mut World<F>) {
 
 fn only_an_edit_of_the_goal_is_a_fact<F: Fixture>(w: &mut World<F>) {
     w.begin("a");
-    let label = Edited {
-        label: Change::Set("l".to_owned()),
-        ..Edited::default()
-    };
-    let goal = Edited {
-        goal: Change::Clear,
-        ..Edited::default()
-    };
+    let label = Edited { label: Change::Set("l".to_owned()), ..Edited::default() };
+    let goal = Edited { goal: Change::Clear, ..Edited::default() };
     w.edit("a", label);
     w.edit("a", goal);
     assert_eq!(facts(w, "a", &[Kind::Edited]), [3]);
@@ -114,15 +97,8 @@ fn facts_of_no_session_are_an_error<F: Fixture>(w: &mut World<F>) {
 
 fn facts_are_read_whole<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let long = Question {
-        id: "q".to_owned(),
-        text: "why? ".repeat(20_000),
-        answer: None,
-    };
-    let checkpoint = Checkpoint {
-        name: "before".to_owned(),
-        ..Checkpoint::default()
-    };
+    let long = Question { id: "q".to_owned(), text: "why? ".repeat(20_000), answer: None };
+    let checkpoint = Checkpoint { name: "before".to_owned(), ..Checkpoint::default() };
     w.add(&lease, long);
     w.add(&lease, checkpoint);
     let kinds = [Kind::Question, Kind::Checkpoint];

@@ -39,19 +39,12 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 fn set<F: Fixture>(w: &World<F>, lease: &Lease, status: Status) {
-    let change = StatusChanged {
-        status,
-        reason: None,
-        error: None,
-    };
+    let change = StatusChanged { status, reason: None, error: None };
     w.add(lease, change);
 }
 
 fn tagged(tags: &[&str]) -> Edited {
-    Edited {
-        tag: names(tags).into_iter().collect(),
-        ..Edited::default()
-    }
+    Edited { tag: names(tags).into_iter().collect(), ..Edited::default() }
 }
 
 fn three<F: Fixture>(w: &World<F>, describe: impl Fn(&str) -> Created) {
@@ -72,27 +65,17 @@ fn a_status_lets_through_those_that_stand_so<F: Fixture>(w: &mut World<F>) {
         set(w, &lease, status);
     }
     for (n, status) in Status::ALL.into_iter().enumerate() {
-        let filter = Filter {
-            status: vec![status],
-            ..Filter::default()
-        };
+        let filter = Filter { status: vec![status], ..Filter::default() };
         assert_eq!(w.listed(filter), [format!("s{n}")], "{status}");
     }
 }
 
 fn several_statuses_let_through_any_of_them<F: Fixture>(w: &mut World<F>) {
-    for (name, status) in [
-        ("a", Status::Failed),
-        ("b", Status::Success),
-        ("c", Status::Paused),
-    ] {
+    for (name, status) in [("a", Status::Failed), ("b", Status::Success), ("c", Status::Paused)] {
         let lease = w.begin(name);
         set(w, &lease, status);
     }
-    let filter = Filter {
-        status: vec![Status::Paused, Status::Failed],
-        ..Filter::default()
-    };
+    let filter = Filter { status: vec![Status::Paused, Status::Failed], ..Filter::default() };
     assert_eq!(w.listed(filter), names(&["a", "c"]));
 }
 
@@ -101,33 +84,18 @@ fn an_agent_lets_through_its_sessions<F: Fixture>(w: &mut World<F>) {
         agent: if name == "b" { "coder" } else { "tester" }.to_owned(),
         ..created(name)
     });
-    let by = |agent: &str| Filter {
-        agent: Some(agent.to_owned()),
-        ..Filter::default()
-    };
+    let by = |agent: &str| Filter { agent: Some(agent.to_owned()), ..Filter::default() };
     assert_eq!(w.listed(by("tester")), names(&["a", "c"]));
     assert_eq!(w.listed(by("coder")), names(&["b"]));
     assert!(w.listed(by("test")).is_empty());
 }
 
 fn a_model_lets_through_those_that_used_it_last<F: Fixture>(w: &mut World<F>) {
-    three(w, |name| Created {
-        model: "small".to_owned(),
-        ..created(name)
-    });
-    let lease = w
-        .store()
-        .acquire(&id("b"), &crate::world::claim(1))
-        .unwrap();
-    let message = Message {
-        model: Some("large".to_owned()),
-        ..Message::assistant("x")
-    };
+    three(w, |name| Created { model: "small".to_owned(), ..created(name) });
+    let lease = w.store().acquire(&id("b"), &crate::world::claim(1)).unwrap();
+    let message = Message { model: Some("large".to_owned()), ..Message::assistant("x") };
     w.add(&lease, message);
-    let by = |model: &str| Filter {
-        model: Some(model.to_owned()),
-        ..Filter::default()
-    };
+    let by = |model: &str| Filter { model: Some(model.to_owned()), ..Filter::default() };
     assert_eq!(w.listed(by("small")), names(&["a", "c"]));
     assert_eq!(w.listed(by("large")), names(&["b"]));
 }
@@ -136,17 +104,11 @@ fn tags_must_all_be_there<F: Fixture>(w: &mut World<F>) {
     three(w, created);
     w.edit("a", tagged(&["x", "y"]));
     w.edit("b", tagged(&["y"]));
-    let with = |tags: &[&str]| Filter {
-        tags: names(tags),
-        ..Filter::default()
-    };
+    let with = |tags: &[&str]| Filter { tags: names(tags), ..Filter::default() };
     assert_eq!(w.listed(with(&["y"])), names(&["a", "b"]));
     assert_eq!(w.listed(with(&["y", "x"])), names(&["a"]));
     assert!(w.listed(with(&["x", "z"])).is_empty());
-    let untag = Edited {
-        untag: ["x".to_owned()].into(),
-        ..Edited::default()
-    };
+    let untag = Edited { untag: ["x".to_owned()].into(), ..Edited::default() };
     w.edit("a", untag);
     assert!(w.listed(with(&["x"])).is_empty());
 }
@@ -154,10 +116,7 @@ fn tags_must_all_be_there<F: Fixture>(w: &mut World<F>) {
 fn a_tag_is_not_a_part_of_a_tag<F: Fixture>(w: &mut World<F>) {
     three(w, created);
     w.edit("a", tagged(&["nightly \"x\""]));
-    let with = |tag: &str| Filter {
-        tags: names(&[tag]),
-        ..Filter::default()
-    };
+    let with = |tag: &str| Filter { tags: names(&[tag]), ..Filter::default() };
     for tag in ["night", "nightly", "nightly \"x", "%", "NIGHTLY \"X\""] {
         assert!(w.listed(with(tag)).is_empty(), "{tag}");
     }
@@ -166,26 +125,17 @@ fn a_tag_is_not_a_part_of_a_tag<F: Fixture>(w: &mut World<F>) {
 
 fn a_label_lets_through_the_sessions_that_bear_it<F: Fixture>(w: &mut World<F>) {
     three(w, created);
-    let label = |label| Edited {
-        label,
-        ..Edited::default()
-    };
+    let label = |label| Edited { label, ..Edited::default() };
     w.edit("a", label(Change::Set("best".to_owned())));
     w.edit("c", label(Change::Set("best".to_owned())));
-    let filter = Filter {
-        label: Some("best".to_owned()),
-        ..Filter::default()
-    };
+    let filter = Filter { label: Some("best".to_owned()), ..Filter::default() };
     assert_eq!(w.listed(filter.clone()), names(&["a", "c"]));
     w.edit("a", label(Change::Clear));
     assert_eq!(w.listed(filter), names(&["c"]));
 }
 
 fn by_task(text: &str) -> Filter {
-    Filter {
-        task: Some(text.to_owned()),
-        ..Filter::default()
-    }
+    Filter { task: Some(text.to_owned()), ..Filter::default() }
 }
 
 fn a_task_text_is_found_whatever_its_case<F: Fixture>(w: &mut World<F>) {
@@ -220,14 +170,9 @@ fn a_task_text_is_no_pattern<F: Fixture>(w: &mut World<F>) {
 }
 
 fn a_workspace_lets_through_its_sessions_only<F: Fixture>(w: &mut World<F>) {
-    three(w, |name| Created {
-        workspace: format!("/home/{name}"),
-        ..created(name)
-    });
-    let at = |workspace: &str| Filter {
-        workspace: Some(workspace.to_owned()),
-        ..Filter::default()
-    };
+    three(w, |name| Created { workspace: format!("/home/{name}"), ..created(name) });
+    let at =
+        |workspace: &str| Filter { workspace: Some(workspace.to_owned()), ..Filter::default() };
     assert_eq!(w.listed(at("/home/b")), names(&["b"]));
     assert!(w.listed(at("/home")).is_empty());
     assert!(w.listed(at("/home/b/")).is_empty());
@@ -244,10 +189,7 @@ fn family<F: Fixture>(w: &World<F>) {
 }
 
 fn of_family(family: Family) -> Filter {
-    Filter {
-        family,
-        ..Filter::default()
-    }
+    Filter { family, ..Filter::default() }
 }
 
 fn roots_are_those_that_no_agent_started<F: Fixture>(w: &mut World<F>) {
@@ -275,37 +217,20 @@ fn since_and_until_are_about_the_last_event<F: Fixture>(w: &mut World<F>) {
     }
     w.add(&leases[0], say("a moves on")); // at 3 s
     let at = |seconds| start.plus(Duration::from_secs(seconds));
-    let since = |seconds| {
-        w.listed(Filter {
-            since: Some(at(seconds)),
-            ..Filter::default()
-        })
-    };
-    let until = |seconds| {
-        w.listed(Filter {
-            until: Some(at(seconds)),
-            ..Filter::default()
-        })
-    };
+    let since = |seconds| w.listed(Filter { since: Some(at(seconds)), ..Filter::default() });
+    let until = |seconds| w.listed(Filter { until: Some(at(seconds)), ..Filter::default() });
     assert_eq!(since(2), names(&["a", "c"]));
     assert_eq!(since(3), names(&["a"]));
     assert!(since(4).is_empty());
     assert!(until(1).is_empty());
     assert_eq!(until(2), names(&["b"]));
     assert_eq!(until(4), names(&["a", "b", "c"]));
-    let between = Filter {
-        since: Some(at(2)),
-        until: Some(at(3)),
-        ..Filter::default()
-    };
+    let between = Filter { since: Some(at(2)), until: Some(at(3)), ..Filter::default() };
     assert_eq!(w.listed(between), names(&["c"]));
 }
 
 fn by_prefix(prefix: &str) -> Filter {
-    Filter {
-        prefix: Some(prefix.to_owned()),
-        ..Filter::default()
-    }
+    Filter { prefix: Some(prefix.to_owned()), ..Filter::default() }
 }
 
 fn a_prefix_lets_through_ids_that_begin_so<F: Fixture>(w: &mut World<F>) {
@@ -332,12 +257,7 @@ fn a_prefix_is_no_pattern<F: Fixture>(w: &mut World<F>) {
 fn a_place_tells_the_trash_from_the_rest<F: Fixture>(w: &mut World<F>) {
     three(w, created);
     w.store().trash(&[id("b").into()]).unwrap();
-    let at = |place| {
-        w.listed(Filter {
-            place,
-            ..Filter::default()
-        })
-    };
+    let at = |place| w.listed(Filter { place, ..Filter::default() });
     assert_eq!(at(Place::Kept), names(&["a", "c"]));
     assert_eq!(at(Place::Trash), names(&["b"]));
     assert_eq!(at(Place::Anywhere), names(&["a", "b", "c"]));
@@ -360,10 +280,7 @@ fn every_condition_must_hold<F: Fixture>(w: &mut World<F>) {
         ..Filter::default()
     };
     assert_eq!(w.listed(filter.clone()), names(&["b"]));
-    let other = Filter {
-        status: vec![Status::Running],
-        ..filter
-    };
+    let other = Filter { status: vec![Status::Running], ..filter };
     assert!(w.listed(other).is_empty());
 }
 
@@ -380,28 +297,12 @@ fn a_listed_session_stands_as_it_stands_alone<F: Fixture>(w: &mut World<F>) {
 
 fn hostile_values_are_harmless<F: Fixture>(w: &mut World<F>) {
     three(w, created);
-    for text in [
-        "'",
-        "\"",
-        "' OR 1=1 --",
-        "a'; DROP TABLE sessions",
-        "\u{0}",
-        "%_*?",
-    ] {
+    for text in ["'", "\"", "' OR 1=1 --", "a'; DROP TABLE sessions", "\u{0}", "%_*?"] {
         let text = text.to_owned();
         let filters = [
-            Filter {
-                agent: Some(text.clone()),
-                ..Filter::default()
-            },
-            Filter {
-                tags: vec![text.clone()],
-                ..Filter::default()
-            },
-            Filter {
-                label: Some(text.clone()),
-                ..Filter::default()
-            },
+            Filter { agent: Some(text.clone()), ..Filter::default() },
+            Filter { tags: vec![text.clone()], ..Filter::default() },
+            Filter { label: Some(text.clone()), ..Filter::default() },
             by_task(&text),
             by_prefix(&text),
         ];

@@ -46,10 +46,7 @@ fn a_fork_shares_the_events_up_to_its_point<F: Fixture>(w: &mut World<F>) {
     let (parents, forks) = (w.log("a"), w.log("f"));
     assert_eq!(forks[..3], parents[..3]);
     assert_eq!(forks.len(), 4);
-    let origin = Origin::Fork {
-        parent: id("a"),
-        at: Seq::new(3),
-    };
+    let origin = Origin::Fork { parent: id("a"), at: Seq::new(3) };
     assert_eq!(w.head("f").origin, origin);
     w.assert_folded("f");
 }
@@ -66,10 +63,7 @@ fn a_forks_own_seqs_continue<F: Fixture>(w: &mut World<F>) {
 }
 
 fn a_fork_stands_where_its_parent_stood_then<F: Fixture>(w: &mut World<F>) {
-    let lease = w.begin_as(Created {
-        phases: Some(PhaseSet::Lifecycle),
-        ..created("a")
-    });
+    let lease = w.begin_as(Created { phases: Some(PhaseSet::Lifecycle), ..created("a") });
     let goal = |text: &str| Edited {
         goal: Change::Set(text.to_owned()),
         tag: [text.to_owned()].into(),
@@ -84,10 +78,7 @@ fn a_fork_stands_where_its_parent_stood_then<F: Fixture>(w: &mut World<F>) {
     w.add(&lease, go(Phase::Planning, Phase::Executing));
     w.begin_as(Created {
         phases: Some(PhaseSet::Lifecycle),
-        origin: Origin::Fork {
-            parent: id("a"),
-            at: Seq::new(3),
-        },
+        origin: Origin::Fork { parent: id("a"), at: Seq::new(3) },
         ..created("f")
     });
     let head = w.head("f");
@@ -134,15 +125,9 @@ fn a_fork_far_back_in_a_long_session_stands_right<F: Fixture>(w: &mut World<F>) 
 fn a_fork_starts_at_no_cost<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let cost: Money = "1.5".parse().unwrap();
-    let usage = Usage {
-        input: 100,
-        output: 10,
-        ..Usage::default()
-    };
+    let usage = Usage { input: 100, output: 10, ..Usage::default() };
     let paid = Message::assistant("x").spending(usage, Some(cost));
-    let failure = stepwell::Failure {
-        message: "oops".to_owned(),
-    };
+    let failure = stepwell::Failure { message: "oops".to_owned() };
     w.add(&lease, paid.clone());
     w.add(&lease, failure);
     let fork = w.fork("a", 3, "f");
@@ -214,10 +199,7 @@ fn a_fork_of_a_fork_below_its_own_events_shares_the_root<F: Fixture>(w: &mut Wor
     let g = w.fork("f", 2, "g");
     w.chat(&g, "g", 1);
     assert_eq!(texts(&w.log("g")), ["a 1", "g 1"]);
-    let origin = Origin::Fork {
-        parent: id("f"),
-        at: Seq::new(2),
-    };
+    let origin = Origin::Fork { parent: id("f"), at: Seq::new(2) };
     assert_eq!(w.head("g").origin, origin);
     w.assert_folded("g");
 }
@@ -225,14 +207,8 @@ fn a_fork_of_a_fork_below_its_own_events_shares_the_root<F: Fixture>(w: &mut Wor
 fn a_fork_at_no_event_is_refused<F: Fixture>(w: &mut World<F>) {
     parent(w, 2);
     for at in [0, 4, 99, u64::MAX] {
-        let origin = Origin::Fork {
-            parent: id("a"),
-            at: Seq::new(at),
-        };
-        let fork = Created {
-            origin,
-            ..created("f")
-        };
+        let origin = Origin::Fork { parent: id("a"), at: Seq::new(at) };
+        let fork = Created { origin, ..created("f") };
         let refused = w.store().write(Write::Create(create(fork, None)));
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Illegal { .. }), "{error}");
@@ -251,19 +227,10 @@ fn a_fork_is_read_in_every_range_and_order<F: Fixture>(w: &mut World<F>) {
     for from in 1..=9 {
         for to in 0..=9 {
             for limit in [1, 2, 3, usize::MAX] {
-                let up = Span {
-                    from: Seq::new(from),
-                    to: Seq::new(to),
-                    order: Order::Oldest,
-                    limit,
-                };
-                let down = Span {
-                    order: Order::Newest,
-                    ..up
-                };
-                let wanted = all
-                    .iter()
-                    .filter(|event| (from..=to).contains(&event.seq.get()));
+                let up =
+                    Span { from: Seq::new(from), to: Seq::new(to), order: Order::Oldest, limit };
+                let down = Span { order: Order::Newest, ..up };
+                let wanted = all.iter().filter(|event| (from..=to).contains(&event.seq.get()));
                 let expected: Vec<_> = wanted.clone().take(limit).cloned().collect();
                 let slice = w.store().events(&id("g"), up).unwrap();
                 assert_eq!((slice.events, slice.damage), (expected, None), "{up:?}");
@@ -308,9 +275,7 @@ fn a_fork_takes_no_id_that_its_shared_events_bear<F: Fixture>(w: &mut World<F>) 
     let f = w.fork("a", 2, "f");
     let other = say("another").with_id(event_id("x"));
     let error = w.try_add(&f, vec![other]).unwrap_err();
-    let Error::EventIdReused { session, seq, .. } = &error else {
-        panic!("{error}")
-    };
+    let Error::EventIdReused { session, seq, .. } = &error else { panic!("{error}") };
     assert_eq!((session, seq.get()), (&id("f"), 2));
     assert_eq!(w.log("f").len(), 3);
 }
@@ -337,14 +302,8 @@ fn an_id_that_the_parent_used_after_the_fork_is_free_in_it<F: Fixture>(w: &mut W
 fn a_fork_made_again_under_its_event_id_is_answered<F: Fixture>(w: &mut World<F>) {
     parent(w, 3);
     let make = || {
-        let origin = Origin::Fork {
-            parent: id("a"),
-            at: Seq::new(3),
-        };
-        let fork = Created {
-            origin,
-            ..created("f")
-        };
+        let origin = Origin::Fork { parent: id("a"), at: Seq::new(3) };
+        let fork = Created { origin, ..created("f") };
         let mut create = create(fork, None);
         create.event_id = Some(event_id("fork"));
         w.store().write(Write::Create(create)).unwrap()
@@ -357,14 +316,8 @@ fn a_fork_made_again_under_its_event_id_is_answered<F: Fixture>(w: &mut World<F>
 
 fn a_fork_made_in_a_batch_sees_the_writes_before_it<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let origin = Origin::Fork {
-        parent: id("a"),
-        at: Seq::new(2),
-    };
-    let fork = Created {
-        origin,
-        ..created("f")
-    };
+    let origin = Origin::Fork { parent: id("a"), at: Seq::new(2) };
+    let fork = Created { origin, ..created("f") };
     let append = stepwell::Append {
         session: id("a"),
         epoch: Some(lease.epoch),

@@ -20,28 +20,15 @@ claims! { $ gate = gate_claims for Fixture:
 }
 
 fn ask(id: &str) -> Gate {
-    Gate {
-        id: id.to_owned(),
-        prompt: format!("{id}?"),
-        default: None,
-        deadline: None,
-    }
+    Gate { id: id.to_owned(), prompt: format!("{id}?"), default: None, deadline: None }
 }
 
 fn answer(id: &str, who: &str) -> GateAnswered {
-    GateAnswered {
-        id: id.to_owned(),
-        answer: "yes".to_owned(),
-        who: who.to_owned(),
-    }
+    GateAnswered { id: id.to_owned(), answer: "yes".to_owned(), who: who.to_owned() }
 }
 
 fn rewind(to: u64) -> Rewound {
-    Rewound {
-        to: Seq::new(to),
-        scope: Scope::Chat,
-        restored: Restored::default(),
-    }
+    Rewound { to: Seq::new(to), scope: Scope::Chat, restored: Restored::default() }
 }
 
 fn refused<F: Fixture>(w: &World<F>, answer: GateAnswered) -> String {
@@ -134,11 +121,8 @@ fn a_gate_whose_rewind_was_undone_stays_answered<F: Fixture>(w: &mut World<F>) {
     w.add(&lease, ask("g"));
     w.tell("a", answer("g", "ann")).unwrap();
     w.add(&lease, rewind(2));
-    let undo = Undone::Rewind {
-        of: Seq::new(4),
-        scope: Scope::Chat,
-        restored: Restored::default(),
-    };
+    let undo =
+        Undone::Rewind { of: Seq::new(4), scope: Scope::Chat, restored: Restored::default() };
     w.add(&lease, undo);
     assert_eq!(w.head("a").open_gates, 0);
     let why = refused(w, answer("g", "bob"));

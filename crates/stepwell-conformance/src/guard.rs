@@ -26,12 +26,7 @@ claims! { $ guard = guard_claims for Fixture:
 }
 
 fn append(epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
-    Write::Append(Append {
-        session: id("a"),
-        epoch,
-        expected: None,
-        events,
-    })
+    Write::Append(Append { session: id("a"), epoch, expected: None, events })
 }
 
 /// A lease that was lost, and the one that took its place.
@@ -45,9 +40,7 @@ fn stolen<F: Fixture>(w: &World<F>) -> (Lease, Lease) {
 fn an_append_without_an_epoch_needs_a_lease<F: Fixture>(w: &mut World<F>) {
     w.begin("a");
     let error = w.tell("a", say("x")).unwrap_err();
-    let Error::NeedsLease { session, kind } = &error else {
-        panic!("{error}")
-    };
+    let Error::NeedsLease { session, kind } = &error else { panic!("{error}") };
     assert_eq!((session, &**kind), (&id("a"), "message"));
     assert_eq!(error.kind(), ErrorKind::Fenced);
 }
@@ -56,11 +49,7 @@ fn an_append_without_an_epoch_is_refused_even_if_nobody_holds_the_lease<F: Fixtu
     w: &mut World<F>,
 ) {
     w.make(created("a"));
-    let status = StatusChanged {
-        status: Status::Abandoned,
-        reason: None,
-        error: None,
-    };
+    let status = StatusChanged { status: Status::Abandoned, reason: None, error: None };
     let error = w.tell("a", status).unwrap_err();
     assert!(matches!(error, Error::NeedsLease { .. }), "{error}");
     assert_eq!(w.log("a").len(), 1);
@@ -69,14 +58,7 @@ fn an_append_without_an_epoch_is_refused_even_if_nobody_holds_the_lease<F: Fixtu
 fn a_stale_epoch_cannot_append<F: Fixture>(w: &mut World<F>) {
     let (old, new) = stolen(w);
     let error = w.try_add(&old, vec![say("late")]).unwrap_err();
-    let Error::Fenced {
-        session,
-        epoch,
-        current,
-    } = &error
-    else {
-        panic!("{error}")
-    };
+    let Error::Fenced { session, epoch, current } = &error else { panic!("{error}") };
     assert_eq!(session, &id("a"));
     assert_eq!((*epoch, *current), (old.epoch, Some(new.epoch)));
     assert_eq!(error.kind(), ErrorKind::Fenced);
@@ -88,52 +70,28 @@ fn a_released_epoch_cannot_append<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     let error = w.try_add(&lease, vec![say("late")]).unwrap_err();
-    assert!(
-        matches!(error, Error::Fenced { current: None, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Fenced { current: None, .. }), "{error}");
     assert_eq!(w.log("a").len(), 1);
 }
 
 fn an_epoch_that_was_never_given_cannot_append<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     for n in [0, 2, 99] {
-        let forged = Lease {
-            epoch: Epoch::new(n),
-            ..lease.clone()
-        };
+        let forged = Lease { epoch: Epoch::new(n), ..lease.clone() };
         let error = w.try_add(&forged, vec![say("x")]).unwrap_err();
-        assert!(
-            matches!(
-                error,
-                Error::Fenced {
-                    current: Some(Epoch::FIRST),
-                    ..
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, Error::Fenced { current: Some(Epoch::FIRST), .. }), "{error}");
     }
     w.make(created("b"));
-    let forged = Lease {
-        session: id("b"),
-        ..lease
-    };
+    let forged = Lease { session: id("b"), ..lease };
     let error = w.try_add(&forged, vec![say("x")]).unwrap_err();
-    assert!(
-        matches!(error, Error::Fenced { current: None, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Fenced { current: None, .. }), "{error}");
 }
 
 fn an_epoch_of_another_session_counts_for_nothing<F: Fixture>(w: &mut World<F>) {
     let (_, new) = stolen(w);
     w.processes.mark_alive(&TestProcesses::holder(1));
     w.begin("b");
-    let crossed = Lease {
-        session: id("b"),
-        ..new
-    };
+    let crossed = Lease { session: id("b"), ..new };
     let error = w.try_add(&crossed, vec![say("x")]).unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error}");
 }
@@ -142,10 +100,7 @@ fn a_stale_epoch_stays_refused_after_the_new_holder_is_gone<F: Fixture>(w: &mut 
     let (old, new) = stolen(w);
     w.release(&new);
     let error = w.try_add(&old, vec![say("late")]).unwrap_err();
-    assert!(
-        matches!(error, Error::Fenced { current: None, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Fenced { current: None, .. }), "{error}");
     w.reopen();
     assert!(w.try_add(&old, vec![say("later still")]).is_err());
     assert_eq!(w.log("a").len(), 1);
@@ -160,13 +115,7 @@ fn an_expired_epoch_that_nobody_took_may_still_append<F: Fixture>(w: &mut World<
 
 fn an_edit_needs_no_lease_while_another_holds_it<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    w.edit(
-        "a",
-        Edited {
-            label: Change::Set("nightly".to_owned()),
-            ..Edited::default()
-        },
-    );
+    w.edit("a", Edited { label: Change::Set("nightly".to_owned()), ..Edited::default() });
     assert_eq!(w.head("a").label.as_deref(), Some("nightly"));
     w.add(&lease, say("the holder goes on"));
     w.assert_folded("a");
@@ -174,19 +123,12 @@ fn an_edit_needs_no_lease_while_another_holds_it<F: Fixture>(w: &mut World<F>) {
 
 fn an_answer_needs_no_lease_while_another_holds_it<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let gate = Gate {
-        id: "g".to_owned(),
-        prompt: "Ship it?".to_owned(),
-        default: None,
-        deadline: None,
-    };
+    let gate =
+        Gate { id: "g".to_owned(), prompt: "Ship it?".to_owned(), default: None, deadline: None };
     w.add(&lease, gate);
     assert_eq!(w.head("a").open_gates, 1);
-    let answer = GateAnswered {
-        id: "g".to_owned(),
-        answer: "yes".to_owned(),
-        who: "ann".to_owned(),
-    };
+    let answer =
+        GateAnswered { id: "g".to_owned(), answer: "yes".to_owned(), who: "ann".to_owned() };
     w.tell("a", answer).unwrap();
     assert_eq!(w.head("a").open_gates, 0);
 }

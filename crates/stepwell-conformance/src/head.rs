@@ -31,18 +31,10 @@ claims! { $ head = head_claims for Fixture:
 
 fn kinds(blob: Digest) -> Vec<Event> {
     let main = Lane::main;
-    let usage = Usage {
-        input: 5,
-        output: 2,
-        cached: 1,
-        reasoning: 1,
-    };
+    let usage = Usage { input: 5, output: 2, cached: 1, reasoning: 1 };
     let file = FileState::File { blob, mode: 0o644 };
     vec![
-        Message::assistant("hi")
-            .calling("c", "sh", "{}")
-            .spending(usage, None)
-            .into(),
+        Message::assistant("hi").calling("c", "sh", "{}").spending(usage, None).into(),
         ToolStarted {
             lane: main(),
             call_id: "c".into(),
@@ -51,25 +43,12 @@ fn kinds(blob: Digest) -> Vec<Event> {
             arguments: Digest::of(b"{}"),
         }
         .into(),
-        ToolFinished {
-            lane: main(),
-            call_id: "c".into(),
-            outcome: Outcome::Done,
-            duration_ms: 3,
-        }
-        .into(),
+        ToolFinished { lane: main(), call_id: "c".into(), outcome: Outcome::Done, duration_ms: 3 }
+            .into(),
         Step { lane: main(), n: 1 }.into(),
-        StatusChanged {
-            status: Status::Paused,
-            reason: Some(StopReason::Gate),
-            error: None,
-        }
-        .into(),
-        PhaseChanged {
-            from: Phase::Initializing,
-            to: Phase::Planning,
-        }
-        .into(),
+        StatusChanged { status: Status::Paused, reason: Some(StopReason::Gate), error: None }
+            .into(),
+        PhaseChanged { from: Phase::Initializing, to: Phase::Planning }.into(),
         FileChanged {
             path: "src/x.rs".into(),
             before: FileState::Absent,
@@ -85,25 +64,10 @@ fn kinds(blob: Digest) -> Vec<Event> {
             error: None,
         }
         .into(),
-        Gate {
-            id: "g".into(),
-            prompt: "?".into(),
-            default: None,
-            deadline: None,
-        }
-        .into(),
-        GateAnswered {
-            id: "g".into(),
-            answer: "y".into(),
-            who: "ann".into(),
-        }
-        .into(),
-        Checkpoint {
-            name: "c".into(),
-            reason: CheckpointReason::Phase,
-            metadata: BTreeMap::new(),
-        }
-        .into(),
+        Gate { id: "g".into(), prompt: "?".into(), default: None, deadline: None }.into(),
+        GateAnswered { id: "g".into(), answer: "y".into(), who: "ann".into() }.into(),
+        Checkpoint { name: "c".into(), reason: CheckpointReason::Phase, metadata: BTreeMap::new() }
+            .into(),
         Compacted {
             lane: main(),
             from: Seq::new(2),
@@ -116,57 +80,21 @@ fn kinds(blob: Digest) -> Vec<Event> {
             cost: Some(Money::from_picos(1)),
         }
         .into(),
-        Rewound {
-            to: Seq::new(5),
-            scope: Scope::Both,
-            restored: Restored::default(),
-        }
-        .into(),
-        Undone::Rewind {
-            of: Seq::new(14),
-            scope: Scope::Both,
-            restored: Restored::default(),
-        }
-        .into(),
-        Permission {
-            rule: "sh".into(),
-            allow: true,
-        }
-        .into(),
-        Artifact {
-            path: "out.txt".into(),
-            digest: Digest::of(b"x"),
-        }
-        .into(),
-        Task {
-            id: "t".into(),
-            ..Task::default()
-        }
-        .into(),
-        Question {
-            id: "q".into(),
-            text: "why".into(),
-            answer: None,
-        }
-        .into(),
-        Failure {
-            message: "broke".into(),
-        }
-        .into(),
-        Edited {
-            tag: ["x".into()].into(),
-            ..Edited::default()
-        }
-        .into(),
+        Rewound { to: Seq::new(5), scope: Scope::Both, restored: Restored::default() }.into(),
+        Undone::Rewind { of: Seq::new(14), scope: Scope::Both, restored: Restored::default() }
+            .into(),
+        Permission { rule: "sh".into(), allow: true }.into(),
+        Artifact { path: "out.txt".into(), digest: Digest::of(b"x") }.into(),
+        Task { id: "t".into(), ..Task::default() }.into(),
+        Question { id: "q".into(), text: "why".into(), answer: None }.into(),
+        Failure { message: "broke".into() }.into(),
+        Edited { tag: ["x".into()].into(), ..Edited::default() }.into(),
     ]
 }
 
 fn the_head_is_the_fold_after_every_kind<F: Fixture>(w: &mut World<F>) {
     let blob = w.store().put_blob(b"fn main() {}").unwrap();
-    let lease = w.begin_as(Created {
-        phases: Some(PhaseSet::Lifecycle),
-        ..created("a")
-    });
+    let lease = w.begin_as(Created { phases: Some(PhaseSet::Lifecycle), ..created("a") });
     let mut seen = vec!["created".to_owned(), "scrubbed".to_owned()];
     for event in kinds(blob) {
         w.tick();
@@ -213,25 +141,16 @@ fn money_adds_up_exactly<F: Fixture>(w: &mut World<F>) {
 fn each_lane_has_its_own_share<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let side: Lane = "side".parse().unwrap();
-    let usage = Usage {
-        input: 10,
-        ..Usage::default()
-    };
+    let usage = Usage { input: 10, ..Usage::default() };
     w.add(&lease, say("main"));
     let paid = Message::assistant("x").spending(usage, None);
     w.add(&lease, paid.clone().in_lane(side.clone()));
     w.add(&lease, paid.in_lane(side.clone()));
-    let step = Step {
-        lane: side.clone(),
-        n: 1,
-    };
+    let step = Step { lane: side.clone(), n: 1 };
     w.add(&lease, step);
     let lanes = w.store().lanes(&id("a")).unwrap();
     assert_eq!(lanes.len(), 2);
-    assert_eq!(
-        (lanes[&Lane::main()].messages, lanes[&Lane::main()].steps),
-        (1, 0)
-    );
+    assert_eq!((lanes[&Lane::main()].messages, lanes[&Lane::main()].steps), (1, 0));
     assert_eq!((lanes[&side].messages, lanes[&side].steps), (2, 1));
     assert_eq!(lanes[&side].spent.usage.input, 20);
     assert_eq!(w.head("a").messages, 3);
@@ -241,10 +160,7 @@ fn each_lane_has_its_own_share<F: Fixture>(w: &mut World<F>) {
 
 fn the_heads_model_is_the_main_lanes_last<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let by = |model: &str| Message {
-        model: Some(model.to_owned()),
-        ..Message::assistant("x")
-    };
+    let by = |model: &str| Message { model: Some(model.to_owned()), ..Message::assistant("x") };
     w.add(&lease, by("large"));
     w.add(&lease, by("small").in_lane("side".parse().unwrap()));
     assert_eq!(w.head("a").model, "large");
@@ -268,11 +184,7 @@ fn a_stopped_session_says_why<F: Fixture>(w: &mut World<F>) {
 
 fn a_resumed_session_counts_it<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let status = |status| StatusChanged {
-        status,
-        reason: None,
-        error: None,
-    };
+    let status = |status| StatusChanged { status, reason: None, error: None };
     w.add(&lease, status(Status::Running));
     assert_eq!(w.head("a").resumes, 0);
     w.add(&lease, status(Status::Partial));
@@ -315,27 +227,15 @@ fn edits_change_what_they_name_and_nothing_else<F: Fixture>(w: &mut World<F>) {
 
 fn an_edit_beyond_the_limits_is_refused<F: Fixture>(w: &mut World<F>) {
     w.begin("a");
-    let label = |text: String| Edited {
-        label: Change::Set(text),
-        ..Edited::default()
-    };
+    let label = |text: String| Edited { label: Change::Set(text), ..Edited::default() };
     let tags = (0..65).map(|n| n.to_string()).collect();
     let edits = [
         label(String::new()),
         label("x".repeat(129)),
         label("a\nb".to_owned()),
-        Edited {
-            tag: tags,
-            ..Edited::default()
-        },
-        Edited {
-            goal: Change::Set("g".repeat(70_000)),
-            ..Edited::default()
-        },
-        Edited {
-            metadata: [("k".into(), "v".repeat(70_000).into())].into(),
-            ..Edited::default()
-        },
+        Edited { tag: tags, ..Edited::default() },
+        Edited { goal: Change::Set("g".repeat(70_000)), ..Edited::default() },
+        Edited { metadata: [("k".into(), "v".repeat(70_000).into())].into(), ..Edited::default() },
     ];
     for edit in edits {
         let error = w.tell("a", edit).unwrap_err();
@@ -368,9 +268,7 @@ fn a_long_task_is_cut_in_the_head_only<F: Fixture>(w: &mut World<F>) {
     let head = w.head("a");
     assert!(head.task.len() <= stepwell::PREVIEW_BYTES);
     assert!(!head.task.is_empty() && task.starts_with(&head.task));
-    let Event::Created(stored) = &w.log("a")[0].event else {
-        panic!("it does not begin")
-    };
+    let Event::Created(stored) = &w.log("a")[0].event else { panic!("it does not begin") };
     assert_eq!(stored.task, task);
     w.assert_folded("a");
 }
@@ -382,10 +280,7 @@ fn bytes_of_a_session_grow_with_its_events<F: Fixture>(w: &mut World<F>) {
     assert!(before > 0);
     w.add(&lease, say(&"x".repeat(1_000)));
     let after = w.store().standing(&id("a")).unwrap().bytes;
-    assert!(
-        after >= before + 1_000 && after < before + 2_000,
-        "{before} {after}"
-    );
+    assert!(after >= before + 1_000 && after < before + 2_000, "{before} {after}");
     let used = w.store().disk_use().unwrap();
     assert!(used.events >= total.events + 1_000);
     assert!(used.total >= used.events);

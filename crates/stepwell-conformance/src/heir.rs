@@ -266,10 +266,7 @@ fn a_purged_parent_does_not_mind_ids_that_forks_used_again<F: Fixture>(w: &mut W
 
 fn facts_and_retries_work_after_the_parent_is_gone<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let task = stepwell::Task {
-        id: "t".to_owned(),
-        ..stepwell::Task::default()
-    };
+    let task = stepwell::Task { id: "t".to_owned(), ..stepwell::Task::default() };
     w.add(&lease, task);
     let event = say("x").with_id(event_id("x"));
     let first = w.add(&lease, event.clone());

@@ -47,14 +47,7 @@ fn a_free_lease_can_be_taken<F: Fixture>(w: &mut World<F>) {
 fn a_held_lease_is_refused_and_the_error_names_the_holder<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let error = w.store().acquire(&id("a"), &claim(2)).unwrap_err();
-    let Error::Held {
-        session,
-        holder,
-        expires,
-    } = &error
-    else {
-        panic!("{error}")
-    };
+    let Error::Held { session, holder, expires } = &error else { panic!("{error}") };
     assert_eq!(session, &id("a"));
     assert_eq!(**holder, TestProcesses::holder(1));
     assert_eq!(*expires, lease.expires);
@@ -109,9 +102,7 @@ fn a_lost_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
     w.clock.set(lease.expires);
     let new = w.store().acquire(&id("a"), &claim(2)).unwrap();
     let error = w.store().renew(&lease, LEASE_TTL).unwrap_err();
-    let Error::Fenced { epoch, current, .. } = &error else {
-        panic!("{error}")
-    };
+    let Error::Fenced { epoch, current, .. } = &error else { panic!("{error}") };
     assert_eq!((*epoch, *current), (lease.epoch, Some(new.epoch)));
     let held = w.store().standing(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.holder, TestProcesses::holder(2));
@@ -121,10 +112,7 @@ fn a_released_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     let error = w.store().renew(&lease, LEASE_TTL).unwrap_err();
-    assert!(
-        matches!(error, Error::Fenced { current: None, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Fenced { current: None, .. }), "{error}");
     assert_eq!(w.store().standing(&id("a")).unwrap().held, None);
 }
 
@@ -189,10 +177,7 @@ fn a_lease_is_not_stolen_from_a_holder_that_cannot_be_judged<F: Fixture>(w: &mut
 
 fn a_short_lease_is_short<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
-    let short = Claim {
-        ttl: Duration::from_millis(3),
-        ..claim(1)
-    };
+    let short = Claim { ttl: Duration::from_millis(3), ..claim(1) };
     let lease = w.store().acquire(&id("a"), &short).unwrap();
     assert_eq!(lease.expires, w.now().plus(short.ttl));
     w.clock.set(lease.expires);
@@ -256,12 +241,9 @@ fn of_many_threads_one_gets_the_lease<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
     let store = w.store();
     let won = std::thread::scope(|scope| {
-        let runs: Vec<_> = (1..=6)
-            .map(|pid| scope.spawn(move || store.acquire(&id("a"), &claim(pid))))
-            .collect();
-        runs.into_iter()
-            .filter_map(|run| run.join().unwrap().ok())
-            .collect::<Vec<_>>()
+        let runs: Vec<_> =
+            (1..=6).map(|pid| scope.spawn(move || store.acquire(&id("a"), &claim(pid)))).collect();
+        runs.into_iter().filter_map(|run| run.join().unwrap().ok()).collect::<Vec<_>>()
     });
     assert_eq!(won.len(), 1);
     let held = w.store().standing(&id("a")).unwrap().held.unwrap();

@@ -25,18 +25,12 @@ claims! { $ liveness = liveness_claims for Fixture:
 fn status<F: Fixture>(w: &World<F>) -> Status {
     let status = w.head("a").status;
     for other in Status::ALL {
-        let filter = Filter {
-            status: vec![other],
-            ..Filter::default()
-        };
+        let filter = Filter { status: vec![other], ..Filter::default() };
         let listed = w.listed(filter.clone()).contains(&"a".to_owned());
         assert_eq!(listed, other == status, "{other} in the list");
         let counted = w.store().count(&filter).unwrap();
         assert_eq!(counted.total(), u64::from(other == status));
-        let search = Search {
-            filter,
-            ..Search::new("task")
-        };
+        let search = Search { filter, ..Search::new("task") };
         let found = w.found(&search).len();
         assert_eq!(found, usize::from(other == status), "{other} in search");
     }
@@ -63,8 +57,7 @@ fn a_session_whose_process_is_gone_is_interrupted_everywhere<F: Fixture>(w: &mut
 
 fn a_session_whose_lease_expired_is_interrupted_everywhere<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    w.clock
-        .set(lease.expires.minus(std::time::Duration::from_micros(1)));
+    w.clock.set(lease.expires.minus(std::time::Duration::from_micros(1)));
     assert_eq!(status(w), Status::Running);
     w.clock.set(lease.expires);
     assert_eq!(status(w), Status::Interrupted);
@@ -112,11 +105,8 @@ fn a_stopped_session_does_not_become_interrupted<F: Fixture>(w: &mut World<F>) {
         if stopped == Status::Running {
             continue;
         }
-        let change = StatusChanged {
-            status: stopped,
-            reason: Some(StopReason::LlmDone),
-            error: None,
-        };
+        let change =
+            StatusChanged { status: stopped, reason: Some(StopReason::LlmDone), error: None };
         w.add(&lease, change);
         w.processes.mark_gone(&TestProcesses::holder(1));
         assert_eq!(status(w), stopped);
@@ -126,11 +116,7 @@ fn a_stopped_session_does_not_become_interrupted<F: Fixture>(w: &mut World<F>) {
 }
 
 fn an_external_session_runs_without_a_holder<F: Fixture>(w: &mut World<F>) {
-    w.make(Created {
-        driver: Driver::External,
-        phases: Some(PhaseSet::Lifecycle),
-        ..created("a")
-    });
+    w.make(Created { driver: Driver::External, phases: Some(PhaseSet::Lifecycle), ..created("a") });
     assert_eq!(status(w), Status::Running);
     let lease = w.store().acquire(&id("a"), &claim(1)).unwrap();
     w.processes.mark_gone(&TestProcesses::holder(1));

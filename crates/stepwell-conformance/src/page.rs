@@ -36,13 +36,7 @@ fn five<F: Fixture>(w: &World<F>) {
     for (n, cents) in [(2, 9), (4, 4), (0, 2), (3, 2), (1, 1)] {
         let cost = stepwell::Money::from_picos(cents * 10_000_000_000);
         let paid = Message::assistant("x").spending(Usage::default(), Some(cost));
-        let steps = (0..5 - n).map(|n| {
-            Step {
-                lane: Lane::main(),
-                n: n as u64 + 1,
-            }
-            .into()
-        });
+        let steps = (0..5 - n).map(|n| Step { lane: Lane::main(), n: n as u64 + 1 }.into());
         let events = std::iter::once(paid.into()).chain(steps).collect();
         w.try_add(&leases[n], events).unwrap();
         w.tick();
@@ -50,12 +44,7 @@ fn five<F: Fixture>(w: &World<F>) {
 }
 
 fn sorted<F: Fixture>(w: &World<F>, sort: Sort, order: Order) -> String {
-    w.page_of(&Query {
-        sort,
-        order,
-        ..Query::default()
-    })
-    .concat()
+    w.page_of(&Query { sort, order, ..Query::default() }).concat()
 }
 
 fn both_ways<F: Fixture>(w: &World<F>, sort: Sort, ascending: &str) {
@@ -120,19 +109,10 @@ fn pages_of_every_size_cover_everything_once<F: Fixture>(w: &mut World<F>) {
     w.make(created("g"));
     for sort in SORTS {
         for order in [Order::Oldest, Order::Newest] {
-            let whole = w.page_of(&Query {
-                sort,
-                order,
-                ..Query::default()
-            });
+            let whole = w.page_of(&Query { sort, order, ..Query::default() });
             assert_eq!(whole.len(), 7);
             for limit in 1..=8 {
-                let query = Query {
-                    sort,
-                    order,
-                    limit,
-                    ..Query::default()
-                };
+                let query = Query { sort, order, limit, ..Query::default() };
                 assert_eq!(pages(w, &query, |_| {}), whole, "{query:?}");
             }
         }
@@ -143,17 +123,11 @@ fn pages_of_a_filtered_list_cover_what_matches_once<F: Fixture>(w: &mut World<F>
     w.begin("root");
     for n in 0..5 {
         w.subagent("root", &format!("child-{n}"));
-        w.make(Created {
-            agent: "other".to_owned(),
-            ..created(&format!("x{n}"))
-        });
+        w.make(Created { agent: "other".to_owned(), ..created(&format!("x{n}")) });
     }
     for limit in 1..=6 {
         let query = Query {
-            filter: Filter {
-                family: Family::ChildrenOf(id("root")),
-                ..Filter::default()
-            },
+            filter: Filter { family: Family::ChildrenOf(id("root")), ..Filter::default() },
             limit,
             ..Query::default()
         };
@@ -169,10 +143,7 @@ fn pages_stay_in_place_while_sessions_are_added<F: Fixture>(w: &mut World<F>) {
         w.make(created(name));
         w.tick();
     }
-    let query = Query {
-        limit: 2,
-        ..Query::default()
-    };
+    let query = Query { limit: 2, ..Query::default() };
     let mut seen = pages(w, &query, |n| {
         w.tick();
         w.make(created(&format!("new-{n}")));
@@ -187,11 +158,7 @@ fn pages_stay_in_place_while_sessions_go<F: Fixture>(w: &mut World<F>) {
         w.make(created(&format!("s{n}")));
         w.tick();
     }
-    let query = Query {
-        limit: 2,
-        order: Order::Oldest,
-        ..Query::default()
-    };
+    let query = Query { limit: 2, order: Order::Oldest, ..Query::default() };
     let seen = pages(w, &query, |n| {
         // One that was shown, at which the page ended, goes.
         let shown = id(&format!("s{}", 2 * n + 1));
@@ -205,10 +172,7 @@ fn the_last_page_says_that_it_is_the_last<F: Fixture>(w: &mut World<F>) {
         w.make(created(name));
     }
     for (limit, more) in [(1, true), (3, true), (4, false), (5, false)] {
-        let query = Query {
-            limit,
-            ..Query::default()
-        };
+        let query = Query { limit, ..Query::default() };
         let page = w.store().list(&query).unwrap();
         assert_eq!(page.next.is_some(), more, "{limit}");
     }
@@ -218,10 +182,7 @@ fn the_last_page_says_that_it_is_the_last<F: Fixture>(w: &mut World<F>) {
 
 fn a_page_of_nothing_is_empty<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
-    let query = Query {
-        limit: 0,
-        ..Query::default()
-    };
+    let query = Query { limit: 0, ..Query::default() };
     assert!(w.store().list(&query).unwrap().sessions.is_empty());
 }
 
@@ -230,10 +191,7 @@ fn first_page<F: Fixture>(w: &World<F>) -> Cursor {
         w.make(created(name));
         w.tick();
     }
-    let query = Query {
-        limit: 1,
-        ..Query::default()
-    };
+    let query = Query { limit: 1, ..Query::default() };
     w.store().list(&query).unwrap().next.unwrap()
 }
 
@@ -241,10 +199,7 @@ fn a_cursor_survives_being_written_down<F: Fixture>(w: &mut World<F>) {
     let cursor = first_page(w);
     let text = serde_json::to_string(&cursor).unwrap();
     w.reopen();
-    let query = Query {
-        after: Some(serde_json::from_str(&text).unwrap()),
-        ..Query::default()
-    };
+    let query = Query { after: Some(serde_json::from_str(&text).unwrap()), ..Query::default() };
     assert_eq!(w.page_of(&query).concat(), "ba");
 }
 
@@ -252,15 +207,8 @@ fn a_cursor_works_in_another_handle<F: Fixture>(w: &mut World<F>) {
     let cursor = first_page(w);
     let lease = w.begin("d");
     w.add(&lease, say("x"));
-    let query = Query {
-        after: Some(cursor),
-        ..Query::default()
-    };
+    let query = Query { after: Some(cursor), ..Query::default() };
     let page = w.another().list(&query).unwrap();
-    let names: String = page
-        .sessions
-        .iter()
-        .map(|one| one.head.id.as_str())
-        .collect();
+    let names: String = page.sessions.iter().map(|one| one.head.id.as_str()).collect();
     assert_eq!(names, "ba");
 }

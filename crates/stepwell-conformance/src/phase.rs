@@ -24,11 +24,7 @@ claims! { $ phase = phase_claims for Fixture:
 }
 
 fn begin<F: Fixture>(w: &World<F>, set: PhaseSet, driver: Driver) -> stepwell::Lease {
-    w.begin_as(Created {
-        phases: Some(set),
-        driver,
-        ..created("a")
-    })
+    w.begin_as(Created { phases: Some(set), driver, ..created("a") })
 }
 
 fn go(from: Phase, to: Phase) -> stepwell::NewEvent {
@@ -146,15 +142,9 @@ fn an_own_sessions_status_does_not_follow_its_phase<F: Fixture>(w: &mut World<F>
 
 fn moves_in_one_append_see_each_other<F: Fixture>(w: &mut World<F>) {
     let lease = begin(w, PhaseSet::Workflow, Driver::Own);
-    let events = vec![
-        go(Phase::Idle, Phase::Initialize),
-        go(Phase::Initialize, Phase::Execute),
-    ];
+    let events = vec![go(Phase::Idle, Phase::Initialize), go(Phase::Initialize, Phase::Execute)];
     w.try_add(&lease, events).unwrap();
-    let events = vec![
-        go(Phase::Execute, Phase::Verify),
-        go(Phase::Execute, Phase::Ship),
-    ];
+    let events = vec![go(Phase::Execute, Phase::Verify), go(Phase::Execute, Phase::Ship)];
     assert!(w.try_add(&lease, events).is_err());
     assert_eq!(w.head("a").phase, Some(Phase::Execute));
 }

@@ -33,10 +33,7 @@ fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut World<F>) {
     let removal = w.store().purge(&targets(&["a"])).unwrap();
     assert_eq!((taken(&removal), removal.left.len()), (vec!["a"], 0));
     assert!(!w.has("a"));
-    let anywhere = Filter {
-        place: Place::Anywhere,
-        ..Filter::default()
-    };
+    let anywhere = Filter { place: Place::Anywhere, ..Filter::default() };
     assert!(w.listed(anywhere).is_empty());
     let gone = [
         w.store().events(&id("a"), Span::ALL).map(drop),
@@ -45,9 +42,7 @@ fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut World<F>) {
         w.store().verify(&id("a")).map(drop),
         w.store().repair(&id("a")).map(drop),
         w.store().acquire(&id("a"), &claim(1)).map(drop),
-        w.store()
-            .wait_after(&id("a"), Seq::ZERO, std::time::Duration::ZERO)
-            .map(drop),
+        w.store().wait_after(&id("a"), Seq::ZERO, std::time::Duration::ZERO).map(drop),
     ];
     for answer in gone {
         let error = answer.unwrap_err();
@@ -111,10 +106,7 @@ fn a_running_subagent_keeps_its_ancestors_from_a_purge<F: Fixture>(w: &mut World
 
 fn a_session_that_moved_on_is_not_purged<F: Fixture>(w: &mut World<F>) {
     stopped(w, "a");
-    let judged = |seq| Target {
-        id: id("a"),
-        unless_past: Some(Seq::new(seq)),
-    };
+    let judged = |seq| Target { id: id("a"), unless_past: Some(Seq::new(seq)) };
     let removal = w.store().purge(&[judged(3)]).unwrap();
     assert!(matches!(removal.left[0].1, Error::UnexpectedSeq { .. }));
     assert!(w.has("a"));

@@ -130,9 +130,7 @@ fn an_id_names_the_event_that_it_was_recorded_with<F: Fixture>(w: &mut World<F>)
 fn reused<F: Fixture>(w: &World<F>, lease: &Lease, events: Vec<NewEvent>, at: u64) {
     let before = w.log("a");
     let error = w.try_add(lease, events).unwrap_err();
-    let Error::EventIdReused { session, seq, .. } = &error else {
-        panic!("{error}")
-    };
+    let Error::EventIdReused { session, seq, .. } = &error else { panic!("{error}") };
     assert_eq!((session, seq.get()), (&id("a"), at));
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(w.log("a"), before);
@@ -178,20 +176,13 @@ fn one_id_serves_in_two_sessions<F: Fixture>(w: &mut World<F>) {
 }
 
 fn rewind_to(to: u64) -> NewEvent {
-    let event: NewEvent = Rewound {
-        to: Seq::new(to),
-        scope: Scope::Chat,
-        restored: Restored::default(),
-    }
-    .into();
+    let event: NewEvent =
+        Rewound { to: Seq::new(to), scope: Scope::Chat, restored: Restored::default() }.into();
     event.with_id(event_id("rewind"))
 }
 
 fn goal(text: &str) -> Edited {
-    Edited {
-        goal: Change::Set(text.to_owned()),
-        ..Edited::default()
-    }
+    Edited { goal: Change::Set(text.to_owned()), ..Edited::default() }
 }
 
 fn a_rewind_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
@@ -216,12 +207,9 @@ fn an_undo_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 2);
     w.add(&lease, rewind_to(2));
-    let undo: NewEvent = Undone::Rewind {
-        of: Seq::new(4),
-        scope: Scope::Chat,
-        restored: Restored::default(),
-    }
-    .into();
+    let undo: NewEvent =
+        Undone::Rewind { of: Seq::new(4), scope: Scope::Chat, restored: Restored::default() }
+            .into();
     let undo = undo.with_id(event_id("undo"));
     let first = w.add(&lease, undo.clone());
     assert_eq!(w.add(&lease, undo), first);
@@ -230,19 +218,10 @@ fn an_undo_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
 
 fn an_answer_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let gate = Gate {
-        id: "g".to_owned(),
-        prompt: "?".to_owned(),
-        default: None,
-        deadline: None,
-    };
+    let gate = Gate { id: "g".to_owned(), prompt: "?".to_owned(), default: None, deadline: None };
     w.add(&lease, gate);
-    let answer: NewEvent = GateAnswered {
-        id: "g".to_owned(),
-        answer: "yes".to_owned(),
-        who: "ann".to_owned(),
-    }
-    .into();
+    let answer: NewEvent =
+        GateAnswered { id: "g".to_owned(), answer: "yes".to_owned(), who: "ann".to_owned() }.into();
     let answer = answer.with_id(event_id("answer"));
     let first = w.tell("a", answer.clone()).unwrap();
     assert_eq!(w.tell("a", answer).unwrap(), first);

@@ -29,26 +29,15 @@ claims! { $ rewind = rewind_claims for Fixture:
 }
 
 fn rewind(to: u64, scope: Scope) -> Rewound {
-    Rewound {
-        to: Seq::new(to),
-        scope,
-        restored: Restored::default(),
-    }
+    Rewound { to: Seq::new(to), scope, restored: Restored::default() }
 }
 
 fn undo(of: u64) -> Undone {
-    Undone::Rewind {
-        of: Seq::new(of),
-        scope: Scope::Files,
-        restored: Restored::default(),
-    }
+    Undone::Rewind { of: Seq::new(of), scope: Scope::Files, restored: Restored::default() }
 }
 
 fn goal(text: &str) -> Edited {
-    Edited {
-        goal: Change::Set(text.to_owned()),
-        ..Edited::default()
-    }
+    Edited { goal: Change::Set(text.to_owned()), ..Edited::default() }
 }
 
 fn go(from: Phase, to: Phase) -> PhaseChanged {
@@ -56,12 +45,7 @@ fn go(from: Phase, to: Phase) -> PhaseChanged {
 }
 
 fn gate(name: &str) -> Gate {
-    Gate {
-        id: name.to_owned(),
-        prompt: String::new(),
-        default: None,
-        deadline: None,
-    }
+    Gate { id: name.to_owned(), prompt: String::new(), default: None, deadline: None }
 }
 
 fn stand<F: Fixture>(w: &World<F>, name: &str) -> (Option<Phase>, Option<String>, u64) {
@@ -71,10 +55,7 @@ fn stand<F: Fixture>(w: &World<F>, name: &str) -> (Option<Phase>, Option<String>
 
 /// 2: goal one, 3: planning, 4: gate g, 5: goal two, 6: executing.
 fn history<F: Fixture>(w: &World<F>) -> Lease {
-    let lease = w.begin_as(Created {
-        phases: Some(PhaseSet::Lifecycle),
-        ..created("a")
-    });
+    let lease = w.begin_as(Created { phases: Some(PhaseSet::Lifecycle), ..created("a") });
     w.edit("a", goal("one"));
     w.add(&lease, go(Phase::Initializing, Phase::Planning));
     w.add(&lease, gate("g"));
@@ -95,10 +76,7 @@ fn a_rewind_brings_back_phase_goal_and_gates<F: Fixture>(w: &mut World<F>) {
         let lease = match w.has("a") {
             false => history(w),
             true => w.begin_as(Created {
-                origin: stepwell::Origin::Fork {
-                    parent: id("a"),
-                    at: Seq::new(6),
-                },
+                origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(6) },
                 phases: Some(PhaseSet::Lifecycle),
                 ..created(&format!("f{to}"))
             }),
@@ -123,20 +101,11 @@ fn a_rewind_of_files_brings_back_nothing<F: Fixture>(w: &mut World<F>) {
 fn a_rewind_never_takes_back_cost_steps_errors_or_history<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let cost: Money = "0.25".parse().unwrap();
-    let usage = Usage {
-        input: 7,
-        output: 3,
-        ..Usage::default()
-    };
+    let usage = Usage { input: 7, output: 3, ..Usage::default() };
     w.add(&lease, Message::assistant("x").spending(usage, Some(cost)));
-    let step = stepwell::Step {
-        lane: Lane::main(),
-        n: 1,
-    };
+    let step = stepwell::Step { lane: Lane::main(), n: 1 };
     w.add(&lease, step);
-    let failure = stepwell::Failure {
-        message: "oops".to_owned(),
-    };
+    let failure = stepwell::Failure { message: "oops".to_owned() };
     w.add(&lease, failure);
     w.add(&lease, rewind(1, Scope::Both));
     let head = w.head("a");
@@ -197,13 +166,7 @@ fn undoing_a_rewind_repeats_its_scope<F: Fixture>(w: &mut World<F>) {
     w.add(&lease, undo(7));
     let last = w.log("a").pop().unwrap();
     assert!(
-        matches!(
-            last.event,
-            Event::Undone(Undone::Rewind {
-                scope: Scope::Both,
-                ..
-            })
-        ),
+        matches!(last.event, Event::Undone(Undone::Rewind { scope: Scope::Both, .. })),
         "{last:?}"
     );
 }
@@ -292,10 +255,7 @@ fn a_compaction_of_no_range_is_refused<F: Fixture>(w: &mut World<F>) {
 fn a_rewind_in_a_fork_may_go_into_the_shared_prefix<F: Fixture>(w: &mut World<F>) {
     history(w);
     let lease = w.begin_as(Created {
-        origin: stepwell::Origin::Fork {
-            parent: id("a"),
-            at: Seq::new(5),
-        },
+        origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) },
         phases: Some(PhaseSet::Lifecycle),
         ..created("f")
     });
@@ -309,10 +269,7 @@ fn a_rewind_in_a_fork_may_go_into_the_shared_prefix<F: Fixture>(w: &mut World<F>
 fn a_rewind_in_a_fork_with_other_phases_stays_in_its_own<F: Fixture>(w: &mut World<F>) {
     history(w);
     let lease = w.begin_as(Created {
-        origin: stepwell::Origin::Fork {
-            parent: id("a"),
-            at: Seq::new(5),
-        },
+        origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) },
         phases: Some(PhaseSet::Workflow),
         ..created("f")
     });
@@ -324,10 +281,7 @@ fn a_rewind_in_a_fork_with_other_phases_stays_in_its_own<F: Fixture>(w: &mut Wor
 }
 
 fn the_limit_on_going_back_to_discuss_is_rewound_too<F: Fixture>(w: &mut World<F>) {
-    let lease = w.begin_as(Created {
-        phases: Some(PhaseSet::Workflow),
-        ..created("a")
-    });
+    let lease = w.begin_as(Created { phases: Some(PhaseSet::Workflow), ..created("a") });
     w.add(&lease, go(Phase::Idle, Phase::Initialize));
     w.add(&lease, go(Phase::Initialize, Phase::Discuss));
     w.add(&lease, go(Phase::Discuss, Phase::Plan)); // 4

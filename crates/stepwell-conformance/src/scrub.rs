@@ -39,10 +39,7 @@ fn scrub(lease: &Lease, replacements: Vec<(u64, Event)>) -> Scrub {
         session: lease.session.clone(),
         epoch: lease.epoch,
         rule: "tokens".to_owned(),
-        replacements: replacements
-            .into_iter()
-            .map(|(seq, event)| (Seq::new(seq), event))
-            .collect(),
+        replacements: replacements.into_iter().map(|(seq, event)| (Seq::new(seq), event)).collect(),
     }
 }
 
@@ -75,9 +72,7 @@ fn a_scrub_is_recorded_with_its_rule<F: Fixture>(w: &mut World<F>) {
     let lease = leaked(w);
     erase(w, &lease, 3);
     let log = w.log("a");
-    let Event::Scrubbed(scrubbed) = &log[4].event else {
-        panic!("{:?}", log[4])
-    };
+    let Event::Scrubbed(scrubbed) = &log[4].event else { panic!("{:?}", log[4]) };
     assert_eq!(scrubbed.rule, "tokens");
     let seqs: Vec<_> = scrubbed.erased.iter().map(|one| one.seq.get()).collect();
     assert_eq!(seqs, [3]);
@@ -142,10 +137,7 @@ fn a_scrub_removes_a_file_events_blob<F: Fixture>(w: &mut World<F>) {
     let blob = w.store().put_blob(b"swordfish").unwrap();
     w.add(&lease, written("x", blob));
     let erased = stepwell::FileChanged {
-        after: stepwell::FileState::NotCaptured {
-            digest: None,
-            why: "a secret".to_owned(),
-        },
+        after: stepwell::FileState::NotCaptured { digest: None, why: "a secret".to_owned() },
         ..written("x", blob)
     };
     let replacements = vec![(2, erased.into())];
@@ -172,10 +164,7 @@ fn a_scrub_changes_the_head_that_showed_it<F: Fixture>(w: &mut World<F>) {
     assert_eq!(head.goal.as_deref(), Some("[erased]"));
     assert_eq!(head.label.as_deref(), Some("[erased]"));
     let by = |label: &str| {
-        w.listed(stepwell::Filter {
-            label: Some(label.to_owned()),
-            ..stepwell::Filter::default()
-        })
+        w.listed(stepwell::Filter { label: Some(label.to_owned()), ..stepwell::Filter::default() })
     };
     assert!(by("swordfish").is_empty());
     assert_eq!(by("[erased]"), ["a"]);
@@ -218,18 +207,12 @@ fn a_scrub_keeps_seq_time_and_id<F: Fixture>(w: &mut World<F>) {
     erase(w, &lease, 3);
     let after = w.log("a")[2].clone();
     assert_eq!(after.event, blank());
-    assert_eq!(
-        (after.seq, after.at, after.id),
-        (before.seq, before.at, before.id)
-    );
+    assert_eq!((after.seq, after.at, after.id), (before.seq, before.at, before.id));
 }
 
 fn a_scrub_needs_the_lease<F: Fixture>(w: &mut World<F>) {
     let lease = leaked(w);
-    let forged = Lease {
-        epoch: Epoch::new(9),
-        ..lease.clone()
-    };
+    let forged = Lease { epoch: Epoch::new(9), ..lease.clone() };
     let refused = w.store().scrub(scrub(&forged, vec![(3, blank())]));
     let error = refused.unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error}");

@@ -36,11 +36,7 @@ claims! { $ search = search_claims for Fixture:
 
 fn hit<F: Fixture>(w: &World<F>, word: &str) -> Hit {
     let found = w.store().search(&Search::new(word)).unwrap();
-    assert_eq!(
-        (found.hits.len(), found.unseen),
-        (1, 0),
-        "{word}: {found:?}"
-    );
+    assert_eq!((found.hits.len(), found.unseen), (1, 0), "{word}: {found:?}");
     found.hits.into_iter().next().unwrap()
 }
 
@@ -55,10 +51,7 @@ fn words_are_found_in_the_task<F: Fixture>(w: &mut World<F>) {
 fn words_are_found_in_messages_and_thinking<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("a spoken cistern"));
-    let thought = Part::Thinking(Text {
-        text: "a silent viaduct".to_owned(),
-        opaque: None,
-    });
+    let thought = Part::Thinking(Text { text: "a silent viaduct".to_owned(), opaque: None });
     w.add(&lease, Message::new(Role::Assistant, vec![thought]));
     assert_eq!(hit(w, "cistern").seq, Seq::new(2));
     assert_eq!(hit(w, "viaduct").seq, Seq::new(3));
@@ -82,19 +75,14 @@ fn words_are_found_in_paths_and_errors<F: Fixture>(w: &mut World<F>) {
         after: FileState::Absent,
         renamed_from: Some("src/sluice.rs".to_owned()),
     };
-    let failure = Failure {
-        message: "pipe burst".to_owned(),
-    };
+    let failure = Failure { message: "pipe burst".to_owned() };
     let status = StatusChanged {
         status: Status::Failed,
         reason: None,
         error: Some("drought declared".to_owned()),
     };
-    let task = Task {
-        id: "t".to_owned(),
-        description: "dredge the canal".to_owned(),
-        ..Task::default()
-    };
+    let task =
+        Task { id: "t".to_owned(), description: "dredge the canal".to_owned(), ..Task::default() };
     let events: [Event; 4] = [file.into(), failure.into(), status.into(), task.into()];
     for event in events {
         w.add(&lease, event);
@@ -128,10 +116,7 @@ fn a_hit_says_where_when_and_what<F: Fixture>(w: &mut World<F>) {
     assert_eq!((hit.session, hit.seq), (id("a"), Seq::new(2)));
     assert_eq!((hit.at, &*hit.kind), (then, "message"));
     assert_eq!(hit.snippet.text, "a spoken cistern");
-    assert_eq!(
-        hit.snippet.matches,
-        std::iter::once(9..16).collect::<Vec<_>>()
-    );
+    assert_eq!(hit.snippet.matches, std::iter::once(9..16).collect::<Vec<_>>());
 }
 
 fn the_newest_hits_come_first<F: Fixture>(w: &mut World<F>) {
@@ -172,10 +157,7 @@ fn ranked_hits_come_by_relevance<F: Fixture>(w: &mut World<F>) {
     w.add(&lease, say("well well well"));
     w.tick();
     w.add(&lease, say(&format!("well {}", "and so on ".repeat(50))));
-    let search = Search {
-        rank: Rank::Relevance,
-        ..Search::new("well")
-    };
+    let search = Search { rank: Rank::Relevance, ..Search::new("well") };
     let seqs: Vec<_> = w.found(&search).into_iter().map(|(_, seq)| seq).collect();
     assert_eq!(seqs, [2, 3]);
     let seqs: Vec<_> = w.hits("well").into_iter().map(|(_, seq)| seq).collect();
@@ -190,18 +172,11 @@ fn a_limit_keeps_the_first_hits<F: Fixture>(w: &mut World<F>) {
     }
     for rank in [Rank::Newest, Rank::Relevance] {
         for limit in 0..=6 {
-            let search = Search {
-                limit,
-                rank,
-                ..Search::new("well")
-            };
+            let search = Search { limit, rank, ..Search::new("well") };
             assert_eq!(w.found(&search).len(), limit.min(5), "{rank:?}");
         }
     }
-    let two = Search {
-        limit: 2,
-        ..Search::new("well")
-    };
+    let two = Search { limit: 2, ..Search::new("well") };
     assert_eq!(w.found(&two), w.hits("well")[..2]);
 }
 
@@ -239,23 +214,14 @@ fn what_another_handle_wrote_is_found<F: Fixture>(w: &mut World<F>) {
 
 fn a_filter_holds_for_hits<F: Fixture>(w: &mut World<F>) {
     for name in ["a", "b"] {
-        w.make(Created {
-            agent: format!("agent-{name}"),
-            ..Created::new(id(name), "well")
-        });
+        w.make(Created { agent: format!("agent-{name}"), ..Created::new(id(name), "well") });
     }
     let search = Search {
-        filter: Filter {
-            agent: Some("agent-b".to_owned()),
-            ..Filter::default()
-        },
+        filter: Filter { agent: Some("agent-b".to_owned()), ..Filter::default() },
         ..Search::new("well")
     };
     assert_eq!(w.found(&search), [("b".to_owned(), 1)]);
-    let ranked = Search {
-        rank: Rank::Relevance,
-        ..search
-    };
+    let ranked = Search { rank: Rank::Relevance, ..search };
     assert_eq!(w.found(&ranked), [("b".to_owned(), 1)]);
 }
 
@@ -280,75 +246,29 @@ fn every_condition_of_a_filter_holds_for_hits<F: Fixture>(w: &mut World<F>) {
     w.make(Created::new(id("other"), "well"));
     let none = Filter::default;
     let filters = [
-        Filter {
-            agent: Some("coder".into()),
-            ..none()
-        },
-        Filter {
-            model: Some("large".into()),
-            ..none()
-        },
-        Filter {
-            workspace: Some("/x".into()),
-            ..none()
-        },
-        Filter {
-            tags: vec!["t".into()],
-            ..none()
-        },
-        Filter {
-            label: Some("l".into()),
-            ..none()
-        },
-        Filter {
-            task: Some("täsk".into()),
-            ..none()
-        },
-        Filter {
-            family: Family::ChildrenOf(id("root")),
-            ..none()
-        },
-        Filter {
-            since: Some(now),
-            until: Some(w.now()),
-            ..none()
-        },
-        Filter {
-            prefix: Some("mat".into()),
-            ..none()
-        },
-        Filter {
-            status: vec![Status::Running],
-            prefix: Some("m".into()),
-            ..none()
-        },
+        Filter { agent: Some("coder".into()), ..none() },
+        Filter { model: Some("large".into()), ..none() },
+        Filter { workspace: Some("/x".into()), ..none() },
+        Filter { tags: vec!["t".into()], ..none() },
+        Filter { label: Some("l".into()), ..none() },
+        Filter { task: Some("täsk".into()), ..none() },
+        Filter { family: Family::ChildrenOf(id("root")), ..none() },
+        Filter { since: Some(now), until: Some(w.now()), ..none() },
+        Filter { prefix: Some("mat".into()), ..none() },
+        Filter { status: vec![Status::Running], prefix: Some("m".into()), ..none() },
     ];
     for filter in filters {
-        let search = Search {
-            filter: filter.clone(),
-            ..Search::new("well")
-        };
+        let search = Search { filter: filter.clone(), ..Search::new("well") };
         let expected = [("match".to_owned(), 1)];
         assert_eq!(w.found(&search), expected, "{filter:?}");
     }
-    let roots = Search {
-        filter: Filter {
-            family: Family::Roots,
-            ..none()
-        },
-        ..Search::new("well")
-    };
+    let roots =
+        Search { filter: Filter { family: Family::Roots, ..none() }, ..Search::new("well") };
     assert_eq!(w.found(&roots).len(), 2);
 }
 
 fn placed(place: Place) -> Search {
-    Search {
-        filter: Filter {
-            place,
-            ..Filter::default()
-        },
-        ..Search::new("well")
-    }
+    Search { filter: Filter { place, ..Filter::default() }, ..Search::new("well") }
 }
 
 fn a_trashed_session_is_found_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
@@ -389,10 +309,7 @@ fn many_events_are_all_found_once<F: Fixture>(w: &mut World<F>) {
         w.chat(&a, "well", 100);
         w.chat(&b, "well", 10);
     }
-    let search = Search {
-        limit: usize::MAX,
-        ..Search::new("well")
-    };
+    let search = Search { limit: usize::MAX, ..Search::new("well") };
     let mut found = w.found(&search);
     assert_eq!(found.len(), 1_430);
     found.sort();

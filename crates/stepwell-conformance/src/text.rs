@@ -31,11 +31,8 @@ fn find<F: Fixture>(w: &World<F>, texts: &[&str], asked: &str) -> Vec<usize> {
             w.add(&lease, say(text));
         }
     }
-    let mut found: Vec<_> = w
-        .hits(asked)
-        .into_iter()
-        .map(|(_, seq)| usize::try_from(seq).unwrap() - 2)
-        .collect();
+    let mut found: Vec<_> =
+        w.hits(asked).into_iter().map(|(_, seq)| usize::try_from(seq).unwrap() - 2).collect();
     found.sort_unstable();
     found
 }
@@ -81,11 +78,7 @@ fn case_does_not_matter<F: Fixture>(w: &mut World<F>) {
 }
 
 fn a_path_is_found_by_its_parts_together<F: Fixture>(w: &mut World<F>) {
-    let texts = [
-        "see src/main.rs:12",
-        "main of src, in rs",
-        "src main_test.rs",
-    ];
+    let texts = ["see src/main.rs:12", "main of src, in rs", "src main_test.rs"];
     assert_eq!(find(w, &texts, "src/main.rs"), [0]);
     assert_eq!(find(w, &texts, "main.rs"), [0]);
     assert_eq!(find(w, &texts, "main"), [0, 1, 2]);
@@ -154,11 +147,8 @@ fn snippet<F: Fixture>(w: &World<F>, text: &str, asked: &str) -> (Snippet, Vec<S
     let found = w.store().search(&Search::new(asked)).unwrap();
     assert_eq!(found.hits.len(), 1);
     let snippet = found.hits[0].snippet.clone();
-    let marked = snippet
-        .matches
-        .iter()
-        .map(|range| snippet.text[range.clone()].to_owned())
-        .collect();
+    let marked =
+        snippet.matches.iter().map(|range| snippet.text[range.clone()].to_owned()).collect();
     (snippet, marked)
 }
 
@@ -175,11 +165,7 @@ fn a_snippet_of_a_long_text_shows_the_match<F: Fixture>(w: &mut World<F>) {
     let (snippet, marked) = snippet(w, &format!("{filler}needle {filler}"), "needle");
     assert_eq!(marked, ["needle"]);
     assert!(snippet.text.len() < 500, "{}", snippet.text.len());
-    assert!(
-        snippet.text.contains("ipsum needle lorem"),
-        "{}",
-        snippet.text
-    );
+    assert!(snippet.text.contains("ipsum needle lorem"), "{}", snippet.text);
 }
 
 fn a_snippet_is_one_line<F: Fixture>(w: &mut World<F>) {

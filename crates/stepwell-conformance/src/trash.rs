@@ -37,11 +37,7 @@ fn trashed<F: Fixture>(w: &World<F>, name: &str) -> bool {
 
 /// root > child > grandchild, none of them held.
 fn family<F: Fixture>(w: &World<F>) {
-    for lease in [
-        w.begin("root"),
-        w.subagent("root", "child"),
-        w.subagent("child", "grandchild"),
-    ] {
+    for lease in [w.begin("root"), w.subagent("root", "child"), w.subagent("child", "grandchild")] {
         w.release(&lease);
     }
 }
@@ -120,9 +116,7 @@ fn a_running_session_is_left<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let removal = w.store().trash(&targets(&["a"])).unwrap();
     assert!(removal.taken.is_empty());
-    let [(left, error)] = &removal.left[..] else {
-        panic!("{removal:?}")
-    };
+    let [(left, error)] = &removal.left[..] else { panic!("{removal:?}") };
     assert_eq!(left, &id("a"));
     assert!(
         matches!(error, Error::Held { holder, .. } if **holder == TestProcesses::holder(1)),
@@ -160,10 +154,7 @@ fn a_dead_runner_protects_nothing<F: Fixture>(w: &mut World<F>) {
 }
 
 fn judged(name: &str, seq: u64) -> [Target; 1] {
-    [Target {
-        id: id(name),
-        unless_past: Some(Seq::new(seq)),
-    }]
+    [Target { id: id(name), unless_past: Some(Seq::new(seq)) }]
 }
 
 fn a_session_that_moved_on_is_left<F: Fixture>(w: &mut World<F>) {

@@ -20,16 +20,8 @@ claims! { $ unknown = unknown_claims for Fixture:
 }
 
 fn unknown(kind: &str, version: u32, body: &str) -> NewEvent {
-    let unknown = Unknown {
-        kind: kind.to_owned(),
-        version,
-        body: body.to_owned(),
-    };
-    NewEvent {
-        id: None,
-        at: None,
-        event: Event::Unknown(unknown),
-    }
+    let unknown = Unknown { kind: kind.to_owned(), version, body: body.to_owned() };
+    NewEvent { id: None, at: None, event: Event::Unknown(unknown) }
 }
 
 const ODD: &str = "{ \"z\":1,\n\t\"a\": [1.0,  2e3, \"\\u00e9é\"], \"z\": null }";
@@ -59,13 +51,7 @@ fn an_unknown_kind_changes_nothing_in_the_head_but_the_seq<F: Fixture>(w: &mut W
     w.add(&lease, unknown("message", 2, "{\"role\":\"user\"}"));
     let after = w.head("a");
     assert_eq!(after.seq, before.seq.next());
-    assert_eq!(
-        stepwell::Head {
-            seq: before.seq,
-            ..after
-        },
-        before
-    );
+    assert_eq!(stepwell::Head { seq: before.seq, ..after }, before);
     assert!(w.store().lanes(&id("a")).unwrap().is_empty());
 }
 

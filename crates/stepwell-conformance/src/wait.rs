@@ -53,10 +53,7 @@ fn a_wait_that_runs_out_returns_the_last_seq<F: Fixture>(w: &mut World<F>) {
 
 fn a_wait_for_nothing_returns_at_once<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
-    let last = w
-        .store()
-        .wait_after(&id("a"), Seq::FIRST, Duration::ZERO)
-        .unwrap();
+    let last = w.store().wait_after(&id("a"), Seq::FIRST, Duration::ZERO).unwrap();
     assert_eq!(last, Seq::FIRST);
 }
 
@@ -110,10 +107,7 @@ fn a_follower_sees_every_event<F: Fixture>(w: &mut World<F>) {
             while last < Seq::new(EVENTS + 1) {
                 let now = store.wait_after(&id("a"), last, LONG).unwrap();
                 assert!(now > last, "it waited in vain");
-                let span = stepwell::Span {
-                    to: now,
-                    ..stepwell::Span::after(last)
-                };
+                let span = stepwell::Span { to: now, ..stepwell::Span::after(last) };
                 let events = store.events(&id("a"), span).unwrap().events;
                 seen.extend(events.iter().map(|event| event.seq.get()));
                 last = now;

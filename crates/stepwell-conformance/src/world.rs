@@ -58,20 +58,12 @@ pub(crate) fn say(text: &str) -> NewEvent {
 
 /// A claim on a lease, by a process of that number.
 pub(crate) fn claim(pid: u32) -> Claim {
-    Claim {
-        holder: TestProcesses::holder(pid),
-        ttl: LEASE_TTL,
-    }
+    Claim { holder: TestProcesses::holder(pid), ttl: LEASE_TTL }
 }
 
 /// What makes a session, with or without a lease.
 pub(crate) fn create(created: Created, claim: Option<Claim>) -> Create {
-    Create {
-        created,
-        event_id: None,
-        at: None,
-        claim,
-    }
+    Create { created, event_id: None, at: None, claim }
 }
 
 /// The texts of messages, in order.
@@ -105,12 +97,7 @@ impl<F: Fixture> World<F> {
         let clock = Arc::new(TestClock::default());
         let processes = Arc::new(TestProcesses::default());
         let store = fixture.open(Arc::clone(&clock), Arc::clone(&processes));
-        Self {
-            fixture,
-            store: Some(store),
-            clock,
-            processes,
-        }
+        Self { fixture, store: Some(store), clock, processes }
     }
 
     /// The store under test.
@@ -160,23 +147,14 @@ impl<F: Fixture> World<F> {
 
     /// Makes a fork, held by process 1.
     pub(crate) fn fork(&self, parent: &str, at: u64, name: &str) -> Lease {
-        let origin = Origin::Fork {
-            parent: id(parent),
-            at: Seq::new(at),
-        };
-        self.begin_as(Created {
-            origin,
-            ..created(name)
-        })
+        let origin = Origin::Fork { parent: id(parent), at: Seq::new(at) };
+        self.begin_as(Created { origin, ..created(name) })
     }
 
     /// Makes a subagent's session, held by process 1.
     pub(crate) fn subagent(&self, parent: &str, name: &str) -> Lease {
         let origin = Origin::Subagent { parent: id(parent) };
-        self.begin_as(Created {
-            origin,
-            ..created(name)
-        })
+        self.begin_as(Created { origin, ..created(name) })
     }
 
     /// Appends one event under a lease.
@@ -249,10 +227,7 @@ impl<F: Fixture> World<F> {
     /// The names in one page.
     pub(crate) fn page_of(&self, query: &Query) -> Vec<String> {
         let page = self.store().list(query).unwrap();
-        page.sessions
-            .iter()
-            .map(|standing| standing.head.id.to_string())
-            .collect()
+        page.sessions.iter().map(|standing| standing.head.id.to_string()).collect()
     }
 
     /// Where some words are found, newest first.
@@ -263,11 +238,7 @@ impl<F: Fixture> World<F> {
     /// Where a search finds something.
     pub(crate) fn found(&self, search: &Search) -> Vec<(String, u64)> {
         let found = self.store().search(search).unwrap();
-        found
-            .hits
-            .iter()
-            .map(|hit| (hit.session.to_string(), hit.seq.get()))
-            .collect()
+        found.hits.iter().map(|hit| (hit.session.to_string(), hit.seq.get())).collect()
     }
 
     /// Fails unless a session's head and lanes are the fold of its events, and a

@@ -1,4 +1,4 @@
 //! The conformance suite, against every store of this crate.
 
-// mod memory;
+mod memory;
 mod sqlite;

@@ -14,11 +14,7 @@ fn sqlite() -> Sqlite {
 
 impl Fixture for Sqlite {
     fn open(&mut self, clock: Arc<TestClock>, processes: Arc<TestProcesses>) -> Arc<dyn Store> {
-        let options = SqliteOptions {
-            access: Access::Write,
-            clock,
-            processes,
-        };
+        let options = SqliteOptions { access: Access::Write, clock, processes };
         Arc::new(SqliteStore::open_with(&self.0.path().join("store"), options).unwrap())
     }
 }
