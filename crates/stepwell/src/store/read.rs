@@ -38,6 +38,9 @@ pub(crate) fn stretches(rows: &dyn Rows, row: &SessionRow, to: Seq) -> Result<Ve
 /// Reads events in the order asked for, up to the first that fails its check.
 pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
     let mut slice = Slice::default();
+    if span.limit == 0 {
+        return Ok(slice);
+    }
     let to = span.to.min(row.head.seq);
     let mut stretches = stretches(rows, row, to)?;
     if span.order == Order::Newest {
