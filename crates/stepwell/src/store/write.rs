@@ -10,7 +10,7 @@ use crate::codec::{self, Sealed};
 use crate::failpoint::failpoint;
 use crate::{
     Created, Digest, Epoch, Erased, Error, Event, Head, Held, Lane, LaneState, Lease, NewEvent,
-    Origin, Recorded, Result, Scrubbed, Seq, SessionId, State,
+    Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq, SessionId, State, Undone,
 };
 
 /// After how many events a session's fold is kept, so that the state at any seq,
@@ -265,18 +265,33 @@ fn repeated_append(
     Ok(Some(Written { first: first.seq, last: seq.prev(), lease: None }))
 }
 
-/// Is this the event that was recorded there? The store completes some kinds, and a
-/// scrub may have replaced a body: then the kind has to do.
+/// Is this the event that was recorded there? A scrub may have replaced its body: then
+/// the kind has to do.
 fn says_the_same(found: &codec::Row, event: &NewEvent) -> Result<bool> {
     if found.kind != event.event.kind() {
         return Ok(false);
     }
-    if found.erased.is_some() || matches!(event.event, Event::Rewound(_) | Event::Undone(_)) {
+    if found.erased.is_some() {
         return Ok(true);
+    }
+    if matches!(event.event, Event::Rewound(_) | Event::Undone(_)) {
+        let opened = found.open(&mut |digest| Err(Error::NoBlob(*digest)));
+        return Ok(opened.is_ok_and(|found| asked(found.event) == asked(event.event.clone())));
     }
     let again = Recorded { seq: found.seq, at: found.at, id: event.id, event: event.event.clone() };
     let Sealed { row, .. } = codec::seal(&again, &Digest::GENESIS)?;
     Ok(row.body == found.body)
+}
+
+/// A move of the view without what the store put in when it recorded it.
+fn asked(event: Event) -> Event {
+    match event {
+        Event::Rewound(rewound) => Rewound { restored: Restored::default(), ..rewound }.into(),
+        Event::Undone(Undone::Rewind { of, .. }) => {
+            Undone::Rewind { of, scope: Scope::Both, restored: Restored::default() }.into()
+        }
+        other => other,
+    }
 }
 
 fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
