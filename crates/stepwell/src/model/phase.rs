@@ -84,6 +84,12 @@ impl PhaseSet {
         }
     }
 
+    /// Is this one of the set's phases?
+    #[must_use]
+    pub fn has(self, phase: Phase) -> bool {
+        self.phases().contains(&phase)
+    }
+
     /// Where a new session starts.
     #[must_use]
     pub const fn initial(self) -> Phase {

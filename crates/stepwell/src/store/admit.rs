@@ -92,7 +92,8 @@ fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Re
     let mut restored = Restored { phase: phases.map(PhaseSet::initial), ..Restored::default() };
     for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
         match &fact.event {
-            Event::Phase(change) => {
+            // A fork may go through other phases than the session it shares events with.
+            Event::Phase(change) if phases.is_some_and(|set| set.has(change.to)) => {
                 match (change.from, change.to) {
                     (crate::Phase::Plan, crate::Phase::Discuss) => restored.discuss_returns += 1,
                     (_, crate::Phase::Idle) => restored.discuss_returns = 0,
