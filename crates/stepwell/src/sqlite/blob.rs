@@ -75,17 +75,28 @@ pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed) -> Result
 
 /// Forgets what the events in a range named, and the blobs that nothing names now.
 pub(super) fn detach(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<()> {
+    let named = unname(rows, from, to)?;
+    drop_unnamed(rows, &named)
+}
+
+/// Notes which blobs an event names now. One that it named before and still does stays.
+pub(super) fn reattach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed) -> Result<()> {
+    let named = unname(rows, pos, pos)?;
+    attach(rows, pos, sealed)?;
+    drop_unnamed(rows, &named)
+}
+
+fn unname(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<Vec<[u8; 32]>> {
     let sql = "SELECT DISTINCT digest FROM refs WHERE pos BETWEEN ?1 AND ?2";
-    let named: Vec<[u8; 32]> = rows.all(sql, [from, to], |row| row.get(0))?;
+    let named = rows.all(sql, [from, to], |row| row.get(0))?;
     rows.run("DELETE FROM refs WHERE pos BETWEEN ?1 AND ?2", [from, to])?;
-    for digest in named {
-        rows.run(
-            "DELETE FROM blobs WHERE digest = ?1 \
-             AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = ?1)",
-            [digest],
-        )?;
-    }
-    Ok(())
+    Ok(named)
+}
+
+fn drop_unnamed(rows: &SqliteRows<'_>, digests: &[[u8; 32]]) -> Result<()> {
+    let sql = "DELETE FROM blobs WHERE digest = ?1 \
+         AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = ?1)";
+    digests.iter().try_for_each(|digest| rows.run(sql, [digest]).map(drop))
 }
 
 /// Removes blobs that were stored a day ago and that no event came to name.

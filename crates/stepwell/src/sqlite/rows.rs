@@ -376,8 +376,7 @@ impl Rows for SqliteRows<'_> {
                 row.erased.as_ref().map(|digest| digest.as_bytes().as_slice()),
             ],
         )?;
-        blob::detach(self, pos, pos)?;
-        blob::attach(self, pos, sealed)?;
+        blob::reattach(self, pos, sealed)?;
         super::search::reindex_from(self, key, row.seq)
     }
 
