@@ -112,17 +112,23 @@ fn free_doc(rows: &SqliteRows<'_>, at: Time, last: i64) -> Result<i64> {
     const COUNTER_BITS: u32 = 11;
     const SECOND: i64 = 1_000_000 << COUNTER_BITS;
     let first = at.as_micros().clamp(0, (1 << 52) - 1) << COUNTER_BITS;
+    let free_in = |from: i64, to: i64| -> Result<Option<i64>> {
+        let newest = "SELECT max(doc) FROM docs WHERE doc BETWEEN ?1 AND ?2";
+        let newest: Option<Option<i64>> = rows.one(newest, [from, to], |row| row.get(0))?;
+        let free = newest.flatten().map_or(from, |doc| doc + 1);
+        Ok(Some(free).filter(|free| *free <= to))
+    };
     // Imported events may share one second's time by the thousand; they then run on
     // into the next one's numbers.
     let next = if last >= first && last - first < 60 * SECOND { last + 1 } else { first };
-    let taken = "SELECT 1 FROM docs WHERE doc = ?1";
-    if rows.one(taken, [next], |_| Ok(()))?.is_none() {
-        return Ok(next);
+    let of_this_moment = first | ((1 << COUNTER_BITS) - 1);
+    if next <= of_this_moment
+        && let Some(free) = free_in(next, of_this_moment)?
+    {
+        return Ok(free);
     }
-    let newest = "SELECT max(doc) FROM docs WHERE doc BETWEEN ?1 AND ?2";
-    let newest: Option<Option<i64>> =
-        rows.one(newest, [next, next.saturating_add(60 * SECOND)], |row| row.get(0))?;
-    Ok(newest.flatten().map_or(next, |doc| doc + 1))
+    let free = free_in(next, next.saturating_add(60 * SECOND))?;
+    Ok(free.unwrap_or(next))
 }
 
 /// Takes the events of a range out of the index.
