@@ -9,8 +9,8 @@ use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
 use crate::codec::{self, Sealed};
 use crate::failpoint::failpoint;
 use crate::{
-    Created, Digest, Epoch, Erased, Error, Event, Head, Held, Lane, LaneState, Lease, NewEvent,
-    Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq, SessionId, State, Undone,
+    Created, Digest, Epoch, Erased, Error, Event, Held, Lane, LaneState, Lease, NewEvent, Origin,
+    Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq, SessionId, State, Undone,
 };
 
 /// After how many events a session's fold is kept, so that the state at any seq,
@@ -402,13 +402,29 @@ pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<S
         erased.push(Erased { seq, body: Digest::of(&sealed.row.body) });
         rows.replace_event(row.key, &sealed)?;
     }
+    let since = erased.iter().map(|erased| erased.seq).min().unwrap_or(Seq::MAX);
     let event = Event::Scrubbed(Scrubbed { rule: scrub.rule, erased });
     let seq = record(rows, world, &mut row, NewEvent { id: None, at: None, event })?;
-    let refolded = read::reread(rows, &row)?;
-    if let Some(state) = refolded.state {
-        row.head = Head { seq: row.head.seq, ..state.head };
-    }
-    rows.drop_snapshots(row.key)?;
-    rows.update_session(&row)?;
+    refold(rows, row, since)?;
     Ok(seq)
+}
+
+/// Folds a session anew after the body of its event `since` was replaced, and so every
+/// fork that shares that event: their heads and lanes said what it said.
+fn refold(rows: &dyn Rows, row: SessionRow, since: Seq) -> Result<()> {
+    let mut wrong = vec![row];
+    while let Some(mut row) = wrong.pop() {
+        let read::Reread { verdict, state, .. } = read::reread(rows, &row)?;
+        if let Some(State { head, lanes }) = state.filter(|_| verdict.damage.is_none()) {
+            row.head = head;
+            row.lane = None;
+            rows.replace_lanes(row.key, &lanes)?;
+        }
+        rows.drop_snapshots(row.key)?;
+        rows.update_session(&row)?;
+        for fork in rows.forks(row.key)?.into_iter().filter(|fork| fork.at >= since) {
+            wrong.extend(rows.session_by_key(fork.key)?);
+        }
+    }
+    Ok(())
 }
