@@ -27,6 +27,7 @@ claims! { $ fork = fork_claims for Fixture:
     a_forks_own_words_are_found_in_it,
     shared_words_are_found_once,
     a_fork_takes_no_id_that_its_shared_events_bear,
+    a_fork_does_not_begin_with_an_id_that_its_shared_events_bear,
     an_append_that_a_fork_shares_is_not_repeated_in_it,
     an_id_that_the_parent_used_after_the_fork_is_free_in_it,
     a_fork_made_again_under_its_event_id_is_answered,
@@ -278,6 +279,24 @@ fn a_fork_takes_no_id_that_its_shared_events_bear<F: Fixture>(w: &mut World<F>) 
     let Error::EventIdReused { session, seq, .. } = &error else { panic!("{error}") };
     assert_eq!((session, seq.get()), (&id("f"), 2));
     assert_eq!(w.log("f").len(), 3);
+}
+
+fn a_fork_does_not_begin_with_an_id_that_its_shared_events_bear<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, say("x").with_id(event_id("x")));
+    let fork = |at| {
+        let origin = Origin::Fork { parent: id("a"), at: Seq::new(at) };
+        let mut create = create(Created { origin, ..created("f") }, None);
+        create.event_id = Some(event_id("x"));
+        w.store().write(Write::Create(create))
+    };
+    let error = fork(2).unwrap_err();
+    assert!(matches!(error, Error::EventIdReused { .. }), "{error}");
+    assert!(!w.has("f"));
+    fork(1).unwrap();
+    w.release(&lease);
+    w.store().purge(&[id("a").into()]).unwrap();
+    w.assert_folded("f");
 }
 
 fn an_append_that_a_fork_shares_is_not_repeated_in_it<F: Fixture>(w: &mut World<F>) {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::rows::{Base, Flow, Key, Rows, SessionRow, Stretch, World};
 use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
 use crate::codec::Row;
-use crate::{Digest, Error, Kind, Lane, LaneState, Recorded, Result, Seq, SessionId, State};
+use crate::{
+    Digest, Error, EventId, Kind, Lane, LaneState, Recorded, Result, Seq, SessionId, State,
+};
 
 /// The session, or that there is none.
 pub(crate) fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
@@ -198,6 +200,29 @@ pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Sta
         }
         None => State::fold(&events).ok_or_else(|| no_beginning().into_error(&row.head.id)),
     }
+}
+
+/// A session's event up to `to` that bears a client's id, be it one that it shares.
+pub(crate) fn event_by_id(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    to: Seq,
+    id: &EventId,
+) -> Result<Option<Row>> {
+    let within = |key: Key, to: Seq| -> Result<Option<Row>> {
+        Ok(rows.event_by_id(key, id)?.filter(|found| found.seq <= to))
+    };
+    let found = within(row.key, to)?;
+    if found.is_some() || row.base.is_none() {
+        return Ok(found);
+    }
+    for stretch in stretches(rows, row, to)? {
+        let found = within(stretch.key, stretch.to)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// The row of one of a session's own events.

@@ -43,6 +43,7 @@ fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
         }
         Origin::Fork { parent, at } => {
             let (base, state, chain) = branch_off(rows, parent, *at, &created.id)?;
+            refuse_shared_id(rows, &created, event_id)?;
             (Some(base), Some((state, chain)))
         }
     };
@@ -127,6 +128,24 @@ fn branch_off(
     Ok((Base { key: owner, at }, state, chain))
 }
 
+/// An id is unique within a session, the events that it shares included.
+fn refuse_shared_id(
+    rows: &dyn Rows,
+    created: &Created,
+    event_id: Option<crate::EventId>,
+) -> Result<()> {
+    let (Some(id), Origin::Fork { parent, at }) = (event_id, &created.origin) else {
+        return Ok(());
+    };
+    match read::event_by_id(rows, &find(rows, parent)?, *at, &id)? {
+        None => Ok(()),
+        Some(other) => {
+            let session = created.id.clone();
+            Err(Error::EventIdReused { session, id, seq: other.seq })
+        }
+    }
+}
+
 fn check_description(created: &Created) -> Result<()> {
     let flow = created.flow.as_ref();
     let texts = [
@@ -198,7 +217,7 @@ fn record(rows: &dyn Rows, world: World<'_>, row: &mut SessionRow, new: NewEvent
     }
     let event = Recorded { seq, at: new.at.unwrap_or(world.now), id: new.id, event: new.event };
     if let Some(id) = &event.id
-        && let Some(other) = rows.event_by_id(row.key, id)?
+        && let Some(other) = read::event_by_id(rows, row, row.head.seq, id)?
     {
         return Err(Error::EventIdReused { session: row.head.id.clone(), id: *id, seq: other.seq });
     }
@@ -240,14 +259,14 @@ fn repeated_append(
     let Some(first_id) = events.first().and_then(|event| event.id) else {
         return Ok(None);
     };
-    let Some(first) = rows.event_by_id(row.key, &first_id)? else {
+    let Some(first) = read::event_by_id(rows, row, row.head.seq, &first_id)? else {
         return Ok(None);
     };
     let mut seq = first.seq;
     for event in events {
         // Events of one append stand together; one without an id has only its place.
         let recorded = match event.id {
-            Some(id) => rows.event_by_id(row.key, &id)?,
+            Some(id) => read::event_by_id(rows, row, row.head.seq, &id)?,
             None => None,
         };
         let same = match (&recorded, event.id) {
