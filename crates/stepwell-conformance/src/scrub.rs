@@ -1,8 +1,8 @@
 //! Claims about erasing what events say, without hiding that it happened.
 
 use stepwell::{
-    Change, Digest, Edited, Epoch, Error, Event, Lease, Message, Money, SPILL_BYTES, Scrub, Seq,
-    Span, Usage,
+    Change, Created, Digest, Edited, Epoch, Error, Event, Lease, Message, Money, Origin,
+    SPILL_BYTES, Scrub, Seq, Span, Usage,
 };
 
 use crate::blob::written;
@@ -26,6 +26,7 @@ claims! { $ scrub = scrub_claims for Fixture:
     a_scrub_keeps_seq_time_and_id,
     a_scrub_needs_the_lease,
     a_scrub_cannot_change_a_kind,
+    a_scrub_can_change_a_task_but_not_a_name_or_an_origin,
     a_scrub_of_no_event_is_refused_and_leaves_nothing,
     a_scrub_of_a_shared_event_is_refused_in_the_fork,
     a_fork_shows_what_was_scrubbed_in_its_parent,
@@ -229,6 +230,22 @@ fn a_scrub_cannot_change_a_kind<F: Fixture>(w: &mut World<F>) {
     let error = w.store().scrub(scrub(&lease, replacements)).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
     assert_eq!(texts(&w.log("a"))[1], "secret swordfish");
+}
+
+fn a_scrub_can_change_a_task_but_not_a_name_or_an_origin<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin_as(Created::new(id("a"), "find swordfish"));
+    w.begin("b");
+    let origin = Origin::Subagent { parent: id("b") };
+    for created in [Created::new(id("c"), ""), Created { origin, ..Created::new(id("a"), "") }] {
+        let refused = w.store().scrub(scrub(&lease, vec![(1, created.into())]));
+        let error = refused.unwrap_err();
+        assert!(matches!(error, Error::Illegal { .. }), "{error}");
+    }
+    let created = Created::new(id("a"), "[erased]");
+    w.store().scrub(scrub(&lease, vec![(1, created.into())])).unwrap();
+    assert_eq!(w.head("a").task, "[erased]");
+    assert!(w.hits("swordfish").is_empty());
+    w.assert_folded("a");
 }
 
 fn a_scrub_of_no_event_is_refused_and_leaves_nothing<F: Fixture>(w: &mut World<F>) {

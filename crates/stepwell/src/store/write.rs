@@ -414,6 +414,11 @@ pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<S
         if old.kind != event.kind() {
             return Err(refuse(format!("event {seq} is a {}", old.kind)));
         }
+        if let Event::Created(created) = &event
+            && (created.id != row.head.id || created.origin != row.head.origin)
+        {
+            return Err(refuse("a session keeps its name and its origin".to_owned()));
+        }
         let recorded = Recorded { seq, at: old.at, id: old.id, event };
         let mut sealed = codec::seal(&recorded, &Digest::GENESIS)?;
         sealed.row.chain = old.chain;
