@@ -29,6 +29,7 @@ claims! { $ append = append_claims for Fixture:
     a_session_begins_only_once,
     only_a_scrub_records_scrubbed,
     events_appended_from_many_threads_are_all_there,
+    seqs_given_to_many_threads_are_dense_and_unique,
     an_append_to_a_trashed_session_is_refused,
     acknowledged_events_survive_reopening,
 }
@@ -264,6 +265,31 @@ fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut World<F>)
         assert_eq!(seqs(&w.log(&name)), (1..=11).collect::<Vec<_>>());
         w.assert_folded(&name);
     }
+}
+
+fn seqs_given_to_many_threads_are_dense_and_unique<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    let w = &*w;
+    let store = w.store();
+    let edit = || {
+        let append = Append {
+            session: id("a"),
+            epoch: None,
+            expected: None,
+            events: vec![Edited::default().into()],
+        };
+        store.write(Write::Append(append)).unwrap().first.get()
+    };
+    let mut given: Vec<u64> = std::thread::scope(|scope| {
+        let edits = || (0..10).map(|_| edit()).collect::<Vec<_>>();
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(edits)).collect();
+        let given = runs.into_iter().map(|run| run.join().unwrap());
+        // What returned earlier stands earlier.
+        given.inspect(|seqs| assert!(seqs.is_sorted())).flatten().collect()
+    });
+    given.sort_unstable();
+    assert_eq!(given, (2..=41).collect::<Vec<_>>());
+    w.assert_folded("a");
 }
 
 fn an_append_to_a_trashed_session_is_refused<F: Fixture>(w: &mut World<F>) {

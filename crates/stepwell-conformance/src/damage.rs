@@ -10,6 +10,7 @@ claims! { $ damage = damage_claims for Damageable:
     a_damaged_session_is_read_up_to_the_damage,
     a_damaged_session_is_read_backwards_down_to_the_damage,
     a_range_beyond_the_damage_is_still_read,
+    facts_do_not_read_the_rest_of_the_log,
     a_verification_names_the_first_damaged_seq,
     a_damaged_session_lists_as_damaged,
     damage_does_not_touch_other_sessions,
@@ -61,6 +62,14 @@ fn a_range_beyond_the_damage_is_still_read<F: Damageable>(w: &mut World<F>) {
     let slice = w.store().events(&id("a"), Span::after(Seq::new(5))).unwrap();
     assert_eq!(seqs(&slice.events), [6, 7, 8, 9, 10]);
     assert_eq!(slice.damage, None);
+}
+
+fn facts_do_not_read_the_rest_of_the_log<F: Damageable>(w: &mut World<F>) {
+    let lease = damaged(w);
+    let task = stepwell::Task { id: "t".to_owned(), ..stepwell::Task::default() };
+    w.add(&lease, task);
+    let facts = w.store().facts(&id("a"), &[stepwell::Kind::Task]).unwrap();
+    assert_eq!(seqs(&facts), [11]);
 }
 
 fn a_verification_names_the_first_damaged_seq<F: Damageable>(w: &mut World<F>) {

@@ -111,6 +111,7 @@ fn forks_outlive_a_parent_whatever_was_indexed<F: Fixture>(w: &mut World<F>) {
             assert_eq!(w.hits(word), [(f.clone(), seq)], "{indexed}");
         }
         assert!(w.hits("parent").is_empty());
+        assert_eq!(w.hits(&format!("\"{f} 2\"")), [(f.clone(), 6)], "{indexed}");
         purge(w, &f);
         assert!(w.hits("early").is_empty());
     }

@@ -5,7 +5,7 @@
 //! implementation brings a [`Fixture`] and expands the suite to one `#[test]` per
 //! claim, so that a failing run names what is broken:
 //!
-//! ```ignore
+//! ```text
 //! fn fixture() -> MyFixture { … }
 //! stepwell_conformance::suite!(fixture);
 //! // For a store whose bytes a test can get at:

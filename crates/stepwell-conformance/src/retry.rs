@@ -16,6 +16,7 @@ claims! { $ retry = retry_claims for Fixture:
     asking_again_with_an_expected_seq_that_has_passed_gives_the_same_answer,
     asking_again_for_several_events_gives_the_same_answer,
     asking_again_after_reopening_gives_the_same_answer,
+    asking_again_while_in_the_trash_gives_the_same_answer,
     asking_again_at_another_time_gives_the_same_answer,
     asking_again_with_a_spilled_text_gives_the_same_answer,
     an_id_names_the_event_that_it_was_recorded_with,
@@ -100,6 +101,15 @@ fn asking_again_after_reopening_gives_the_same_answer<F: Fixture>(w: &mut World<
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
     w.reopen();
+    assert_eq!(w.add(&lease, named("x")), first);
+    assert_eq!(w.log("a").len(), 2);
+}
+
+fn asking_again_while_in_the_trash_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let first = w.add(&lease, named("x"));
+    w.release(&lease);
+    w.store().trash(&[id("a").into()]).unwrap();
     assert_eq!(w.add(&lease, named("x")), first);
     assert_eq!(w.log("a").len(), 2);
 }

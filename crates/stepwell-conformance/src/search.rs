@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Created, Edited, Event, Failure, Family, FileChanged, FileState, Filter, Hit, Message, Part,
-    Place, Rank, Role, Search, Seq, Status, StatusChanged, Task, Text, Time,
+    Append, Created, Edited, Event, Failure, Family, FileChanged, FileState, Filter, Hit, Message,
+    Part, Place, Rank, Role, Search, Seq, Status, StatusChanged, Task, Text, Time, Write,
 };
 
 use crate::claims::claims;
@@ -26,6 +26,7 @@ claims! { $ search = search_claims for Fixture:
     events_after_the_first_search_are_found,
     what_was_acknowledged_is_found_after_reopening,
     what_another_handle_wrote_is_found,
+    what_each_of_many_threads_wrote_is_found_by_it_at_once,
     a_filter_holds_for_hits,
     every_condition_of_a_filter_holds_for_hits,
     a_trashed_session_is_found_only_in_the_trash,
@@ -210,6 +211,33 @@ fn what_another_handle_wrote_is_found<F: Fixture>(w: &mut World<F>) {
     let found = other.search(&Search::new("well")).unwrap();
     assert_eq!(found.hits.len(), 1);
     assert_eq!(w.hits("well").len(), 1);
+}
+
+fn what_each_of_many_threads_wrote_is_found_by_it_at_once<F: Fixture>(w: &mut World<F>) {
+    let leases: Vec<_> = (0..4).map(|n| w.begin(&format!("s{n}"))).collect();
+    let other = w.another();
+    let handles = [w.store(), &*other];
+    std::thread::scope(|scope| {
+        for (n, lease) in leases.iter().enumerate() {
+            let store = handles[n % 2];
+            scope.spawn(move || {
+                for round in 0..8 {
+                    let word = format!("word{n}x{round}");
+                    let append = Append {
+                        session: lease.session.clone(),
+                        epoch: Some(lease.epoch),
+                        expected: None,
+                        events: vec![say(&word)],
+                    };
+                    store.write(Write::Append(append)).unwrap();
+                    let found = store.search(&Search::new(&word)).unwrap();
+                    assert_eq!(found.hits.len(), 1, "{word}");
+                }
+            });
+        }
+    });
+    let all = Search { limit: usize::MAX, ..Search::new("word*") };
+    assert_eq!(w.found(&all).len(), 32);
 }
 
 fn a_filter_holds_for_hits<F: Fixture>(w: &mut World<F>) {

@@ -16,6 +16,7 @@ claims! { $ wait = wait_claims for Fixture:
     a_wait_ends_when_another_thread_appends,
     a_wait_ends_when_another_handle_appends,
     a_wait_is_not_ended_by_another_session,
+    a_wait_ends_when_the_session_is_purged,
     a_follower_sees_every_event,
     a_wait_for_no_session_is_an_error,
 }
@@ -94,6 +95,22 @@ fn a_wait_is_not_ended_by_another_session<F: Fixture>(w: &mut World<F>) {
     w.chat(&lease, "x", 5);
     let last = w.store().wait_after(&id("a"), Seq::FIRST, SHORT).unwrap();
     assert_eq!(last, Seq::FIRST);
+}
+
+fn a_wait_ends_when_the_session_is_purged<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    let store = w.store();
+    let (ready, go) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(move || {
+            ready.send(()).unwrap();
+            store.wait_after(&id("a"), Seq::FIRST, LONG)
+        });
+        go.recv().unwrap();
+        store.purge(&[id("a").into()]).unwrap();
+        let error = waiter.join().unwrap().unwrap_err();
+        assert!(matches!(error, Error::NoSession(_)), "{error}");
+    });
 }
 
 fn a_follower_sees_every_event<F: Fixture>(w: &mut World<F>) {
