@@ -132,7 +132,8 @@ impl Reader<'_> {
         if self.span.from > self.to {
             return;
         }
-        let first = self.waiting.take_if(|row| row.seq == Seq::FIRST);
+        let from = self.span.from;
+        let first = self.waiting.take_if(|row| row.seq == Seq::FIRST && from <= row.seq);
         if let Some(row) = first {
             self.accept(&row, &Digest::GENESIS);
         } else if self.span.order == Order::Newest {
