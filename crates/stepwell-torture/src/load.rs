@@ -48,7 +48,7 @@ impl Load {
             Shape::One => vec![said(0, 20 + self.token % 2_000)],
             Shape::Many(n) => (0..n).map(|part| said(part, self.token % 500)).collect(),
             Shape::Spill => {
-                vec![said(0, SPILL_BYTES as u64 + self.token % 100_000)]
+                vec![said(0, SPILL_BYTES as u64 + self.token % 30_000)]
             }
             Shape::File => vec![said(0, 50), self.file()],
         };
@@ -101,10 +101,10 @@ pub fn word_of(token: u64) -> String {
     format!("tok{token:016x}")
 }
 
-/// The blob of this token: 1 to 150 KB that hardly compress.
+/// The blob of this token: 1 to 61 KB that hardly compress.
 #[must_use]
 pub fn bytes_of(token: u64) -> Vec<u8> {
-    let length = 1_000 + usize::try_from(token % 150_000).unwrap_or(0);
+    let length = 1_000 + usize::try_from(token % 60_000).unwrap_or(0);
     filler(!token, length).into_bytes()
 }
 

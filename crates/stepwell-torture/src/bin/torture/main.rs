@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use stepwell::{
-    Claim, Create, Created, Holder, LEASE_TTL, Lease, Processes, SessionId, SqliteStore, Store,
+    Claim, Create, Created, EventId, Holder, LEASE_TTL, Lease, Processes, SessionId, SqliteStore, Store,
     SystemProcesses, Write,
 };
 use stepwell_torture::Line;
@@ -109,7 +109,8 @@ fn lease(store: &SqliteStore, session: &SessionId) -> Fallible<Lease> {
 fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Result<Lease> {
     let written = store.write(Write::Create(Create {
         created: Created::new(session.clone(), format!("torture {session}")),
-        event_id: None,
+        // Asked again, the store gives the same answer.
+        event_id: Some(EventId::derived(session.as_str().as_bytes())),
         at: None,
         claim: Some(claim()),
     }))?;
