@@ -319,6 +319,12 @@ pub(super) fn io_error(path: &Path, doing: &'static str, source: io::Error) -> E
     }
 }
 
+fn is_shm_size(error: &rusqlite::Error) -> bool {
+    error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+}
+
 /// What an error of SQLite's means for us.
 pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::Error) -> Error {
     use rusqlite::ErrorCode as Code;
@@ -330,6 +336,8 @@ pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::E
             Error::Busy { path, waited_ms }
         }
         Some(Code::DiskFull) => Error::Full { path },
+        // The memory that processes share is a file, and a full disk lets it not grow.
+        Some(Code::SystemIoFailure) if is_shm_size(error) => Error::Full { path },
         Some(Code::ReadOnly) => Error::ReadOnly { path },
         Some(Code::CannotOpen | Code::PermissionDenied) => Error::Denied { path, doing },
         Some(Code::NotADatabase) => Error::DamagedStore {

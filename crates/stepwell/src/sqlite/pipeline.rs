@@ -216,11 +216,25 @@ impl Pipeline {
                 if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
                     slot.broken = Some(error.to_string());
                 }
-                let failed = || sqlite_error(&self.path, "saving", &error);
+                let failed = || self.not_saved(&error);
                 ran.into_iter().for_each(|job| job.answer(Some(failed())));
             }
         }
         waiting.collect()
+    }
+
+    /// A commit failed. If the disk did, it may have kept the commit or not, so this
+    /// is never reported as a full disk, which keeps nothing.
+    fn not_saved(&self, error: &rusqlite::Error) -> Error {
+        let doing = "saving";
+        match error.sqlite_error_code() {
+            Some(ErrorCode::SystemIoFailure) => Error::Io {
+                path: self.path.clone(),
+                doing,
+                source: std::io::Error::other(error.to_string()),
+            },
+            _ => sqlite_error(&self.path, doing, error),
+        }
     }
 }
 
