@@ -45,6 +45,8 @@ struct Queue {
 trait Job: Send + std::fmt::Debug {
     /// Does it. Did it succeed?
     fn run(&mut self, rows: &SqliteRows<'_>) -> bool;
+    /// How it failed, if it did.
+    fn failure(&self) -> Option<&Error>;
     /// Gives the answer: its own, or that the transaction failed around it.
     fn answer(self: Box<Self>, failed: Option<Error>);
     /// Has its caller lead.
@@ -100,6 +102,10 @@ impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F>
         let panicked = || Err(broken(rows.path, "a write panicked"));
         self.result = self.work.take().map(|work| run(work).unwrap_or_else(|_| panicked()));
         matches!(self.result, Some(Ok(_)))
+    }
+
+    fn failure(&self) -> Option<&Error> {
+        self.result.as_ref()?.as_ref().err()
     }
 
     fn answer(self: Box<Self>, failed: Option<Error>) {
@@ -205,6 +211,15 @@ impl Pipeline {
                 break;
             }
         }
+        if conn.is_autocommit() {
+            // The last job's failure is why those before it are gone too.
+            let why = ran.last().and_then(|job| job.failure());
+            let failures: Vec<Error> = ran.iter().map(|_| self.taken_along(why)).collect();
+            ran.into_iter()
+                .zip(failures)
+                .for_each(|(job, failure)| job.answer(Some(failure)));
+            return waiting.collect();
+        }
         failpoint("write.before_commit");
         let end = if any { "COMMIT" } else { "ROLLBACK" };
         let ended = run(conn, end);
@@ -221,6 +236,23 @@ impl Pipeline {
             }
         }
         waiting.collect()
+    }
+
+    /// A neighbour's failure ended the transaction, and nothing of it was kept.
+    fn taken_along(&self, why: Option<&Error>) -> Error {
+        let path = self.path.clone();
+        match why {
+            Some(Error::Full { .. }) => Error::Full { path },
+            why => {
+                let what = why.map_or_else(|| "the transaction ended".to_owned(), Error::to_string);
+                let source = std::io::Error::other(what);
+                Error::Io {
+                    path,
+                    doing: "saving beside another write",
+                    source,
+                }
+            }
+        }
     }
 
     /// A commit failed. If the disk did, it may have kept the commit or not, so this
