@@ -85,7 +85,7 @@ pub enum Order {
     Append(SessionId, Load),
     /// Store the blob of a token.
     Put(u64),
-    /// Store blobs of 4 MB from so many threads at once, one of each.
+    /// Store small and large blobs from so many threads at once, one of each.
     Crowd(u64),
     /// Search a token.
     Search(u64),

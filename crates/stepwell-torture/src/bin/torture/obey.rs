@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::path::Path;
+use std::sync::Barrier;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use stepwell::{Append, Claim, Error, Lease, Search, SessionId, SqliteStore, Store, Write};
@@ -133,22 +135,25 @@ impl Servant<'_> {
     }
 }
 
-/// Each thread stores 4 MB that do not compress: more than SQLite keeps in memory, so
-/// that a full disk shows in the middle of a transaction that they share.
+/// Every second thread stores 4 MB that do not compress: more than SQLite keeps in
+/// memory, so that a full disk shows in the middle of a transaction that they share.
 fn crowd(store: &SqliteStore, threads: u64) -> Fallible {
+    let together = Barrier::new(usize::try_from(threads)?);
+    let put = |thread: u64| {
+        let mut dice = Dice::new(thread);
+        let words = if thread.is_multiple_of(2) { 1 << 13 } else { 1 << 19 };
+        let bytes: Vec<u8> = (0..words)
+            .flat_map(|_| dice.roll().to_le_bytes())
+            .collect();
+        together.wait();
+        store.put_blob(&bytes).map(|_| Line::Put(thread))
+    };
+    let put = &put;
     let results: Vec<_> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
-            .map(|thread| {
-                scope.spawn(move || {
-                    let mut dice = Dice::new(thread);
-                    let bytes: Vec<u8> = (0..1 << 19)
-                        .flat_map(|_| dice.roll().to_le_bytes())
-                        .collect();
-                    store.put_blob(&bytes).map(|_| Line::Put(thread))
-                })
-            })
+            .map(|thread| scope.spawn(move || put(thread)))
             .collect();
-        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| handle.join();
+        let join = |handle: ScopedJoinHandle<'_, _>| handle.join();
         running.into_iter().map(join).collect()
     });
     for result in results {
