@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
         builder.recursive(true).mode(0o700).create(folder).map_err(io("making the folder"))?;
     }
     refuse_network(folder)?;
+    // Before the store has its name: whoever finds the name finds the way to it safe.
+    sync_above(folder).map_err(io("making the folder durable"))?;
     let draft = draft_beside(&path);
     OpenOptions::new()
         .write(true)
@@ -88,6 +90,24 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
 
 fn sync_folder(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
+}
+
+/// Syncs the folders above, in which this process, or one that died here, may just
+/// have made the way to the store. Those of another disk were there before, and those
+/// that cannot be opened were made by someone else.
+fn sync_above(folder: &Path) -> io::Result<()> {
+    let folder = fs::canonicalize(folder)?;
+    let disk = fs::metadata(&folder)?.dev();
+    for above in folder.ancestors().skip(1) {
+        if fs::metadata(above)?.dev() != disk {
+            break;
+        }
+        match sync_folder(above) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            other => other?,
+        }
+    }
+    Ok(())
 }
 
 /// Opens a connection that writes.
