@@ -1,6 +1,6 @@
 //! Randomness that a seed repeats.
 
-/// A generator of random numbers: SplitMix64, which is small, fast and the same
+/// A generator of random numbers: `SplitMix64`, which is small, fast and the same
 /// everywhere.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);

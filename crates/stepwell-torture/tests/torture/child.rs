@@ -25,11 +25,7 @@ pub(crate) fn torture(mode: &str, folder: &Path) -> Command {
 
 impl Victim {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut process = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         let (sender, lines) = channel();
         // The pipe is emptied as it fills, so that nothing but the store ever makes
@@ -43,11 +39,7 @@ impl Victim {
                 }
             }
         });
-        Self {
-            stdin: process.stdin.take(),
-            process,
-            lines,
-        }
+        Self { stdin: process.stdin.take(), process, lines }
     }
 
     /// The next line; none once the process has closed its stdout.

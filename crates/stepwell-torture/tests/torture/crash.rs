@@ -37,10 +37,7 @@ fn an_acknowledged_event_survives_300_kills_at_every_failpoint_and_at_random() {
         alone.ledger.events() + beside.ledger.events(),
         alone.landed + beside.landed,
     );
-    assert!(
-        kills >= 300 || rounds() < 12,
-        "{kills} kills are not enough"
-    );
+    assert!(kills >= 300 || rounds() < 12, "{kills} kills are not enough");
 }
 
 /// What the test itself does with the store.
@@ -99,11 +96,7 @@ impl Killer {
                     _ => 30,
                 };
                 let n = (round + 1).min(3).min(most);
-                let n = if round < 3 {
-                    n
-                } else {
-                    self.dice.between(1, most)
-                };
+                let n = if round < 3 { n } else { self.dice.between(1, most) };
                 self.kill(Death::At(point, n));
             }
             for _ in 0..14 {
@@ -131,11 +124,7 @@ impl Killer {
             // A process that makes the store is worth killing too.
             Death::After(..) => self.dice.one_in(7),
         };
-        let result = if fresh {
-            self.kill_maker(death)
-        } else {
-            self.kill_writer(death)
-        };
+        let result = if fresh { self.kill_maker(death) } else { self.kill_writer(death) };
         if let Err(what) = result {
             let (name, seed, kills) = (self.name, seed(), self.kills);
             panic!("{name}, seed {seed}, kill {kills}, {death:?}: {what}");
@@ -199,9 +188,7 @@ impl Killer {
         let (rest, status) = match death {
             Death::At(..) => victim.finish(),
             Death::After(lines, time) => {
-                (0..lines)
-                    .map_while(|_| victim.next())
-                    .for_each(&mut hear);
+                (0..lines).map_while(|_| victim.next()).for_each(&mut hear);
                 victim.next_within(time).map(&mut hear);
                 victim.kill()
             }
@@ -229,9 +216,5 @@ impl Killer {
 }
 
 fn at_once(time: Duration) -> Result<(), String> {
-    if time < AT_ONCE {
-        Ok(())
-    } else {
-        Err(format!("it took {time:?} to go on"))
-    }
+    if time < AT_ONCE { Ok(()) } else { Err(format!("it took {time:?} to go on")) }
 }

@@ -24,10 +24,7 @@ impl Servant {
         interpose(&mut command, &place.store());
         command.env("TORTURE_REPORT", place.report());
         command.envs(orders.iter().copied());
-        Self {
-            victim: Victim::start(&mut command),
-            ledger: Ledger::default(),
-        }
+        Self { victim: Victim::start(&mut command), ledger: Ledger::default() }
     }
 
     /// Orders one thing. Returns the answer, or why not.
@@ -46,8 +43,7 @@ impl Servant {
 
     /// Orders one thing that must be done.
     fn must(&mut self, order: &Order) -> Line {
-        self.ask(order)
-            .unwrap_or_else(|refusal| panic!("{order:?}: {refusal:?}"))
+        self.ask(order).unwrap_or_else(|refusal| panic!("{order:?}: {refusal:?}"))
     }
 
     /// Ends it, and looks at what it leaves.
@@ -91,12 +87,7 @@ fn session(name: &str) -> SessionId {
 }
 
 fn append(to: &str, token: u64, shape: Shape) -> Order {
-    let load = Load {
-        token,
-        shape,
-        by: "servant".to_owned(),
-        epoch: 1,
-    };
+    let load = Load { token, shape, by: "servant".to_owned(), epoch: 1 };
     Order::Append(session(to), load)
 }
 
@@ -245,7 +236,8 @@ fn a_full_disk_refuses_clearly_and_writing_goes_on_in_the_same_handle_once_there
         let mut refused = 0;
         for _ in 0..40 {
             token += 1;
-            let shape = [Shape::One, Shape::Many(4), Shape::Spill][usize::try_from(token % 3).unwrap()];
+            let shape =
+                [Shape::One, Shape::Many(4), Shape::Spill][usize::try_from(token % 3).unwrap()];
             match servant.ask(&append("main", token, shape)) {
                 Ok(_) => {}
                 Err(refusal) => {
@@ -324,9 +316,8 @@ fn a_store_cannot_be_made_on_a_full_disk_and_is_made_once_there_is_space() {
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
-    let mut names: Vec<_> = entries
-        .map(|entry| name(entry).to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

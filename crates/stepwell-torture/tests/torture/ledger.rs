@@ -16,7 +16,6 @@ macro_rules! ensure {
         }
     };
 }
-pub(crate) use ensure;
 
 /// What is wrong, in words.
 pub(crate) type Check = Result<(), String>;
@@ -108,11 +107,7 @@ impl Ledger {
     /// for? Afterwards the ledger knows what became of what was in flight.
     pub(crate) fn check(&mut self, store: &SqliteStore, depth: Depth) -> Check {
         self.give_up();
-        ensure!(
-            self.maybe.len() <= 1,
-            "{} appends are in flight",
-            self.maybe.len()
-        );
+        ensure!(self.maybe.len() <= 1, "{} appends are in flight", self.maybe.len());
         for session in std::mem::take(&mut self.made) {
             if store.exists(&session).map_err(text)? {
                 self.sessions.entry(session).or_default().touched = true;
@@ -179,12 +174,8 @@ impl Ledger {
             // The blob that it names was acknowledged before.
             self.append(store, &lease, load)?;
         }
-        let load = Load {
-            token,
-            shape: Shape::One,
-            by: "the test".to_owned(),
-            epoch: lease.epoch.get(),
-        };
+        let load =
+            Load { token, shape: Shape::One, by: "the test".to_owned(), epoch: lease.epoch.get() };
         self.append(store, &lease, load)?;
         store.release(&lease).map_err(text)?;
         self.check(store, Depth::Touched)?;
@@ -273,19 +264,12 @@ fn check_session(
 /// The appends of a log, each whole, with where it stands.
 pub(crate) fn loads_of(events: &[Recorded]) -> Result<Vec<(Load, Seq, Seq)>, String> {
     for (event, seq) in events.iter().zip(1..) {
-        ensure!(
-            event.seq == Seq::new(seq),
-            "event {seq} has seq {}",
-            event.seq
-        );
+        ensure!(event.seq == Seq::new(seq), "event {seq} has seq {}", event.seq);
     }
     let Some((first, mut rest)) = events.split_first() else {
         return Err("the session has no events".to_owned());
     };
-    ensure!(
-        matches!(first.event, Event::Created(_)),
-        "the first event is {first:?}"
-    );
+    ensure!(matches!(first.event, Event::Created(_)), "the first event is {first:?}");
     let mut loads = Vec::new();
     while let Some(begin) = rest.first() {
         let Some(load) = Load::begun_by(&begin.event) else {
@@ -307,10 +291,7 @@ pub(crate) fn loads_of(events: &[Recorded]) -> Result<Vec<(Load, Seq, Seq)>, Str
 }
 
 pub(crate) fn claim() -> Claim {
-    Claim {
-        holder: SystemProcesses.this(),
-        ttl: LEASE_TTL,
-    }
+    Claim { holder: SystemProcesses.this(), ttl: LEASE_TTL }
 }
 
 pub(crate) fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Result<Lease> {
@@ -323,10 +304,7 @@ pub(crate) fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Resu
     Ok(written.lease.unwrap())
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is given to map_err by name"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err by name")]
 pub(crate) fn text(error: stepwell::Error) -> String {
     format!("{error} ({error:?})")
 }

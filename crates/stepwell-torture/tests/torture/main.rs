@@ -40,17 +40,12 @@ fn seed() -> u64 {
 )]
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")),
         Err(_) => default,
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`at once` is a claim about real time"
-)]
+#[expect(clippy::disallowed_methods, reason = "`at once` is a claim about real time")]
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let begun = Instant::now();
     let done = work();

@@ -6,9 +6,7 @@ use std::sync::OnceLock;
 
 /// Puts the shim between a process and every file below `mark`.
 pub(crate) fn interpose<'a>(command: &'a mut Command, mark: &Path) -> &'a mut Command {
-    command
-        .env("LD_PRELOAD", built())
-        .env("TORTURE_MARK", mark)
+    command.env("LD_PRELOAD", built()).env("TORTURE_MARK", mark)
 }
 
 /// The shim, compiled once for this run of the tests.

@@ -215,9 +215,7 @@ impl Pipeline {
             // The last job's failure is why those before it are gone too.
             let why = ran.last().and_then(|job| job.failure());
             let failures: Vec<Error> = ran.iter().map(|_| self.taken_along(why)).collect();
-            ran.into_iter()
-                .zip(failures)
-                .for_each(|(job, failure)| job.answer(Some(failure)));
+            ran.into_iter().zip(failures).for_each(|(job, failure)| job.answer(Some(failure)));
             return waiting.collect();
         }
         failpoint("write.before_commit");
@@ -246,11 +244,7 @@ impl Pipeline {
             why => {
                 let what = why.map_or_else(|| "the transaction ended".to_owned(), Error::to_string);
                 let source = std::io::Error::other(what);
-                Error::Io {
-                    path,
-                    doing: "saving beside another write",
-                    source,
-                }
+                Error::Io { path, doing: "saving beside another write", source }
             }
         }
     }

@@ -6,13 +6,10 @@
 //! - `fill FOLDER SESSION BY EVENTS`: appends so many events to a session of its own,
 //!   after a line on stdin.
 //! - `fight FOLDER SESSION BY TARGET LIVES`: takes the lease, appends, gives it back,
-//!   until the session has TARGET events; dies holding it the LIVESth time, if that
+//!   until the session has TARGET events; dies holding it for the LIVES. time, if that
 //!   is not 0. Begins after a line on stdin.
 //! - `obey FOLDER`: does what the orders on stdin say.
-#![expect(
-    clippy::print_stderr,
-    reason = "a test's tool says on stderr why it stopped"
-)]
+#![expect(clippy::print_stderr, reason = "a test's tool says on stderr why it stopped")]
 
 mod obey;
 mod rivals;
@@ -23,8 +20,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use stepwell::{
-    Claim, Create, Created, EventId, Holder, LEASE_TTL, Lease, Processes, SessionId, SqliteStore, Store,
-    SystemProcesses, Write,
+    Claim, Create, Created, EventId, Holder, LEASE_TTL, Lease, Processes, SessionId, SqliteStore,
+    Store, SystemProcesses, Write,
 };
 use stepwell_torture::Line;
 
@@ -55,13 +52,9 @@ fn run(arguments: &[&str]) -> Fallible {
         ["fill", folder, session, by, events] => {
             rivals::fill(Path::new(folder), &session.parse()?, by, events.parse()?)
         }
-        ["fight", folder, session, by, target, lives] => rivals::fight(
-            Path::new(folder),
-            &session.parse()?,
-            by,
-            target.parse()?,
-            lives.parse()?,
-        ),
+        ["fight", folder, session, by, target, lives] => {
+            rivals::fight(Path::new(folder), &session.parse()?, by, target.parse()?, lives.parse()?)
+        }
         ["obey", folder] => obey::orders(Path::new(folder)),
         _ => Err("no such mode".into()),
     }
@@ -84,10 +77,7 @@ fn wait_for_start() -> Fallible {
 
 /// This process's claim to a lease.
 fn claim() -> Claim {
-    Claim {
-        holder: this(),
-        ttl: LEASE_TTL,
-    }
+    Claim { holder: this(), ttl: LEASE_TTL }
 }
 
 fn this() -> Holder {

@@ -14,11 +14,7 @@ use crate::{Fallible, create, say, this};
 
 /// Does the orders on stdin until there are no more.
 pub(crate) fn orders(folder: &Path) -> Fallible {
-    let mut servant = Servant {
-        folder,
-        store: None,
-        leases: BTreeMap::new(),
-    };
+    let mut servant = Servant { folder, store: None, leases: BTreeMap::new() };
     for order in io::stdin().lock().lines() {
         let order: Order = serde_json::from_str(&order?)?;
         servant.obey(order)?;
@@ -67,17 +63,11 @@ impl Servant<'_> {
                 answer("create", self.hold(made).map(|()| Line::Created(session)))
             }
             Order::Acquire(session, ttl) => {
-                let claim = Claim {
-                    holder: this(),
-                    ttl: Duration::from_millis(ttl),
-                };
+                let claim = Claim { holder: this(), ttl: Duration::from_millis(ttl) };
                 let taken = store.acquire(&session, &claim);
                 let epoch = taken.as_ref().ok().map(|lease| lease.epoch);
                 let held = self.hold(taken);
-                answer(
-                    "acquire",
-                    held.map(|()| Line::Leased(session, epoch.expect("it is held"))),
-                )
+                answer("acquire", held.map(|()| Line::Leased(session, epoch.expect("it is held"))))
             }
             Order::Renew(session, ttl) => {
                 let Some(lease) = self.leases.get(&session) else {
@@ -142,17 +132,13 @@ fn crowd(store: &SqliteStore, threads: u64) -> Fallible {
     let put = |thread: u64| {
         let mut dice = Dice::new(thread);
         let words = if thread.is_multiple_of(2) { 1 << 13 } else { 1 << 19 };
-        let bytes: Vec<u8> = (0..words)
-            .flat_map(|_| dice.roll().to_le_bytes())
-            .collect();
+        let bytes: Vec<u8> = (0..words).flat_map(|_| dice.roll().to_le_bytes()).collect();
         together.wait();
         store.put_blob(&bytes).map(|_| Line::Put(thread))
     };
     let put = &put;
     let results: Vec<_> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads)
-            .map(|thread| scope.spawn(move || put(thread)))
-            .collect();
+        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || put(thread))).collect();
         let join = |handle: ScopedJoinHandle<'_, _>| handle.join();
         running.into_iter().map(join).collect()
     });

@@ -74,19 +74,9 @@ fn insist(store: &SqliteStore, session: &SessionId, dice: &mut Dice) -> Fallible
     }
 }
 
-fn append(
-    store: &SqliteStore,
-    lease: &Lease,
-    by: &str,
-    token: u64,
-    events: u8,
-) -> Fallible<Seq> {
-    let load = Load {
-        token,
-        shape: Shape::Many(events),
-        by: by.to_owned(),
-        epoch: lease.epoch.get(),
-    };
+fn append(store: &SqliteStore, lease: &Lease, by: &str, token: u64, events: u8) -> Fallible<Seq> {
+    let load =
+        Load { token, shape: Shape::Many(events), by: by.to_owned(), epoch: lease.epoch.get() };
     let session = lease.session.clone();
     let written = store.write(Write::Append(Append {
         session: session.clone(),
@@ -98,10 +88,7 @@ fn append(
     Ok(written.last)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "another process's lease can only be polled"
-)]
+#[expect(clippy::disallowed_methods, reason = "another process's lease can only be polled")]
 fn pause(dice: &mut Dice) {
     std::thread::sleep(Duration::from_micros(dice.between(200, 1_000)));
 }

@@ -17,9 +17,7 @@ static PASSED: AtomicU64 = AtomicU64::new(0);
 
 /// Has this process die at the `n`th time that it passes a failpoint.
 pub(crate) fn die_at(point: &str, n: u64) {
-    POINT
-        .set((point.to_owned(), n))
-        .expect("there is one point");
+    POINT.set((point.to_owned(), n)).expect("there is one point");
     on_failpoint(|passed| {
         let Some((point, n)) = POINT.get() else {
             return;
@@ -43,19 +41,10 @@ struct Writer<'a> {
 pub(crate) fn forever(folder: &Path, session: &SessionId, by: &str, seed: u64) -> Fallible {
     let store = SqliteStore::open(folder)?;
     say(&Line::Opened)?;
-    let mut writer = Writer {
-        lease: lease(&store, session)?,
-        store,
-        by,
-        dice: Dice::new(seed),
-        last: None,
-    };
+    let mut writer =
+        Writer { lease: lease(&store, session)?, store, by, dice: Dice::new(seed), last: None };
     for step in 0..STEPS {
-        let what = if step < 7 {
-            step
-        } else {
-            writer.dice.below(20)
-        };
+        let what = if step < 7 { step } else { writer.dice.below(20) };
         match what {
             1 | 7..=9 => writer.append(Shape::Many(2 + u8::try_from(step % 7)?))?,
             2 | 10 => writer.append(Shape::Spill)?,
