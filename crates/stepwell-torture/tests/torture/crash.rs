@@ -17,7 +17,7 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// After so many kills a new session begins, so that reading all of one again after
 /// every kill does not come to dominate.
-const KILLS_A_SESSION: u64 = 20;
+const KILLS_A_SESSION: u64 = 10;
 
 #[test]
 fn an_acknowledged_event_survives_300_kills_at_every_failpoint_and_at_random() {

@@ -139,7 +139,9 @@ fn a_holder_that_was_stopped_past_its_time_is_refused_when_it_wakes() {
     victim.order(&Order::Open);
     victim.order(&Order::Create(id.clone()));
     victim.order(&Order::Release(id.clone()));
-    victim.order(&Order::Acquire(id.clone(), 300));
+    while victim.next().unwrap() != Line::Released(id.clone()) {}
+    let store = SqliteStore::open(folder.path()).unwrap();
+    victim.order(&Order::Acquire(id.clone(), 1_000));
     let lease = loop {
         match victim.next().unwrap() {
             Line::Leased(_, epoch) => break epoch,
@@ -148,7 +150,6 @@ fn a_holder_that_was_stopped_past_its_time_is_refused_when_it_wakes() {
         }
     };
     victim.signal(Signal::STOP);
-    let store = SqliteStore::open(folder.path()).unwrap();
     // It lives, so its lease is its own until it expires.
     let mut refused = 0;
     let taken = loop {
