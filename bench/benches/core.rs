@@ -42,7 +42,7 @@ fn prose(bytes: usize, seed: usize) -> String {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         text.push_str(WORDS[(state >> 33) % WORDS.len()]);
-        text.push_str(if state >> 60 == 0 { &"\n" } else { &" " });
+        text.push_str(if state >> 60 == 0 { "\n" } else { " " });
     }
     text.truncate(bytes);
     text
@@ -339,7 +339,8 @@ fn main() {
         return;
     }
     // `cargo bench -p stepwell-bench -- append size` runs those parts only.
-    let parts: [(&str, fn(&Table)); 7] = [
+    type Part = fn(&Table);
+    let parts: [(&str, Part); 7] = [
         ("append", appending),
         ("threads", threads),
         ("list", listing),

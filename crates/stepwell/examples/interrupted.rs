@@ -4,7 +4,6 @@
 //! in the middle of a tool call. What it had recorded is there; what it had not
 //! finished is said to be unknown.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
-#![expect(clippy::disallowed_methods, reason = "an example is a program, not a library")]
 
 use std::path::Path;
 use std::process::Command;

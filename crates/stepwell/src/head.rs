@@ -328,12 +328,7 @@ impl Head {
             (_, Phase::Idle) => self.discuss_returns = 0,
             _ => {}
         }
-        if let Some(set) = self.phases {
-            self.ready = set.resumable(phase);
-            if self.driver == Driver::External {
-                self.status = set.status(phase);
-            }
-        }
+        self.follow_phase();
     }
 
     fn restore(&mut self, restored: &Restored) {
@@ -341,8 +336,17 @@ impl Head {
         self.discuss_returns = restored.discuss_returns;
         self.goal.clone_from(&restored.goal);
         self.open_gates = u64::from(restored.open_gates);
+        self.follow_phase();
+    }
+
+    /// What follows from the phase: whether the work can be taken up again, and how a
+    /// session stands that Stepwell does not run.
+    fn follow_phase(&mut self) {
         if let (Some(set), Some(phase)) = (self.phases, self.phase) {
             self.ready = set.resumable(phase);
+            if self.driver == Driver::External {
+                self.status = set.status(phase);
+            }
         }
     }
 

@@ -96,7 +96,7 @@ impl Shared {
     fn is_lost(&self, lease: &Lease) -> bool {
         match self.store.renew(lease, self.ttl) {
             Ok(_) => false,
-            Err(Error::Fenced { .. } | Error::NoSession(_)) => true,
+            Err(Error::Fenced { .. } | Error::NoSession(_) | Error::Trashed(_)) => true,
             Err(error) => {
                 tracing::warn!(session = %lease.session, %error, "lease_not_renewed");
                 false

@@ -111,8 +111,7 @@ impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F>
     fn answer(self: Box<Self>, failed: Option<Error>) {
         let result = match (self.result, failed) {
             (Some(Err(error)), _) | (_, Some(error)) => Err(error),
-            (Some(result), None) => result,
-            (None, None) => return,
+            (result, None) => result.expect("a write that was not run is refused"),
         };
         self.ticket.call(Call::Answer(result));
     }
@@ -195,8 +194,11 @@ impl Pipeline {
         let mut waiting = jobs.into_iter();
         let (mut ran, mut any) = (Vec::new(), false);
         for mut job in waiting.by_ref() {
-            let saved = !shared || run(conn, "SAVEPOINT job").is_ok();
-            let done = saved && job.run(&rows);
+            if let Err(error) = if shared { run(conn, "SAVEPOINT job") } else { Ok(()) } {
+                job.answer(Some(sqlite_error(&self.path, "beginning to write", &error)));
+                continue;
+            }
+            let done = job.run(&rows);
             if shared && !done {
                 // If this fails, the transaction is gone, and the commit says so.
                 let _ = run(conn, "ROLLBACK TO job");

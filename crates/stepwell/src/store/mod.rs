@@ -72,7 +72,8 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease>;
 
     /// Extends a lease from now. Fails with [`Error::Fenced`](crate::Error::Fenced)
-    /// if it was lost. An expired lease that nobody took is renewed.
+    /// if it was lost, and with [`Error::Trashed`](crate::Error::Trashed) if the
+    /// session went to the trash. An expired lease that nobody took is renewed.
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease>;
 
     /// Gives a lease back. One that was lost already is no error.
@@ -87,7 +88,8 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// The bytes of a blob, checked against their digest.
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
 
-    /// Searches tasks, messages, calls, results, paths and errors. Everything that
+    /// Searches tasks, messages, calls, results, paths and errors. Events that a fork
+    /// shares are found in the session that they were recorded in. Everything that
     /// was acknowledged before the call MUST be found, unless the store is open
     /// for reading only: then the answer says how much it could not see.
     fn search(&self, search: &Search) -> Result<Found>;

@@ -372,6 +372,9 @@ pub(crate) fn renew(
     ttl: Duration,
 ) -> Result<Lease> {
     let row = find(rows, &lease.session)?;
+    if row.trashed_at.is_some() {
+        return Err(Error::Trashed(lease.session.clone()));
+    }
     check_epoch(&row, lease.epoch)?;
     let expires = world.now.plus(ttl);
     if let Some(Held { epoch, holder, .. }) = row.held() {
