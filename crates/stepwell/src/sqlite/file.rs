@@ -359,13 +359,17 @@ pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::E
         // The memory that processes share is a file, and a full disk lets it not grow.
         Some(Code::SystemIoFailure) if is_shm_size(error) => Error::Full { path },
         Some(Code::ReadOnly) => Error::ReadOnly { path },
-        Some(Code::CannotOpen | Code::PermissionDenied) => Error::Denied { path, doing },
+        Some(Code::PermissionDenied) => Error::Denied { path, doing },
+        // SQLite says no more than that it cannot; the file's rights tell why.
+        Some(Code::CannotOpen) if !is_writable(&path) => Error::Denied { path, doing },
         Some(Code::NotADatabase) => Error::DamagedStore {
             path,
             what: "it is not a database, or its first bytes are gone".to_owned(),
         },
         Some(Code::DatabaseCorrupt) => Error::DamagedStore { path, what },
-        Some(Code::SystemIoFailure) => Error::Io { path, doing, source: io::Error::other(what) },
+        Some(Code::SystemIoFailure | Code::CannotOpen) => {
+            Error::Io { path, doing, source: io::Error::other(what) }
+        }
         _ if matches!(
             error,
             rusqlite::Error::FromSqlConversionFailure(..)

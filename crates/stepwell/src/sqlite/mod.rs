@@ -4,6 +4,7 @@ mod blob;
 mod file;
 mod list;
 mod pipeline;
+mod recent;
 mod rows;
 mod schema;
 mod search;
@@ -205,7 +206,8 @@ impl SqliteStore {
         let fault = |error: rusqlite::Error| sqlite_error(&self.path, "reading", &error);
         let result = {
             let transaction = conn.unchecked_transaction().map_err(fault)?;
-            let rows = SqliteRows { conn: &transaction, path: &self.path, now: world.now };
+            let rows =
+                SqliteRows { conn: &transaction, path: &self.path, now: world.now, recent: None };
             work(&rows, world)
         };
         lock(&self.idle).push(conn);
@@ -340,8 +342,16 @@ impl Store for SqliteStore {
         if self.pipeline.is_none() {
             return self.read(|rows, _| search::find_only(rows, search));
         }
-        self.catch_up()?;
-        self.read(|rows, _| Ok(Found { hits: search::find(rows, search)?, unseen: 0 }))
+        match self.catch_up() {
+            Ok(()) => {
+                self.read(|rows, _| Ok(Found { hits: search::find(rows, search)?, unseen: 0 }))
+            }
+            // What cannot be indexed now is not found, and the answer says so.
+            Err(Error::Full { .. } | Error::Busy { .. } | Error::Broken { .. }) => {
+                self.read(|rows, _| search::find_only(rows, search))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn trash(&self, targets: &[Target]) -> Result<Removal> {

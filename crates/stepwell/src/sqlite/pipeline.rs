@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, ErrorCode};
 
 use super::file::sqlite_error;
+use super::recent::Recent;
 use super::rows::SqliteRows;
 use crate::failpoint::failpoint;
 use crate::{Clock, Error, Result};
@@ -32,6 +33,7 @@ struct Slot {
     /// Why nothing more can be written through this connection: after a flush has
     /// failed, the system may have dropped what it was to write.
     broken: Option<String>,
+    recent: Recent,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +41,14 @@ struct Queue {
     jobs: Vec<Box<dyn Job>>,
     /// Is someone leading, or about to?
     led: bool,
+    /// How many writes shared the last commit.
+    last: usize,
 }
+
+/// How often a leader lets others run before it goes ahead without them. Those that
+/// shared the last commit are usually about to write again, and a commit together is
+/// worth the few microseconds that this takes; a lone writer never waits.
+const PATIENCE: usize = 64;
 
 /// A write that waits.
 trait Job: Send + std::fmt::Debug {
@@ -123,7 +132,7 @@ impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F>
 
 impl Pipeline {
     pub(super) fn new(path: &Path, clock: Arc<dyn Clock>, conn: Connection) -> Self {
-        let slot = Mutex::new(Slot { conn, broken: None });
+        let slot = Mutex::new(Slot { conn, broken: None, recent: Recent::default() });
         Self { path: path.to_owned(), clock, slot, queue: Mutex::default() }
     }
 
@@ -144,13 +153,28 @@ impl Pipeline {
             match call {
                 Call::Answer(answer) => return answer,
                 Call::Lead => {
-                    let jobs = std::mem::take(&mut lock(&self.queue).jobs);
+                    let jobs = self.gather();
                     self.lead(&mut lock(&self.slot), jobs);
                     self.hand_over();
                     // Our own write was among those.
                     call = ticket.wait();
                 }
             }
+        }
+    }
+
+    /// The writes that wait, as soon as there are as many as last time.
+    fn gather(&self) -> Vec<Box<dyn Job>> {
+        let mut tries = 0;
+        loop {
+            let mut queue = lock(&self.queue);
+            if queue.jobs.len() >= queue.last || tries == PATIENCE {
+                queue.last = queue.jobs.len();
+                return std::mem::take(&mut queue.jobs);
+            }
+            drop(queue);
+            tries += 1;
+            std::thread::yield_now();
         }
     }
 
@@ -188,8 +212,14 @@ impl Pipeline {
     /// Does the jobs in the transaction that has begun, and ends it. Returns the
     /// jobs that it did not come to.
     fn transact(&self, slot: &mut Slot, jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+        slot.recent.begin(&slot.conn);
         let conn = &slot.conn;
-        let rows = SqliteRows { conn, path: &self.path, now: self.clock.now() };
+        let rows = SqliteRows {
+            conn,
+            path: &self.path,
+            now: self.clock.now(),
+            recent: Some(&slot.recent),
+        };
         let shared = jobs.len() > 1;
         let mut waiting = jobs.into_iter();
         let (mut ran, mut any) = (Vec::new(), false);
@@ -199,6 +229,9 @@ impl Pipeline {
                 continue;
             }
             let done = job.run(&rows);
+            if !done {
+                slot.recent.forget();
+            }
             if shared && !done {
                 // If this fails, the transaction is gone, and the commit says so.
                 let _ = run(conn, "ROLLBACK TO job");
@@ -227,6 +260,7 @@ impl Pipeline {
         match ended {
             Ok(()) => ran.into_iter().for_each(|job| job.answer(None)),
             Err(error) => {
+                slot.recent.forget();
                 let _ = run(conn, "ROLLBACK");
                 if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
                     slot.broken = Some(error.to_string());

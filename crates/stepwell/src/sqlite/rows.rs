@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Params, params};
 
 use super::blob;
 use super::file::sqlite_error;
+use super::recent::Recent;
 use crate::codec::{Row, Sealed};
 use crate::failpoint::failpoint;
 use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
@@ -22,6 +23,8 @@ pub(super) struct SqliteRows<'a> {
     pub(super) path: &'a Path,
     /// When this transaction takes place.
     pub(super) now: Time,
+    /// The rows that were written last; a reader has none.
+    pub(super) recent: Option<&'a Recent>,
 }
 
 /// The columns that make up a [`SessionRow`], in the order [`read_session`] expects.
@@ -45,6 +48,15 @@ pub(super) fn seq_of(pos: i64) -> Seq {
 impl SqliteRows<'_> {
     /// Runs a statement that changes something.
     pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
+        if let Some(recent) = self.recent {
+            recent.forget();
+        }
+        self.run_keeping(sql, params)
+    }
+
+    /// Runs a statement that changes neither sessions nor leases, or whose caller
+    /// keeps the row that it changes.
+    fn run_keeping(&self, sql: &str, params: impl Params) -> Result<usize> {
         let run = || self.conn.prepare_cached(sql)?.execute(params);
         run().map_err(|error| sqlite_error(self.path, "writing", &error))
     }
@@ -188,7 +200,10 @@ fn json<T: serde::Serialize>(value: &T) -> String {
 
 impl Rows for SqliteRows<'_> {
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
-        self.session_where("s.id = ?1", [id.as_str()])
+        match self.recent.and_then(|recent| recent.take(id)) {
+            Some(row) => Ok(Some(row)),
+            None => self.session_where("s.id = ?1", [id.as_str()]),
+        }
     }
 
     fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>> {
@@ -238,7 +253,7 @@ impl Rows for SqliteRows<'_> {
         let lane = row.lane.as_ref().map(json);
         // Most appends change no indexed column but `updated`. Naming the others
         // would make SQLite rewrite their indexes, a page each.
-        let hot = self.run(
+        let hot = self.run_keeping(
             "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
              updated = ?7, cost = ?8, steps = ?9, model = ?11, lane = ?15 \
              WHERE key = ?1 AND status = ?10 AND label IS ?12 AND unindexed = 1 \
@@ -262,6 +277,9 @@ impl Rows for SqliteRows<'_> {
             ],
         )?;
         if hot == 1 {
+            if let Some(recent) = self.recent {
+                recent.keep(row);
+            }
             return Ok(());
         }
         self.run(
@@ -344,7 +362,7 @@ impl Rows for SqliteRows<'_> {
     fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
         let row = &sealed.row;
         let pos = pos(key, row.seq);
-        self.run(
+        self.run_keeping(
             "INSERT INTO events (pos, at, kind, version, chain, id, key, spilled, body) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
