@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Create, Created, Epoch, Lane, Message, Policy, Query, Rank, ResumeLimits, Search,
-    SessionId, Span, SqliteStore, Status, StatusChanged, Stepwell, Store, Surroundings, Time, View,
-    Write,
+    Access, Append, Create, Created, Epoch, Lane, Message, Policy, Query, Rank, ResumeLimits,
+    Search, SessionId, Span, SqliteOptions, SqliteStore, Status, StatusChanged, Stepwell, Store,
+    Surroundings, Time, View, Write,
 };
 use stepwell_bench::{Table, Times, timed};
 
@@ -188,7 +188,8 @@ fn reading(table: &Table) {
         session.id().clone()
     };
     let open = Times::of(40, || {
-        let store = SqliteStore::open(folder.path()).unwrap();
+        let read = SqliteOptions { access: Access::Read, ..SqliteOptions::default() };
+        let store = SqliteStore::open_with(folder.path(), read).unwrap();
         store.standing(&id).unwrap();
         let last = store.events(&id, Span::last(1_000)).unwrap();
         assert_eq!(last.events.len(), 1_000);

@@ -52,35 +52,51 @@ pub(crate) struct Sealed {
     pub(crate) names: Vec<Digest>,
 }
 
-/// Turns an event into the row that follows the row with the chain `prev`.
-pub(crate) fn seal(event: &Recorded, prev: &Digest) -> Result<Sealed> {
-    let what = || format!("a {} event", event.event.kind());
-    let unreadable = |e: serde_json::Error| Error::TooLarge {
-        // The only way a body of ours fails to encode is a number JSON cannot hold.
-        what: format!("{} ({e})", what()),
-        size: 0,
-        limit: MAX_EVENT_BYTES as u64,
-    };
-    let mut body = event.event.encode().map_err(unreadable)?;
-    let mut spill = Vec::new();
-    if body.len() > SPILL_BYTES && !matches!(event.event, Event::Unknown(_)) {
-        let mut value: Value = serde_json::from_slice(&body).map_err(unreadable)?;
-        spill_texts(&mut value, &mut spill);
-        if !spill.is_empty() {
-            body = serde_json::to_vec(&value).map_err(unreadable)?;
+/// An event's body, ready to be stored: what can be done before it is known where
+/// the event will stand.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) bytes: Vec<u8>,
+    digest: Digest,
+    spill: Vec<(Digest, Vec<u8>)>,
+}
+
+impl Body {
+    /// Encodes an event, moving long texts out of it.
+    pub(crate) fn of(event: &Event) -> Result<Self> {
+        let what = || format!("a {} event", event.kind());
+        let unreadable = |e: serde_json::Error| Error::TooLarge {
+            // The only way a body of ours fails to encode is a number JSON cannot hold.
+            what: format!("{} ({e})", what()),
+            size: 0,
+            limit: MAX_EVENT_BYTES as u64,
+        };
+        let mut bytes = event.encode().map_err(unreadable)?;
+        let mut spill = Vec::new();
+        if bytes.len() > SPILL_BYTES && !matches!(event, Event::Unknown(_)) {
+            let mut value: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;
+            spill_texts(&mut value, &mut spill);
+            if !spill.is_empty() {
+                bytes = serde_json::to_vec(&value).map_err(unreadable)?;
+            }
         }
-    }
-    let limit = |size: usize, limit: usize, what: String| {
-        if size > limit {
+        let too_large = |what: String, size: usize, limit: usize| {
             Err(Error::TooLarge { what, size: size as u64, limit: limit as u64 })
-        } else {
-            Ok(())
+        };
+        if bytes.len() > MAX_EVENT_BYTES {
+            return too_large(what(), bytes.len(), MAX_EVENT_BYTES);
         }
-    };
-    limit(body.len(), MAX_EVENT_BYTES, what())?;
-    for (_, text) in &spill {
-        limit(text.len(), MAX_BLOB_BYTES, format!("a text in {}", what()))?;
+        if let Some((_, text)) = spill.iter().find(|(_, text)| text.len() > MAX_BLOB_BYTES) {
+            return too_large(format!("a text in {}", what()), text.len(), MAX_BLOB_BYTES);
+        }
+        let digest = Digest::of(&bytes);
+        Ok(Self { bytes, digest, spill })
     }
+}
+
+/// Turns an event into the row that follows the row with the chain `prev`.
+pub(crate) fn seal(event: &Recorded, body: Body, prev: &Digest) -> Sealed {
+    let Body { bytes, digest, spill } = body;
     let mut row = Row {
         seq: event.seq,
         at: event.at,
@@ -88,19 +104,18 @@ pub(crate) fn seal(event: &Recorded, prev: &Digest) -> Result<Sealed> {
         kind: event.event.kind().to_owned(),
         version: event.event.version(),
         spilled: !spill.is_empty(),
-        body,
+        body: bytes,
         chain: Digest::GENESIS,
         erased: None,
     };
-    row.chain = row.link(prev);
+    row.chain = row.link(prev, &digest);
     let key = event.event.key().map(std::borrow::Cow::into_owned);
-    Ok(Sealed { row, key, spill, names: event.event.blobs() })
+    Sealed { row, key, spill, names: event.event.blobs() }
 }
 
 impl Row {
-    /// The chain's value at this row, after `prev`.
-    fn link(&self, prev: &Digest) -> Digest {
-        let body = self.erased.unwrap_or_else(|| Digest::of(&self.body));
+    /// The chain's value at this row, after `prev`, when its original body has this digest.
+    fn link(&self, prev: &Digest, body: &Digest) -> Digest {
         let id = self.id.as_ref().map_or(&[][..], |id| id.as_bytes());
         Digest::of_fields(&[
             prev.as_bytes(),
@@ -115,7 +130,8 @@ impl Row {
 
     /// Does this row follow the row with the chain `prev`, unchanged?
     pub(crate) fn follows(&self, prev: &Digest) -> Result<(), String> {
-        if self.link(prev) == self.chain {
+        let body = self.erased.unwrap_or_else(|| Digest::of(&self.body));
+        if self.link(prev, &body) == self.chain {
             Ok(())
         } else {
             Err("its digest does not match its bytes".to_owned())
@@ -205,6 +221,10 @@ mod tests {
         Recorded { seq: Seq::FIRST, at: Time::EPOCH, id: None, event: event.into() }
     }
 
+    fn sealed(event: &Recorded) -> Sealed {
+        seal(event, Body::of(&event.event).unwrap(), &Digest::GENESIS)
+    }
+
     fn reopened(sealed: &Sealed) -> Result<Recorded, String> {
         let blobs: HashMap<_, _> = sealed.spill.iter().cloned().collect();
         sealed.row.open(&mut |digest| blobs.get(digest).cloned().ok_or(Error::NoBlob(*digest)))
@@ -214,7 +234,7 @@ mod tests {
     fn a_long_text_spills_and_comes_back() {
         let long = "x".repeat(SPILL_BYTES + 1);
         let event = recorded(Message::user("short").calling("a", "t", long));
-        let sealed = seal(&event, &Digest::GENESIS).unwrap();
+        let sealed = sealed(&event);
         assert!(sealed.row.body.len() < 500 && sealed.spill.len() == 1);
         assert_eq!(reopened(&sealed).unwrap(), event);
     }
@@ -222,7 +242,7 @@ mod tests {
     #[test]
     fn a_text_at_the_limit_stays() {
         let event = recorded(Message::user("x".repeat(SPILL_BYTES)));
-        assert!(seal(&event, &Digest::GENESIS).unwrap().spill.is_empty());
+        assert!(sealed(&event).spill.is_empty());
     }
 
     #[test]
@@ -234,7 +254,7 @@ mod tests {
         let Value::Object(metadata) = metadata else { unreachable!() };
         let event =
             recorded(Edited { metadata: metadata.into_iter().collect(), ..Edited::default() });
-        let sealed = seal(&event, &Digest::GENESIS).unwrap();
+        let sealed = sealed(&event);
         assert_eq!(reopened(&sealed).unwrap(), event);
         assert_eq!(sealed.spill.len(), 1);
     }
@@ -243,14 +263,13 @@ mod tests {
     fn a_body_over_the_limit_is_refused_by_name() {
         // Many texts that are each too short to spill.
         let parts = vec![crate::Part::text("z".repeat(60_000)); 300];
-        let error =
-            seal(&recorded(Message::new(crate::Role::User, parts)), &Digest::GENESIS).unwrap_err();
+        let error = Body::of(&Message::new(crate::Role::User, parts).into()).unwrap_err();
         assert!(error.to_string().starts_with("a message event has 18"), "{error}");
     }
 
     #[test]
     fn any_change_to_a_row_breaks_the_chain() {
-        let sealed = seal(&recorded(Message::user("hello")), &Digest::GENESIS).unwrap().row;
+        let sealed = sealed(&recorded(Message::user("hello"))).row;
         assert!(sealed.follows(&Digest::GENESIS).is_ok());
         assert!(sealed.follows(&Digest::of(b"another")).is_err());
         let changes: [fn(&mut Row); 6] = [
@@ -270,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_scrubbed_row_still_verifies() {
-        let mut row = seal(&recorded(Message::user("secret")), &Digest::GENESIS).unwrap().row;
+        let mut row = sealed(&recorded(Message::user("secret"))).row;
         row.erased = Some(Digest::of(&row.body));
         row.body = br#"{"role":"user","parts":[]}"#.to_vec();
         assert!(row.follows(&Digest::GENESIS).is_ok());

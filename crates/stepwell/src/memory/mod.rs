@@ -86,8 +86,9 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        let prepared = write::Prepared::all(writes)?;
         self.transact(|rows, world| {
-            writes.into_iter().map(|one| write::write(rows, world, one)).collect()
+            prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
         })
     }
 

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::schema::{self, APPLICATION_ID, Migration, PAGE_SIZE, VERSION};
 use crate::failpoint::failpoint;
-use crate::{Error, Result};
+use crate::{Error, Result, Time};
 
 /// The store's name in its folder.
 pub(super) const FILE_NAME: &str = "stepwell.db";
@@ -60,12 +60,36 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// What stands between a file's name and the number of the process that makes it.
+const DRAFT: &str = ".new-";
+
+/// After how long a draft belongs to a process that died: making one takes seconds.
+const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// Removes drafts that a process left behind when it died.
+pub(super) fn sweep_drafts(folder: &Path, now: Time) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let front = format!("{FILE_NAME}{DRAFT}");
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(&front));
+        let made = entry.metadata().and_then(|meta| meta.modified()).ok();
+        let old = made.is_some_and(|made| {
+            let since_epoch = made.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            now.since(Time::EPOCH.plus(since_epoch)) > DRAFT_AGE
+        });
+        if ours && old {
+            // Another process may have swept it already.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A free name beside `path`, for a file that is not complete yet.
 fn draft_beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".new-{}-{n}", std::process::id()));
+    name.push(format!("{DRAFT}{}-{n}", std::process::id()));
     let draft = PathBuf::from(name);
     // A process of the same number may have died here.
     let _ = fs::remove_file(&draft);
@@ -193,6 +217,8 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     // took a quarter of an append.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
+    // 16 MiB at most, taken as needed: a long conversation is read more than once.
+    conn.pragma_update(None, "cache_size", -16_384)?;
     // What is purged or scrubbed is overwritten, not only unlinked.
     conn.pragma_update(None, "secure_delete", true)?;
     conn.pragma_update(None, "cell_size_check", true)?;

@@ -97,6 +97,7 @@ impl SqliteStore {
             }
             Access::Write => {
                 let path = file::make(folder)?;
+                file::sweep_drafts(folder, options.clock.now());
                 let conn = file::open_writer(&path, schema::MIGRATIONS)?;
                 let pipeline = Pipeline::new(&path, Arc::clone(&options.clock), conn);
                 (path, Some(pipeline))
@@ -281,8 +282,9 @@ impl Drop for SqliteStore {
 
 impl Store for SqliteStore {
     fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        let prepared = write::Prepared::all(writes)?;
         self.write_rows(move |rows, world| {
-            writes.into_iter().map(|one| write::write(rows, world, one)).collect()
+            prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
         })
     }
 

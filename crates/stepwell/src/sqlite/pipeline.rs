@@ -48,7 +48,7 @@ struct Queue {
 /// How often a leader lets others run before it goes ahead without them. Those that
 /// shared the last commit are usually about to write again, and a commit together is
 /// worth the few microseconds that this takes; a lone writer never waits.
-const PATIENCE: usize = 64;
+const PATIENCE: usize = 200;
 
 /// A write that waits.
 trait Job: Send + std::fmt::Debug {

@@ -6,7 +6,7 @@ use super::admit::admit;
 use super::read::{self, find};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
 use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
-use crate::codec::{self, Sealed};
+use crate::codec::{self, Body};
 use crate::failpoint::failpoint;
 use crate::{
     Created, Digest, Epoch, Erased, Error, Event, Held, Lane, LaneState, Lease, NewEvent, Origin,
@@ -21,11 +21,36 @@ const SNAPSHOT_STRIDE: u64 = 256;
 /// head repeats.
 const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 
+/// A write with its events encoded and hashed, which can be done before the store's
+/// turn to write comes.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    write: Write,
+    /// The bodies of an append's events, in order.
+    bodies: Vec<Body>,
+}
+
+impl Prepared {
+    pub(crate) fn all(writes: Vec<Write>) -> Result<Vec<Self>> {
+        let prepare = |write: Write| {
+            let bodies = match &write {
+                Write::Create(_) => Vec::new(),
+                Write::Append(append) => {
+                    let bodies = append.events.iter().map(|event| Body::of(&event.event));
+                    bodies.collect::<Result<_>>()?
+                }
+            };
+            Ok(Self { write, bodies })
+        };
+        writes.into_iter().map(prepare).collect()
+    }
+}
+
 /// Does one write of a batch.
-pub(crate) fn write(rows: &dyn Rows, world: World<'_>, write: Write) -> Result<Written> {
-    match write {
+pub(crate) fn write(rows: &dyn Rows, world: World<'_>, prepared: Prepared) -> Result<Written> {
+    match prepared.write {
         Write::Create(create) => make(rows, world, create),
-        Write::Append(append) => extend(rows, world, append),
+        Write::Append(append) => extend(rows, world, append, prepared.bodies),
     }
 }
 
@@ -59,7 +84,7 @@ fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
             state
         }
     };
-    let sealed = codec::seal(&event, &prev)?;
+    let sealed = codec::seal(&event, Body::of(&event.event)?, &prev);
     let mut row = SessionRow {
         key: 0,
         head: state.head,
@@ -166,10 +191,10 @@ fn check_description(created: &Created) -> Result<()> {
     }
 }
 
-fn extend(rows: &dyn Rows, world: World<'_>, append: Append) -> Result<Written> {
+fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Vec<Body>) -> Result<Written> {
     let Append { session, epoch, expected, events } = append;
     let mut row = find(rows, &session)?;
-    if let Some(written) = repeated_append(rows, &row, &events)? {
+    if let Some(written) = repeated_append(rows, &row, &events, &bodies)? {
         return Ok(written);
     }
     if events.is_empty() {
@@ -192,13 +217,20 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append) -> Result<Written> 
         return Err(Error::UnexpectedSeq { session, expected, actual: row.head.seq });
     }
     let first = row.head.seq.next();
-    for event in events {
+    for (event, body) in events.into_iter().zip(bodies) {
         let event = NewEvent { event: complete(rows, &row, event.event)?, ..event };
-        record(rows, world, &mut row, event)?;
+        // What the store completed has another body now.
+        let body = if is_completed(&event.event) { Body::of(&event.event)? } else { body };
+        record(rows, world, &mut row, event, body)?;
         failpoint("append.between_events");
     }
     rows.update_session(&row)?;
     Ok(Written { first, last: row.head.seq, lease: None })
+}
+
+/// Does the store put something into events of this kind?
+fn is_completed(event: &Event) -> bool {
+    matches!(event, Event::Rewound(_) | Event::Undone(_))
 }
 
 fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
@@ -206,7 +238,13 @@ fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
 }
 
 /// Records one event: its row, its lane, and the head in `row`, which the caller saves.
-fn record(rows: &dyn Rows, world: World<'_>, row: &mut SessionRow, new: NewEvent) -> Result<Seq> {
+fn record(
+    rows: &dyn Rows,
+    world: World<'_>,
+    row: &mut SessionRow,
+    new: NewEvent,
+    body: Body,
+) -> Result<Seq> {
     let seq = row.head.seq.next();
     if seq > Seq::MAX {
         return Err(Error::TooLarge {
@@ -221,7 +259,7 @@ fn record(rows: &dyn Rows, world: World<'_>, row: &mut SessionRow, new: NewEvent
     {
         return Err(Error::EventIdReused { session: row.head.id.clone(), id: *id, seq: other.seq });
     }
-    let sealed = codec::seal(&event, &row.chain)?;
+    let sealed = codec::seal(&event, body, &row.chain);
     row.bytes += rows.insert_event(row.key, &sealed)?;
     row.chain = sealed.row.chain;
     row.head.apply(&event);
@@ -255,6 +293,7 @@ fn repeated_append(
     rows: &dyn Rows,
     row: &SessionRow,
     events: &[NewEvent],
+    bodies: &[Body],
 ) -> Result<Option<Written>> {
     let Some(first_id) = events.first().and_then(|event| event.id) else {
         return Ok(None);
@@ -263,14 +302,14 @@ fn repeated_append(
         return Ok(None);
     };
     let mut seq = first.seq;
-    for event in events {
+    for (event, body) in events.iter().zip(bodies) {
         // Events of one append stand together; one without an id has only its place.
         let recorded = match event.id {
             Some(id) => read::event_by_id(rows, row, row.head.seq, &id)?,
             None => None,
         };
         let same = match (&recorded, event.id) {
-            (Some(found), _) => found.seq == seq && says_the_same(found, event)?,
+            (Some(found), _) => found.seq == seq && says_the_same(found, event, body),
             (None, Some(_)) => false,
             (None, None) => seq <= row.head.seq,
         };
@@ -286,20 +325,18 @@ fn repeated_append(
 
 /// Is this the event that was recorded there? A scrub may have replaced its body: then
 /// the kind has to do.
-fn says_the_same(found: &codec::Row, event: &NewEvent) -> Result<bool> {
+fn says_the_same(found: &codec::Row, event: &NewEvent, body: &Body) -> bool {
     if found.kind != event.event.kind() {
-        return Ok(false);
+        return false;
     }
     if found.erased.is_some() {
-        return Ok(true);
+        return true;
     }
-    if matches!(event.event, Event::Rewound(_) | Event::Undone(_)) {
+    if is_completed(&event.event) {
         let opened = found.open(&mut |digest| Err(Error::NoBlob(*digest)));
-        return Ok(opened.is_ok_and(|found| asked(found.event) == asked(event.event.clone())));
+        return opened.is_ok_and(|found| asked(found.event) == asked(event.event.clone()));
     }
-    let again = Recorded { seq: found.seq, at: found.at, id: event.id, event: event.event.clone() };
-    let Sealed { row, .. } = codec::seal(&again, &Digest::GENESIS)?;
-    Ok(row.body == found.body)
+    body.bytes == found.body
 }
 
 /// A move of the view without what the store put in when it recorded it.
@@ -423,7 +460,8 @@ pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<S
             return Err(refuse("a session keeps its name and its origin".to_owned()));
         }
         let recorded = Recorded { seq, at: old.at, id: old.id, event };
-        let mut sealed = codec::seal(&recorded, &Digest::GENESIS)?;
+        let body = Body::of(&recorded.event)?;
+        let mut sealed = codec::seal(&recorded, body, &Digest::GENESIS);
         sealed.row.chain = old.chain;
         sealed.row.erased = Some(old.erased.unwrap_or_else(|| Digest::of(&old.body)));
         erased.push(Erased { seq, body: Digest::of(&sealed.row.body) });
@@ -431,7 +469,8 @@ pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<S
     }
     let since = erased.iter().map(|erased| erased.seq).min().unwrap_or(Seq::MAX);
     let event = Event::Scrubbed(Scrubbed { rule: scrub.rule, erased });
-    let seq = record(rows, world, &mut row, NewEvent { id: None, at: None, event })?;
+    let body = Body::of(&event)?;
+    let seq = record(rows, world, &mut row, event.into(), body)?;
     refold(rows, row, since)?;
     Ok(seq)
 }

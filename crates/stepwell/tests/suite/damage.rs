@@ -356,6 +356,22 @@ fn a_new_store_is_private() {
 }
 
 #[test]
+fn a_draft_that_a_dead_process_left_is_swept_after_an_hour() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, fresh, other) = ("stepwell.db.new-1-0-wal", "stepwell.db.new-2-0", "notes.new-1");
+    let hours_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    for name in [old, fresh, other] {
+        let file = fs::File::create(folder.path().join(name)).unwrap();
+        if name != fresh {
+            file.set_modified(hours_ago).unwrap();
+        }
+    }
+    let _store = SqliteStore::open(folder.path()).unwrap();
+    let there = |name: &str| folder.path().join(name).exists();
+    assert_eq!((there(old), there(fresh), there(other)), (false, true, true));
+}
+
+#[test]
 fn threads_that_make_the_same_store_at_once_share_it() {
     let folder = tempfile::tempdir().unwrap();
     let ids: Vec<SessionId> = std::thread::scope(|scope| {

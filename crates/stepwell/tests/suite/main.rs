@@ -4,4 +4,5 @@
 mod conformance;
 mod damage;
 mod generate;
+mod golden;
 mod properties;
