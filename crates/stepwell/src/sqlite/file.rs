@@ -138,13 +138,11 @@ fn sync_above(folder: &Path) -> io::Result<()> {
 pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Connection> {
     let mut conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let fail = |doing| move |error: rusqlite::Error| sqlite_error(path, doing, &error);
-    configure(&mut conn).map_err(fail("opening the store"))?;
     if !is_writable(path) {
-        return Err(Error::Denied {
-            path: path.to_owned(),
-            doing: "opening the store for writing",
-        });
+        let doing = "opening the store for writing";
+        return Err(Error::Denied { path: path.to_owned(), doing });
     }
+    configure(&mut conn).map_err(fail("opening the store"))?;
     let found = check_version(&conn, path, version_of(migrations))?;
     // A store that a crash left behind recovers at its first use, not at a user's.
     conn.pragma_update(None, "journal_mode", "WAL").map_err(fail("opening the store"))?;
