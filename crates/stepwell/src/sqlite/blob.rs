@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::params;
 
-use super::rows::SqliteRows;
+use super::sql::SqliteRows;
 use crate::codec::{MAX_BLOB_BYTES, Sealed};
 use crate::failpoint::failpoint;
 use crate::{Digest, Error, Result};

@@ -103,6 +103,7 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.execute_batch("BEGIN IMMEDIATE")?;
     conn.execute_batch(schema::TABLES)?;
+    schema::MIGRATIONS.iter().try_for_each(|step| step(&conn))?;
     conn.pragma_update(None, "application_id", APPLICATION_ID)?;
     conn.pragma_update(None, "user_version", VERSION)?;
     conn.execute_batch("COMMIT")?;
@@ -405,5 +406,49 @@ pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::E
             Error::DamagedStore { path, what }
         }
         _ => Error::Database { path, doing, what },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(path: &Path) -> u32 {
+        let conn = Connection::open(path).unwrap();
+        conn.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    }
+
+    fn has_table(path: &Path, name: &str) -> bool {
+        let conn = Connection::open(path).unwrap();
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
+        conn.query_row(sql, [name], |row| row.get::<_, u32>(0)).unwrap() == 1
+    }
+
+    const GOOD: Migration = |conn| conn.execute_batch("CREATE TABLE two (x)");
+    const BAD: Migration = |conn| conn.execute_batch("CREATE TABLE three (x); NONSENSE");
+
+    #[test]
+    fn an_older_store_is_copied_and_then_upgraded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = make(folder.path()).unwrap();
+        drop(open_writer(&path, &[GOOD]).unwrap());
+        assert_eq!((version(&path), has_table(&path, "two")), (2, true));
+        let copy = folder.path().join("stepwell.db.v1.bak");
+        assert_eq!((version(&copy), has_table(&copy, "two")), (1, false));
+        assert_eq!(mode(&copy), Some(0o600));
+        // This version, which knows no step, refuses it now.
+        assert!(matches!(open_writer(&path, &[]), Err(Error::Newer { found: 2, known: 1, .. })));
+    }
+
+    #[test]
+    fn an_upgrade_that_fails_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = make(folder.path()).unwrap();
+        let error = open_writer(&path, &[GOOD, BAD]).unwrap_err();
+        assert!(error.to_string().contains("while upgrading the store"), "{error}");
+        let tables = ["two", "three"].map(|name| has_table(&path, name));
+        assert_eq!((version(&path), tables), (1, [false, false]));
+        assert!(folder.path().join("stepwell.db.v1.bak").exists());
+        drop(open_writer(&path, &[]).unwrap());
     }
 }

@@ -1,98 +1,14 @@
 //! Lists and counts in SQLite.
 
 use rusqlite::params_from_iter;
-use rusqlite::types::Value;
 
-use super::rows::{SESSION_COLUMNS, SESSION_TABLES, SqliteRows, read_session, stand_in};
-use crate::store::query::{Cursor, Family, Filter, Page, Place, Query, Sort};
+use super::conditions::{Conditions, STATUS};
+use super::rows::{SESSION_COLUMNS, SESSION_TABLES, read_session, stand_in};
+use super::sql::SqliteRows;
+use crate::store::query::{Cursor, Filter, Page, Query, Sort};
 use crate::store::rows::{Rows, SessionRow, World};
 use crate::store::{Counts, Damage, Order, Standing, read};
 use crate::{Error, Result, Seq, Status, Time};
-
-/// The status as everyone is to read it. `alive` is a function that the connection
-/// gets from us; it is asked only where the answer matters.
-const STATUS: &str = "CASE WHEN s.status = 'running' AND s.external = 0 \
-     AND NOT alive(l.holder, l.expires) THEN 'interrupted' ELSE s.status END";
-
-/// Conditions on `sessions s` and its lease `l`, with the values they compare to.
-#[derive(Default)]
-pub(super) struct Conditions {
-    clauses: Vec<String>,
-    values: Vec<Value>,
-}
-
-impl Conditions {
-    pub(super) fn of(filter: &Filter) -> Self {
-        let mut all = Self::default();
-        match filter.place {
-            Place::Kept => all.clauses.push("s.trashed IS NULL".to_owned()),
-            Place::Trash => all.clauses.push("s.trashed IS NOT NULL".to_owned()),
-            Place::Anywhere => {}
-        }
-        if !filter.status.is_empty() {
-            let wanted: Vec<_> =
-                filter.status.iter().map(|status| all.bind(status.as_str().to_owned())).collect();
-            all.clauses.push(format!("{STATUS} IN ({})", wanted.join(", ")));
-        }
-        all.equal("s.agent", filter.agent.as_ref());
-        all.equal("s.model", filter.model.as_ref());
-        all.equal("s.label", filter.label.as_ref());
-        all.equal("s.workspace", filter.workspace.as_ref());
-        for tag in &filter.tags {
-            let tag = all.bind(tag.clone());
-            all.clauses.push(format!(
-                "EXISTS (SELECT 1 FROM json_each(s.head, '$.tags') WHERE value = {tag})"
-            ));
-        }
-        if let Some(task) = &filter.task {
-            let task = all.bind(task.to_lowercase());
-            all.clauses.push(format!("task_has(s.head, {task})"));
-        }
-        match &filter.family {
-            Family::Any => {}
-            Family::Roots => all.clauses.push("s.subagent = 0".to_owned()),
-            Family::ChildrenOf(parent) => {
-                all.equal("s.parent", Some(&parent.as_str().to_owned()));
-            }
-        }
-        if let Some(since) = filter.since {
-            let since = all.bind(since.as_micros());
-            all.clauses.push(format!("s.updated >= {since}"));
-        }
-        if let Some(until) = filter.until {
-            let until = all.bind(until.as_micros());
-            all.clauses.push(format!("s.updated < {until}"));
-        }
-        if let Some(prefix) = &filter.prefix {
-            // The ids that begin so lie between it and it with the last character behind.
-            let (from, to) = (all.bind(prefix.clone()), all.bind(format!("{prefix}\u{10ffff}")));
-            all.clauses.push(format!("s.id >= {from} AND s.id < {to}"));
-        }
-        all
-    }
-
-    /// Adds a value; the answer stands for it in a clause.
-    pub(super) fn bind(&mut self, value: impl Into<Value>) -> String {
-        self.values.push(value.into());
-        format!("?{}", self.values.len())
-    }
-
-    fn equal(&mut self, column: &str, value: Option<&String>) {
-        if let Some(value) = value {
-            let value = self.bind(value.clone());
-            self.clauses.push(format!("{column} = {value}"));
-        }
-    }
-
-    /// All of them as one expression.
-    pub(super) fn sql(&self) -> String {
-        if self.clauses.is_empty() { "1".to_owned() } else { self.clauses.join(" AND ") }
-    }
-
-    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
-        self.values.iter()
-    }
-}
 
 fn column(sort: Sort) -> &'static str {
     match sort {
@@ -120,7 +36,7 @@ fn fast_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
     };
     if let Some(Cursor { value, key }) = query.after {
         let (value, key) = (conditions.bind(value), conditions.bind(key));
-        conditions.clauses.push(format!("(s.{column}, s.key) {before} ({value}, {key})"));
+        conditions.require(format!("(s.{column}, s.key) {before} ({value}, {key})"));
     }
     // One more than asked for tells whether there is another page.
     let limit = i64::try_from(query.limit.saturating_add(1)).unwrap_or(i64::MAX);
@@ -153,7 +69,7 @@ fn slow_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
     let key = wanted.bind(0_i64);
     let mut sessions: Vec<(i64, Standing)> = Vec::new();
     for (number, id) in ids {
-        *wanted.values.last_mut().expect("the key was bound") = Value::from(number);
+        wanted.rebind_last(number);
         let sql = format!(
             "SELECT s.key FROM sessions s LEFT JOIN leases l ON l.session = s.key \
              WHERE s.key = {key} AND {}",

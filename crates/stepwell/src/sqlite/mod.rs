@@ -1,6 +1,7 @@
 //! The store on disk: SQLite, one file, safe to share between processes.
 
 mod blob;
+mod conditions;
 mod file;
 mod list;
 mod pipeline;
@@ -8,6 +9,7 @@ mod recent;
 mod rows;
 mod schema;
 mod search;
+mod sql;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,7 @@ use crate::{
 };
 use file::sqlite_error;
 use pipeline::{Pipeline, lock};
-use rows::SqliteRows;
+use sql::SqliteRows;
 
 /// May the store be changed?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

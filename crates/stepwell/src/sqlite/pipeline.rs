@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::file::sqlite_error;
 use super::recent::Recent;
-use super::rows::SqliteRows;
+use super::sql::SqliteRows;
 use crate::failpoint::failpoint;
 use crate::{Clock, Error, Result};
 

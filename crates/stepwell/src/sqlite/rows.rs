@@ -1,31 +1,19 @@
 //! Rows in SQLite.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Params, params};
+use rusqlite::{Params, params};
 
 use super::blob;
-use super::file::sqlite_error;
-use super::recent::Recent;
+use super::sql::{SqliteRows, pos, seq_of};
 use crate::codec::{Row, Sealed};
 use crate::failpoint::failpoint;
 use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
 use crate::store::{Damage, Order};
 use crate::{
-    Digest, Driver, Epoch, Error, EventId, Head, Holder, Kind, Lane, LaneState, Money, Origin,
-    Result, Seq, SessionId, State, Time,
+    Digest, Driver, Epoch, EventId, Head, Holder, Kind, Lane, LaneState, Money, Origin, Result,
+    Seq, SessionId, State, Time,
 };
-
-/// The rows that one connection sees.
-pub(super) struct SqliteRows<'a> {
-    pub(super) conn: &'a Connection,
-    pub(super) path: &'a Path,
-    /// When this transaction takes place.
-    pub(super) now: Time,
-    /// The rows that were written last; a reader has none.
-    pub(super) recent: Option<&'a Recent>,
-}
 
 /// The columns that make up a [`SessionRow`], in the order [`read_session`] expects.
 pub(super) const SESSION_COLUMNS: &str = "s.key, s.id, s.head, s.chain, s.sum, s.base_key, \
@@ -35,60 +23,7 @@ pub(super) const SESSION_COLUMNS: &str = "s.key, s.id, s.head, s.chain, s.sum, s
 /// Where they come from.
 pub(super) const SESSION_TABLES: &str = "sessions s LEFT JOIN leases l ON l.session = s.key";
 
-/// Where an event lies: its session's key above its seq.
-pub(super) fn pos(key: Key, seq: Seq) -> i64 {
-    key << 32 | i64::try_from(seq.get()).unwrap_or(0)
-}
-
-/// The seq in an event's place.
-pub(super) fn seq_of(pos: i64) -> Seq {
-    Seq::new((pos & 0xffff_ffff).unsigned_abs())
-}
-
 impl SqliteRows<'_> {
-    /// Runs a statement that changes something.
-    pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
-        if let Some(recent) = self.recent {
-            recent.forget();
-        }
-        self.run_keeping(sql, params)
-    }
-
-    /// Runs a statement that changes neither sessions nor leases, or whose caller
-    /// keeps the row that it changes.
-    fn run_keeping(&self, sql: &str, params: impl Params) -> Result<usize> {
-        let run = || self.conn.prepare_cached(sql)?.execute(params);
-        run().map_err(|error| sqlite_error(self.path, "writing", &error))
-    }
-
-    /// Reads at most one row.
-    pub(super) fn one<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>> {
-        let run = || self.conn.prepare_cached(sql)?.query_row(params, read).optional();
-        run().map_err(|error| self.fault(&error))
-    }
-
-    /// Reads all rows.
-    pub(super) fn all<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>> {
-        let run = || -> rusqlite::Result<Vec<T>> {
-            self.conn.prepare_cached(sql)?.query_map(params, read)?.collect()
-        };
-        run().map_err(|error| self.fault(&error))
-    }
-
-    pub(super) fn fault(&self, error: &rusqlite::Error) -> Error {
-        sqlite_error(self.path, "reading", error)
-    }
-
     /// Notes damage without touching the head, which may be what is damaged.
     pub(super) fn mark_damaged(&self, row: &SessionRow) -> Result<()> {
         let (seq, what) = row.damage.as_ref().map(|d| (d.seq.get(), &d.what)).unzip();

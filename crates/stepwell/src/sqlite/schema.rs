@@ -5,8 +5,8 @@ use rusqlite::Connection;
 /// Marks the file as ours, in SQLite's header: "stpw".
 pub(super) const APPLICATION_ID: i32 = 0x7374_7077;
 
-/// The schema's version. A change adds a step to [`MIGRATIONS`].
-pub(super) const VERSION: u32 = 1;
+/// The schema's version. A change adds a step to [`MIGRATIONS`], and a golden file.
+pub(super) const VERSION: u32 = 1 + MIGRATIONS.len() as u32;
 
 /// Brings a store from version `i + 1` to `i + 2`, inside one transaction.
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
@@ -14,8 +14,9 @@ pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 /// Every step from version 1 on.
 pub(super) const MIGRATIONS: &[Migration] = &[];
 
-/// Bytes in a page. 4096 is what disks and the page cache move; 8192 wrote 1.5 times
-/// as much per commit and 2 KB events do not fit 4096 worse (bench/README.md).
+/// Bytes in a page: what disks and the page cache move. 8192 was no faster, and
+/// compressed bodies made reading slower than they made the file smaller
+/// (bench/README.md).
 pub(super) const PAGE_SIZE: u32 = 4096;
 
 /// The tables of version 1. `events.pos` is the session's key in the upper and the

@@ -9,13 +9,14 @@ use std::collections::btree_map::Entry;
 
 use rusqlite::{params, params_from_iter};
 
-use super::list::Conditions;
-use super::rows::{SqliteRows, pos, seq_of};
+use super::blob;
+use super::conditions::Conditions;
+use super::sql::{SqliteRows, pos, seq_of};
 use crate::codec::Row;
 use crate::search::{Question, SEARCHABLE_KINDS, searchable, snippet, words};
 use crate::store::query::{Found, Hit, Rank, Search};
 use crate::store::read;
-use crate::store::rows::{Key, Rows};
+use crate::store::rows::Key;
 use crate::{Error, Result, Seq, Time};
 
 /// How many events one transaction indexes: enough to make its commit cheap, few
@@ -91,7 +92,7 @@ fn add(rows: &SqliteRows<'_>, at: Time, pos: i64, last_doc: i64) -> Result<i64> 
     let known = |row: &Row| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
     // What is damaged says nothing; verification is where it is reported.
     let Some(row) = row.filter(known) else { return Ok(last_doc) };
-    let Ok(event) = row.open(&mut |digest| rows.blob(digest)) else { return Ok(last_doc) };
+    let Ok(event) = row.open(&mut |digest| blob::get(rows, digest)) else { return Ok(last_doc) };
     let Some(text) = searchable(&event.event) else { return Ok(last_doc) };
     let doc = free_doc(rows, at, last_doc)?;
     if rows.run("INSERT OR IGNORE INTO docs (doc, pos) VALUES (?1, ?2)", [doc, pos])? == 0 {
@@ -192,7 +193,7 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
         let Some(row) = read::own_row(rows, pos >> 32, seq)? else {
             continue;
         };
-        let Ok(event) = row.open(&mut |digest| rows.blob(digest)) else {
+        let Ok(event) = row.open(&mut |digest| blob::get(rows, digest)) else {
             continue;
         };
         let text = searchable(&event.event).unwrap_or_default();

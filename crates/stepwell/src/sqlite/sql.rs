@@ -1,0 +1,75 @@
+//! Statements on one connection, and where an event lies in its table.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Params};
+
+use super::file::sqlite_error;
+use super::recent::Recent;
+use crate::store::rows::Key;
+use crate::{Error, Result, Seq, Time};
+
+/// The rows that one connection sees.
+pub(super) struct SqliteRows<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) path: &'a Path,
+    /// When this transaction takes place.
+    pub(super) now: Time,
+    /// The rows that were written last; a reader has none.
+    pub(super) recent: Option<&'a Recent>,
+}
+
+impl SqliteRows<'_> {
+    /// Runs a statement that changes something.
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
+        if let Some(recent) = self.recent {
+            recent.forget();
+        }
+        self.run_keeping(sql, params)
+    }
+
+    /// Runs a statement that changes neither sessions nor leases, or whose caller
+    /// keeps the row that it changes.
+    pub(super) fn run_keeping(&self, sql: &str, params: impl Params) -> Result<usize> {
+        let run = || self.conn.prepare_cached(sql)?.execute(params);
+        run().map_err(|error| sqlite_error(self.path, "writing", &error))
+    }
+
+    /// Reads at most one row.
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        let run = || self.conn.prepare_cached(sql)?.query_row(params, read).optional();
+        run().map_err(|error| self.fault(&error))
+    }
+
+    /// Reads all rows.
+    pub(super) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let run = || -> rusqlite::Result<Vec<T>> {
+            self.conn.prepare_cached(sql)?.query_map(params, read)?.collect()
+        };
+        run().map_err(|error| self.fault(&error))
+    }
+
+    pub(super) fn fault(&self, error: &rusqlite::Error) -> Error {
+        sqlite_error(self.path, "reading", error)
+    }
+}
+
+/// Where an event lies: its session's key above its seq.
+pub(super) fn pos(key: Key, seq: Seq) -> i64 {
+    key << 32 | i64::try_from(seq.get()).unwrap_or(0)
+}
+
+/// The seq in an event's place.
+pub(super) fn seq_of(pos: i64) -> Seq {
+    Seq::new((pos & 0xffff_ffff).unsigned_abs())
+}
