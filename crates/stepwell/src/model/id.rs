@@ -3,15 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use super::text::as_text;
 use super::time::Time;
 
 /// Name of a session: 1 to 128 of `[A-Za-z0-9._-]`, not starting with a dot, so
 /// that it is safe as a file name, in a URL and on a command line.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(String);
 
 /// The longest session id, lane and label that is accepted, in bytes.
@@ -96,16 +96,10 @@ impl fmt::Display for SessionId {
     }
 }
 
-impl<'de> Deserialize<'de> for SessionId {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(SessionId);
 
 /// One agent's conversation inside a session. A plain run has one, `main`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(String);
 
 impl Lane {
@@ -151,12 +145,7 @@ impl fmt::Display for Lane {
     }
 }
 
-impl<'de> Deserialize<'de> for Lane {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Lane);
 
 /// A name that a client gives to an event before it is sent, so that asking again
 /// after a lost answer cannot record it twice. Unique within a session.

@@ -13,6 +13,7 @@ pub(crate) mod origin;
 pub(crate) mod phase;
 pub(crate) mod position;
 pub(crate) mod status;
+mod text;
 pub(crate) mod time;
 pub(crate) mod usage;
 pub(crate) mod work;

@@ -5,7 +5,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use super::text::as_text;
 
 /// An amount in US dollars, counted in whole picodollars (10⁻¹²), so that adding
 /// never rounds. A token at $0.0375 per million costs 37,500 of them; the
@@ -125,18 +125,7 @@ impl FromStr for Money {
     }
 }
 
-impl Serialize for Money {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Money {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Money);
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::text::as_text;
 
 /// A moment, in microseconds since 1970 UTC: what a store keeps, so that what is
 /// read back equals what was written. Shown as RFC 3339.
@@ -94,18 +95,7 @@ impl FromStr for Time {
     }
 }
 
-impl Serialize for Time {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Time);
 
 #[cfg(test)]
 mod tests {
