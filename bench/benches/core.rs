@@ -78,13 +78,13 @@ fn appending(table: &Table) {
     let (ours, reference) = Times::of_both(
         21,
         100,
-        || drop(session.append(Message::assistant(body.clone()))),
+        || assert!(session.append(Message::assistant(body.clone())).is_ok()),
         || bare_append(&mut bare, body.as_bytes()),
     );
     table.row("append a 2 KB event", &ours, ("write + fdatasync", &reference), "≤ 1.25x");
 
     let mut short = well.create(well.draft("short")).unwrap();
-    (0..10).for_each(|_| drop(short.append(Message::user(body.clone()))));
+    (0..10).for_each(|_| assert!(short.append(Message::user(body.clone())).is_ok()));
     let long = well.create(well.draft("long")).unwrap();
     for n in 0..100 {
         let messages = (0..100).map(|m| Message::user(prose(2_000, n * 100 + m))).collect();
@@ -94,8 +94,8 @@ fn appending(table: &Table) {
     let (at_long, at_short) = Times::of_both(
         21,
         100,
-        || drop(long.append(Message::user(body.clone()))),
-        || drop(short.append(Message::user(body.clone()))),
+        || assert!(long.append(Message::user(body.clone())).is_ok()),
+        || assert!(short.append(Message::user(body.clone())).is_ok()),
     );
     table.row("append at 10,000 messages", &at_long, ("at 10 messages", &at_short), "≤ 1.1x");
 }
@@ -112,7 +112,9 @@ fn threads(table: &Table) {
                 for mut session in sessions {
                     let body = &body;
                     scope.spawn(move || {
-                        (0..EACH).for_each(|_| drop(session.append(Message::user(body.clone()))));
+                        (0..EACH).for_each(|_| {
+                            assert!(session.append(Message::user(body.clone())).is_ok());
+                        });
                     });
                 }
             });

@@ -106,7 +106,7 @@ fn a_running_subagent_keeps_its_ancestors_from_a_purge<F: Fixture>(w: &mut World
 
 fn a_session_that_moved_on_is_not_purged<F: Fixture>(w: &mut World<F>) {
     stopped(w, "a");
-    let judged = |seq| Target { id: id("a"), unless_past: Some(Seq::new(seq)) };
+    let judged = |seq| Target { unless_past: Some(Seq::new(seq)), ..Target::from(id("a")) };
     let removal = w.store().purge(&[judged(3)]).unwrap();
     assert!(matches!(removal.left[0].1, Error::UnexpectedSeq { .. }));
     assert!(w.has("a"));

@@ -154,7 +154,7 @@ fn a_dead_runner_protects_nothing<F: Fixture>(w: &mut World<F>) {
 }
 
 fn judged(name: &str, seq: u64) -> [Target; 1] {
-    [Target { id: id(name), unless_past: Some(Seq::new(seq)) }]
+    [Target { unless_past: Some(Seq::new(seq)), ..Target::from(id(name)) }]
 }
 
 fn a_session_that_moved_on_is_left<F: Fixture>(w: &mut World<F>) {

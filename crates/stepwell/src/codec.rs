@@ -65,13 +65,14 @@ impl Body {
     /// Encodes an event, moving long texts out of it.
     pub(crate) fn of(event: &Event) -> Result<Self> {
         let what = || format!("a {} event", event.kind());
-        let unreadable = |e: serde_json::Error| Error::TooLarge {
-            // The only way a body of ours fails to encode is a number JSON cannot hold.
-            what: format!("{} ({e})", what()),
-            size: 0,
-            limit: MAX_EVENT_BYTES as u64,
-        };
+        let unreadable =
+            |e: serde_json::Error| Error::Unreadable { what: what(), why: e.to_string() };
         let mut bytes = event.encode().map_err(unreadable)?;
+        // What a user nests too deeply can be written but not read, and would take its
+        // session along.
+        if event.holds_json() {
+            Event::decode(event.kind(), event.version(), &bytes).map_err(unreadable)?;
+        }
         let mut spill = Vec::new();
         if bytes.len() > SPILL_BYTES && !matches!(event, Event::Unknown(_)) {
             let mut value: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;

@@ -17,6 +17,8 @@ pub enum Error {
     InvalidName(#[from] InvalidName),
     #[error("session {session}: {kind} is not possible: {why}")]
     Illegal { session: SessionId, kind: String, why: String },
+    #[error("{what} could not be read back: {why}")]
+    Unreadable { what: String, why: String },
     #[error("{what} has {size} bytes; at most {limit} are accepted")]
     TooLarge { what: String, size: u64, limit: u64 },
 
@@ -116,9 +118,10 @@ impl Error {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::InvalidName(_) | Self::Illegal { .. } | Self::TooLarge { .. } => {
-                ErrorKind::Invalid
-            }
+            Self::InvalidName(_)
+            | Self::Illegal { .. }
+            | Self::Unreadable { .. }
+            | Self::TooLarge { .. } => ErrorKind::Invalid,
             Self::NoSession(_)
             | Self::NoMatch(_)
             | Self::Ambiguous { .. }

@@ -242,7 +242,7 @@ impl Head {
             Event::Message(message) => {
                 self.messages += 1;
                 if let (Some(model), true) = (&message.model, message.lane == Lane::main()) {
-                    self.model.clone_from(model);
+                    self.model = preview(model);
                 }
             }
             Event::Step(_) => self.steps += 1,

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use crate::{Error, Lease, SessionId, Store};
 
+/// The shortest pause between two renewals, however short the leases are.
+const SHORTEST: Duration = Duration::from_millis(50);
+
 /// A thread that renews leases, three times in their lifetime. It starts with the
 /// first one.
 #[derive(Debug)]
@@ -48,9 +51,17 @@ impl Keeper {
         }
     }
 
-    /// Renews it no longer.
-    pub(crate) fn forget(&self, session: &SessionId) {
-        self.shared.kept().leases.remove(session);
+    /// Renews it no longer. A later holding of the same session goes on.
+    pub(crate) fn forget(&self, lease: &Lease) {
+        self.shared.kept().forget(lease);
+    }
+}
+
+impl Kept {
+    fn forget(&mut self, lease: &Lease) {
+        if self.leases.get(&lease.session).is_some_and(|kept| kept.epoch == lease.epoch) {
+            self.leases.remove(&lease.session);
+        }
     }
 }
 
@@ -74,7 +85,7 @@ impl Shared {
     fn renew_until_closed(&self) {
         let mut kept = self.kept();
         while !kept.closing {
-            let pause = self.changed.wait_timeout(kept, self.ttl / 3);
+            let pause = self.changed.wait_timeout(kept, (self.ttl / 3).max(SHORTEST));
             let (guard, timeout) = pause.unwrap_or_else(PoisonError::into_inner);
             kept = guard;
             if timeout.timed_out() && !kept.closing {
@@ -83,11 +94,7 @@ impl Shared {
                 let lost: Vec<Lease> =
                     leases.into_iter().filter(|lease| self.is_lost(lease)).collect();
                 kept = self.kept();
-                for lease in lost {
-                    if kept.leases.get(&lease.session).is_some_and(|now| now.epoch == lease.epoch) {
-                        kept.leases.remove(&lease.session);
-                    }
-                }
+                lost.iter().for_each(|lease| kept.forget(lease));
             }
         }
     }
@@ -95,8 +102,9 @@ impl Shared {
     /// Renews a lease. Is it lost for good? The session's next append says so.
     fn is_lost(&self, lease: &Lease) -> bool {
         match self.store.renew(lease, self.ttl) {
-            Ok(_) => false,
-            Err(Error::Fenced { .. } | Error::NoSession(_) | Error::Trashed(_)) => true,
+            // What is in the trash may be brought back.
+            Ok(_) | Err(Error::Trashed(_)) => false,
+            Err(Error::Fenced { .. } | Error::NoSession(_)) => true,
             Err(error) => {
                 tracing::warn!(session = %lease.session, %error, "lease_not_renewed");
                 false

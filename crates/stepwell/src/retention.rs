@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::{Driver, Origin, Seq, SessionId, Standing, Status, Target, Time};
+use crate::{Driver, Origin, Place, Seq, SessionId, Standing, Status, Target, Time};
 
 /// What a cleanup may take. With no rule at all it takes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,7 +107,11 @@ impl Plan {
     /// The plan as what a store takes.
     #[must_use]
     pub fn targets(&self) -> Vec<Target> {
-        let target = |taken: &Taken| Target { id: taken.id.clone(), unless_past: Some(taken.seq) };
+        let target = |taken: &Taken| Target {
+            id: taken.id.clone(),
+            unless_past: Some(taken.seq),
+            place: Place::Kept,
+        };
         self.take.iter().map(target).collect()
     }
 }
@@ -120,10 +124,14 @@ impl Policy {
             && self.tags.iter().all(|tag| head.tags.contains(tag));
         let only_count =
             self.keep_last.is_some() && self.older_than.is_none() && self.max_bytes.is_none();
+        // One that says it runs, and that nobody can ask, goes only by its age.
+        let says_it_runs = head.driver == Driver::External && head.status == Status::Running;
         if !meant {
             None
         } else if self.older_than.is_some_and(|age| now.since(family.updated) >= age) {
             Some(Because::Age)
+        } else if says_it_runs {
+            None
         } else if self.max_bytes.is_some_and(|limit| bytes > limit) {
             Some(Because::Bytes)
         } else {
@@ -312,6 +320,8 @@ mod tests {
         let mut external = session("a", 9);
         external.head.status = Status::Running;
         external.head.driver = Driver::External;
-        assert_eq!(taken(&older_than(7), &[external]), ["a"]);
+        assert_eq!(taken(&older_than(7), &[external.clone()]), ["a"]);
+        let count = Policy { keep_last: Some(0), ..Policy::default() };
+        assert!(taken(&count, &[external]).is_empty());
     }
 }

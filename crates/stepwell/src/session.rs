@@ -149,7 +149,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.well.keeper().forget(&self.lease.session);
+        self.well.keeper().forget(&self.lease);
         if let Err(error) = self.well.store().release(&self.lease) {
             // The lease ends by itself, with this process or in time.
             tracing::warn!(session = %self.lease.session, %error, "lease_not_released");

@@ -49,6 +49,8 @@ pub enum Made {
 pub enum Invalid {
     #[error("message {0} is empty, or has an empty text in it")]
     Empty(usize),
+    #[error("message {0} calls without being the model's, or answers without being a tool's")]
+    Role(usize),
     #[error("message {0} has a call whose id {1:?} was used before")]
     RepeatedCall(usize, String),
     #[error("the calls of message {0} are not answered by the next one, each once and in order")]
@@ -99,7 +101,16 @@ impl View {
         for (n, message) in messages.into_iter().enumerate() {
             count = n + 1;
             let answered: Vec<&str> = message.results().map(|r| r.call_id.as_str()).collect();
-            let blank = |part: &Part| part.as_text().is_some_and(|text| text.trim().is_empty());
+            let calls = message.calls().next().is_some();
+            let results = message.results().next().is_some();
+            if calls && message.role != Role::Assistant || results && message.role != Role::Tool {
+                return Err(Invalid::Role(n));
+            }
+            let blank = |part: &Part| match part {
+                Part::Text(text) => text.text.trim().is_empty(),
+                Part::Thinking(text) => text.text.is_empty() && text.opaque.is_none(),
+                _ => false,
+            };
             if message.parts.is_empty() || message.parts.iter().any(blank) {
                 return Err(Invalid::Empty(n));
             }
@@ -185,6 +196,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
                     open.insert(recorded_id, Open { shown_id, slot });
                 }
                 Part::Text(text) if text.text.trim().is_empty() => {}
+                Part::Thinking(text) if text.text.is_empty() && text.opaque.is_none() => {}
                 other => own.push(other),
             }
         }
@@ -192,9 +204,13 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
             let message = Message { model, ..Message::new(role, parts) };
             Shown { seq, made, message: message.in_lane(lane.clone()) }
         };
-        // What is left of a message whose results went to their calls is the
-        // user's; a tool says nothing else.
-        let role = if role == Role::Tool { Role::User } else { role };
+        // Only a model calls. What is left of a message whose results went to their
+        // calls is the user's; a tool says nothing else.
+        let role = match role {
+            _ if !answers.is_empty() => Role::Assistant,
+            Role::Tool => Role::User,
+            role => role,
+        };
         if !own.is_empty() {
             messages.push(shown(role, made, model, own));
         }

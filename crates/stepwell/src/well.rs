@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::keeper::Keeper;
 use crate::session::Session;
 use crate::{
-    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Filter, Found,
-    GateAnswered, IdFormat, LEASE_TTL, MemoryStore, Order, Origin, Page, Place, Plan, Policy,
-    Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search, Seq, SessionId, Span,
-    SqliteOptions, SqliteStore, Standing, Status, StatusChanged, StopReason, Store, SystemClock,
-    SystemEntropy, SystemProcesses, Target, Time, Write,
+    Append, Claim, Clock, Create, Created, Driver, Edited, Entropy, Epoch, Error, Event, Family,
+    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, MemoryStore, Order, Origin, Page, Place,
+    Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search, Seq,
+    SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged, StopReason,
+    Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Write,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -55,6 +55,9 @@ impl Default for Surroundings {
     }
 }
 
+/// How often a new id is looked for before a taken one is reported.
+const ID_TRIES: usize = 100;
+
 /// The name of the folder, in a workspace, that holds its store.
 pub const STORE_FOLDER: &str = ".stepwell";
 
@@ -83,8 +86,9 @@ impl Stepwell {
     /// nearest folder above it that has one, as git finds its root.
     #[must_use]
     pub fn discover(from: &Path) -> Option<PathBuf> {
-        let folders = from.ancestors().map(|folder| folder.join(STORE_FOLDER));
-        folders.into_iter().find(|folder| folder.join("stepwell.db").is_file())
+        let from = std::path::absolute(from).ok()?;
+        let mut folders = from.ancestors().map(|folder| folder.join(STORE_FOLDER));
+        folders.find(|folder| folder.join("stepwell.db").is_file())
     }
 
     /// The store itself.
@@ -103,11 +107,19 @@ impl Stepwell {
         self.shared.surroundings.clock.now()
     }
 
-    /// A new session's name.
+    /// A new session's name, which no session bears.
     #[must_use]
     pub fn new_id(&self) -> SessionId {
-        let random = self.shared.surroundings.entropy.random();
-        SessionId::generate(self.shared.surroundings.id_format, self.now(), random)
+        let surroundings = &self.shared.surroundings;
+        let generate = || {
+            let random = surroundings.entropy.random();
+            SessionId::generate(surroundings.id_format, self.now(), random)
+        };
+        // Six hex digits meet again within a busy second. A store that cannot be asked
+        // says so when the session is made.
+        let taken = |id: &SessionId| self.store().exists(id).unwrap_or(false);
+        let tries = std::iter::repeat_with(generate).take(ID_TRIES);
+        tries.into_iter().find(|id| !taken(id)).unwrap_or_else(generate)
     }
 
     /// A description of a new session for a task, to be completed and given to
@@ -130,32 +142,43 @@ impl Stepwell {
         Ok(Session::open(self.clone(), lease))
     }
 
-    /// Takes a session up again: takes its lease, and notes that it runs. What a
-    /// dead process left as `running` is first recorded as `interrupted`.
+    /// Takes a session up again, whatever its status: takes its lease, and notes that
+    /// it runs. What a dead process left as `running` is first recorded as
+    /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
+    /// says.
     pub fn resume(&self, id: &SessionId) -> Result<Session> {
         let lease = self.store().acquire(id, &self.claim())?;
         let mut session = Session::open(self.clone(), lease);
         let change = |status, reason| StatusChanged { status, reason, error: None };
-        let mut events = vec![change(Status::Running, None).into()];
-        if session.standing()?.head.status == Status::Running {
-            events.insert(0, change(Status::Interrupted, Some(StopReason::Crashed)).into());
+        let head = session.standing()?.head;
+        // The status of a session that Stepwell does not run follows its phase.
+        if head.driver == Driver::Own {
+            let mut events = vec![change(Status::Running, None).into()];
+            if head.status == Status::Running {
+                events.insert(0, change(Status::Interrupted, Some(StopReason::Crashed)).into());
+            }
+            session.append_all(events)?;
         }
-        session.append_all(events)?;
         tracing::info!(session = %id, "session_loaded");
         Ok(session)
     }
 
     /// Makes a session that shares another one's events up to `at`, or all of them.
     pub fn fork(&self, parent: &SessionId, at: Option<Seq>) -> Result<Session> {
-        let last = self.store().standing(parent)?.head.seq;
-        let at = at.unwrap_or(last);
-        let first = Span { to: Seq::FIRST, ..Span::ALL };
+        let head = self.store().standing(parent)?.head;
+        let at = at.unwrap_or(head.seq);
+        // What describes the parent is its own first event.
+        let begun = match head.origin {
+            Origin::Fork { at, .. } => at.next(),
+            _ => Seq::FIRST,
+        };
+        let first = Span { from: begun, to: begun, ..Span::ALL };
         let mut events = self.store().events(parent, first)?.intact(parent)?;
         let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
             return Err(Error::NoSession(parent.clone()));
         };
-        let origin = Origin::Fork { parent: parent.clone(), at };
-        self.create(Created { id: self.new_id(), origin, source: None, ..*created })
+        let (origin, model) = (Origin::Fork { parent: parent.clone(), at }, head.model);
+        self.create(Created { id: self.new_id(), origin, model, source: None, ..*created })
     }
 
     /// How a session stands.
@@ -172,7 +195,8 @@ impl Stepwell {
             return Ok(id);
         }
         if name == "@last" {
-            let newest = Query { limit: 1, ..Query::default() };
+            let filter = Filter { family: Family::Roots, ..Filter::default() };
+            let newest = Query { filter, limit: 1, ..Query::default() };
             let page = self.store().list(&newest)?;
             let newest = page.sessions.into_iter().next();
             return newest.map(|s| s.head.id).ok_or_else(|| Error::NoMatch(name.to_owned()));
@@ -266,7 +290,9 @@ impl Stepwell {
         let limit = self.now().minus(older_than);
         let sessions = self.store().list(&query)?.sessions.into_iter();
         let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
-        let targets: Vec<Target> = due.map(|standing| Target::from(standing.head.id)).collect();
+        let target =
+            |standing: Standing| Target { place: Place::Trash, ..Target::from(standing.head.id) };
+        let targets: Vec<Target> = due.map(target).collect();
         let mut removal = self.store().purge(&targets)?;
         // A subagent's session went with its parent before its own turn came.
         removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));

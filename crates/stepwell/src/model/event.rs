@@ -204,6 +204,11 @@ impl Event {
         matches!(self, Self::Edited(_) | Self::GateAnswered(_))
     }
 
+    /// Does it hold JSON of the user's, of any shape?
+    pub(crate) const fn holds_json(&self) -> bool {
+        matches!(self, Self::Created(_) | Self::Edited(_) | Self::Node(_) | Self::Checkpoint(_))
+    }
+
     /// The blobs that it names.
     #[must_use]
     pub fn blobs(&self) -> Vec<Digest> {

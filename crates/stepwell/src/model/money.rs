@@ -23,10 +23,11 @@ impl Money {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// An amount in picodollars.
+    /// An amount in picodollars. The smallest `i128` is taken as the one above it, whose
+    /// opposite exists.
     #[must_use]
     pub const fn from_picos(picos: i128) -> Self {
-        Self(picos)
+        Self(if picos == i128::MIN { i128::MIN + 1 } else { picos })
     }
 
     /// The amount in picodollars.
@@ -41,7 +42,7 @@ impl Money {
     pub const fn per_million(self, tokens: u64) -> Self {
         let whole = self.0.saturating_mul(tokens as i128);
         let half = if whole < 0 { -500_000 } else { 500_000 };
-        Self(whole.saturating_add(half) / 1_000_000)
+        Self::from_picos(whole.saturating_add(half) / 1_000_000)
     }
 
     /// The nearest amount to a float, which is how other systems store a cost.
@@ -63,7 +64,7 @@ impl Add for Money {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self::from_picos(self.0.saturating_add(other.0))
     }
 }
 
@@ -170,7 +171,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_round_trips(picos in -(1_i128 << 100)..(1_i128 << 100)) {
+        fn text_round_trips(picos in prop_oneof![
+            any::<i128>(), Just(i128::MIN), Just(i128::MAX), -1000_i128..1000,
+        ]) {
             let amount = Money::from_picos(picos);
             prop_assert_eq!(amount.to_string().parse::<Money>().unwrap(), amount);
         }

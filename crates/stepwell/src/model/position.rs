@@ -35,7 +35,7 @@ impl Seq {
     /// The position after this one.
     #[must_use]
     pub const fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 
     /// The position before this one; zero stays zero.

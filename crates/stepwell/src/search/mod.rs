@@ -46,7 +46,7 @@ fn is_wordy(c: char) -> bool {
     c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c)
 }
 
-/// Han, Kana, Hangul-free: Thai, Lao, Khmer and Burmese too.
+/// Han, Kana, Thai, Lao, Khmer and Burmese. Hangul has spaces.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'

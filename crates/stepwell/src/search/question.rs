@@ -16,6 +16,9 @@ struct Phrase {
     open: bool,
 }
 
+/// More words than this are not asked for: each one is looked up.
+const MAX_PHRASES: usize = 64;
+
 impl Question {
     /// Reads what a user typed. `None` if there is no word in it. What stands in
     /// quotes stands together, and so do the words of `src/main.rs`.
@@ -28,6 +31,7 @@ impl Question {
                 phrases.extend(piece.split_whitespace().filter_map(Phrase::parse));
             }
         }
+        phrases.truncate(MAX_PHRASES);
         (!phrases.is_empty()).then_some(Self { phrases })
     }
 

@@ -35,9 +35,7 @@ impl Conditions {
         all.equal("s.workspace", filter.workspace.as_ref());
         for tag in &filter.tags {
             let tag = all.bind(tag.clone());
-            all.clauses.push(format!(
-                "EXISTS (SELECT 1 FROM json_each(s.head, '$.tags') WHERE value = {tag})"
-            ));
+            all.clauses.push(format!("has_tag(s.head, {tag})"));
         }
         if let Some(task) = &filter.task {
             let task = all.bind(task.to_lowercase());

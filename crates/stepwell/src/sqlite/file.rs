@@ -30,8 +30,15 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     }
     let io = |doing| move |source: io::Error| io_error(folder, doing, source);
     if !folder.exists() {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(folder).map_err(io("making the folder"))?;
+        // The folders above are the user's, and get the rights that they usually do.
+        let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+        above.map_or(Ok(()), fs::create_dir_all).map_err(io("making the folder"))?;
+        match fs::DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(io("making the folder")(error));
+            }
+            _ => {}
+        }
     }
     refuse_network(folder)?;
     // Before the store has its name: whoever finds the name finds the way to it safe.
@@ -58,6 +65,16 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     linked?;
     sync_folder(folder).map_err(io("making the store durable"))?;
     Ok(path)
+}
+
+/// The path by which the store is found whatever folder the process goes to. A path
+/// that leads nowhere stays as it is, for the error that follows.
+pub(super) fn settle(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
 }
 
 /// What stands between a file's name and the number of the process that makes it.
@@ -137,6 +154,7 @@ fn sync_above(folder: &Path) -> io::Result<()> {
 
 /// Opens a connection that writes.
 pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Connection> {
+    refuse_network(path)?;
     let mut conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let fail = |doing| move |error: rusqlite::Error| sqlite_error(path, doing, &error);
     if !is_writable(path) {
@@ -265,7 +283,10 @@ fn check_version(conn: &Connection, path: &Path, known: u32) -> Result<u32> {
 fn migrate(conn: &Connection, path: &Path, found: u32, migrations: &[Migration]) -> Result<()> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "upgrading the store", &error);
     let backup = path.with_extension(format!("db.v{found}.bak"));
-    copy(conn, path, &backup)?;
+    // An earlier try that failed left its copy, of the same store.
+    if !backup.exists() {
+        copy(conn, path, &backup)?;
+    }
     conn.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
     let upgrade = || -> rusqlite::Result<()> {
         // Another process may have upgraded it while this one waited.
@@ -284,7 +305,7 @@ fn migrate(conn: &Connection, path: &Path, found: u32, migrations: &[Migration])
 }
 
 /// Copies a store, consistently, while it is in use. The copy appears under its
-/// name only when it is complete.
+/// name only when it is complete, and never in place of another file.
 pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "copying the store", &error);
     let io = |source: io::Error| io_error(to, "writing the copy", source);
@@ -302,13 +323,12 @@ pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
     })();
     let done = copied.map_err(fail).and_then(|()| {
         fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(io)?;
-        fs::rename(&draft, to).map_err(io)?;
+        // A link does not replace what is there: a store is never copied over another.
+        fs::hard_link(&draft, to).map_err(io)?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
         sync_folder(folder.unwrap_or(Path::new("."))).map_err(io)
     });
-    if done.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
+    let _ = fs::remove_file(&draft);
     done
 }
 

@@ -40,7 +40,8 @@ pub enum Access {
     /// Yes; it is made if there is none.
     #[default]
     Write,
-    /// No. Nothing on disk changes, and nothing is made.
+    /// No. No store is made, and its file does not change; SQLite may leave the log and
+    /// the shared memory that belong beside it.
     Read,
 }
 
@@ -79,6 +80,9 @@ pub struct SqliteStore {
     committed: Condvar,
 }
 
+/// How many connections that nobody uses are kept open.
+const MAX_IDLE: usize = 8;
+
 /// How long a follower sleeps before it looks for other processes' commits.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -91,14 +95,14 @@ impl SqliteStore {
 
     /// Opens the store in a folder.
     pub fn open_with(folder: &Path, options: SqliteOptions) -> Result<Self> {
-        let path = folder.join(file::FILE_NAME);
         let (path, pipeline) = match options.access {
             Access::Read => {
+                let path = file::settle(&folder.join(file::FILE_NAME));
                 file::open_reader(&path)?;
                 (path, None)
             }
             Access::Write => {
-                let path = file::make(folder)?;
+                let path = file::settle(&file::make(folder)?);
                 file::sweep_drafts(folder, options.clock.now());
                 let conn = file::open_writer(&path, schema::MIGRATIONS)?;
                 let pipeline = Pipeline::new(&path, Arc::clone(&options.clock), conn);
@@ -159,8 +163,7 @@ impl SqliteStore {
             if pending.is_empty() {
                 return Ok(());
             }
-            for chunk in pending.chunks(search::CHUNK) {
-                let chunk = chunk.to_vec();
+            for chunk in search::chunks(pending) {
                 self.write_rows(move |rows, _| {
                     search::index(rows, &chunk)?;
                     failpoint("search.before_commit");
@@ -213,7 +216,10 @@ impl SqliteStore {
                 SqliteRows { conn: &transaction, path: &self.path, now: world.now, recent: None };
             work(&rows, world)
         };
-        lock(&self.idle).push(conn);
+        let mut idle = lock(&self.idle);
+        if idle.len() < MAX_IDLE {
+            idle.push(conn);
+        }
         result
     }
 
@@ -264,14 +270,23 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
             !held.is_dead(clock.now(), &*processes)
         }))
     })?;
+    // A head that cannot be read matches nothing, and fails nobody else's question.
     #[derive(serde::Deserialize)]
-    struct Task {
+    struct Parts {
         task: String,
+        #[serde(default)]
+        tags: Vec<String>,
     }
-    conn.create_scalar_function("task_has", 2, flags, |context| {
-        let (head, wanted): (String, String) = (context.get(0)?, context.get(1)?);
-        let head: Option<Task> = serde_json::from_str(&head).ok();
-        Ok(head.is_some_and(|head| head.task.to_lowercase().contains(&wanted)))
+    let parts = |context: &rusqlite::functions::Context<'_>| -> rusqlite::Result<Option<Parts>> {
+        Ok(serde_json::from_str(&context.get::<String>(0)?).ok())
+    };
+    conn.create_scalar_function("task_has", 2, flags, move |context| {
+        let wanted: String = context.get(1)?;
+        Ok(parts(context)?.is_some_and(|head| head.task.to_lowercase().contains(&wanted)))
+    })?;
+    conn.create_scalar_function("has_tag", 2, flags, move |context| {
+        let wanted: String = context.get(1)?;
+        Ok(parts(context)?.is_some_and(|head| head.tags.contains(&wanted)))
     })
 }
 
@@ -372,6 +387,10 @@ impl Store for SqliteStore {
         let targets = targets.to_vec();
         let removal = self.write_rows(move |rows, world| {
             let removal = remove::purge(rows, world, &targets)?;
+            if !removal.taken.is_empty() {
+                blob::sweep(rows)?;
+                search::compact(rows)?;
+            }
             failpoint("purge.before_commit");
             Ok(removal)
         })?;
@@ -382,7 +401,11 @@ impl Store for SqliteStore {
     }
 
     fn scrub(&self, scrub: Scrub) -> Result<Seq> {
-        let seq = self.write_rows(move |rows, world| write::scrub(rows, world, scrub))?;
+        let seq = self.write_rows(move |rows, world| {
+            let seq = write::scrub(rows, world, scrub)?;
+            search::compact(rows)?;
+            Ok(seq)
+        })?;
         self.checkpoint();
         Ok(seq)
     }

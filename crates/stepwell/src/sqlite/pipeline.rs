@@ -108,7 +108,10 @@ impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F>
     fn run(&mut self, rows: &SqliteRows<'_>) -> bool {
         // A panic belongs to this write's caller, not to whoever leads.
         let run = |work: F| catch_unwind(AssertUnwindSafe(|| work(rows)));
-        let panicked = || Err(broken(rows.path, "a write panicked"));
+        let panicked = || {
+            let (path, doing) = (rows.path.to_owned(), "writing");
+            Err(Error::Database { path, doing, what: "the write panicked".to_owned() })
+        };
         self.result = self.work.take().map(|work| run(work).unwrap_or_else(|_| panicked()));
         matches!(self.result, Some(Ok(_)))
     }

@@ -19,9 +19,10 @@ use crate::store::read;
 use crate::store::rows::Key;
 use crate::{Error, Result, Seq, Time};
 
-/// How many events one transaction indexes: enough to make its commit cheap, few
-/// enough to let a writer in between.
-pub(super) const CHUNK: usize = 1_000;
+/// How much one transaction indexes: enough to make its commit cheap, little enough
+/// that an append that waits for it hardly notices.
+const CHUNK_EVENTS: usize = 500;
+const CHUNK_BYTES: u64 = 256 << 10;
 
 /// Ranking looks at this many of the newest hits.
 const RANKED: usize = 10_000;
@@ -33,6 +34,8 @@ pub(super) struct Pending {
     pos: i64,
     /// The event of its session that must have been indexed before it.
     after: Seq,
+    /// Bytes to read for it.
+    bytes: u64,
 }
 
 /// The events that are not indexed, in order of time and, within a session, of seq.
@@ -43,18 +46,49 @@ pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
     let mut found = Vec::new();
     for (key, indexed, seq) in sessions {
         let range = [pos(key, Seq::new(indexed + 1)), pos(key, Seq::new(seq))];
-        let sql = "SELECT at, pos FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
-        let events: Vec<(i64, i64)> = rows.all(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let sql = "SELECT at, pos, octet_length(body) + spilled * 1048576 FROM events \
+             WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
+        let events = rows.all(sql, range, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        let events: Vec<(i64, i64, u64)> = match events {
+            Ok(events) => events,
+            // One that cannot be read does not keep the others from being found.
+            Err(Error::DamagedStore { .. }) => continue,
+            Err(error) => return Err(error),
+        };
         // An event is not taken for older than one before it, so that cutting the
         // sorted list anywhere leaves each session indexed up to one seq.
         let (mut latest, mut after) = (Time::from_micros(i64::MIN), Seq::new(indexed));
-        found.extend(events.into_iter().map(|(at, pos)| {
+        found.extend(events.into_iter().map(|(at, pos, bytes)| {
             latest = latest.max(Time::from_micros(at));
-            Pending { at: latest, pos, after: std::mem::replace(&mut after, seq_of(pos)) }
+            Pending { at: latest, pos, after: std::mem::replace(&mut after, seq_of(pos)), bytes }
         }));
     }
     found.sort_unstable();
     Ok(found)
+}
+
+/// Cuts what is pending into what one transaction takes.
+pub(super) fn chunks(pending: Vec<Pending>) -> Vec<Vec<Pending>> {
+    let mut chunks: Vec<Vec<Pending>> = Vec::new();
+    let mut bytes = 0;
+    for event in pending {
+        bytes += event.bytes;
+        match chunks.last_mut() {
+            Some(chunk) if bytes <= CHUNK_BYTES && chunk.len() < CHUNK_EVENTS => chunk.push(event),
+            _ => {
+                bytes = event.bytes;
+                chunks.push(vec![event]);
+            }
+        }
+    }
+    chunks
+}
+
+/// Rewrites the index without what was taken out of it, which until then only a mark
+/// hides.
+pub(super) fn compact(rows: &SqliteRows<'_>) -> Result<()> {
+    rows.run("INSERT INTO words (words) VALUES ('optimize')", [])?;
+    Ok(())
 }
 
 /// Indexes events that were found [`pending`], as far as they still are: another
@@ -62,7 +96,7 @@ pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
 pub(super) fn index(rows: &SqliteRows<'_>, chunk: &[Pending]) -> Result<()> {
     let mut marks: BTreeMap<Key, Seq> = BTreeMap::new();
     let mut last_doc = 0;
-    for &Pending { at, pos, after } in chunk {
+    for &Pending { at, pos, after, .. } in chunk {
         let key = pos >> 32;
         let mark = match marks.entry(key) {
             Entry::Occupied(mark) => mark.into_mut(),
@@ -88,7 +122,10 @@ pub(super) fn index(rows: &SqliteRows<'_>, chunk: &[Pending]) -> Result<()> {
 
 /// Adds one event's words. Returns the last document's number.
 fn add(rows: &SqliteRows<'_>, at: Time, pos: i64, last_doc: i64) -> Result<i64> {
-    let row = read::own_row(rows, pos >> 32, seq_of(pos))?;
+    let row = match read::own_row(rows, pos >> 32, seq_of(pos)) {
+        Err(Error::DamagedStore { .. }) => None,
+        row => row?,
+    };
     let known = |row: &Row| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
     // What is damaged says nothing; verification is where it is reported.
     let Some(row) = row.filter(known) else { return Ok(last_doc) };

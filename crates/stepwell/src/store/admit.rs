@@ -12,6 +12,10 @@ const MAX_TAGS: usize = 64;
 /// The most bytes of metadata, and of a goal, for the same reason.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
+/// The most bytes of the name under which an event is found again: as long as a path
+/// can be.
+const MAX_KEY_BYTES: usize = 4 << 10;
+
 /// Reads a session's keyed events of some kinds, in order.
 pub(crate) type Past<'a> = dyn FnMut(&[Kind]) -> Result<Vec<Recorded>> + 'a;
 
@@ -23,6 +27,12 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
         kind: event.kind().to_owned(),
         why,
     };
+    if event.kind().len() > MAX_NAME_BYTES {
+        return Err(refuse(format!("a kind has at most {MAX_NAME_BYTES} bytes")));
+    }
+    if event.key().is_some_and(|key| key.len() > MAX_KEY_BYTES) {
+        return Err(refuse(format!("its name or path has more than {MAX_KEY_BYTES} bytes")));
+    }
     match &event {
         Event::Created(_) => Err(refuse("the session has begun already".to_owned())),
         Event::Scrubbed(_) => Err(refuse("only a scrub records it".to_owned())),
@@ -167,7 +177,7 @@ fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Und
     })
 }
 
-fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<(), String> {
+pub(crate) fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<(), String> {
     let name = |what: &str, text: &str| {
         if text.is_empty() || text.len() > MAX_NAME_BYTES || text.chars().any(char::is_control) {
             Err(format!("a {what} has 1 to {MAX_NAME_BYTES} bytes and no control characters"))
@@ -177,6 +187,9 @@ fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<(), String> {
     };
     if let Change::Set(label) = &edited.label {
         name("label", label)?;
+        if label.starts_with('@') {
+            return Err("a label does not begin with @, as @last does".to_owned());
+        }
     }
     edited.tag.iter().try_for_each(|tag| name("tag", tag))?;
     let kept = head.tags.union(&edited.tag).filter(|tag| !edited.untag.contains(*tag));

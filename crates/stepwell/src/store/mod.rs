@@ -36,7 +36,9 @@ use query::{Filter, Found, Page, Query, Search};
 /// - **Fenced.** An append with an epoch other than the newest MUST be refused,
 ///   however late it arrives.
 /// - **Isolated.** Damage to one session MUST NOT make another unreadable.
-/// - **Constant.** The cost of an append MUST NOT grow with the session's length.
+/// - **Constant.** The cost of an append MUST NOT grow with the session's length. A
+///   gate, its answer, a rewind or an undoing may look at the earlier ones of these
+///   kinds; a fork's may pass through the sessions that it grew out of.
 pub trait Store: std::fmt::Debug + Send + Sync {
     /// Does several writes, in order, all or none, in one durable transaction. The
     /// answers come in the order of the writes. A later write sees the earlier
@@ -101,8 +103,10 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Brings sessions back from the trash, with the subagents that went with them.
     fn restore(&self, ids: &[SessionId]) -> Result<Removal>;
 
-    /// Erases sessions for good, with the sessions of their subagents. Running ones
-    /// are left. Events that a fork shares live on in the fork.
+    /// Erases sessions for good, with the sessions of their subagents; of one in the
+    /// trash, with those that are there too. Running ones are left. Events that a fork
+    /// shares live on in the fork. Bytes that a reader still sees may stay in the
+    /// store's log until it is done.
     fn purge(&self, targets: &[Target]) -> Result<Removal>;
 
     /// Replaces bodies and records it. The chain still verifies, and shows that
@@ -318,13 +322,16 @@ impl Counts {
 pub struct Target {
     /// The session.
     pub id: SessionId,
-    /// If given, only while it is still at this seq: it was judged there.
+    /// If given, only while it is still at this seq, and nothing of its family is
+    /// pinned: a cleanup judged it there.
     pub unless_past: Option<Seq>,
+    /// Only if it is there.
+    pub place: query::Place,
 }
 
 impl From<SessionId> for Target {
     fn from(id: SessionId) -> Self {
-        Self { id, unless_past: None }
+        Self { id, unless_past: None, place: query::Place::Anywhere }
     }
 }
 

@@ -18,7 +18,8 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// This label.
     pub label: Option<String>,
-    /// This text in the task, whatever its case.
+    /// This text in the front of the task that the head repeats
+    /// ([`PREVIEW_BYTES`](crate::PREVIEW_BYTES)), whatever its case. A search sees all of it.
     pub task: Option<String>,
     /// This workspace.
     pub workspace: Option<String>,

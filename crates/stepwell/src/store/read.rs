@@ -171,7 +171,14 @@ pub(crate) fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result
     let mut found = Vec::new();
     for stretch in stretches(rows, row, row.head.seq)? {
         for fact in rows.facts(stretch, kinds)? {
-            let opened = fact.open(&mut |digest| rows.blob(digest));
+            // Within a stretch the row below is the same owner's.
+            let below = fact.seq.prev();
+            let prev = match own_row(rows, stretch.key, below)?.filter(|_| below >= stretch.from) {
+                Some(below) => below.chain,
+                None => chain_at(rows, row, below)?,
+            };
+            let opened =
+                fact.follows(&prev).and_then(|()| fact.open(&mut |digest| rows.blob(digest)));
             let damaged = |what| Damage { seq: fact.seq, what }.into_error(&row.head.id);
             found.push(opened.map_err(damaged)?);
         }
@@ -236,12 +243,19 @@ pub(crate) fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Row>
     Ok(found)
 }
 
+/// The row of a session's event, be it one that it shares.
+pub(crate) fn row_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Option<Row>> {
+    let owner = stretches(rows, row, at)?.last().map_or(row.key, |stretch| stretch.key);
+    own_row(rows, owner, at)
+}
+
 /// The chain's value at a seq of a session, from the row there.
 pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Digest> {
-    let owner = stretches(rows, row, at)?.last().map_or(row.key, |stretch| stretch.key);
-    own_row(rows, owner, at)?
-        .map(|row| row.chain)
-        .ok_or_else(|| Damage { seq: at, what: MISSING.to_owned() }.into_error(&row.head.id))
+    if at == Seq::ZERO {
+        return Ok(Digest::GENESIS);
+    }
+    let missing = || Damage { seq: at, what: MISSING.to_owned() }.into_error(&row.head.id);
+    row_at(rows, row, at)?.map(|row| row.chain).ok_or_else(missing)
 }
 
 /// How a session stands, as everyone is to read it.
@@ -297,7 +311,7 @@ pub(crate) fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
             intact = event.seq;
         }
     }
-    let chain = if intact == Seq::ZERO { Digest::GENESIS } else { chain_at(rows, row, intact)? };
+    let chain = chain_at(rows, row, intact)?;
     let right = damage.is_none()
         && chain == row.chain
         && state.as_ref().is_some_and(|state| state.head == row.head)

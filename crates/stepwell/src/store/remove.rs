@@ -1,5 +1,6 @@
 //! Trash, restore, purge and repair.
 
+use super::query::Place;
 use super::read::{self, find};
 use super::rows::{Base, Key, Rows, SessionRow, World};
 use super::{Removal, Target, Verdict};
@@ -47,7 +48,13 @@ pub(crate) fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
 /// Erases sessions for good, with their subagents' sessions.
 pub(crate) fn purge(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
-        for member in judge(rows, world, target)? {
+        let family = judge(rows, world, target)?;
+        let trashed = family[0].trashed_at.is_some();
+        for member in family {
+            // What was brought back from the trash stays when the rest of it goes.
+            if trashed && member.trashed_at.is_none() {
+                continue;
+            }
             hand_over(rows, &member)?;
             rows.erase(member.key)?;
             removal.taken.push(member.head.id);
@@ -87,7 +94,25 @@ fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<Vec<Sessi
         let (session, actual) = (target.id.clone(), row.head.seq);
         return Err(Error::UnexpectedSeq { session, expected, actual });
     }
+    let elsewhere = match target.place {
+        Place::Kept if row.trashed_at.is_some() => Some("it is in the trash"),
+        Place::Trash if row.trashed_at.is_none() => Some("it is not in the trash"),
+        _ => None,
+    };
+    let refuse = |session: &SessionId, why: &str| Error::Illegal {
+        session: session.clone(),
+        kind: "a removal".to_owned(),
+        why: why.to_owned(),
+    };
+    if let Some(why) = elsewhere {
+        return Err(refuse(&target.id, why));
+    }
     let family = family(rows, row)?;
+    if let Some(pinned) = family.iter().find(|member| member.head.pinned)
+        && target.unless_past.is_some()
+    {
+        return Err(refuse(&pinned.head.id, "it is pinned"));
+    }
     for member in &family {
         if let Some(Held { holder, expires, .. }) = member.runner(world) {
             let session = member.head.id.clone();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::admit::admit;
+use super::admit::{admit, check_edit};
 use super::read::{self, find};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
 use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
@@ -16,6 +16,10 @@ use crate::{
 /// After how many events a session's fold is kept, so that the state at any seq,
 /// where a fork may begin, is at most so many events away.
 const SNAPSHOT_STRIDE: u64 = 256;
+
+/// How many lanes make a snapshot twice as rare, so that what they take up stays in
+/// proportion to the events.
+const SNAPSHOT_LANES: u64 = 32;
 
 /// The most bytes of an agent's, model's, provider's or workspace's name, which the
 /// head repeats.
@@ -63,7 +67,9 @@ fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
     let (base, before) = match &created.origin {
         Origin::Root => (None, None),
         Origin::Subagent { parent } => {
-            find(rows, parent)?;
+            if find(rows, parent)?.trashed_at.is_some() {
+                return Err(Error::Trashed(parent.clone()));
+            }
             (None, None)
         }
         Origin::Fork { parent, at } => {
@@ -267,8 +273,12 @@ fn record(
         turn_to(rows, row, lane)?.apply(&event.event);
     }
     if seq.get().is_multiple_of(SNAPSHOT_STRIDE) {
-        let state = State { head: row.head.clone(), lanes: read::lanes(rows, row)? };
-        rows.put_snapshot(row.key, &state)?;
+        let lanes = read::lanes(rows, row)?;
+        // A snapshot holds every lane: the more there are, the further apart they stand.
+        let stride = SNAPSHOT_STRIDE * (1 + lanes.len() as u64 / SNAPSHOT_LANES);
+        if seq.get().is_multiple_of(stride) {
+            rows.put_snapshot(row.key, &State { head: row.head.clone(), lanes })?;
+        }
     }
     Ok(seq)
 }
@@ -306,13 +316,10 @@ fn repeated_append(
         // Events of one append stand together; one without an id has only its place.
         let recorded = match event.id {
             Some(id) => read::event_by_id(rows, row, row.head.seq, &id)?,
-            None => None,
+            None => read::row_at(rows, row, seq)?.filter(|found| found.id.is_none()),
         };
-        let same = match (&recorded, event.id) {
-            (Some(found), _) => found.seq == seq && says_the_same(found, event, body),
-            (None, Some(_)) => false,
-            (None, None) => seq <= row.head.seq,
-        };
+        let same =
+            recorded.is_some_and(|found| found.seq == seq && says_the_same(&found, event, body));
         if !same {
             let session = row.head.id.clone();
             let id = event.id.unwrap_or(first_id);
@@ -458,6 +465,11 @@ pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<S
             && (created.id != row.head.id || created.origin != row.head.origin)
         {
             return Err(refuse("a session keeps its name and its origin".to_owned()));
+        }
+        match &event {
+            Event::Created(created) => check_description(created)?,
+            Event::Edited(edited) => check_edit(edited, &row.head).map_err(refuse)?,
+            _ => {}
         }
         let recorded = Recorded { seq, at: old.at, id: old.id, event };
         let body = Body::of(&recorded.event)?;

@@ -6,3 +6,4 @@ mod damage;
 mod generate;
 mod golden;
 mod properties;
+mod surface;

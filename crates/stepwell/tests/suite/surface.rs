@@ -1,0 +1,374 @@
+//! The friendly surface, as its users meet it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stepwell::{
+    Append, Change, Created, Edited, Error, EventId, Filter, Gate, GateAnswered, IdFormat, Lane,
+    MemoryStore, Message, NewEvent, Phase, PhaseSet, Policy, Query, ResumeLimits, ResumeReason,
+    Search, Seq, Session, SessionId, Span, SqliteStore, Status, Stepwell, StopReason, Store,
+    Surroundings, Write,
+};
+
+fn named(name: &str) -> Created {
+    Created::new(name.parse().unwrap(), format!("task of {name}"))
+}
+
+fn finished(well: &Stepwell, name: &str) -> SessionId {
+    let session = well.create(named(name)).unwrap();
+    let id = session.id().clone();
+    session.finish(Status::Success, Some(StopReason::LlmDone)).unwrap();
+    id
+}
+
+fn edit(well: &Stepwell, id: &SessionId, edited: Edited) {
+    well.edit(id, edited).unwrap();
+}
+
+fn pin() -> Edited {
+    Edited { pinned: Some(true), ..Edited::default() }
+}
+
+fn everything() -> Policy {
+    Policy { keep_last: Some(0), ..Policy::default() }
+}
+
+#[test]
+fn a_store_is_found_from_any_folder_below_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("a/b");
+    fs::create_dir_all(&deep).unwrap();
+    assert_eq!(Stepwell::discover(&deep), None);
+    let place = folder.path().join(stepwell::STORE_FOLDER);
+    drop(Stepwell::open(&place).unwrap());
+    assert_eq!(Stepwell::discover(&deep).as_deref(), Some(&*place));
+    assert_eq!(Stepwell::discover(folder.path()), Some(place));
+    // A relative path is taken from the folder that the process is in.
+    assert_eq!(Stepwell::discover("nowhere/at/all".as_ref()), Stepwell::discover(".".as_ref()));
+}
+
+#[test]
+fn a_name_is_an_id_then_a_label_then_the_only_beginning() {
+    let well = Stepwell::in_memory();
+    let (a, ab) = (finished(&well, "alpha"), finished(&well, "alpha-beta"));
+    let labelled = finished(&well, "gamma");
+    let label = Edited { label: Change::Set("al".into()), ..Edited::default() };
+    edit(&well, &labelled, label);
+    assert_eq!(well.find("alpha").unwrap(), a);
+    assert_eq!(well.find("alpha-").unwrap(), ab);
+    assert_eq!(well.find("al").unwrap(), labelled);
+    let error = well.find("alp").unwrap_err();
+    assert_eq!(error.to_string(), "\"alp\" fits several sessions: alpha-beta, alpha");
+    assert_eq!(well.find("delta").unwrap_err().to_string(), "no session matches \"delta\"");
+    assert!(well.find("").is_err() && well.find("../x").is_err());
+}
+
+#[test]
+fn last_is_the_session_that_a_user_started_last() {
+    let well = Stepwell::in_memory();
+    let parent = well.create(named("parent")).unwrap();
+    let mut child = parent.spawn(named("child")).unwrap();
+    child.append(Message::user("later")).unwrap();
+    assert_eq!(&well.find("@last").unwrap(), parent.id());
+    let label = Edited { label: Change::Set("@last".into()), ..Edited::default() };
+    assert!(well.edit(parent.id(), label).is_err());
+}
+
+#[test]
+fn new_ids_are_free_even_when_they_are_short() {
+    let surroundings = Surroundings { id_format: IdFormat::Hex(4), ..Surroundings::default() };
+    let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
+    for _ in 0..2_000 {
+        drop(well.create(well.draft("t")).unwrap());
+    }
+}
+
+#[test]
+fn steps_are_numbered_by_lane_over_resumes() {
+    let well = Stepwell::in_memory();
+    let critic: Lane = "critic".parse().unwrap();
+    let mut session = well.create(named("a")).unwrap();
+    session.step([Message::assistant("1")]).unwrap();
+    session.step_in(&critic, [Message::assistant("1")]).unwrap();
+    session.step([Message::assistant("2")]).unwrap();
+    let id = session.id().clone();
+    drop(session);
+    let mut session = well.resume(&id).unwrap();
+    session.step([Message::assistant("3")]).unwrap();
+    let events = session.events(Span::ALL).unwrap().intact(&id).unwrap();
+    let steps = events.iter().filter_map(|event| match &event.event {
+        stepwell::Event::Step(step) => Some(format!("{}{}", step.lane, step.n)),
+        _ => None,
+    });
+    assert_eq!(steps.collect::<Vec<_>>(), ["main1", "critic1", "main2", "main3"]);
+    // The process died once, as far as anyone could see.
+    assert_eq!(well.standing(&id).unwrap().head.resumes, 1);
+}
+
+#[test]
+fn phases_move_and_gates_are_answered_by_anyone() {
+    let well = Stepwell::in_memory();
+    let mut session = well.create(named("a").with_phases(PhaseSet::Workflow)).unwrap();
+    session.enter(Phase::Initialize).unwrap();
+    session.enter(Phase::Initialize).unwrap();
+    let error = session.enter(Phase::Ship).unwrap_err();
+    assert!(error.to_string().contains("possible are discuss, execute, idle"), "{error}");
+    let gate = Gate { id: "g".into(), prompt: "go?".into(), default: None, deadline: None };
+    session.append(gate).unwrap();
+    let answer = GateAnswered { id: "g".into(), answer: "yes".into(), who: "me".into() };
+    well.answer(session.id(), answer.clone()).unwrap();
+    let error = well.answer(session.id(), answer).unwrap_err();
+    assert!(error.to_string().contains("was answered by me"), "{error}");
+    assert!(session.enter(Phase::Discuss).is_ok());
+    let plain = well.create(named("b")).unwrap();
+    let mut plain: Session = plain;
+    assert!(plain.enter(Phase::Plan).unwrap_err().to_string().contains("has no phases"));
+}
+
+#[test]
+fn taking_up_an_external_session_leaves_its_status_to_its_phase() {
+    let well = Stepwell::in_memory();
+    let created = named("a").with_phases(PhaseSet::Lifecycle).driven_externally();
+    let mut session = well.create(created).unwrap();
+    session.enter(Phase::Approval).unwrap();
+    let id = session.id().clone();
+    drop(session);
+    assert_eq!(well.standing(&id).unwrap().head.status, Status::Paused);
+    drop(well.resume(&id).unwrap());
+    assert_eq!(well.standing(&id).unwrap().head.status, Status::Paused);
+    let decision = well.resume_decision(&id, ResumeLimits::default()).unwrap();
+    assert!(decision.should_resume);
+    let none = well.resume_decision(&"none".parse().unwrap(), ResumeLimits::default()).unwrap();
+    assert_eq!(none.reason, ResumeReason::NotFound);
+}
+
+#[test]
+fn a_fork_is_described_by_its_parent_not_by_the_first_of_the_line() {
+    let well = Stepwell::in_memory();
+    let first = well.create(named("a").with_agent("planner")).unwrap();
+    let fork = well.fork(first.id(), None).unwrap();
+    assert_eq!(well.standing(fork.id()).unwrap().head.agent, "planner");
+    let origin = stepwell::Origin::Fork { parent: fork.id().clone(), at: Seq::FIRST };
+    let coder = well.create(Created { origin, ..named("b").with_agent("coder") }).unwrap();
+    let mut coder = coder;
+    let mut answer = Message::assistant("hi");
+    answer.model = Some("other-model".into());
+    coder.append(answer).unwrap();
+    let again = well.fork(coder.id(), None).unwrap();
+    let head = well.standing(again.id()).unwrap().head;
+    assert_eq!((&*head.agent, &*head.task, &*head.model), ("coder", "task of b", "other-model"));
+}
+
+#[test]
+fn a_cleanup_spares_what_was_pinned_after_it_was_planned() {
+    for pinned in ["parent", "child"] {
+        let well = Stepwell::in_memory();
+        let parent = well.create(named("parent")).unwrap();
+        parent.spawn(named("child")).unwrap().finish(Status::Success, None).unwrap();
+        parent.finish(Status::Success, None).unwrap();
+        let plan = well.plan_cleanup(&everything()).unwrap();
+        assert_eq!(plan.take.len(), 1);
+        edit(&well, &pinned.parse().unwrap(), pin());
+        let removal = well.clean_up(&plan).unwrap();
+        assert!(removal.taken.is_empty(), "{pinned}: {removal:?}");
+        assert_eq!(removal.left.len(), 1);
+    }
+}
+
+#[test]
+fn a_plan_takes_what_has_not_moved_and_the_trash_gives_it_back() {
+    let well = Stepwell::in_memory();
+    let (a, b) = (finished(&well, "a"), finished(&well, "b"));
+    let plan = well.plan_cleanup(&everything()).unwrap();
+    drop(well.resume(&b).unwrap());
+    let removal = well.clean_up(&plan).unwrap();
+    assert_eq!((removal.taken, removal.left.len()), (vec![a.clone()], 1));
+    assert_eq!(well.restore(&a).unwrap().len(), 1);
+    assert_eq!(well.delete(&a).unwrap().len(), 1);
+    assert!(matches!(well.delete(&a), Err(Error::Trashed(_))));
+    assert!(well.empty_trash(Duration::from_secs(3_600)).unwrap().taken.is_empty());
+    assert_eq!(well.empty_trash(Duration::ZERO).unwrap().taken, std::slice::from_ref(&a));
+    assert!(matches!(well.standing(&a), Err(Error::NoSession(_))));
+}
+
+#[test]
+fn what_was_brought_back_survives_the_emptying_of_the_trash() {
+    let well = Stepwell::in_memory();
+    let parent = well.create(named("parent")).unwrap();
+    parent.spawn(named("child")).unwrap().finish(Status::Success, None).unwrap();
+    parent.finish(Status::Success, None).unwrap();
+    let (parent, child) = ("parent".parse().unwrap(), "child".parse().unwrap());
+    well.delete(&parent).unwrap();
+    well.restore(&child).unwrap();
+    // Nothing new begins below what is in the trash.
+    let origin = stepwell::Origin::Subagent { parent: parent.clone() };
+    let late = well.create(Created { origin, ..named("late") });
+    assert!(matches!(late, Err(Error::Trashed(_))));
+    assert_eq!(well.empty_trash(Duration::ZERO).unwrap().taken, [parent]);
+    assert!(well.standing(&child).is_ok());
+}
+
+#[test]
+fn metadata_too_deep_to_read_back_is_refused() {
+    let well = Stepwell::in_memory();
+    let id = finished(&well, "a");
+    let nest = |depth| (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    let deep = |depth| Edited {
+        metadata: BTreeMap::from([("k".to_owned(), nest(depth))]),
+        ..Edited::default()
+    };
+    let error = well.edit(&id, deep(200)).unwrap_err();
+    assert!(error.to_string().contains("could not be read back"), "{error}");
+    well.edit(&id, deep(100)).unwrap();
+    assert!(well.store().verify(&id).unwrap().is_sound());
+    // However deep, a session that took it can be read.
+    for depth in 101..130 {
+        let _ = well.edit(&id, deep(depth));
+        assert!(well.store().verify(&id).unwrap().is_sound(), "{depth}");
+        assert!(well.resume(&id).is_ok(), "{depth}");
+    }
+}
+
+#[test]
+fn an_append_is_not_acknowledged_because_its_first_event_is_known() {
+    let well = Stepwell::in_memory();
+    let session = well.create(named("a")).unwrap();
+    let known = NewEvent::from(Message::user("A")).with_id(EventId::derived(b"A"));
+    let append = |events: Vec<NewEvent>| {
+        let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
+        well.store().write(Write::Append(Append { session: id, epoch, expected: None, events }))
+    };
+    append(vec![known.clone(), Message::user("B").into()]).unwrap();
+    let again = append(vec![known.clone(), Message::user("B").into()]).unwrap();
+    assert_eq!((again.first, again.last), (Seq::new(2), Seq::new(3)));
+    let other = append(vec![known.clone(), Message::user("C").into()]);
+    assert!(matches!(other, Err(Error::EventIdReused { .. })), "{other:?}");
+    let longer = append(vec![known, Message::user("B").into(), Message::user("D").into()]);
+    assert!(matches!(longer, Err(Error::EventIdReused { .. })), "{longer:?}");
+}
+
+#[test]
+fn a_huge_model_name_leaves_the_head_small() {
+    let well = Stepwell::in_memory();
+    let mut session = well.create(named("a")).unwrap();
+    let mut message = Message::assistant("x");
+    message.model = Some("m".repeat(1 << 20));
+    session.append(message).unwrap();
+    let head = session.standing().unwrap().head;
+    assert!(serde_json::to_vec(&head).unwrap().len() < 10_000);
+}
+
+#[test]
+fn a_dropped_handle_does_not_stop_the_renewal_of_the_next() {
+    let ttl = Duration::from_millis(300);
+    let surroundings = Surroundings { lease_ttl: ttl, ..Surroundings::default() };
+    let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
+    let old = well.create(named("a")).unwrap();
+    let id = old.id().clone();
+    // Someone else lets it go, as after a suspended machine woke up too late.
+    well.store().release(old.lease()).unwrap();
+    let mut new = well.resume(&id).unwrap();
+    drop(old);
+    let seq = well.standing(&id).unwrap().head.seq;
+    // Nothing comes; this is how long it takes a lease to run out three times.
+    assert_eq!(well.store().wait_after(&id, seq, ttl * 3).unwrap(), seq);
+    assert_eq!(well.standing(&id).unwrap().head.status, Status::Running);
+    assert!(matches!(well.resume(&id), Err(Error::Held { .. })));
+    new.append(Message::user("still here")).unwrap();
+}
+
+#[test]
+fn a_backup_is_whole_and_never_replaces_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("one")).unwrap();
+    let path = store.path().to_owned();
+    let copy_folder = folder.path().join("two");
+    fs::create_dir(&copy_folder).unwrap();
+    let copy = copy_folder.join("stepwell.db");
+    let store = Arc::new(store);
+    let well = Stepwell::with(store.clone(), Surroundings::default());
+    let mut session = well.create(named("a")).unwrap();
+    session.append(Message::user("kept")).unwrap();
+    store.backup(&copy).unwrap();
+    for taken in [&path, &copy] {
+        let error = store.backup(taken).unwrap_err();
+        assert!(error.to_string().contains("File exists"), "{error}");
+    }
+    session.append(Message::user("later")).unwrap();
+    let copied = SqliteStore::open(&copy_folder).unwrap();
+    assert_eq!(copied.events(session.id(), Span::ALL).unwrap().events.len(), 2);
+    assert!(copied.verify(session.id()).unwrap().is_sound());
+    assert_eq!(session.events(Span::ALL).unwrap().events.len(), 3);
+    assert_eq!(
+        fs::read_dir(&copy_folder)
+            .unwrap()
+            .filter_map(Result::ok)
+            .filter(|entry| { entry.file_name().to_string_lossy().contains(".new-") })
+            .count(),
+        0
+    );
+}
+
+/// Is the text anywhere in the store's files?
+fn on_disk(folder: &std::path::Path, text: &str) -> bool {
+    fs::read_dir(folder).unwrap().filter_map(Result::ok).any(|entry| {
+        let bytes = fs::read(entry.path()).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    })
+}
+
+#[test]
+fn what_is_purged_or_scrubbed_is_gone_from_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let mut session = well.create(named("a")).unwrap();
+    let mut other = well.create(named("b")).unwrap();
+    session.append(Message::user("the word is xylophonist")).unwrap();
+    let seq = other.append(Message::user("the word is zymologist")).unwrap();
+    assert_eq!(well.search(&Search::new("word")).unwrap().hits.len(), 2);
+    assert!(on_disk(folder.path(), "xylophonist") && on_disk(folder.path(), "zymologist"));
+    let id = session.id().clone();
+    drop(session);
+    well.purge(&id).unwrap();
+    assert!(!on_disk(folder.path(), "xylophonist"));
+    let scrub = stepwell::Scrub {
+        session: other.id().clone(),
+        epoch: other.lease().epoch,
+        rule: "words".into(),
+        replacements: vec![(seq, Message::user("the word is gone").into())],
+    };
+    well.store().scrub(scrub).unwrap();
+    assert!(!on_disk(folder.path(), "zymologist"));
+    assert!(well.search(&Search::new("zymologist")).unwrap().hits.is_empty());
+    assert_eq!(well.search(&Search::new("gone")).unwrap().hits.len(), 1);
+}
+
+#[test]
+fn one_damaged_head_fails_no_list_of_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let well = Stepwell::open(folder.path()).unwrap();
+        for name in ["a", "b"] {
+            let id = finished(&well, name);
+            let tagged = Edited { tag: ["t".into()].into(), ..Edited::default() };
+            edit(&well, &id, tagged);
+        }
+    }
+    let conn = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+    conn.execute("UPDATE sessions SET head = '{' WHERE id = 'a'", []).unwrap();
+    conn.close().unwrap();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let filters = [
+        Filter { tags: vec!["t".into()], ..Filter::default() },
+        Filter { task: Some("of b".into()), ..Filter::default() },
+        Filter { status: vec![Status::Success], ..Filter::default() },
+    ];
+    for filter in filters {
+        well.store().count(&filter).unwrap();
+        let page = well.list(&Query { filter, ..Query::default() }).unwrap();
+        assert!(page.sessions.iter().any(|standing| standing.head.id.as_str() == "b"));
+    }
+    assert_eq!(well.search(&Search::new("\"task of b\"")).unwrap().hits.len(), 1);
+}
