@@ -79,12 +79,14 @@ macro_rules! kinds {
                 version: u32,
                 body: &[u8],
             ) -> Result<Self, serde_json::Error> {
+                // Looked over once as a whole, not again at every string in it.
+                let body = std::str::from_utf8(body).map_err(serde::de::Error::custom)?;
                 match (kind, version) {
-                    $(($name, BODY_VERSION) => serde_json::from_slice(body).map(Self::$variant),)*
+                    $(($name, BODY_VERSION) => serde_json::from_str(body).map(Self::$variant),)*
                     _ => Ok(Self::Unknown(Unknown {
                         kind: kind.to_owned(),
                         version,
-                        body: String::from_utf8_lossy(body).into_owned(),
+                        body: body.to_owned(),
                     })),
                 }
             }

@@ -96,11 +96,7 @@ impl SqliteStore {
     /// Opens the store in a folder.
     pub fn open_with(folder: &Path, options: SqliteOptions) -> Result<Self> {
         let (path, pipeline) = match options.access {
-            Access::Read => {
-                let path = file::settle(&folder.join(file::FILE_NAME));
-                file::open_reader(&path)?;
-                (path, None)
-            }
+            Access::Read => (file::settle(&folder.join(file::FILE_NAME)), None),
             Access::Write => {
                 let path = file::settle(&file::make(folder)?);
                 file::sweep_drafts(folder, options.clock.now());
@@ -109,14 +105,20 @@ impl SqliteStore {
                 (path, Some(pipeline))
             }
         };
-        Ok(Self {
+        let store = Self {
             path,
             options,
             pipeline,
             idle: Mutex::default(),
             commits: Mutex::default(),
             committed: Condvar::new(),
-        })
+        };
+        if store.pipeline.is_none() {
+            // Whoever opens it learns now that it cannot be read, not at the first question.
+            let conn = store.reader()?;
+            lock(&store.idle).push(conn);
+        }
+        Ok(store)
     }
 
     /// The store's file.
