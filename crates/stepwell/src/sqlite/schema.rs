@@ -14,9 +14,8 @@ pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 /// Every step from version 1 on.
 pub(super) const MIGRATIONS: &[Migration] = &[];
 
-/// Bytes in a page: what disks and the page cache move. 8192 was no faster, and
-/// compressed bodies made reading slower than they made the file smaller
-/// (bench/README.md).
+/// Bytes in a page. 8192 made the file smaller and an append dearer, and compressing
+/// bodies made both reading and appending dearer (bench/README.md).
 pub(super) const PAGE_SIZE: u32 = 4096;
 
 /// The tables of version 1. `events.pos` is the session's key in the upper and the
