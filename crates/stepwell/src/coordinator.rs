@@ -1,6 +1,6 @@
 //! One drain at a time for each key, however many callers ask for it.
 //!
-//! The decisions are in [`state`], as plain data; this is the lock, the threads and the channels around
+//! The decisions are in `state`, as plain data; this is the lock, the threads and the channels around
 //! it. The contract is written on [`Coordinator`].
 
 use std::any::Any;
