@@ -372,3 +372,33 @@ fn one_damaged_head_fails_no_list_of_the_others() {
     }
     assert_eq!(well.search(&Search::new("\"task of b\"")).unwrap().hits.len(), 1);
 }
+
+#[test]
+fn a_long_log_reads_whole_in_both_orders_and_up_to_its_damage() {
+    const COUNT: usize = 5_000;
+    let folder = tempfile::tempdir().unwrap();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let mut session = well.create(named("a")).unwrap();
+    let text =
+        |n: usize| if n % 1_000 == 7 { "long ".repeat(20_000) } else { format!("message {n}") };
+    session.append_all((0..COUNT).map(|n| Message::user(text(n)).into()).collect()).unwrap();
+    let read = |span| session.events(span).unwrap();
+    let up = read(Span::ALL);
+    assert_eq!((up.events.len(), &up.damage), (COUNT + 1, &None));
+    for (event, n) in up.events[1..].iter().zip(0..) {
+        assert_eq!(event.event, Message::user(text(n)).into(), "{n}");
+    }
+    let down = read(Span::last(usize::MAX));
+    assert!(down.damage.is_none() && down.events.iter().rev().eq(&up.events));
+    for limit in [1, 255, 256, 2_048, 2_049, 4_999] {
+        assert_eq!(read(Span::last(limit)).events, down.events[..limit]);
+        assert_eq!(read(Span { limit, ..Span::ALL }).events, up.events[..limit]);
+    }
+    let conn = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+    let sql =
+        "UPDATE events SET body = replace(body, '3300', '3301') WHERE pos & 4294967295 = 3302";
+    assert_eq!(conn.execute(sql, []).unwrap(), 1);
+    let (up, down) = (read(Span::ALL), read(Span::last(usize::MAX)));
+    assert_eq!((up.events.len(), up.damage.unwrap().seq), (3_301, Seq::new(3_302)));
+    assert_eq!((down.events.len(), down.damage.unwrap().seq), (COUNT + 1 - 3_302, Seq::new(3_302)));
+}
