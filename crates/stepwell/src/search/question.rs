@@ -110,6 +110,12 @@ mod tests {
     }
 
     #[test]
+    fn a_question_of_very_many_words_is_cut() {
+        let question = Question::parse(&"word ".repeat(100_000)).unwrap();
+        assert_eq!(question.phrases.len(), MAX_PHRASES);
+    }
+
+    #[test]
     fn nothing_to_ask_is_no_question() {
         for text in ["", "  ", "\"", "*", "-- !"] {
             assert_eq!(Question::parse(text), None, "{text:?}");

@@ -265,3 +265,30 @@ pub(super) fn check(rows: &SqliteRows<'_>) -> Result<()> {
         other => other.map(|_| ()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_ends_by_its_bytes_or_its_count_and_none_is_lost() {
+        let event = |n: usize, bytes| Pending {
+            at: Time::EPOCH,
+            pos: i64::try_from(n).unwrap(),
+            after: Seq::ZERO,
+            bytes,
+        };
+        let sizes = |events: Vec<Pending>| -> Vec<usize> {
+            let chunks = chunks(events.clone());
+            assert_eq!(chunks.concat(), events);
+            chunks.iter().map(Vec::len).collect()
+        };
+        assert!(sizes(vec![]).is_empty());
+        let small = (0..CHUNK_EVENTS * 2 + 1).map(|n| event(n, 1)).collect();
+        assert_eq!(sizes(small), [CHUNK_EVENTS, CHUNK_EVENTS, 1]);
+        let half = (0..5).map(|n| event(n, CHUNK_BYTES / 2)).collect();
+        assert_eq!(sizes(half), [2, 2, 1]);
+        let huge = (0..3).map(|n| event(n, CHUNK_BYTES * 4)).collect();
+        assert_eq!(sizes(huge), [1, 1, 1]);
+    }
+}

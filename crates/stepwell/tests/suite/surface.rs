@@ -403,3 +403,95 @@ fn a_long_log_reads_whole_in_both_orders_and_up_to_its_damage() {
     assert_eq!((up.events.len(), up.damage.unwrap().seq), (3_301, Seq::new(3_302)));
     assert_eq!((down.events.len(), down.damage.unwrap().seq), (COUNT + 1 - 3_302, Seq::new(3_302)));
 }
+
+#[test]
+fn names_that_would_swell_the_store_are_refused() {
+    let well = Stepwell::in_memory();
+    let mut session = well.create(named("a")).unwrap();
+    let digest = stepwell::Digest::of(b"");
+    let path = |bytes| stepwell::Artifact { path: "p".repeat(bytes), digest };
+    session.append(path(4 << 10)).unwrap();
+    assert!(session.append(path((4 << 10) + 1)).is_err());
+    let kind = |bytes| {
+        let (kind, body) = ("k".repeat(bytes), "{}".to_owned());
+        stepwell::Event::Unknown(stepwell::Unknown { kind, version: 2, body })
+    };
+    session.append(kind(128)).unwrap();
+    assert!(session.append(kind(129)).is_err());
+    // A scrub is no way around the limits of an edit.
+    let seq = session.append(Edited::default()).unwrap();
+    let label = Edited { label: Change::Set("two\nlines".into()), ..Edited::default() };
+    let scrub = stepwell::Scrub {
+        session: session.id().clone(),
+        epoch: session.lease().epoch,
+        rule: "r".into(),
+        replacements: vec![(seq, label.into())],
+    };
+    assert!(matches!(well.store().scrub(scrub), Err(Error::Illegal { .. })));
+}
+
+#[test]
+fn many_lanes_do_not_make_snapshots_outgrow_the_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let mut session = well.create(named("a")).unwrap();
+    let lane = |n: usize| format!("lane-{n}").parse::<Lane>().unwrap();
+    let lanes = (0..500).map(|n| Message::user("x").in_lane(lane(n)).into());
+    session.append_all(lanes.collect()).unwrap();
+    for _ in 0..10 {
+        session
+            .append_all((0..500).map(|_| Message::user("y".repeat(100)).into()).collect())
+            .unwrap();
+    }
+    let conn = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+    let sum = |sql| conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let snapshots = sum("SELECT coalesce(sum(length(state)), 0) FROM snapshots");
+    let bodies = sum("SELECT sum(length(body)) FROM events");
+    assert!(snapshots < bodies, "{snapshots} bytes of snapshots beside {bodies} of events");
+    // The state at an old seq is still found, with all its lanes.
+    let fork = well.fork(session.id(), Some(Seq::new(3_000))).unwrap();
+    assert_eq!(well.store().lanes(fork.id()).unwrap().len(), 501);
+    assert!(well.store().verify(fork.id()).unwrap().is_sound());
+}
+
+#[test]
+fn only_the_stores_own_folder_is_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let above = folder.path().join("project");
+    let plain = folder.path().join("plain");
+    fs::create_dir(&plain).unwrap();
+    drop(Stepwell::open(above.join(".stepwell")).unwrap());
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&above), mode(&plain));
+    assert_eq!(mode(&above.join(".stepwell")), 0o700);
+}
+
+/// Set for the copy of this test that changes its folder.
+const ELSEWHERE: &str = "STEPWELL_TEST_RELATIVE_PATH";
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test talks to itself across processes")]
+fn a_relative_path_means_the_same_store_after_the_process_moves() {
+    if let Some(folder) = std::env::var_os(ELSEWHERE) {
+        let folder = std::path::Path::new(&folder);
+        let well = Stepwell::open("one").unwrap();
+        std::env::set_current_dir(folder.join("two")).unwrap();
+        let session = well.create(named("a")).unwrap();
+        assert_eq!(well.list(&Query::default()).unwrap().sessions.len(), 1);
+        assert_eq!(session.events(Span::ALL).unwrap().events.len(), 1);
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("two")).unwrap();
+    // A folder is the whole process's, so another process moves.
+    let name = "surface::a_relative_path_means_the_same_store_after_the_process_moves";
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact"])
+        .env(ELSEWHERE, folder.path())
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
