@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Edited, Family, Filter, Lease, Message, Place, Query, Status, StatusChanged,
+    Change, Created, Driver, Edited, Family, Filter, Lease, Message, Place, Query, Status, StatusChanged,
 };
 
 use crate::claims::claims;
@@ -23,6 +23,7 @@ claims! { $ filter = filter_claims for Fixture:
     a_task_text_is_found_whatever_its_case_beyond_ascii,
     a_task_text_is_no_pattern,
     a_workspace_lets_through_its_sessions_only,
+    a_driver_lets_through_those_that_it_moves_on,
     roots_are_those_that_no_agent_started,
     children_are_subagents_and_forks,
     since_and_until_are_about_the_last_event,
@@ -88,6 +89,16 @@ fn an_agent_lets_through_its_sessions<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(by("tester")), names(&["a", "c"]));
     assert_eq!(w.listed(by("coder")), names(&["b"]));
     assert!(w.listed(by("test")).is_empty());
+}
+
+fn a_driver_lets_through_those_that_it_moves_on<F: Fixture>(w: &mut World<F>) {
+    three(w, |name| match name {
+        "b" => created(name).driven_externally(),
+        _ => created(name),
+    });
+    let by = |driver| Filter { driver: Some(driver), ..Filter::default() };
+    assert_eq!(w.listed(by(Driver::Own)), names(&["a", "c"]));
+    assert_eq!(w.listed(by(Driver::External)), names(&["b"]));
 }
 
 fn a_model_lets_through_those_that_used_it_last<F: Fixture>(w: &mut World<F>) {

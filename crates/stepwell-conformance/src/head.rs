@@ -104,7 +104,7 @@ fn the_head_is_the_fold_after_every_kind<F: Fixture>(w: &mut World<F>) {
     }
     let scrub = Scrub {
         session: id("a"),
-        epoch: lease.epoch,
+        epoch: Some(lease.epoch),
         rule: "test".to_owned(),
         replacements: vec![(Seq::new(2), Message::assistant("").into())],
     };

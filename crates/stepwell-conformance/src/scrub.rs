@@ -7,7 +7,7 @@ use stepwell::{
 
 use crate::blob::written;
 use crate::claims::claims;
-use crate::world::{claim, event_id, id, say, texts};
+use crate::world::{claim, event_id, id, say, targets, texts};
 use crate::{Fixture, World};
 
 claims! { $ scrub = scrub_claims for Fixture:
@@ -33,12 +33,14 @@ claims! { $ scrub = scrub_claims for Fixture:
     a_forks_head_does_not_show_what_was_scrubbed_in_its_parent,
     a_fork_of_a_long_scrubbed_session_does_not_show_it,
     a_scrub_survives_reopening,
+    a_scrub_in_the_trash_needs_no_lease,
+    a_scrub_elsewhere_needs_one,
 }
 
 fn scrub(lease: &Lease, replacements: Vec<(u64, Event)>) -> Scrub {
     Scrub {
         session: lease.session.clone(),
-        epoch: lease.epoch,
+        epoch: Some(lease.epoch),
         rule: "tokens".to_owned(),
         replacements: replacements.into_iter().map(|(seq, event)| (Seq::new(seq), event)).collect(),
     }
@@ -322,4 +324,23 @@ fn a_scrub_survives_reopening<F: Fixture>(w: &mut World<F>) {
     w.release(&lease);
     w.store().acquire(&id("a"), &claim(2)).unwrap();
     w.assert_folded("a");
+}
+
+fn a_scrub_in_the_trash_needs_no_lease<F: Fixture>(w: &mut World<F>) {
+    let lease = leaked(w);
+    w.release(&lease);
+    w.store().trash(&targets(&["a"])).unwrap();
+    let unleased = Scrub { epoch: None, ..scrub(&lease, vec![(3, blank())]) };
+    w.store().scrub(unleased).unwrap();
+    w.store().restore(&[id("a")]).unwrap();
+    assert_eq!(texts(&w.log("a")), ["before", "[erased]", "after"]);
+    w.assert_folded("a");
+}
+
+fn a_scrub_elsewhere_needs_one<F: Fixture>(w: &mut World<F>) {
+    let lease = leaked(w);
+    w.release(&lease);
+    let unleased = Scrub { epoch: None, ..scrub(&lease, vec![(3, blank())]) };
+    assert!(matches!(w.store().scrub(unleased), Err(Error::NeedsLease { .. })));
+    assert_eq!(texts(&w.log("a")), ["before", "secret swordfish", "after"]);
 }

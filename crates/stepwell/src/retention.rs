@@ -18,6 +18,8 @@ pub struct Policy {
     pub status: Vec<Status>,
     /// Takes only sessions with all of these tags.
     pub tags: Vec<String>,
+    /// Takes only sessions that such a driver moves on.
+    pub driver: Option<Driver>,
 }
 
 /// What a cleanup would do, to be shown before it is done.
@@ -121,7 +123,8 @@ impl Policy {
     fn names(&self, family: &Family<'_>, bytes: u64, now: Time) -> Option<Because> {
         let head = &family.root.head;
         let meant = (self.status.is_empty() || self.status.contains(&head.status))
-            && self.tags.iter().all(|tag| head.tags.contains(tag));
+            && self.tags.iter().all(|tag| head.tags.contains(tag))
+            && self.driver.is_none_or(|driver| driver == head.driver);
         let only_count =
             self.keep_last.is_some() && self.older_than.is_none() && self.max_bytes.is_none();
         // One that says it runs, and that nobody can ask, goes only by its age.

@@ -147,8 +147,7 @@ impl Stepwell {
     /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
     /// says.
     pub fn resume(&self, id: &SessionId) -> Result<Session> {
-        let lease = self.store().acquire(id, &self.claim())?;
-        let mut session = Session::open(self.clone(), lease);
+        let mut session = self.hold(id)?;
         let change = |status, reason| StatusChanged { status, reason, error: None };
         let head = session.standing()?.head;
         // The status of a session that Stepwell does not run follows its phase.
@@ -161,6 +160,13 @@ impl Stepwell {
         }
         tracing::info!(session = %id, "session_loaded");
         Ok(session)
+    }
+
+    /// Takes a session's lease for a moment, to record something about it without
+    /// running it.
+    pub fn hold(&self, id: &SessionId) -> Result<Session> {
+        let lease = self.store().acquire(id, &self.claim())?;
+        Ok(Session::open(self.clone(), lease))
     }
 
     /// Makes a session that shares another one's events up to `at`, or all of them.
@@ -189,20 +195,34 @@ impl Stepwell {
     /// The session that a name means: an id, a label, `@last`, or the beginning of
     /// exactly one id. Sessions in the trash are found by their whole id only.
     pub fn find(&self, name: &str) -> Result<SessionId> {
+        self.find_in(Place::Kept, name)
+    }
+
+    /// The session that a name means, looking for labels and beginnings of ids in one
+    /// place.
+    pub fn find_in(&self, place: Place, name: &str) -> Result<SessionId> {
+        let found = self.look_up(place, name);
+        if let Err(Error::NoMatch(name)) = &found {
+            tracing::info!(name, "session_not_found");
+        }
+        found
+    }
+
+    fn look_up(&self, place: Place, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?
         {
             return Ok(id);
         }
         if name == "@last" {
-            let filter = Filter { family: Family::Roots, ..Filter::default() };
+            let filter = Filter { family: Family::Roots, place, ..Filter::default() };
             let newest = Query { filter, limit: 1, ..Query::default() };
             let page = self.store().list(&newest)?;
             let newest = page.sessions.into_iter().next();
             return newest.map(|s| s.head.id).ok_or_else(|| Error::NoMatch(name.to_owned()));
         }
-        let labelled = Filter { label: Some(name.to_owned()), ..Filter::default() };
-        let begun = Filter { prefix: Some(name.to_owned()), ..Filter::default() };
+        let labelled = Filter { label: Some(name.to_owned()), place, ..Filter::default() };
+        let begun = Filter { prefix: Some(name.to_owned()), place, ..Filter::default() };
         let filters = if name.is_empty() { vec![] } else { vec![labelled, begun] };
         for filter in filters {
             // A handful of candidates is enough to tell which one was meant.
@@ -243,14 +263,19 @@ impl Stepwell {
     fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
         let append =
             Append { session: id.clone(), epoch: None, expected: None, events: vec![event.into()] };
-        Ok(self.store().write(Write::Append(append))?.last)
+        let seq = self.store().write(Write::Append(append))?.last;
+        tracing::debug!(session = %id, %seq, "session_saved");
+        Ok(seq)
     }
 
     /// Whether a session can be taken up again.
     pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
         match self.store().standing(id) {
             Ok(standing) => Ok(ResumeDecision::of(Some(&standing), self.now(), limits)),
-            Err(Error::NoSession(_)) => Ok(ResumeDecision::of(None, self.now(), limits)),
+            Err(Error::NoSession(_)) => {
+                tracing::info!(session = %id, "session_not_found");
+                Ok(ResumeDecision::of(None, self.now(), limits))
+            }
             Err(error) => Err(error),
         }
     }
@@ -264,12 +289,16 @@ impl Stepwell {
 
     /// Brings a session back from the trash.
     pub fn restore(&self, id: &SessionId) -> Result<Vec<SessionId>> {
-        all_or_error(self.store().restore(std::slice::from_ref(id))?)
+        let back = all_or_error(self.store().restore(std::slice::from_ref(id))?)?;
+        tracing::info!(session = %id, "session_restored");
+        Ok(back)
     }
 
     /// Erases a session for good.
     pub fn purge(&self, id: &SessionId) -> Result<Vec<SessionId>> {
-        all_or_error(self.store().purge(&[Target::from(id.clone())])?)
+        let erased = all_or_error(self.store().purge(&[Target::from(id.clone())])?)?;
+        tracing::info!(session = %id, "session_purged");
+        Ok(erased)
     }
 
     /// What a cleanup would take.
@@ -280,7 +309,11 @@ impl Stepwell {
 
     /// Moves to the trash what a plan takes, except what has moved on since.
     pub fn clean_up(&self, plan: &Plan) -> Result<Removal> {
-        self.store().trash(&plan.targets())
+        let removal = self.store().trash(&plan.targets())?;
+        for id in &removal.taken {
+            tracing::info!(session = %id, "session_deleted");
+        }
+        Ok(removal)
     }
 
     /// Erases what has been in the trash for at least so long.
@@ -296,6 +329,9 @@ impl Stepwell {
         let mut removal = self.store().purge(&targets)?;
         // A subagent's session went with its parent before its own turn came.
         removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));
+        for id in &removal.taken {
+            tracing::info!(session = %id, "session_purged");
+        }
         Ok(removal)
     }
 

@@ -2,6 +2,7 @@
 
 use rusqlite::types::Value;
 
+use crate::Driver;
 use crate::store::query::{Family, Filter, Place};
 
 /// The status as everyone is to read it. `alive` is a function that the connection
@@ -33,6 +34,10 @@ impl Conditions {
         all.equal("s.model", filter.model.as_ref());
         all.equal("s.label", filter.label.as_ref());
         all.equal("s.workspace", filter.workspace.as_ref());
+        if let Some(driver) = filter.driver {
+            let external = all.bind(i64::from(driver == Driver::External));
+            all.clauses.push(format!("s.external = {external}"));
+        }
         for tag in &filter.tags {
             let tag = all.bind(tag.clone());
             all.clauses.push(format!("has_tag(s.head, {tag})"));

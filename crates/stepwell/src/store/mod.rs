@@ -110,7 +110,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     fn purge(&self, targets: &[Target]) -> Result<Removal>;
 
     /// Replaces bodies and records it. The chain still verifies, and shows that
-    /// they were replaced. Needs the lease.
+    /// they were replaced. Needs the lease, unless the session is in the trash.
     fn scrub(&self, scrub: Scrub) -> Result<Seq>;
 
     /// Bytes in use, in all.
@@ -349,8 +349,9 @@ pub struct Removal {
 pub struct Scrub {
     /// The session.
     pub session: SessionId,
-    /// The epoch of the lease under which this is done.
-    pub epoch: Epoch,
+    /// The epoch of the lease under which this is done. A session in the trash needs
+    /// none: nobody writes to it there.
+    pub epoch: Option<Epoch>,
     /// The rule that they matched, for the record.
     pub rule: String,
     /// What each event is to say instead. The kind stays. An event that a fork

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Order, Standing};
-use crate::{Origin, Seq, SessionId, Status, Time};
+use crate::{Driver, Origin, Seq, SessionId, Status, Time};
 
 /// Which sessions are meant. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Filter {
     pub task: Option<String>,
     /// This workspace.
     pub workspace: Option<String>,
+    /// Moved on by such a driver.
+    pub driver: Option<Driver>,
     /// Where they come from.
     pub family: Family,
     /// Updated at this time or later.
@@ -55,6 +57,7 @@ impl Filter {
         let task = |wanted: &String| head.task.to_lowercase().contains(&wanted.to_lowercase());
         place
             && family
+            && self.driver.is_none_or(|driver| driver == head.driver)
             && (self.status.is_empty() || self.status.contains(&head.status))
             && is(&self.agent, &head.agent)
             && is(&self.model, &head.model)

@@ -444,7 +444,14 @@ pub(crate) fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
 pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
     let mut row = find(rows, &scrub.session)?;
     refuse_damaged(&row, row.head.seq)?;
-    check_epoch(&row, scrub.epoch)?;
+    match scrub.epoch {
+        Some(epoch) => check_epoch(&row, epoch)?,
+        None if row.trashed_at.is_some() => {}
+        None => {
+            let (session, kind) = (scrub.session, "scrubbed".to_owned());
+            return Err(Error::NeedsLease { session, kind });
+        }
+    }
     let own = row.own_from();
     let mut erased = Vec::new();
     for (seq, event) in scrub.replacements {

@@ -336,7 +336,7 @@ fn what_is_purged_or_scrubbed_is_gone_from_the_files() {
     assert!(!on_disk(folder.path(), "xylophonist"));
     let scrub = stepwell::Scrub {
         session: other.id().clone(),
-        epoch: other.lease().epoch,
+        epoch: Some(other.lease().epoch),
         rule: "words".into(),
         replacements: vec![(seq, Message::user("the word is gone").into())],
     };
@@ -423,7 +423,7 @@ fn names_that_would_swell_the_store_are_refused() {
     let label = Edited { label: Change::Set("two\nlines".into()), ..Edited::default() };
     let scrub = stepwell::Scrub {
         session: session.id().clone(),
-        epoch: session.lease().epoch,
+        epoch: Some(session.lease().epoch),
         rule: "r".into(),
         replacements: vec![(seq, label.into())],
     };
