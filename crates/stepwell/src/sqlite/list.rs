@@ -98,6 +98,7 @@ fn unreadable(id: &str, what: String) -> Standing {
     Standing {
         head: stand_in(id, Time::EPOCH, Time::EPOCH),
         held: None,
+        own_from: Seq::FIRST,
         trashed_at: None,
         damage: Some(Damage { seq: Seq::ZERO, what }),
         bytes: 0,

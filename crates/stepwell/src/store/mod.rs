@@ -213,6 +213,9 @@ pub struct Standing {
     pub head: Head,
     /// Who holds its lease and is alive.
     pub held: Option<Held>,
+    /// The first event that is its own; those before it are shared with another session,
+    /// in which they are kept.
+    pub own_from: Seq,
     /// When it went to the trash.
     pub trashed_at: Option<Time>,
     /// The first damage that is known of.

@@ -260,9 +260,16 @@ pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Dig
 
 /// How a session stands, as everyone is to read it.
 pub(crate) fn standing(row: SessionRow, world: World<'_>) -> Standing {
-    let held = row.runner(world);
+    let (held, own_from) = (row.runner(world), row.own_from());
     let head = if held.is_some() { row.head } else { row.head.without_runner() };
-    Standing { head, held, trashed_at: row.trashed_at, damage: row.damage, bytes: row.bytes }
+    Standing {
+        head,
+        held,
+        own_from,
+        trashed_at: row.trashed_at,
+        damage: row.damage,
+        bytes: row.bytes,
+    }
 }
 
 /// All lanes of a session.

@@ -1,0 +1,269 @@
+//! What every command works with: the configuration, the store, the answer.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stepwell::{
+    Access, Clock, Error, IdFormat, Place as Whereabouts, Query, SessionId, Span, SqliteOptions,
+    SqliteStore, Standing, Stepwell, Surroundings, SystemClock, Time,
+};
+
+use crate::args::{Colour, Global};
+use crate::config::{Config, IdStyle};
+use crate::failure::{Exit, Failure, Result};
+use crate::output::{Form, Output, Paint, note};
+use crate::place::Place;
+use crate::registry::Registry;
+use crate::world::World;
+
+/// What every command works with.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) world: World,
+    pub(crate) config: Config,
+    pub(crate) place: Place,
+    pub(crate) out: Output,
+}
+
+/// An open store: a well, and the file behind it.
+#[derive(Debug)]
+pub(crate) struct Well {
+    well: Stepwell,
+    pub(crate) file: Arc<SqliteStore>,
+}
+
+impl Deref for Well {
+    type Target = Stepwell;
+
+    fn deref(&self) -> &Stepwell {
+        &self.well
+    }
+}
+
+/// How many sessions or events are read at a time where all are looked at.
+const PAGE: usize = 1_000;
+
+impl App {
+    pub(crate) fn new(global: Global, world: World) -> Result<Self> {
+        let lost = || Failure::new(Exit::Absent, "the current folder is gone");
+        let folder = match &global.folder {
+            Some(folder) => std::fs::canonicalize(folder).map_err(|error| {
+                let message = format!("-C {}: {error}", folder.display());
+                Failure::new(Exit::Absent, message)
+            })?,
+            None => world.folder.clone().ok_or_else(lost)?,
+        };
+        let named = global.store.clone();
+        let named = named.or_else(|| world.variable("STEPWELL_STORE").map(PathBuf::from));
+        let place = match named {
+            Some(store) => Place::named(&folder.join(store)),
+            None => Place::around(&folder),
+        };
+        let config = Config::load(&world, &place, &global.settings)?;
+        let colour = match global.color {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => world.terminal.output && !world.terminal.plain,
+        };
+        let paint = if colour { Paint::Colour } else { Paint::Plain };
+        let form = if global.json { Form::Json } else { Form::Text };
+        Ok(Self { world, config, place, out: Output::new(form, paint) })
+    }
+
+    /// Now.
+    pub(crate) fn now(&self) -> Time {
+        SystemClock.now()
+    }
+
+    /// Opens the store for reading, if there is one.
+    pub(crate) fn look(&self) -> Result<Option<Well>> {
+        if !self.place.has_store() {
+            return Ok(None);
+        }
+        self.open(&self.place.store, Access::Read).map(Some)
+    }
+
+    /// Opens a store that is there.
+    pub(crate) fn existing(&self, access: Access) -> Result<Well> {
+        if !self.place.has_store() {
+            return Err(Error::NoStore(self.place.store.clone()).into());
+        }
+        self.open(&self.place.store, access)
+    }
+
+    /// Opens the store for writing, and makes it if there is none.
+    pub(crate) fn make(&self) -> Result<Well> {
+        let fresh = !self.place.has_store();
+        let well = self.open(&self.place.store, Access::Write)?;
+        if fresh && let Err(error) = self.place.ignore() {
+            note(format_args!("warning: .gitignore could not be changed: {error}"));
+        }
+        self.register(&self.place.store);
+        Ok(well)
+    }
+
+    /// Opens the store of a folder.
+    pub(crate) fn open(&self, folder: &Path, access: Access) -> Result<Well> {
+        let options = SqliteOptions { access, ..SqliteOptions::default() };
+        let file = Arc::new(SqliteStore::open_with(folder, options)?);
+        let sessions = &self.config.settings;
+        let id_format = match sessions.id_format {
+            IdStyle::Timestamp => IdFormat::Timestamp,
+            IdStyle::Hex => IdFormat::Hex(u8::try_from(sessions.id_length.get()).unwrap_or(u8::MAX)),
+            IdStyle::Uuid => IdFormat::Uuid,
+        };
+        let surroundings = Surroundings { id_format, ..Surroundings::default() };
+        Ok(Well { well: Stepwell::with(file.clone(), surroundings), file })
+    }
+
+    /// The user's known stores.
+    pub(crate) fn registry(&self) -> Option<Registry> {
+        self.world.state.as_deref().map(Registry::below)
+    }
+
+    /// Remembers a store for `--everywhere`. Forgetting to is no reason to fail.
+    fn register(&self, store: &Path) {
+        if let Some(Err(error)) = self.registry().map(|registry| registry.add(store)) {
+            tracing::warn!(%error, "store_not_registered");
+        }
+    }
+
+    /// Opens every known store that is there, this one first. Those that cannot be
+    /// opened are told of.
+    pub(crate) fn everywhere(&self) -> Result<Vec<(PathBuf, Well)>> {
+        let mut wells = Vec::new();
+        let here = self.place.has_store().then(|| self.place.store.clone());
+        let known = match self.registry().map(|registry| registry.all()) {
+            Some(Ok(known)) => known,
+            Some(Err(error)) => {
+                note(format_args!("warning: the list of known stores cannot be read: {error}"));
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
+        let here_canonical = here.as_deref().and_then(|here| std::fs::canonicalize(here).ok());
+        let others = known.into_iter().filter(|store| Some(store) != here_canonical.as_ref());
+        for store in here.into_iter().chain(others) {
+            match self.open(&store, Access::Read) {
+                Ok(well) => wells.push((store, well)),
+                // A project that was moved or removed; doctor forgets it.
+                Err(_) if !store.join("stepwell.db").exists() => {}
+                Err(Failure::Said { message, .. }) => note(format_args!("warning: {message}")),
+                Err(closed) => return Err(closed),
+            }
+        }
+        Ok(wells)
+    }
+
+    /// The session that a name means.
+    pub(crate) fn find(&self, well: &Well, name: &str) -> Result<SessionId> {
+        self.find_in(well, Whereabouts::Kept, name)
+    }
+
+    /// The session that a name means, in the trash or not.
+    pub(crate) fn find_in(&self, well: &Well, place: Whereabouts, name: &str) -> Result<SessionId> {
+        well.find_in(place, name).map_err(|error| match error {
+            Error::NoMatch(_) => self.absent(well, place, name),
+            error => error.into(),
+        })
+    }
+
+    /// Opens the store and finds a session in it. Where there is no store there is no
+    /// such session.
+    pub(crate) fn session(&self, name: &str, access: Access) -> Result<(Well, SessionId)> {
+        if !self.place.has_store() {
+            let hint = "there is no store here; stepwell init makes one";
+            return Err(Failure::from(Error::NoMatch(name.to_owned())).hint(hint));
+        }
+        let well = self.existing(access)?;
+        let id = self.find(&well, name)?;
+        Ok((well, id))
+    }
+
+    /// Why a name means nothing here, and where it may mean something.
+    fn absent(&self, well: &Well, place: Whereabouts, name: &str) -> Failure {
+        let failure = Failure::from(Error::NoMatch(name.to_owned()));
+        let other = match place {
+            Whereabouts::Trash => Whereabouts::Kept,
+            _ => Whereabouts::Trash,
+        };
+        match (well.find_in(other, name), place) {
+            (Ok(id), Whereabouts::Trash) => {
+                return failure.hint(format_args!("{id} is not in the trash"));
+            }
+            (Ok(id), _) if name != "@last" => {
+                let hint = format!("{id} is in the trash; stepwell trash restore {id}");
+                return failure.hint(hint);
+            }
+            _ => {}
+        }
+        let known = self.registry().and_then(|registry| registry.all().ok()).unwrap_or_default();
+        let elsewhere = known.into_iter().find(|store| {
+            let found = self.open(store, Access::Read).ok().map(|well| well.find(name));
+            name != "@last" && *store != self.place.store && matches!(found, Some(Ok(_)))
+        });
+        match elsewhere {
+            Some(store) => {
+                failure.hint(format_args!("it is elsewhere; add --store {}", store.display()))
+            }
+            None => failure,
+        }
+    }
+}
+
+/// Looks at every session that a query asks for, page by page, until told to stop.
+pub(crate) fn each_session(
+    well: &Stepwell,
+    mut query: Query,
+    mut look: impl FnMut(Standing) -> Result<Go>,
+) -> Result<()> {
+    query.limit = PAGE;
+    loop {
+        let page = well.list(&query)?;
+        for standing in page.sessions {
+            if look(standing)? == Go::Stop {
+                return Ok(());
+            }
+        }
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Looks at a session's events from a span on, page by page. The answer is the damage
+/// that ended it.
+pub(crate) fn each_event(
+    well: &Stepwell,
+    id: &SessionId,
+    mut span: Span,
+    mut look: impl FnMut(stepwell::Recorded) -> Result<()>,
+) -> Result<Option<stepwell::Damage>> {
+    let mut left = span.limit;
+    loop {
+        span.limit = left.min(PAGE);
+        let slice = well.store().events(id, span)?;
+        let Some(last) = slice.events.last().map(|event| event.seq) else {
+            return Ok(slice.damage);
+        };
+        left -= slice.events.len().min(left);
+        slice.events.into_iter().try_for_each(&mut look)?;
+        if slice.damage.is_some() || left == 0 {
+            return Ok(slice.damage);
+        }
+        match span.order {
+            stepwell::Order::Oldest => span.from = last.next(),
+            stepwell::Order::Newest if last <= span.from => return Ok(None),
+            stepwell::Order::Newest => span.to = last.prev(),
+        }
+    }
+}
+
+/// Whether to look on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Go {
+    On,
+    Stop,
+}

@@ -1,0 +1,45 @@
+//! Asking before something is done that a person should see first.
+
+use std::io::{self, BufRead, Write};
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+
+/// What to do where nobody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unasked {
+    /// Go on: it can be undone.
+    GoOn,
+    /// Refuse: it cannot.
+    Refuse,
+}
+
+/// Whether the user said yes beforehand.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Consent {
+    /// Does it without asking.
+    #[arg(short = 'y', long)]
+    yes: bool,
+}
+
+impl Consent {
+    /// Asks, unless the user said yes beforehand. No is a failure that says so.
+    pub(crate) fn ask(self, app: &App, question: &str, unasked: Unasked) -> Result<()> {
+        if self.yes || (!app.world.terminal.can_ask && unasked == Unasked::GoOn) {
+            return Ok(());
+        }
+        if !app.world.terminal.can_ask {
+            let message = "this cannot be undone, and nobody can be asked here";
+            return Err(Failure::new(Exit::Failed, message).hint("add --yes to do it"));
+        }
+        let mut errors = io::stderr();
+        write!(errors, "{question} [y/N] ")?;
+        errors.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(Failure::new(Exit::Failed, "nothing was done")),
+        }
+    }
+}

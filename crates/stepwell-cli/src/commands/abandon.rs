@@ -1,0 +1,33 @@
+use stepwell::{Access, Driver, Phase, Status, StopReason};
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::housekeeping::tidy;
+
+/// Gives a session up: it stays, and is not resumed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+}
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    status: Status,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let (well, id) = app.session(&args.session, Access::Write)?;
+    let mut session = well.hold(&id)?;
+    let head = session.standing()?.head;
+    match (head.driver, head.phase) {
+        // The status of an agent that Stepwell does not run follows its phase.
+        (Driver::External, Some(_)) => session.enter(Phase::Abandoned)?,
+        _ => session.finish(Status::Abandoned, Some(StopReason::Abandoned))?,
+    }
+    let answer = Answer { id: id.as_str(), status: Status::Abandoned };
+    app.out.answer(&answer, format_args!("{id} is abandoned"))?;
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,32 @@
+use std::path::PathBuf;
+
+use stepwell::Access;
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::text::{bytes, visible};
+
+/// Copies the whole store to a file, consistently, while it is in use.
+///
+/// The copy is a store: put it at .stepwell/stepwell.db to use it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file to make.
+    file: PathBuf,
+}
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    file: &'a std::path::Path,
+    bytes: u64,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let well = app.existing(Access::Read)?;
+    well.file.backup(&args.file)?;
+    let size = std::fs::metadata(&args.file).map_or(0, |meta| meta.len());
+    let name = visible(&args.file.display().to_string());
+    let answer = Answer { file: &args.file, bytes: size };
+    app.out.answer(&answer, format_args!("Copied the store to {name} ({})", bytes(size)))?;
+    Ok(Exit::Done)
+}

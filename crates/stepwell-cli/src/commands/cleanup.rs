@@ -1,0 +1,206 @@
+use std::time::Duration;
+
+use serde::Serialize;
+use stepwell::{Access, Because, Plan, Policy, Protection, SessionId, Status};
+
+use super::delete::undo;
+use crate::app::App;
+use crate::ask::{Consent, Unasked};
+use crate::failure::{Exit, Result};
+use crate::housekeeping::{DAY, cleanup_age, tidy};
+use crate::output::note;
+use crate::text::{bytes, count};
+
+/// Moves old sessions to the trash.
+///
+/// Takes sessions without activity for --older-than days, or else for
+/// sessions.cleanup_after_days (7). Running and pinned sessions stay, and so does
+/// whatever they grew out of.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Takes those without activity for so many days.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32))]
+    older_than: Option<u32>,
+    /// Takes only those that stand so (several may be given).
+    #[arg(long, value_delimiter = ',')]
+    status: Vec<Status>,
+    /// Takes only those with this tag (several: with all of them).
+    #[arg(long, value_delimiter = ',')]
+    tag: Vec<String>,
+    /// Never takes so many of the newest. Alone, takes all others, whatever their age.
+    #[arg(long, value_name = "N")]
+    keep_last: Option<usize>,
+    /// Takes the oldest until the others have at most so many bytes: 500MB, 2GB.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_bytes: Option<u64>,
+    /// Only shows what would go.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// A number of bytes, with a unit or without.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "not a size; use one such as 500MB or 2GB".to_owned();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split].parse().map_err(|_| wrong())?;
+    let unit: u64 = match text[split..].trim().to_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" => 1_000,
+        "M" | "MB" => 1_000_000,
+        "G" | "GB" => 1_000_000_000,
+        "T" | "TB" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(unit).ok_or_else(wrong)
+}
+
+/// What went, or would go.
+#[derive(Serialize)]
+struct Line<'a> {
+    session: &'a str,
+    because: &'static str,
+    bytes: u64,
+    subagents: usize,
+    removed: bool,
+}
+
+/// What stays though a rule names it.
+#[derive(Serialize)]
+struct Stays<'a> {
+    session: &'a str,
+    stays_because: String,
+}
+
+#[derive(Serialize)]
+struct Total {
+    sessions_removed: usize,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let policy = Policy {
+        older_than: older_than(&args, app),
+        keep_last: args.keep_last,
+        max_bytes: args.max_bytes,
+        status: args.status.clone(),
+        tags: args.tag.clone(),
+        driver: None,
+    };
+    clean(&policy, Mode { dry_run: args.dry_run, consent: args.consent }, app)
+}
+
+/// The age given, or the configured one; none if another rule stands alone.
+fn older_than(args: &Args, app: &App) -> Option<Duration> {
+    match args.older_than {
+        Some(days) => Some(DAY * days),
+        None if args.keep_last.is_some() || args.max_bytes.is_some() => None,
+        None => Some(cleanup_age(app)),
+    }
+}
+
+/// How a cleanup is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mode {
+    pub(crate) dry_run: bool,
+    pub(crate) consent: Consent,
+}
+
+/// Shows what a policy takes, asks, and takes it.
+pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> {
+    let Some(looking) = app.look()? else {
+        return total(0, app);
+    };
+    let plan = looking.plan_cleanup(policy)?;
+    drop(looking);
+    for (id, why) in &plan.protected {
+        let stays_because = protection(why);
+        if app.out.is_json() {
+            app.out.object(&Stays { session: id.as_str(), stays_because })?;
+        } else {
+            note(format_args!("{id} stays: {stays_because}"));
+        }
+    }
+    if mode.dry_run {
+        return dry_run(&plan, app);
+    }
+    if plan.take.is_empty() {
+        return total(0, app);
+    }
+    let (n, size) = (count(plan.take.len(), "session"), bytes(plan.bytes()));
+    mode.consent.ask(app, &format!("Move {n} ({size}) to the trash?"), Unasked::GoOn)?;
+    let well = app.existing(Access::Write)?;
+    let removal = well.clean_up(&plan)?;
+    for taken in plan.take.iter().filter(|taken| removal.taken.contains(&taken.id)) {
+        say(taken, true, app)?;
+    }
+    for (id, error) in &removal.left {
+        note(format_args!("{id} stays: {error}"));
+    }
+    total(removal.taken.len(), app)?;
+    undo(&removal.taken, app);
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}
+
+fn dry_run(plan: &Plan, app: &mut App) -> Result<Exit> {
+    plan.take.iter().try_for_each(|taken| say(taken, false, app))?;
+    if !app.out.is_json() {
+        let n: usize = plan.take.iter().map(|taken| 1 + taken.subagents).sum();
+        app.out.line(format_args!("Sessions that would be removed: {n}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn total(removed: usize, app: &mut App) -> Result<Exit> {
+    let line = format!("Sessions removed: {removed}");
+    app.out.answer(&Total { sessions_removed: removed }, line)?;
+    Ok(Exit::Done)
+}
+
+fn say(taken: &stepwell::Taken, removed: bool, app: &mut App) -> Result<()> {
+    let because = match taken.because {
+        Because::Age => "age",
+        Because::Count => "count",
+        Because::Bytes => "bytes",
+    };
+    let (id, size) = (&taken.id, bytes(taken.bytes));
+    let below = match taken.subagents {
+        0 => String::new(),
+        n => format!(" with {}", count(n, "subagent")),
+    };
+    let verb = if removed { "Removed" } else { "Would remove" };
+    let object = Line {
+        session: id.as_str(),
+        because,
+        bytes: taken.bytes,
+        subagents: taken.subagents,
+        removed,
+    };
+    app.out.answer(&object, format_args!("{verb} {id}{below} ({because}, {size})"))
+}
+
+fn protection(why: &Protection) -> String {
+    let below = |id: &SessionId| format!("{id} below it is running, pinned or damaged");
+    match why {
+        Protection::Running => "it is running".to_owned(),
+        Protection::Pinned => "it is pinned".to_owned(),
+        Protection::Damaged => "it is damaged; stepwell delete takes it all the same".to_owned(),
+        Protection::Descendant(id) => below(id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units_or_none() {
+        assert_eq!(size("500MB"), Ok(500_000_000));
+        assert_eq!(size("2 gb"), Ok(2_000_000_000));
+        assert_eq!(size("17"), Ok(17));
+        for wrong in ["", "-1", "MB", "1.5GB", "1XB", "99999999999999999999", "99999999999TB"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

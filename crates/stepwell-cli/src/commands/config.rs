@@ -1,0 +1,123 @@
+use std::path::PathBuf;
+
+use serde::Serialize;
+use toml_edit::Value;
+
+use crate::app::App;
+use crate::config::{KEYS, Key, nearest, put, user_file};
+use crate::failure::{Exit, Failure, Result};
+use crate::place::CONFIG_FILE;
+use crate::table::{Align, Column, Table};
+use crate::text::visible;
+
+/// Shows and changes settings.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Shows every setting and where its value came from.
+    List,
+    /// Shows one value.
+    Get {
+        /// Such as sessions.cleanup_after_days.
+        key: String,
+    },
+    /// Sets a value in the workspace's stepwell.toml.
+    Set {
+        /// Such as sessions.cleanup_after_days.
+        key: String,
+        /// The value.
+        value: String,
+        /// Sets it for all of your workspaces instead.
+        #[arg(long)]
+        user: bool,
+    },
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "KEY", align: Align::Left },
+    Column { name: "VALUE", align: Align::Left },
+    Column { name: "FROM", align: Align::Left },
+];
+
+#[derive(Serialize)]
+struct Line<'a> {
+    key: &'a str,
+    value: serde_json::Value,
+    source: String,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    match args.action.unwrap_or(Action::List) {
+        Action::List => list(app),
+        Action::Get { key } => get(known(&key)?, app),
+        Action::Set { key, value, user } => {
+            let path = if user { user_file(&app.world) } else { None };
+            if user && path.is_none() {
+                let message = "there is no home folder to keep your settings in";
+                return Err(Failure::new(Exit::Absent, message));
+            }
+            let path = path.unwrap_or_else(|| app.place.root.join(CONFIG_FILE));
+            set(known(&key)?, &value, path, app)
+        }
+    }
+}
+
+fn known(name: &str) -> Result<&'static Key> {
+    Key::find(name).ok_or_else(|| {
+        Failure::new(Exit::Absent, format_args!("unknown key {name}"))
+            .hint(format_args!("did you mean {}?", nearest(name)))
+    })
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Boolean(it) => (*it.value()).into(),
+        Value::Integer(it) => (*it.value()).into(),
+        Value::Float(it) => (*it.value()).into(),
+        other => other.as_str().unwrap_or_default().into(),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+fn list(app: &mut App) -> Result<Exit> {
+    let mut table = Table::new(COLUMNS);
+    for key in KEYS {
+        let value = app.config.settings.get(key);
+        let source = app.config.source(key).to_string();
+        if app.out.is_json() {
+            app.out.object(&Line { key: key.name, value: json(&value), source })?;
+        } else {
+            table.push(vec![key.name.into(), plain(&value).into(), visible(&source).into()]);
+        }
+    }
+    if !app.out.is_json() {
+        for line in table.lines(app.out.paint, app.world.terminal.width) {
+            app.out.line(line)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn get(key: &Key, app: &mut App) -> Result<Exit> {
+    let value = app.config.settings.get(key);
+    let source = app.config.source(key).to_string();
+    let object = Line { key: key.name, value: json(&value), source };
+    app.out.answer(&object, plain(&value))?;
+    Ok(Exit::Done)
+}
+
+fn set(key: &Key, text: &str, path: PathBuf, app: &mut App) -> Result<Exit> {
+    put(&path, key, text)?;
+    let source = path.display().to_string();
+    let line = format!("{} = {} in {}", key.name, visible(text), visible(&source));
+    app.out.answer(&Line { key: key.name, value: text.into(), source }, line)?;
+    Ok(Exit::Done)
+}

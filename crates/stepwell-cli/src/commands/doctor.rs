@@ -1,0 +1,258 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde::Serialize;
+use stepwell::{
+    Access, Driver, Filter, Place, Query, Search, SessionId, Standing, Status, StatusChanged,
+    StopReason,
+};
+
+use super::verify::every;
+use crate::app::{App, Go, Well, each_session};
+use crate::failure::{Exit, Failure, Result};
+use crate::output::{Style, note};
+use crate::text::visible;
+
+/// Looks the store over and says what it would repair; --repair does it.
+///
+/// Looks at the file, its permissions, the sessions that are known to be damaged, runs
+/// whose process died, the search index, and the list of your stores. `verify` re-reads
+/// every event.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Repairs what can be.
+    #[arg(long)]
+    repair: bool,
+}
+
+/// What a check found.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    /// What is wrong; nothing, if all is well.
+    problems: Vec<String>,
+    /// What a repair does about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repair: Option<&'static str>,
+    repaired: bool,
+    /// Wrong, but not in a way that makes data worse.
+    #[serde(skip)]
+    harmless: bool,
+}
+
+impl Finding {
+    fn new(check: &'static str, problems: Vec<String>) -> Self {
+        Self { check, problems, repair: None, repaired: false, harmless: false }
+    }
+
+    fn repairable(self, how: &'static str) -> Self {
+        Self { repair: Some(how).filter(|_| !self.problems.is_empty()), ..self }
+    }
+
+    fn harmless(self) -> Self {
+        Self { harmless: true, ..self }
+    }
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let mut findings = vec![registry(app, args.repair)?];
+    if app.place.has_store() {
+        findings.push(permissions(&app.place.store, args.repair)?);
+        match app.existing(Access::Read) {
+            Ok(well) => findings.extend(examine(&well, app)?),
+            Err(Failure::Said { message, .. }) => {
+                findings.push(Finding::new("store", vec![message]));
+            }
+            Err(closed) => return Err(closed),
+        }
+        if args.repair {
+            repair(&mut findings, app)?;
+        }
+        findings.push(ignored(app, args.repair)?);
+    } else {
+        note("There is no store here; stepwell init makes one.");
+    }
+    let mut worst = Exit::Done;
+    for finding in &findings {
+        print(finding, app)?;
+        if !finding.problems.is_empty() && !finding.repaired && !finding.harmless {
+            worst = Exit::Damaged;
+        }
+    }
+    if !args.repair && findings.iter().any(|finding| finding.repair.is_some()) {
+        note("hint: stepwell doctor --repair does what is said above");
+    }
+    Ok(worst)
+}
+
+fn print(finding: &Finding, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        return app.out.object(finding);
+    }
+    let (style, word) = match (finding.problems.is_empty(), finding.repaired) {
+        (true, _) => (Style::Green, "ok"),
+        (false, true) => (Style::Green, "repaired"),
+        (false, false) => (Style::Red, "wrong"),
+    };
+    let check = finding.check;
+    app.out.line(format_args!("{:<12} {}", check, app.out.paint.paint(style, word)))?;
+    for problem in &finding.problems {
+        app.out.line(format_args!("  {}", visible(problem)))?;
+    }
+    match finding.repair {
+        Some(repair) if !finding.repaired => app.out.line(format_args!("  would {repair}")),
+        _ => Ok(()),
+    }
+}
+
+/// What can be seen without changing anything.
+fn examine(well: &Well, app: &App) -> Result<Vec<Finding>> {
+    let file = match well.file.integrity() {
+        Ok(found) => found,
+        Err(error) => vec![error.to_string()],
+    };
+    // Permissions have a check of their own.
+    let file = file.into_iter().filter(|line| !line.starts_with("others can read")).collect();
+    let (mut damaged, mut stale) = (Vec::new(), Vec::new());
+    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    each_session(well, Query { filter, ..Query::default() }, |standing| {
+        let id = &standing.head.id;
+        if let Some(damage) = &standing.damage {
+            damaged.push(format!("{id} at seq {}: {}", damage.seq, damage.what));
+        } else if is_stale(&standing) {
+            stale.push(format!("{id} was running when its process died"));
+        }
+        Ok(Go::On)
+    })?;
+    let unseen = well.search(&Search::new("stepwell")).map_or(0, |found| found.unseen);
+    let behind = if unseen > 0 { vec![format!("{unseen} events behind")] } else { Vec::new() };
+    let hooks = app.place.store.join("hooks.log");
+    let hooks = match fs::metadata(&hooks) {
+        Ok(meta) if meta.len() > 2 << 20 => vec![format!("{} is too large", hooks.display())],
+        _ => Vec::new(),
+    };
+    Ok(vec![
+        Finding::new("store", file).repairable("build the search index anew"),
+        Finding::new("sessions", damaged).repairable("rebuild their heads from their events"),
+        Finding::new("leases", stale).repairable("record them as interrupted").harmless(),
+        Finding::new("search index", behind).repairable("bring it up to date").harmless(),
+        Finding::new("hooks log", hooks).harmless(),
+    ])
+}
+
+/// A run that nobody ended: it says that it runs, and nobody runs it.
+fn is_stale(standing: &Standing) -> bool {
+    let head = &standing.head;
+    head.driver == Driver::Own
+        && head.status == Status::Interrupted
+        && head.stop_reason.is_none()
+        && standing.trashed_at.is_none()
+}
+
+fn repair(findings: &mut [Finding], app: &App) -> Result<()> {
+    let well = app.existing(Access::Write)?;
+    for finding in findings.iter_mut().filter(|finding| finding.repair.is_some()) {
+        finding.repaired = match finding.check {
+            "store" => well.file.rebuild_search().is_ok() && well.file.integrity()?.is_empty(),
+            "sessions" => rebuild(&well)?,
+            "leases" => interrupt(&well)?,
+            "search index" => well.file.catch_up().is_ok(),
+            _ => finding.repaired,
+        };
+    }
+    Ok(())
+}
+
+/// Rebuilds every session that is known to be damaged. Says whether all are sound now.
+fn rebuild(well: &Well) -> Result<bool> {
+    let mut sound = true;
+    for id in every(well)? {
+        if damaged(well, &id)? {
+            let verdict = well.store().repair(&id)?;
+            if let Some(damage) = &verdict.damage {
+                let readable = damage.seq.prev();
+                note(format_args!("{id} stays damaged at seq {}; 1 to {readable} can be read", damage.seq));
+            }
+            sound &= verdict.is_sound();
+        }
+    }
+    Ok(sound)
+}
+
+fn damaged(well: &Well, id: &SessionId) -> Result<bool> {
+    Ok(well.standing(id)?.damage.is_some())
+}
+
+/// Records every run whose process died as interrupted.
+fn interrupt(well: &Well) -> Result<bool> {
+    let mut all = true;
+    for id in every(well)? {
+        if !is_stale(&well.standing(&id)?) {
+            continue;
+        }
+        let (status, reason) = (Status::Interrupted, Some(StopReason::Crashed));
+        let recorded = well
+            .hold(&id)
+            .and_then(|mut session| session.append(StatusChanged { status, reason, error: None }));
+        if let Err(error) = recorded {
+            note(format_args!("{id}: {error}"));
+            all = false;
+        }
+    }
+    Ok(all)
+}
+
+/// The store's folder and files are the user's alone.
+fn permissions(store: &Path, repair: bool) -> Result<Finding> {
+    let mut problems = Vec::new();
+    let fault = |error| Failure::file(store, "looking at its permissions", &error);
+    let mut paths = vec![(store.to_owned(), 0o700)];
+    for entry in fs::read_dir(store).map_err(fault)? {
+        let entry = entry.map_err(fault)?;
+        if entry.file_type().map_err(fault)?.is_file() {
+            paths.push((entry.path(), 0o600));
+        }
+    }
+    let mut repaired = true;
+    for (path, wanted) in paths {
+        let Ok(meta) = fs::metadata(&path) else { continue };
+        let mode = meta.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            problems.push(format!("{} has mode {mode:03o}, not {wanted:03o}", path.display()));
+            let private = fs::Permissions::from_mode(wanted);
+            repaired &= repair && fs::set_permissions(&path, private).is_ok();
+        }
+    }
+    let finding = Finding::new("permissions", problems).repairable("close them to others");
+    Ok(Finding { repaired, ..finding })
+}
+
+/// Every known store is still there.
+fn registry(app: &App, repair: bool) -> Result<Finding> {
+    let Some(registry) = app.registry() else {
+        return Ok(Finding::new("known stores", Vec::new()));
+    };
+    let fault = |error| {
+        let state = app.world.state.clone().unwrap_or_default();
+        Failure::file(&state, "reading the list of known stores", &error)
+    };
+    let stores = registry.all().map_err(fault)?;
+    let gone = stores.iter().filter(|store| !store.join("stepwell.db").exists());
+    let gone: Vec<_> = gone.cloned().collect();
+    let repaired = repair && gone.iter().all(|store| registry.remove(store).is_ok());
+    let problems = gone.iter().map(|store| format!("{} is gone", store.display())).collect();
+    let finding = Finding::new("known stores", problems).repairable("forget them").harmless();
+    Ok(Finding { repaired, ..finding })
+}
+
+/// Git does not see the store.
+fn ignored(app: &App, repair: bool) -> Result<Finding> {
+    let path = app.place.root.join(".gitignore");
+    let fault = |error| Failure::file(&path, "changing it", &error);
+    let missing = !app.place.is_ignored().map_err(fault)?;
+    let problems = if missing { vec!["git would see .stepwell/".to_owned()] } else { Vec::new() };
+    let repaired = missing && repair && app.place.ignore().map_err(fault)?;
+    let finding = Finding::new("gitignore", problems).repairable("add it to .gitignore");
+    Ok(Finding { repaired, ..finding.harmless() })
+}

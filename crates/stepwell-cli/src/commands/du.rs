@@ -1,0 +1,83 @@
+use serde::Serialize;
+use stepwell::{Filter, Place, Query, Standing};
+
+use super::sessions::task;
+use crate::app::{App, Go, each_session};
+use crate::failure::{Exit, Result};
+use crate::table::{Align, Column, Table};
+use crate::text::bytes;
+
+/// Shows how much room sessions take, the largest first.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// At most so many sessions.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// All of them.
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "SIZE", align: Align::Right },
+    Column { name: "ID", align: Align::Left },
+    Column { name: "WHERE", align: Align::Left },
+    Column { name: "TASK", align: Align::Left },
+];
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    bytes: u64,
+    trashed: bool,
+}
+
+#[derive(Serialize)]
+struct Total {
+    total: u64,
+    events: u64,
+    blobs: u64,
+    sessions: usize,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let Some(well) = app.look()? else {
+        app.out.answer(&Total { total: 0, events: 0, blobs: 0, sessions: 0 }, "No sessions yet.")?;
+        return Ok(Exit::Done);
+    };
+    let mut sessions: Vec<Standing> = Vec::new();
+    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    each_session(&well, Query { filter, ..Query::default() }, |standing| {
+        sessions.push(standing);
+        Ok(Go::On)
+    })?;
+    sessions.sort_by_key(|standing| std::cmp::Reverse(standing.bytes));
+    let count = sessions.len();
+    sessions.truncate(if args.all { usize::MAX } else { args.limit });
+    let used = well.store().disk_use()?;
+    if app.out.is_json() {
+        for standing in &sessions {
+            let (id, trashed) = (standing.head.id.as_str(), standing.trashed_at.is_some());
+            app.out.object(&Line { id, bytes: standing.bytes, trashed })?;
+        }
+        let (total, events, blobs) = (used.total, used.events, used.blobs);
+        app.out.object(&Total { total, events, blobs, sessions: count })?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(COLUMNS);
+    for standing in &sessions {
+        let place = if standing.trashed_at.is_some() { "trash" } else { "" };
+        let id = standing.head.id.to_string();
+        table.push(vec![bytes(standing.bytes).into(), id.into(), place.into(), task(standing).into()]);
+    }
+    for line in table.lines(app.out.paint, app.world.terminal.width) {
+        app.out.line(line)?;
+    }
+    app.out.line(format_args!(
+        "In all {}: {} in events, {} in blobs, the rest in indexes and free pages.",
+        bytes(used.total),
+        bytes(used.events),
+        bytes(used.blobs)
+    ))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,287 @@
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use stepwell::{Access, Stepwell};
+
+use crate::app::App;
+use crate::config::replace;
+use crate::failure::{Exit, Failure, Result};
+use crate::hooks::{
+    Delegation, Log, Payload, Settings, Stopped, Unchanged, pre_delegate, subagent_stop,
+};
+use crate::lifecycle::{self, Begin, Update};
+use crate::output::note;
+use crate::text::visible;
+
+/// Answers other agents' hooks, and installs them.
+///
+/// pre-delegate and subagent-stop read a JSON object from stdin and answer with one. A
+/// fault of Stepwell's own is answered with reason "error" and exit code 0, so that it
+/// never stops the agent.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Says whether a task that is about to be delegated has a session to take up.
+    PreDelegate,
+    /// Ends the session of an agent that stopped.
+    SubagentStop,
+    /// Adds the hooks to another agent's settings.
+    Install {
+        /// Whose.
+        #[arg(value_enum)]
+        agent: Host,
+    },
+    /// Takes the hooks out of another agent's settings.
+    Uninstall {
+        /// Whose.
+        #[arg(value_enum)]
+        agent: Host,
+    },
+    /// Runs each hook on a sample and says what it would do. Changes nothing.
+    Test,
+}
+
+/// An agent that has hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Host {
+    Claude,
+}
+
+/// The most that a hook reads.
+const LIMIT: u64 = 50 << 20;
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    match args.action {
+        Action::PreDelegate => delegate(app),
+        Action::SubagentStop => stop(app),
+        Action::Install { agent: Host::Claude } => install(app),
+        Action::Uninstall { agent: Host::Claude } => uninstall(app),
+        Action::Test => test(app),
+    }
+}
+
+/// A hook is answered even where nothing else works: what to print if the configuration
+/// or the folder is wrong.
+pub(crate) fn answer_to_fault(args: &Args) -> Option<String> {
+    let answer = match args.action {
+        Action::PreDelegate => serde_json::to_string(&Delegation::no("error", None)),
+        Action::SubagentStop => serde_json::to_string(&Stopped::no("error", None)),
+        _ => return None,
+    };
+    answer.ok()
+}
+
+/// What stdin says, or why it says nothing.
+fn payload() -> Result<Payload, String> {
+    if io::stdin().is_terminal() {
+        return Err("a JSON object is read from stdin".to_owned());
+    }
+    let mut text = Vec::new();
+    io::stdin().take(LIMIT + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > LIMIT {
+        return Err(format!("more than {LIMIT} bytes"));
+    }
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+/// Does a hook's work. No fault in it, not even a panic, reaches the caller.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(Failure::Said { message, .. })) => Err(message),
+        Ok(Err(Failure::ClosedPipe)) => Err("closed pipe".to_owned()),
+        Err(_) => Err("a fault in stepwell itself".to_owned()),
+    }
+}
+
+fn delegate(app: &mut App) -> Result<Exit> {
+    let payload = match payload() {
+        Ok(payload) => payload,
+        Err(why) => {
+            log(app, &format!("pre-delegate invalid_json {why}"));
+            note(format_args!("error: stdin holds no JSON object: {why}"));
+            app.out.object(&Delegation::no("invalid_json", None))?;
+            return Ok(Exit::Failed);
+        }
+    };
+    let limits = lifecycle::limits(app);
+    let workspace = app.place.root.display().to_string();
+    let asked = payload.clone();
+    let answer = guarded(|| match app.place.has_store() {
+        false => Ok(Delegation::no("no_existing_session", Some(asked))),
+        true => pre_delegate(&*app.existing(Access::Write)?, asked, limits, &workspace),
+    });
+    let answer = answer.unwrap_or_else(|why| {
+        note(format_args!("error: {why}"));
+        log(app, &format!("pre-delegate error {why}"));
+        Delegation::no("error", Some(payload))
+    });
+    let id = answer.agent_id.as_deref().unwrap_or("-");
+    log(app, &format!("pre-delegate {} {id} {}", answer.reason, answer.why));
+    app.out.object(&answer)?;
+    Ok(Exit::Done)
+}
+
+fn stop(app: &mut App) -> Result<Exit> {
+    let payload = match payload() {
+        Ok(payload) => payload,
+        Err(why) => {
+            log(app, &format!("subagent-stop invalid_json {why}"));
+            note(format_args!("error: stdin holds no JSON object: {why}"));
+            app.out.object(&Stopped::no("invalid_json", None))?;
+            return Ok(Exit::Failed);
+        }
+    };
+    let answer = guarded(|| match app.place.has_store() {
+        false => Ok(Stopped::no("no_session", None)),
+        true => subagent_stop(&*app.existing(Access::Write)?, &payload),
+    });
+    let answer = answer.unwrap_or_else(|why| {
+        note(format_args!("error: {why}"));
+        log(app, &format!("subagent-stop error {why}"));
+        Stopped::no("error", None)
+    });
+    let id = answer.agent_id.as_deref().unwrap_or("-");
+    log(app, &format!("subagent-stop {} {id}", answer.reason));
+    app.out.object(&answer)?;
+    Ok(Exit::Done)
+}
+
+/// Writes to the hooks' log. A log that cannot be written is no reason to fail.
+fn log(app: &App, says: &str) {
+    if let Some(log) = Log::of(&app.place.store)
+        && let Err(error) = log.write(app.now(), says)
+    {
+        tracing::warn!(%error, "hooks_log_not_written");
+    }
+}
+
+#[derive(Serialize)]
+struct Installed<'a> {
+    settings: &'a std::path::Path,
+    changed: bool,
+}
+
+fn settings_file(app: &App) -> PathBuf {
+    app.place.root.join(".claude/settings.json")
+}
+
+fn read_settings(path: &PathBuf) -> Result<Settings> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Failure::file(path, "reading it", &error)),
+    };
+    Settings::read(&text).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &std::path::Path, error: &serde_json::Error) -> Failure {
+    let message = format!("{}: {error}; it was left as it is", path.display());
+    Failure::new(Exit::Failed, message)
+}
+
+fn install(app: &mut App) -> Result<Exit> {
+    let path = settings_file(app);
+    let mut settings = read_settings(&path)?;
+    let changed = settings.install().map_err(|error| unreadable(&path, &error))?;
+    // Delegations are recorded from now on: there must be a store to record them in.
+    drop(app.make()?);
+    write_settings(&path, &settings, changed, "Added the hooks to", "The hooks are in", app)
+}
+
+fn uninstall(app: &mut App) -> Result<Exit> {
+    let path = settings_file(app);
+    let mut settings = read_settings(&path)?;
+    let changed = settings.uninstall().map_err(|error| unreadable(&path, &error))?;
+    write_settings(&path, &settings, changed, "Took the hooks out of", "No hooks of ours are in", app)
+}
+
+fn write_settings(
+    path: &std::path::Path,
+    settings: &Settings,
+    changed: Result<(), Unchanged>,
+    done: &str,
+    not_needed: &str,
+    app: &mut App,
+) -> Result<Exit> {
+    let fault = |error| Failure::file(path, "writing it", &error);
+    if changed.is_ok() {
+        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(fault)?;
+        replace(path, &settings.text()).map_err(fault)?;
+    }
+    let says = if changed.is_ok() { done } else { not_needed };
+    let line = format!("{says} {}", visible(&path.display().to_string()));
+    app.out.answer(&Installed { settings: path, changed: changed.is_ok() }, line)?;
+    Ok(Exit::Done)
+}
+
+/// A hook's answer to a sample.
+#[derive(Serialize)]
+struct Tried {
+    hook: &'static str,
+    sample: &'static str,
+    input: Payload,
+    answer: serde_json::Value,
+}
+
+/// Runs each hook on samples, over a store in memory that holds one agent to take up.
+fn test(app: &mut App) -> Result<Exit> {
+    let well = Stepwell::in_memory();
+    let limits = lifecycle::limits(app);
+    let workspace = app.place.root.display().to_string();
+    let begin = Begin {
+        id: "agent-sample".parse().ok(),
+        agent: "terraform-architect".to_owned(),
+        purpose: "approval_workflow".to_owned(),
+        workspace: workspace.clone(),
+        metadata: [("task_id".to_owned(), "T001".into())].into(),
+    };
+    let id = lifecycle::create(&well, begin)?;
+    let phase = Some(stepwell::Phase::Approval);
+    lifecycle::update(&well, &id, Update { phase, ..Update::default() })?;
+    let named = serde_json::json!({ "agent_name": "terraform-architect", "agent_id": id });
+    let claude = |event: &str| {
+        serde_json::json!({
+            "session_id": "sample-conversation", "transcript_path": "", "hook_event_name": event,
+            "tool_name": "Task", "agent_type": "reviewer",
+            "tool_input": { "subagent_type": "reviewer", "description": "review the change" },
+        })
+    };
+    let samples = [
+        ("pre-delegate", "an agent's own", named.clone()),
+        ("pre-delegate", "Claude Code's", claude("PreToolUse")),
+        ("subagent-stop", "an agent's own", named),
+        ("subagent-stop", "Claude Code's", claude("SubagentStop")),
+    ];
+    for (hook, sample, input) in samples {
+        let serde_json::Value::Object(input) = input else { continue };
+        let answer = match hook {
+            "pre-delegate" => {
+                serde_json::to_value(pre_delegate(&well, input.clone(), limits, &workspace)?)
+            }
+            _ => serde_json::to_value(subagent_stop(&well, &input)?),
+        };
+        let answer = answer.unwrap_or_default();
+        let line = format!("{hook} on {sample} sample\n  {answer}");
+        app.out.answer(&Tried { hook, sample, input, answer }, line)?;
+    }
+    let path = settings_file(app);
+    let installed = read_settings(&path)?.installed().map_err(|error| unreadable(&path, &error))?;
+    note(match installed.len() {
+        0 => "Not installed here: stepwell hook install claude".to_owned(),
+        n => format!("{n} of 2 hooks are installed in {}", path.display()),
+    });
+    if !app.place.has_store() {
+        note("There is no store here yet: stepwell init makes one.");
+    }
+    note("Nothing was changed: the samples ran over a store in memory.");
+    Ok(Exit::Done)
+}

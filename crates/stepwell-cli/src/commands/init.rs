@@ -1,0 +1,48 @@
+use std::fs;
+
+use crate::app::App;
+use crate::config::commented;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::place::CONFIG_FILE;
+use crate::text::visible;
+
+/// Makes a store here, a commented stepwell.toml, and an entry in .gitignore.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    store: &'a std::path::Path,
+    made_store: bool,
+    made_config: bool,
+    changed_gitignore: bool,
+}
+
+pub(crate) fn run(_args: Args, app: &mut App) -> Result<Exit> {
+    let made_store = !app.place.has_store();
+    let ignored = app.place.root.join(".gitignore");
+    let changed_gitignore =
+        app.place.ignore().map_err(|error| Failure::file(&ignored, "changing it", &error))?;
+    drop(app.make()?);
+    let config = app.place.root.join(CONFIG_FILE);
+    let made_config = !config.exists();
+    if made_config {
+        fs::write(&config, commented())
+            .map_err(|error| Failure::file(&config, "writing it", &error))?;
+    }
+    let store = app.place.store.clone();
+    let shown = visible(&store.display().to_string());
+    let line = match made_store {
+        true => format!("Made a store in {shown}"),
+        false => format!("There is a store in {shown} already"),
+    };
+    app.out.answer(&Answer { store: &store, made_store, made_config, changed_gitignore }, line)?;
+    if made_config {
+        note(format_args!("Wrote {CONFIG_FILE}, every setting commented out."));
+    }
+    if changed_gitignore {
+        note("Added .stepwell/ to .gitignore.");
+    }
+    Ok(Exit::Done)
+}

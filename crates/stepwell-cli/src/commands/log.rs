@@ -1,0 +1,85 @@
+use std::time::Duration;
+
+use stepwell::{Access, Error, Recorded, Seq, SessionId, Span, Stepwell};
+
+use crate::app::{App, each_event};
+use crate::failure::{Exit, Result};
+use crate::output::note;
+use crate::wire::is_over;
+
+/// Prints a session's events as JSON, one per line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+    /// Goes on with each new event, until the session stops.
+    #[arg(long, short)]
+    follow: bool,
+    /// Begins with this event.
+    #[arg(long, value_name = "SEQ", default_value_t = 1)]
+    from: u64,
+    /// Prints only the last so many.
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "from")]
+    last: Option<u64>,
+    /// Prints only events of this kind (several may be given).
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    kind: Vec<String>,
+}
+
+/// How long one wait for a new event lasts, before it is asked whether the session
+/// still runs.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let (well, id) = app.session(&args.session, Access::Read)?;
+    let last = well.standing(&id)?.head.seq;
+    let from = match args.last {
+        Some(last_n) => last.get().saturating_sub(last_n) + 1,
+        None => args.from.max(1),
+    };
+    let mut next = Seq::new(from);
+    loop {
+        // Read before the events, so that one that was recorded since is not missed.
+        let stopped = match args.follow {
+            true => has_stopped(&well, &id)?,
+            false => true,
+        };
+        let damage = each_event(&well, &id, Span { from: next, ..Span::ALL }, |event| {
+            next = event.seq.next();
+            print(&event, &args.kind, app)
+        });
+        let damage = match damage {
+            // It was erased while we followed it.
+            Err(_) if args.follow && !well.store().exists(&id)? => None,
+            other => other?,
+        };
+        if let Some(damage) = damage {
+            return Err(damage.into_error(&id).into());
+        }
+        if stopped {
+            return Ok(Exit::Done);
+        }
+        app.out.flush()?;
+        match well.store().wait_after(&id, next.prev(), PATIENCE) {
+            Ok(_) => {}
+            Err(Error::NoSession(_)) => {
+                note(format_args!("{id} was erased"));
+                return Ok(Exit::Done);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn print(event: &Recorded, kinds: &[String], app: &mut App) -> Result<()> {
+    let wanted = kinds.is_empty() || kinds.iter().any(|kind| kind == event.event.kind());
+    if wanted { app.out.object(event) } else { Ok(()) }
+}
+
+fn has_stopped(well: &Stepwell, id: &SessionId) -> Result<bool> {
+    match well.standing(id) {
+        Ok(standing) => Ok(is_over(standing.head.status) || standing.trashed_at.is_some()),
+        Err(Error::NoSession(_)) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}

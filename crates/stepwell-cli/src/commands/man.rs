@@ -1,0 +1,40 @@
+use std::fs;
+use std::path::PathBuf;
+
+use crate::app::App;
+use crate::args::definition;
+use crate::failure::{Exit, Failure, Result};
+use crate::text::{count, visible};
+
+/// Prints the manual page, or writes all pages to a folder.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder for a page of every command.
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    folder: &'a std::path::Path,
+    pages: usize,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let Some(folder) = args.folder else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(definition()).render(&mut page)?;
+        app.out.raw().write_all(&page)?;
+        return Ok(Exit::Done);
+    };
+    let fault = |error| Failure::file(&folder, "writing the pages", &error);
+    fs::create_dir_all(&folder).map_err(fault)?;
+    clap_mangen::generate_to(definition(), &folder).map_err(fault)?;
+    let entries = fs::read_dir(&folder).map_err(fault)?.flatten();
+    let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("stepwell");
+    let pages = entries.filter(ours).count();
+    let name = visible(&folder.display().to_string());
+    let line = format!("Wrote {} to {name}", count(pages, "page"));
+    app.out.answer(&Answer { folder: &folder, pages }, line)?;
+    Ok(Exit::Done)
+}

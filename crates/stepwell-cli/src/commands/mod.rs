@@ -1,0 +1,105 @@
+//! The commands, one file each. A command's doc comment is its help.
+
+mod abandon;
+mod agent;
+mod backup;
+mod checkpoint;
+mod cleanup;
+mod completions;
+mod config;
+mod delete;
+mod doctor;
+mod du;
+mod export;
+mod fork;
+mod hook;
+mod import;
+mod init;
+mod label;
+mod log;
+mod man;
+mod pin;
+mod purge;
+mod scrub;
+mod search;
+mod sessions;
+mod show;
+mod stats;
+mod tag;
+mod trash;
+mod verify;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+
+/// Lists the commands once: each is a module of the same name with `Args` and `run`.
+macro_rules! commands {
+    ($($(#[$meta:meta])* $name:ident = $module:ident::$args:ident => $run:path,)*) => {
+        /// What to do.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$meta])* $name($module::$args),)*
+        }
+
+        /// Does it.
+        pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit> {
+            match command {
+                $(Command::$name(args) => $run(args, app),)*
+            }
+        }
+    };
+}
+
+commands! {
+    #[command(visible_alias = "ls")]
+    Sessions = sessions::Args => sessions::run,
+    Show = show::Args => show::run,
+    Log = log::Args => log::run,
+    Search = search::Args => search::run,
+    Stats = stats::Args => stats::run,
+    Du = du::Args => du::run,
+    Label = label::Args => label::run,
+    Tag = tag::Args => tag::tag,
+    Untag = tag::UntagArgs => tag::untag,
+    Pin = pin::Args => pin::pin,
+    Unpin = pin::UnpinArgs => pin::unpin,
+    Checkpoint = checkpoint::Args => checkpoint::run,
+    Fork = fork::Args => fork::run,
+    Abandon = abandon::Args => abandon::run,
+    Delete = delete::Args => delete::run,
+    Trash = trash::Args => trash::run,
+    Cleanup = cleanup::Args => cleanup::run,
+    Purge = purge::Args => purge::run,
+    Scrub = scrub::Args => scrub::run,
+    Export = export::Args => export::run,
+    Import = import::Args => import::run,
+    Backup = backup::Args => backup::run,
+    Agent = agent::Args => agent::run,
+    Hook = hook::Args => hook::run,
+    Init = init::Args => init::run,
+    Config = config::Args => config::run,
+    Verify = verify::Args => verify::run,
+    Doctor = doctor::Args => doctor::run,
+    Completions = completions::Args => completions::run,
+    Man = man::Args => man::run,
+}
+
+/// Ends a command that could not even begin. A hook answers all the same.
+pub(crate) fn could_not_begin(command: &Command, failure: Failure) -> ExitCode {
+    let answer = match command {
+        Command::Hook(args) => hook::answer_to_fault(args),
+        _ => None,
+    };
+    let exit = failure.report();
+    match answer {
+        Some(answer) => {
+            // Whoever asked is gone if this fails.
+            let _ = writeln!(std::io::stdout(), "{answer}");
+            ExitCode::SUCCESS
+        }
+        None => exit,
+    }
+}

@@ -1,0 +1,41 @@
+use stepwell::{Access, Edited};
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::housekeeping::tidy;
+
+/// Keeps cleanup away from a session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+}
+
+/// Lets cleanup take a session again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct UnpinArgs {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+}
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    pinned: bool,
+}
+
+pub(crate) fn pin(args: Args, app: &mut App) -> Result<Exit> {
+    edit(&args.session, app, true, "is pinned")
+}
+
+pub(crate) fn unpin(args: UnpinArgs, app: &mut App) -> Result<Exit> {
+    edit(&args.session, app, false, "is not pinned")
+}
+
+fn edit(session: &str, app: &mut App, pinned: bool, says: &str) -> Result<Exit> {
+    let (well, id) = app.session(session, Access::Write)?;
+    well.edit(&id, Edited { pinned: Some(pinned), ..Edited::default() })?;
+    app.out.answer(&Answer { id: id.as_str(), pinned }, format_args!("{id} {says}"))?;
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,129 @@
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stepwell::{Access, Family, Filter, Found, Hit, Rank, Search, Snippet, Time};
+
+use crate::app::{App, Well};
+use crate::failure::{Exit, Failure, Result};
+use crate::output::{Style, note};
+use crate::selection::Selection;
+use crate::text::{moment, visible};
+
+/// Searches tasks, messages, tools' arguments and output, file paths and errors.
+///
+/// Every word must occur, in any case. "Quoted words" must stand together; begin*
+/// finds what begins so.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The words.
+    #[arg(required = true, value_name = "WORDS")]
+    words: Vec<String>,
+    /// The most relevant first, in place of the newest.
+    #[arg(long)]
+    rank: bool,
+    /// At most so many hits.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// In all of your known stores.
+    #[arg(long)]
+    everywhere: bool,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    session: &'a str,
+    seq: u64,
+    at: Time,
+    kind: &'a str,
+    text: &'a str,
+    /// Where the words are in `text`, in bytes: pairs of begin and end.
+    matches: Vec<(usize, usize)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<&'a Path>,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let text = args.words.join(" ");
+    let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };
+    let rank = if args.rank { Rank::Relevance } else { Rank::Newest };
+    let search = Search { text: text.clone(), filter, rank, limit: args.limit };
+    let mut hits: Vec<(Option<PathBuf>, Hit)> = Vec::new();
+    let mut unseen = 0;
+    let wells = if args.everywhere {
+        app.everywhere()?.into_iter().map(|(store, well)| (Some(store), well)).collect()
+    } else {
+        opened(app)?.map(|well| (None, well)).into_iter().collect::<Vec<_>>()
+    };
+    for (store, well) in wells {
+        let found: Found = well.search(&search)?;
+        unseen += found.unseen;
+        for hit in found.hits {
+            if args.selection.takes(&well.standing(&hit.session)?) {
+                hits.push((store.clone(), hit));
+            }
+        }
+    }
+    // Relevance means nothing across stores; the newest are the newest everywhere.
+    if args.everywhere && !args.rank {
+        hits.sort_by_key(|(_, hit)| std::cmp::Reverse(hit.at));
+    }
+    hits.truncate(args.limit);
+    for (store, hit) in &hits {
+        print(store.as_deref(), hit, app)?;
+    }
+    if unseen > 0 {
+        note(format_args!(
+            "{unseen} new events are not searched yet: this store is open for reading only"
+        ));
+    }
+    if hits.is_empty() && !app.out.is_json() {
+        app.out.line(format_args!("Nothing found for {}.", visible(&text)))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The store, for writing if that is possible: a search brings the index up to date.
+fn opened(app: &App) -> Result<Option<Well>> {
+    if !app.place.has_store() {
+        return Ok(None);
+    }
+    match app.existing(Access::Write) {
+        Err(Failure::Said { .. }) => app.look(),
+        opened => opened.map(Some),
+    }
+}
+
+fn print(store: Option<&Path>, hit: &Hit, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        let matches = hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect();
+        return app.out.object(&Line {
+            session: hit.session.as_str(),
+            seq: hit.seq.get(),
+            at: hit.at,
+            kind: &hit.kind,
+            text: &hit.snippet.text,
+            matches,
+            store,
+        });
+    }
+    let id = app.out.paint.paint(Style::Yellow, hit.session.as_str());
+    let at = app.out.paint.paint(Style::Dim, &moment(hit.at));
+    let place = store.map(|store| format!("  {}", visible(&store.display().to_string())));
+    let (seq, kind, place) = (hit.seq, visible(&hit.kind), place.unwrap_or_default());
+    app.out.line(format_args!("{id} seq {seq}  {at}  {kind}{place}"))?;
+    app.out.line(format_args!("  {}", highlighted(&hit.snippet, app)))
+}
+
+fn highlighted(snippet: &Snippet, app: &App) -> String {
+    let (mut text, mut end) = (String::new(), 0);
+    for place in &snippet.matches {
+        text.push_str(&visible(&snippet.text[end..place.start]));
+        let found = visible(&snippet.text[place.clone()]);
+        text.push_str(&app.out.paint.paint(Style::Red, &found));
+        end = place.end;
+    }
+    text.push_str(&visible(&snippet.text[end..]));
+    text
+}

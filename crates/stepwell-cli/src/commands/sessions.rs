@@ -1,0 +1,265 @@
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stepwell::{Family, Filter, Origin, Query, Sort, Standing, Stepwell};
+
+use crate::app::{App, Go, each_session};
+use crate::failure::{Exit, Result};
+use crate::output::{Style, note};
+use crate::selection::{Selection, Shown};
+use crate::table::{Align, Cell, Column, Table};
+use crate::text::{cost, moment, one_line};
+use crate::{text, wire};
+
+/// Lists sessions, newest first.
+///
+/// Subagents' sessions are left out; --tree shows them below their parents.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    selection: Selection,
+    /// At most so many.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// All of them.
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+    /// Shows subagents' sessions below their parents.
+    #[arg(long)]
+    tree: bool,
+    /// In all of your known stores.
+    #[arg(long)]
+    everywhere: bool,
+    /// Sorted by this.
+    #[arg(long, value_enum, default_value = "updated")]
+    sort: By,
+}
+
+/// What lists can be sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    Updated,
+    Created,
+    Cost,
+    Steps,
+}
+
+impl From<By> for Sort {
+    fn from(by: By) -> Self {
+        match by {
+            By::Updated => Self::Updated,
+            By::Created => Self::Created,
+            By::Cost => Self::Cost,
+            By::Steps => Self::Steps,
+        }
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "ID", align: Align::Left },
+    Column { name: "STATUS", align: Align::Left },
+    Column { name: "STEPS", align: Align::Right },
+    Column { name: "COST", align: Align::Right },
+    Column { name: "UPDATED", align: Align::Left },
+    Column { name: "TASK", align: Align::Left },
+];
+
+const COLUMNS_EVERYWHERE: &[Column] = &[
+    Column { name: "ID", align: Align::Left },
+    Column { name: "STATUS", align: Align::Left },
+    Column { name: "STEPS", align: Align::Right },
+    Column { name: "COST", align: Align::Right },
+    Column { name: "UPDATED", align: Align::Left },
+    Column { name: "WORKSPACE", align: Align::Left },
+    Column { name: "TASK", align: Align::Left },
+];
+
+/// A session in the list: how deep it stands, and in which store.
+struct Row {
+    standing: Standing,
+    depth: usize,
+    store: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    session: wire::Session<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<&'a Path>,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let filter =
+        Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
+    let query = Query { filter, sort: args.sort.into(), ..Query::default() };
+    let limit = if args.all { usize::MAX } else { args.limit };
+    let mut found = Found { rows: Vec::new(), more: false };
+    if args.everywhere {
+        for (store, well) in app.everywhere()? {
+            found.collect(&args, &well, &query, limit, Some(&store))?;
+        }
+        found.merge(args.sort, limit);
+    } else if let Some(well) = app.look()? {
+        found.collect(&args, &well, &query, limit, None)?;
+    }
+    answer(&found, &args, app)?;
+    if found.more {
+        note("There are more: --all shows them, --limit N so many.");
+    }
+    Ok(Exit::Done)
+}
+
+/// What was found, and whether there is more.
+struct Found {
+    rows: Vec<Row>,
+    more: bool,
+}
+
+impl Found {
+    fn collect(
+        &mut self,
+        args: &Args,
+        well: &Stepwell,
+        query: &Query,
+        limit: usize,
+        store: Option<&Path>,
+    ) -> Result<()> {
+        let mut roots = 0;
+        // One more than asked for tells whether there is more.
+        let query = Query { limit: limit.saturating_add(1), ..query.clone() };
+        each_session(well, query, |standing| {
+            if !args.selection.takes(&standing) {
+                return Ok(Go::On);
+            }
+            if roots == limit {
+                self.more = true;
+                return Ok(Go::Stop);
+            }
+            roots += 1;
+            let row = Row { standing, depth: 0, store: store.map(Path::to_owned) };
+            if args.tree { self.descend(well, row) } else { self.rows.push(row); Ok(()) }?;
+            Ok(Go::On)
+        })
+    }
+
+    /// Adds a session and the sessions of its subagents, oldest first.
+    fn descend(&mut self, well: &Stepwell, row: Row) -> Result<()> {
+        let mut waiting = vec![row];
+        while let Some(row) = waiting.pop() {
+            let family = Family::ChildrenOf(row.standing.head.id.clone());
+            let filter = Filter { family, ..Filter::default() };
+            let (depth, store) = (row.depth + 1, row.store.clone());
+            self.rows.push(row);
+            each_session(well, Query { filter, sort: Sort::Created, ..Query::default() }, |child| {
+                if matches!(child.head.origin, Origin::Subagent { .. }) {
+                    waiting.push(Row { standing: child, depth, store: store.clone() });
+                }
+                Ok(Go::On)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Brings what several stores hold into one order.
+    fn merge(&mut self, sort: By, limit: usize) {
+        let mut families: Vec<Vec<Row>> = Vec::new();
+        for row in self.rows.drain(..) {
+            match families.last_mut() {
+                Some(family) if row.depth > 0 => family.push(row),
+                _ => families.push(vec![row]),
+            }
+        }
+        families.sort_by_key(|family| {
+            let head = &family[0].standing.head;
+            std::cmp::Reverse(match sort {
+                By::Updated => i128::from(head.updated_at.as_micros()),
+                By::Created => i128::from(head.created_at.as_micros()),
+                By::Cost => head.spent.cost.as_picos(),
+                By::Steps => i128::from(head.steps),
+            })
+        });
+        self.more |= families.len() > limit;
+        families.truncate(limit);
+        self.rows = families.into_iter().flatten().collect();
+    }
+}
+
+fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        for row in &found.rows {
+            let line = Line { session: (&row.standing).into(), store: row.store.as_deref() };
+            app.out.object(&line)?;
+        }
+        return Ok(());
+    }
+    if found.rows.is_empty() {
+        return empty(args, app);
+    }
+    let columns = if args.everywhere { COLUMNS_EVERYWHERE } else { COLUMNS };
+    let mut table = Table::new(columns);
+    for row in &found.rows {
+        table.push(cells(row));
+    }
+    for line in table.lines(app.out.paint, app.world.terminal.width) {
+        app.out.line(line)?;
+    }
+    Ok(())
+}
+
+fn cells(row: &Row) -> Vec<Cell> {
+    let head = &row.standing.head;
+    let indent = match row.depth {
+        0 => String::new(),
+        depth => format!("{}└ ", "  ".repeat(depth - 1)),
+    };
+    let mut cells: Vec<Cell> = vec![
+        format!("{indent}{}", head.id).into(),
+        status_cell(&row.standing),
+        head.steps.to_string().into(),
+        cost(&head.spent).into(),
+        moment(head.updated_at).into(),
+    ];
+    if let Some(store) = &row.store {
+        let workspace = store.parent().unwrap_or(store);
+        cells.push(one_line(&workspace.display().to_string()).into());
+    }
+    cells.push(task(&row.standing).into());
+    cells
+}
+
+/// A session's label, if it has one, and its task.
+pub(crate) fn task(standing: &Standing) -> String {
+    let head = &standing.head;
+    let label = head.label.as_ref().map(|label| format!("[{}] ", text::visible(label)));
+    format!("{}{}", label.unwrap_or_default(), one_line(&head.task))
+}
+
+/// How a session stands, in its colour.
+pub(crate) fn status_cell(standing: &Standing) -> Cell {
+    use stepwell::Status::{Abandoned, Failed, Interrupted, Partial, Paused, Running, Success};
+    let shown = Shown::of(standing);
+    let style = match shown {
+        Shown::Damaged | Shown::Status(Failed) => Style::Red,
+        Shown::Status(Running) => Style::Cyan,
+        Shown::Status(Success) => Style::Green,
+        Shown::Status(Paused | Interrupted | Partial) => Style::Yellow,
+        Shown::Status(Abandoned) => Style::Dim,
+    };
+    Cell { text: shown.as_str().to_owned(), style }
+}
+
+fn empty(args: &Args, app: &mut App) -> Result<()> {
+    let any = match app.look()? {
+        Some(well) => !well.list(&Query { limit: 1, ..Query::default() })?.sessions.is_empty(),
+        None => false,
+    };
+    if any || args.everywhere {
+        app.out.line("No sessions match.")?;
+        note("hint: stepwell sessions --all lists every one");
+    } else {
+        app.out.line("No sessions yet.")?;
+        note("hint: stepwell agent create --agent NAME --purpose TEXT begins one");
+    }
+    Ok(())
+}

@@ -1,0 +1,418 @@
+use serde::Serialize;
+use stepwell::{
+    Access, Event, Family, Filter, Kind, Message, Origin, Part, Query, Recorded, Role, Seq,
+    SessionId, Sort, Span, Standing, Timeline,
+};
+
+use super::sessions::status_cell;
+use crate::app::{App, Go, Well, each_event, each_session};
+use crate::failure::{Exit, Result};
+use crate::output::{Style, note};
+use crate::text::{self, cost, indented, one_line, second, visible};
+use crate::wire;
+
+/// Shows a session: what it is, what it spent, its files, its last messages.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+    /// Shows the whole conversation.
+    #[arg(long)]
+    messages: bool,
+    /// Shows every event on a line.
+    #[arg(long)]
+    events: bool,
+    /// Shows the sessions that grew out of it.
+    #[arg(long)]
+    tree: bool,
+}
+
+/// How many of the last messages are shown.
+const LAST: usize = 5;
+
+/// How many events are looked at to find them: a step has a few of other kinds.
+const LOOK_BACK: usize = 100;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    session: wire::Session<'a>,
+    lanes: Vec<Lane>,
+    files: Vec<String>,
+    checkpoints: Vec<Named>,
+    artifacts: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<Vec<Child>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_messages: Option<Vec<Recorded>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<Vec<Recorded>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: Option<Vec<Recorded>>,
+}
+
+/// What one agent did and spent.
+#[derive(Serialize)]
+struct Lane {
+    lane: String,
+    messages: u64,
+    steps: u64,
+    #[serde(flatten)]
+    spending: wire::Spending,
+    #[serde(skip)]
+    cost: String,
+    #[serde(skip)]
+    tokens: stepwell::Usage,
+}
+
+/// A name and where it stands.
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    seq: Seq,
+    at: stepwell::Time,
+}
+
+/// A session that grew out of another.
+#[derive(Serialize)]
+struct Child {
+    id: SessionId,
+    kind: &'static str,
+    status: &'static str,
+    #[serde(skip)]
+    depth: usize,
+    #[serde(skip)]
+    task: String,
+    parent: SessionId,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let (well, id) = app.session(&args.session, Access::Read)?;
+    let standing = well.standing(&id)?;
+    let facts = well.store().facts(&id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
+    // What is damaged shows what can still be read.
+    let (facts, unread) = match facts {
+        Ok(facts) => (facts, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    let mut damage = standing.damage.clone();
+    let mut last = Vec::new();
+    if !args.messages && !args.events {
+        let found = |event: Recorded| {
+            if matches!(event.event, Event::Message(_)) && last.len() < LAST {
+                last.push(event);
+            }
+            Ok(())
+        };
+        damage = each_event(&well, &id, Span::last(LOOK_BACK), found)?.or(damage);
+        last.reverse();
+    }
+    let answer = Answer {
+        session: (&standing).into(),
+        lanes: lanes(&well, &id),
+        files: paths(&facts),
+        checkpoints: checkpoints(&facts),
+        artifacts: artifacts(&facts),
+        children: if args.tree { Some(children(&well, &id)?) } else { None },
+        last_messages: None,
+        messages: None,
+        events: None,
+    };
+    if app.out.is_json() {
+        damage = whole(answer, last, &args, &well, &id, app)?.or(damage);
+    } else {
+        describe(&standing, &answer, app)?;
+        tail(last, app)?;
+        if args.events {
+            damage = events(&well, &id, app)?.or(damage);
+        }
+        if args.messages {
+            damage = messages(&well, &id, app)?.or(damage);
+        }
+    }
+    if let Some(damage) = damage {
+        let readable = damage.seq.prev();
+        note(format_args!("damaged at seq {}: {}; readable up to {readable}", damage.seq, damage.what));
+        return Ok(Exit::Damaged);
+    }
+    match unread {
+        Some(error) => Err(error.into()),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// The whole answer as one object.
+fn whole(
+    mut answer: Answer<'_>,
+    last: Vec<Recorded>,
+    args: &Args,
+    well: &Well,
+    id: &SessionId,
+    app: &mut App,
+) -> Result<Option<stepwell::Damage>> {
+    let mut all = Vec::new();
+    let mut damage = None;
+    if args.messages || args.events {
+        damage = each_event(well, id, Span::ALL, |event| {
+            all.push(event);
+            Ok(())
+        })?;
+    }
+    if args.messages {
+        let is_message = |event: &&Recorded| matches!(event.event, Event::Message(_));
+        answer.messages = Some(all.iter().filter(is_message).cloned().collect());
+    }
+    if args.events {
+        answer.events = Some(all);
+    } else if !args.messages {
+        answer.last_messages = Some(last);
+    }
+    app.out.object(&answer)?;
+    Ok(damage)
+}
+
+fn lanes(well: &Well, id: &SessionId) -> Vec<Lane> {
+    let lanes = well.store().lanes(id).unwrap_or_default();
+    let lane = |(lane, state): (stepwell::Lane, stepwell::LaneState)| Lane {
+        lane: lane.to_string(),
+        messages: state.messages,
+        steps: state.steps,
+        spending: (&state.spent).into(),
+        cost: cost(&state.spent),
+        tokens: state.spent.usage,
+    };
+    lanes.into_iter().map(lane).collect()
+}
+
+/// The paths of files that changed, each once, in order of their first change.
+fn paths(facts: &[Recorded]) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for fact in facts {
+        if let Event::File(file) = &fact.event
+            && !paths.contains(&file.path)
+        {
+            paths.push(file.path.clone());
+        }
+    }
+    paths
+}
+
+fn checkpoints(facts: &[Recorded]) -> Vec<Named> {
+    let named = |fact: &Recorded| match &fact.event {
+        Event::Checkpoint(it) => Some(Named { name: it.name.clone(), seq: fact.seq, at: fact.at }),
+        _ => None,
+    };
+    facts.iter().filter_map(named).collect()
+}
+
+fn artifacts(facts: &[Recorded]) -> Vec<String> {
+    let path = |fact: &Recorded| match &fact.event {
+        Event::Artifact(artifact) => Some(artifact.path.clone()),
+        _ => None,
+    };
+    facts.iter().filter_map(path).collect()
+}
+
+/// The sessions that grew out of this one, parents before children.
+fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(id.clone(), 0)];
+    while let Some((parent, depth)) = waiting.pop() {
+        let filter = Filter { family: Family::ChildrenOf(parent.clone()), ..Filter::default() };
+        let mut below = Vec::new();
+        let query = Query { filter, sort: Sort::Created, ..Query::default() };
+        each_session(well, query, |child| {
+            below.push(child);
+            Ok(Go::On)
+        })?;
+        let place = found.iter().position(|child: &Child| child.id == parent);
+        let place = place.map_or(found.len(), |place| place + 1);
+        for child in below {
+            waiting.push((child.head.id.clone(), depth + 1));
+            let kind = match child.head.origin {
+                Origin::Fork { .. } => "fork",
+                _ => "subagent",
+            };
+            let status = crate::selection::Shown::of(&child).as_str();
+            let (task, id) = (one_line(&child.head.task), child.head.id);
+            let parent = parent.clone();
+            found.insert(place, Child { id, kind, status, depth, task, parent });
+        }
+    }
+    Ok(found)
+}
+
+fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<()> {
+    let head = &standing.head;
+    let paint = app.out.paint;
+    let mut say = |name: &str, value: &str| {
+        if value.is_empty() {
+            return Ok(());
+        }
+        let name = paint.paint(Style::Bold, &format!("{name:<10}"));
+        app.out.line(format_args!("{name} {value}"))
+    };
+    say("Session", head.id.as_str())?;
+    let status = status_cell(standing);
+    let why = head.stop_reason.map(|reason| format!(" ({})", word(reason)));
+    let phase = head.phase.map(|phase| format!(", in phase {phase}"));
+    let (why, phase) = (why.unwrap_or_default(), phase.unwrap_or_default());
+    say("Status", &format!("{}{why}{phase}", paint.paint(status.style, &status.text)))?;
+    if let Some(held) = &standing.held {
+        say("Held by", &visible(&format!("{} until {}", held.holder, second(held.expires))))?;
+    }
+    if let Some(at) = standing.trashed_at {
+        say("In trash", &format!("since {}", second(at)))?;
+    }
+    say("Task", indented(&head.task, "           ").trim_start())?;
+    say("Goal", &one_line(head.goal.as_deref().unwrap_or_default()))?;
+    say("Label", &visible(head.label.as_deref().unwrap_or_default()))?;
+    say("Tags", &visible(&head.tags.iter().cloned().collect::<Vec<_>>().join(", ")))?;
+    say("Pinned", if head.pinned { "yes" } else { "" })?;
+    say("Agent", &one_line(&head.agent))?;
+    let by = if head.provider.is_empty() { "" } else { " of " };
+    say("Model", &one_line(&format!("{}{by}{}", head.model, head.provider)))?;
+    say("Workspace", &one_line(&head.workspace))?;
+    match &head.origin {
+        Origin::Root => {}
+        Origin::Subagent { parent } => say("Subagent", &format!("of {parent}"))?,
+        Origin::Fork { parent, at } => say("Fork", &format!("of {parent} at {at}"))?,
+    }
+    if let Some(source) = &head.source {
+        say("Imported", &visible(&format!("from {} {}", source.system, source.id)))?;
+    }
+    say("Began", &second(head.created_at))?;
+    say("Updated", &second(head.updated_at))?;
+    say("Steps", &text::grouped(head.steps))?;
+    say("Messages", &text::grouped(head.messages))?;
+    say("Events", &text::grouped(head.seq.get()))?;
+    say("Cost", &cost(&head.spent))?;
+    if head.errors > 0 {
+        let last = head.last_error.as_ref().map(|error| one_line(&error.message));
+        say("Errors", &format!("{}, the last: {}", head.errors, last.unwrap_or_default()))?;
+    }
+    say("Error", &one_line(head.error.as_deref().unwrap_or_default()))?;
+    for (name, value) in &head.metadata {
+        say("Metadata", &visible(&format!("{name} = {value}")))?;
+    }
+    lists(answer, app)
+}
+
+fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
+    let mut section = |title: &str, lines: Vec<String>| -> Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        app.out.line("")?;
+        app.out.line(app.out.paint.paint(Style::Bold, title))?;
+        lines.into_iter().try_for_each(|line| app.out.line(format_args!("  {line}")))
+    };
+    let lane = |lane: &Lane| {
+        let (input, output) = (text::grouped(lane.tokens.input), text::grouped(lane.tokens.output));
+        let steps = text::count(usize::try_from(lane.steps).unwrap_or(usize::MAX), "step");
+        format!("{}: {steps}, {input} tokens in, {output} out, {}", lane.lane, lane.cost)
+    };
+    section("Usage by agent", answer.lanes.iter().map(lane).collect())?;
+    section("Files", answer.files.iter().map(|path| one_line(path)).collect())?;
+    section("Artifacts", answer.artifacts.iter().map(|path| one_line(path)).collect())?;
+    let named = |it: &Named| format!("{} at {}, {}", one_line(&it.name), it.seq, second(it.at));
+    section("Checkpoints", answer.checkpoints.iter().map(named).collect())?;
+    let child = |it: &Child| {
+        let (indent, kind, status) = ("  ".repeat(it.depth), it.kind, it.status);
+        format!("{indent}{}  {kind}, {status}  {}", it.id, it.task)
+    };
+    section("Grown out of it", answer.children.iter().flatten().map(child).collect())
+}
+
+fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
+    if last.is_empty() {
+        return Ok(());
+    }
+    app.out.line("")?;
+    app.out.line(app.out.paint.paint(Style::Bold, "Last messages"))?;
+    let columns = app.world.terminal.width;
+    for event in last {
+        let Event::Message(message) = &event.event else { continue };
+        let line = format!("  {:>5} {}", event.seq, gist(message));
+        app.out.line(columns.map_or(line.clone(), |columns| text::cut(&line, columns)))?;
+    }
+    Ok(())
+}
+
+/// What a message says, on one line.
+pub(crate) fn gist(message: &Message) -> String {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Text(text) => one_line(&text.text),
+        Part::Thinking(text) => format!("(thinks: {})", one_line(&text.text)),
+        Part::Image(_) => "(an image)".to_owned(),
+        Part::ToolCall(call) => format!("{}({})", call.name, one_line(&call.arguments)),
+        Part::ToolResult(result) if result.is_error => format!("failed: {}", one_line(&result.text)),
+        Part::ToolResult(result) => one_line(&result.text),
+    });
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    format!("{}: {}", role(message.role), visible(&parts.join(" ")))
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}
+
+/// The word for a value that JSON knows by one.
+pub(crate) fn word(value: impl Serialize) -> String {
+    let json = serde_json::to_value(value).ok();
+    json.as_ref().and_then(|json| json.as_str()).unwrap_or_default().to_owned()
+}
+
+fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
+    app.out.line("")?;
+    app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
+    let columns = app.world.terminal.width;
+    each_event(well, id, Span::ALL, |event| {
+        let says = match &event.event {
+            Event::Message(message) => gist(message),
+            Event::Status(change) => change.status.to_string(),
+            Event::Phase(change) => format!("{} to {}", change.from, change.to),
+            other => other.key().map(|key| one_line(&key)).unwrap_or_default(),
+        };
+        let (seq, at, kind) = (event.seq, second(event.at), visible(event.event.kind()));
+        let line = format!("  {seq:>5} {at} {kind:<13} {says}");
+        let line = columns.map_or(line.clone(), |columns| text::cut(&line, columns));
+        app.out.line(line.trim_end())
+    })
+}
+
+fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
+    let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
+    let timeline = Timeline::at(well.standing(id)?.head.seq, moves.iter());
+    each_event(well, id, Span::ALL, |event| {
+        let Event::Message(message) = &event.event else { return Ok(()) };
+        let live = if timeline.contains(event.seq) { "" } else { " (rewound)" };
+        let lane = match message.lane.as_str() {
+            "main" => String::new(),
+            lane => format!(" in {lane}"),
+        };
+        let title = format!("{} {}{lane}{live}", event.seq, role(message.role));
+        app.out.line("")?;
+        app.out.line(app.out.paint.paint(Style::Bold, &title))?;
+        for part in &message.parts {
+            let text = match part {
+                Part::Text(text) => indented(&text.text, "  "),
+                Part::Thinking(text) => indented(&text.text, "  | "),
+                Part::Image(image) => format!("  (an image, {})", visible(&image.media_type)),
+                Part::ToolCall(call) => {
+                    format!("  -> {}({})", visible(&call.name), visible(&call.arguments))
+                }
+                Part::ToolResult(result) => indented(&result.text, "  <- "),
+            };
+            if !text.is_empty() {
+                app.out.line(text)?;
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,211 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stepwell::{Family, Filter, Query, Spent, Standing, Status};
+
+use crate::app::{App, Go, each_session};
+use crate::failure::{Exit, Result};
+use crate::output::Style;
+use crate::selection::Selection;
+use crate::text::{cost, day, grouped, one_line, width};
+use crate::wire::{Spending, is_over};
+
+/// Shows how sessions went, and what they cost by day, model and agent.
+///
+/// A session counts on the day it began, for the model that it used last. Subagents'
+/// sessions count as well.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    selection: Selection,
+}
+
+/// What is counted.
+#[derive(Debug, Default)]
+struct Stats {
+    by_status: BTreeMap<&'static str, u64>,
+    resumed: u64,
+    resumed_and_done: u64,
+    all: Group,
+    by_day: BTreeMap<String, Group>,
+    by_model: BTreeMap<String, Group>,
+    by_agent: BTreeMap<String, Group>,
+}
+
+/// Some sessions and what they spent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    sessions: u64,
+    spent: Spent,
+}
+
+impl Group {
+    fn count(&mut self, spent: &Spent) {
+        self.sessions += 1;
+        self.spent.calls += spent.calls;
+        self.spent.usage += spent.usage;
+        self.spent.cost += spent.cost;
+        self.spent.unpriced += spent.unpriced;
+    }
+}
+
+impl Stats {
+    fn count(&mut self, standing: &Standing) {
+        let head = &standing.head;
+        let status = crate::selection::Shown::of(standing).as_str();
+        *self.by_status.entry(status).or_default() += 1;
+        if head.resumes > 0 {
+            self.resumed += 1;
+            self.resumed_and_done += u64::from(head.status == Status::Success);
+        }
+        let named = |name: &str| if name.is_empty() { "-".to_owned() } else { one_line(name) };
+        self.all.count(&head.spent);
+        self.by_day.entry(day(head.created_at)).or_default().count(&head.spent);
+        self.by_model.entry(named(&head.model)).or_default().count(&head.spent);
+        self.by_agent.entry(named(&head.agent)).or_default().count(&head.spent);
+    }
+
+    /// Sessions that came to an end of their own.
+    fn ended(&self) -> u64 {
+        let over = |status: &&str| status.parse().is_ok_and(is_final);
+        self.by_status.iter().filter(|(status, _)| over(status)).map(|(_, n)| n).sum()
+    }
+
+    fn success_rate(&self) -> Option<f64> {
+        let done = self.by_status.get("success").copied().unwrap_or(0);
+        rate(done, self.ended())
+    }
+
+    fn resume_rate(&self) -> Option<f64> {
+        rate(self.resumed, self.all.sessions)
+    }
+}
+
+fn is_final(status: Status) -> bool {
+    is_over(status) && !matches!(status, Status::Interrupted | Status::Partial)
+}
+
+fn rate(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[derive(Serialize)]
+struct Answer {
+    sessions: u64,
+    by_status: BTreeMap<&'static str, u64>,
+    /// Of those that ended in success, failure or by being abandoned.
+    success_rate: Option<f64>,
+    resumed: u64,
+    resume_rate: Option<f64>,
+    resumed_success_rate: Option<f64>,
+    #[serde(flatten)]
+    spending: Spending,
+    by_day: Vec<Part>,
+    by_model: Vec<Part>,
+    by_agent: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    name: String,
+    sessions: u64,
+    #[serde(flatten)]
+    spending: Spending,
+}
+
+fn parts(groups: &BTreeMap<String, Group>) -> Vec<Part> {
+    let part = |(name, group): (&String, &Group)| Part {
+        name: name.clone(),
+        sessions: group.sessions,
+        spending: (&group.spent).into(),
+    };
+    groups.iter().map(part).collect()
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let mut stats = Stats::default();
+    if let Some(well) = app.look()? {
+        let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };
+        each_session(&well, Query { filter, ..Query::default() }, |standing| {
+            if args.selection.takes(&standing) {
+                stats.count(&standing);
+            }
+            Ok(Go::On)
+        })?;
+    }
+    if app.out.is_json() {
+        app.out.object(&Answer {
+            sessions: stats.all.sessions,
+            success_rate: stats.success_rate(),
+            resumed: stats.resumed,
+            resume_rate: stats.resume_rate(),
+            resumed_success_rate: rate(stats.resumed_and_done, stats.resumed),
+            spending: (&stats.all.spent).into(),
+            by_day: parts(&stats.by_day),
+            by_model: parts(&stats.by_model),
+            by_agent: parts(&stats.by_agent),
+            by_status: stats.by_status,
+        })?;
+    } else if stats.all.sessions == 0 {
+        app.out.line("No sessions yet.")?;
+    } else {
+        show(&stats, app)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show(stats: &Stats, app: &mut App) -> Result<()> {
+    let percent = |rate: Option<f64>| {
+        rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
+    };
+    let statuses: Vec<_> =
+        stats.by_status.iter().map(|(status, n)| format!("{} {status}", grouped(*n))).collect();
+    let usage = stats.all.spent.usage;
+    let mut say = |name: &str, value: String| app.out.line(format_args!("{name:<13} {value}"));
+    say("Sessions", format!("{} ({})", grouped(stats.all.sessions), statuses.join(", ")))?;
+    say("Success rate", format!("{} of those that ended", percent(stats.success_rate())))?;
+    let done = percent(rate(stats.resumed_and_done, stats.resumed));
+    let resumed = match stats.resumed {
+        0 => "no session was taken up again".to_owned(),
+        n => format!("{} ({}), {done} of them done", percent(stats.resume_rate()), grouped(n)),
+    };
+    say("Resume rate", resumed)?;
+    say("Cost", cost(&stats.all.spent))?;
+    say("Tokens", format!("{} in, {} out", grouped(usage.input), grouped(usage.output)))?;
+    chart("By day", &stats.by_day, app)?;
+    chart("By model", &stats.by_model, app)?;
+    chart("By agent", &stats.by_agent, app)
+}
+
+/// How many rows a chart has, the newest or the last of them.
+const ROWS: usize = 14;
+
+/// How many columns its longest bar has.
+const BAR: u64 = 20;
+
+/// One bar for each group: its cost, or where nothing has a price, its tokens.
+fn chart(title: &str, groups: &BTreeMap<String, Group>, app: &mut App) -> Result<()> {
+    let priced = groups.values().any(|group| !group.spent.cost.is_zero());
+    let weight = |group: &Group| match priced {
+        true => u128::try_from(group.spent.cost.as_picos()).unwrap_or(0),
+        false => u128::from(group.spent.usage.total()),
+    };
+    let most = groups.values().map(weight).max().unwrap_or(0).max(1);
+    let shown: Vec<_> = groups.iter().skip(groups.len().saturating_sub(ROWS)).collect();
+    let names = shown.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let costs = shown.iter().map(|(_, group)| cost(&group.spent).len()).max().unwrap_or(0);
+    app.out.line("")?;
+    app.out.line(app.out.paint.paint(Style::Bold, title))?;
+    for (name, group) in shown {
+        let length = (weight(group) * u128::from(BAR)).div_ceil(most);
+        let bar = "█".repeat(usize::try_from(length).unwrap_or(0));
+        let room = " ".repeat(names - width(name));
+        let (cost, tokens) = (cost(&group.spent), grouped(group.spent.usage.total()));
+        let sessions = crate::text::count(usize::try_from(group.sessions).unwrap_or(0), "session");
+        let bar = app.out.paint.paint(Style::Cyan, &format!("{bar:<20}"));
+        app.out.line(format_args!(
+            "  {name}{room}  {bar}  {cost:>costs$}  {tokens} tokens  {sessions}"
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+use std::collections::BTreeSet;
+
+use stepwell::{Access, Edited};
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::housekeeping::tidy;
+use crate::text::visible;
+
+/// Adds tags to a session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+    /// The tags.
+    #[arg(required = true)]
+    tags: Vec<String>,
+}
+
+/// Takes tags from a session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct UntagArgs {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+    /// The tags.
+    #[arg(required = true)]
+    tags: Vec<String>,
+}
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    tags: &'a BTreeSet<String>,
+}
+
+pub(crate) fn tag(args: Args, app: &mut App) -> Result<Exit> {
+    let tag = args.tags.into_iter().collect();
+    edit(&args.session, Edited { tag, ..Edited::default() }, app)
+}
+
+pub(crate) fn untag(args: UntagArgs, app: &mut App) -> Result<Exit> {
+    let untag = args.tags.into_iter().collect();
+    edit(&args.session, Edited { untag, ..Edited::default() }, app)
+}
+
+fn edit(session: &str, edited: Edited, app: &mut App) -> Result<Exit> {
+    let (well, id) = app.session(session, Access::Write)?;
+    well.edit(&id, edited)?;
+    let tags = well.standing(&id)?.head.tags;
+    let listed: Vec<_> = tags.iter().map(|tag| visible(tag)).collect();
+    let line = match listed.is_empty() {
+        true => format!("{id} has no tags"),
+        false => format!("{id} is tagged {}", listed.join(", ")),
+    };
+    app.out.answer(&Answer { id: id.as_str(), tags: &tags }, line)?;
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,147 @@
+use std::time::Duration;
+
+use stepwell::{Access, Filter, Order, Place, Query};
+
+use super::delete::left;
+use super::sessions::{status_cell, task};
+use crate::app::{App, Go, each_session};
+use crate::ask::{Consent, Unasked};
+use crate::failure::{Exit, Result};
+use crate::housekeeping::{retention, tidy};
+use crate::output::note;
+use crate::table::{Align, Column, Table};
+use crate::text::{bytes, count, moment};
+use crate::wire;
+
+/// Lists, restores and erases what was deleted.
+///
+/// The trash lets go of a session by itself after sessions.retention_days (30).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Lists what is in the trash.
+    List,
+    /// Brings sessions back, with the subagents' sessions that went with them.
+    Restore {
+        /// The sessions: ids, beginnings of ids, or labels.
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+    },
+    /// Erases everything in the trash, for good.
+    Empty {
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "ID", align: Align::Left },
+    Column { name: "STATUS", align: Align::Left },
+    Column { name: "DELETED", align: Align::Left },
+    Column { name: "ERASED AFTER", align: Align::Left },
+    Column { name: "TASK", align: Align::Left },
+];
+
+#[derive(serde::Serialize)]
+struct Back<'a> {
+    restored: &'a str,
+}
+
+#[derive(serde::Serialize)]
+struct Gone<'a> {
+    erased: &'a str,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    match args.action {
+        Action::List => list(app),
+        Action::Restore { sessions } => restore(&sessions, app),
+        Action::Empty { consent } => empty(consent, app),
+    }
+}
+
+/// What is in the trash, newest first.
+fn in_trash() -> Query {
+    let filter = Filter { place: Place::Trash, ..Filter::default() };
+    Query { filter, order: Order::Newest, ..Query::default() }
+}
+
+fn list(app: &mut App) -> Result<Exit> {
+    let mut table = Table::new(COLUMNS);
+    let mut found = 0;
+    let retention = retention(app);
+    if let Some(well) = app.look()? {
+        each_session(&well, in_trash(), |standing| {
+            found += 1;
+            if app.out.is_json() {
+                app.out.object(&wire::Session::from(&standing))?;
+            }
+            let at = standing.trashed_at.unwrap_or(standing.head.updated_at);
+            table.push(vec![
+                standing.head.id.to_string().into(),
+                status_cell(&standing),
+                moment(at).into(),
+                moment(at.plus(retention)).into(),
+                task(&standing).into(),
+            ]);
+            Ok(Go::On)
+        })?;
+    }
+    if app.out.is_json() {
+        return Ok(Exit::Done);
+    }
+    if found == 0 {
+        app.out.line("The trash is empty.")?;
+        return Ok(Exit::Done);
+    }
+    for line in table.lines(app.out.paint, app.world.terminal.width) {
+        app.out.line(line)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
+    let well = app.existing(Access::Write)?;
+    let found = sessions.iter().map(|name| app.find_in(&well, Place::Trash, name));
+    let ids = found.collect::<Result<Vec<_>>>()?;
+    let removal = well.store().restore(&ids)?;
+    for id in &removal.taken {
+        tracing::info!(session = %id, "session_restored");
+        app.out.answer(&Back { restored: id.as_str() }, format_args!("Restored {id}"))?;
+    }
+    left(removal)?;
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}
+
+fn empty(consent: Consent, app: &mut App) -> Result<Exit> {
+    let (mut sessions, mut size) = (0, 0);
+    if let Some(well) = app.look()? {
+        each_session(&well, in_trash(), |standing| {
+            sessions += 1;
+            size += standing.bytes;
+            Ok(Go::On)
+        })?;
+    }
+    if sessions == 0 {
+        if !app.out.is_json() {
+            app.out.line("The trash is empty.")?;
+        }
+        return Ok(Exit::Done);
+    }
+    let question = format!("Erase {} ({}) for good?", count(sessions, "session"), bytes(size));
+    consent.ask(app, &question, Unasked::Refuse)?;
+    let well = app.existing(Access::Write)?;
+    let removal = well.empty_trash(Duration::ZERO)?;
+    for id in &removal.taken {
+        app.out.answer(&Gone { erased: id.as_str() }, format_args!("Erased {id}"))?;
+    }
+    left(removal)?;
+    note("This cannot be undone.");
+    Ok(Exit::Done)
+}

@@ -1,0 +1,105 @@
+use serde::Serialize;
+use stepwell::{Access, Derived, Filter, Place, Query, SessionId, Verdict};
+
+use crate::app::{App, Go, Well, each_session};
+use crate::failure::{Exit, Result};
+use crate::output::{Style, note};
+use crate::text::{count, grouped};
+use crate::wire;
+
+/// Reads sessions again, event by event, and checks that all is as it was recorded.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session; without one, every session, the trash included.
+    session: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    session: &'a str,
+    sound: bool,
+    intact: u64,
+    scrubbed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<wire::Damage<'a>>,
+    head_is_right: bool,
+}
+
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+    let (well, ids) = match &args.session {
+        Some(name) => {
+            let well = app.existing(Access::Read)?;
+            let id = app.find_in(&well, Place::Anywhere, name)?;
+            (well, vec![id])
+        }
+        None => {
+            let Some(well) = app.look()? else {
+                app.out.line("No sessions yet.")?;
+                return Ok(Exit::Done);
+            };
+            let ids = every(&well)?;
+            (well, ids)
+        }
+    };
+    let (mut events, mut broken) = (0, 0);
+    for id in &ids {
+        let verdict = well.store().verify(id)?;
+        events += verdict.intact;
+        broken += usize::from(!verdict.is_sound());
+        print(id, &verdict, args.session.is_some(), app)?;
+    }
+    if !app.out.is_json() && args.session.is_none() {
+        let all = format!("{}, {} events", count(ids.len(), "session"), grouped(events));
+        let line = match broken {
+            0 => format!("Verified {all}: all sound."),
+            n => format!("Verified {all}: {n} not sound."),
+        };
+        app.out.line(line)?;
+    }
+    if broken > 0 {
+        note("hint: stepwell doctor --repair rebuilds what follows from the events");
+        return Ok(Exit::Damaged);
+    }
+    Ok(Exit::Done)
+}
+
+/// The ids of all sessions.
+pub(crate) fn every(well: &Well) -> Result<Vec<SessionId>> {
+    let mut ids = Vec::new();
+    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    each_session(well, Query { filter, ..Query::default() }, |standing| {
+        ids.push(standing.head.id);
+        Ok(Go::On)
+    })?;
+    Ok(ids)
+}
+
+fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        return app.out.object(&Line {
+            session: id.as_str(),
+            sound: verdict.is_sound(),
+            intact: verdict.intact,
+            scrubbed: verdict.scrubbed,
+            damage: verdict.damage.as_ref().map(wire::Damage::from),
+            head_is_right: verdict.derived == Derived::Right,
+        });
+    }
+    let intact = grouped(verdict.intact);
+    let scrubbed = match verdict.scrubbed {
+        0 => String::new(),
+        n => format!(", {n} of them scrubbed"),
+    };
+    if let Some(damage) = &verdict.damage {
+        let word = app.out.paint.paint(Style::Red, "damaged");
+        let (seq, what) = (damage.seq, crate::text::one_line(&damage.what));
+        app.out.line(format_args!("{id} {word} at seq {seq}: {what} ({intact} events intact)"))
+    } else if verdict.derived == Derived::Wrong {
+        let word = app.out.paint.paint(Style::Yellow, "stale");
+        app.out.line(format_args!("{id} {word}: its {intact} events are intact, its head is not"))
+    } else if named {
+        app.out.line(format_args!("{id} sound: {intact} events{scrubbed}"))
+    } else {
+        Ok(())
+    }
+}

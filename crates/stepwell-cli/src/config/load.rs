@@ -1,0 +1,145 @@
+//! Reading the configuration: defaults, the user's file, the workspace's file, the
+//! environment, flags. Later ones win, and unknown keys are errors.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, Item, Value};
+
+use super::settings::{KEYS, Key, Raw, Settings, nearest};
+use super::{Config, Source};
+use crate::failure::{Exit, Failure, Result};
+use crate::place::{CONFIG_FILE, Place};
+use crate::world::World;
+
+/// The user's own file.
+pub(crate) fn user_file(world: &World) -> Option<PathBuf> {
+    world.config.as_ref().map(|folder| folder.join("config.toml"))
+}
+
+impl Config {
+    pub(crate) fn load(world: &World, place: &Place, flags: &[String]) -> Result<Self> {
+        let sources = vec![Source::Default; KEYS.len()];
+        let mut config = Self { settings: Settings::default(), sources };
+        for path in user_file(world).into_iter().chain([place.root.join(CONFIG_FILE)]) {
+            config.read_file(&path)?;
+        }
+        config.read_variables(world)?;
+        for flag in flags {
+            let (name, value) = flag.split_once('=').ok_or_else(|| {
+                Failure::new(Exit::Usage, format_args!("--config {flag}: use KEY=VALUE"))
+            })?;
+            let key = known(name).map_err(|why| wrong("--config", &why))?;
+            config.put(key, Raw::Text(value), Source::Flag)?;
+        }
+        Ok(config)
+    }
+
+    fn put(&mut self, key: &Key, raw: Raw<'_>, source: Source) -> Result<()> {
+        self.settings.put(key, raw).map_err(|why| {
+            wrong(&source.to_string(), &format!("{} = {}: {why}", key.name, raw.shown()))
+        })?;
+        if let Some(place) = KEYS.iter().position(|other| other.name == key.name) {
+            self.sources[place] = source;
+        }
+        Ok(())
+    }
+
+    fn read_file(&mut self, path: &Path) -> Result<()> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // A folder on the way that is none: there is no such file either.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(()),
+            Err(error) => return Err(wrong(&path.display().to_string(), &error.to_string())),
+        };
+        let at = |place: usize| {
+            let line = text[..place.min(text.len())].matches('\n').count() + 1;
+            format!("{} line {line}", path.display())
+        };
+        let document = Document::parse(text.as_str()).map_err(|error| {
+            wrong(&at(error.span().map_or(0, |span| span.start)), error.message())
+        })?;
+        for (name, value, place) in values(document.as_table(), "") {
+            let key = known(&name).map_err(|why| wrong(&at(place), &why))?;
+            let Some(value) = value else {
+                return Err(wrong(&at(place), &format!("{name} is a table, not a value")));
+            };
+            self.put(key, Raw::Toml(value), Source::File(path.to_owned()))
+                .map_err(|failure| replace_place(failure, path, &at(place)))?;
+        }
+        Ok(())
+    }
+
+    /// Variables that name a key. Others that begin with one of its sections are
+    /// misspelt; the rest are not about the configuration.
+    fn read_variables(&mut self, world: &World) -> Result<()> {
+        for (name, value) in &world.variables {
+            if let Some(key) = KEYS.iter().find(|key| key.variable() == *name) {
+                self.put(key, Raw::Text(value), Source::Variable(name.clone()))?;
+                continue;
+            }
+            let rest = name.trim_start_matches("STEPWELL_").to_lowercase();
+            let section = |key: &&Key| {
+                let section = key.name.split('.').next().unwrap_or(key.name);
+                rest.strip_prefix(section).is_some_and(|key| key.starts_with('_'))
+            };
+            if KEYS.iter().any(|key| section(&key)) {
+                let near = Key::find(nearest(&rest.replacen('_', ".", 1)));
+                let near = near.map(Key::variable).unwrap_or_default();
+                return Err(wrong("the environment", &format!("unknown {name}"))
+                    .hint(format_args!("did you mean {near}?")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every value of a document with its dotted name and its place; tables that a key
+/// names have none.
+fn values<'a>(
+    table: &'a dyn toml_edit::TableLike,
+    prefix: &str,
+) -> Vec<(String, Option<&'a Value>, usize)> {
+    let mut found = Vec::new();
+    for (name, item) in table.iter() {
+        let name = format!("{prefix}{name}");
+        let place = item.span().map_or(0, |span| span.start);
+        match (item, item.as_table_like()) {
+            (_, Some(_)) if Key::find(&name).is_some() => found.push((name, None, place)),
+            (_, Some(table)) if table.is_empty() && !is_section(&name) => {
+                found.push((name, None, place));
+            }
+            (_, Some(table)) => found.extend(values(table, &format!("{name}."))),
+            (Item::Value(value), None) => found.push((name, Some(value), place)),
+            _ => found.push((name, None, place)),
+        }
+    }
+    found
+}
+
+fn is_section(name: &str) -> bool {
+    KEYS.iter().any(|key| key.name.starts_with(&format!("{name}.")))
+}
+
+/// The key of a name, or why it is none.
+pub(crate) fn known(name: &str) -> Result<&'static Key, String> {
+    let unknown = || format!("unknown key {name}; did you mean {}?", nearest(name));
+    Key::find(name).ok_or_else(unknown)
+}
+
+fn wrong(place: &str, why: &str) -> Failure {
+    Failure::new(Exit::Absent, format_args!("{place}: {why}"))
+}
+
+/// The same failure with a more exact place.
+fn replace_place(failure: Failure, path: &Path, place: &str) -> Failure {
+    match failure {
+        Failure::Said { message, hint, exit } => {
+            let message = message.replacen(&path.display().to_string(), place, 1);
+            Failure::Said { message, hint, exit }
+        }
+        closed => closed,
+    }
+}

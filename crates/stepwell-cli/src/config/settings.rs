@@ -1,0 +1,185 @@
+//! Every setting, once: its key, its kind, its default, and what it does.
+
+use std::time::Duration;
+
+use toml_edit::Value;
+
+use super::value::{IdStyle, Number, Setting, Share};
+
+/// A value as it was found, to be read as the setting's kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Raw<'a> {
+    Text(&'a str),
+    Toml(&'a Value),
+}
+
+impl Raw<'_> {
+    fn read<T: Setting>(self) -> Result<T, String> {
+        match self {
+            Self::Text(text) => T::from_text(text),
+            Self::Toml(value) => T::from_toml(value),
+        }
+    }
+
+    /// The value as the user wrote it, for the error that names it.
+    pub(super) fn shown(self) -> String {
+        match self {
+            Self::Text(text) => text.to_owned(),
+            Self::Toml(value) => value.to_string().trim().to_owned(),
+        }
+    }
+}
+
+/// One setting's key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Such as `sessions.cleanup_after_days`.
+    pub(crate) name: &'static str,
+    /// What it does.
+    pub(crate) says: &'static str,
+}
+
+impl Key {
+    /// The key of that name.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The variable that sets it: `STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS`.
+    pub(crate) fn variable(&self) -> String {
+        format!("STEPWELL_{}", self.name.replace('.', "_").to_uppercase())
+    }
+}
+
+/// Lists every setting once.
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])* $field:ident: $kind:ty = $default:expr, $name:literal;)*) => {
+        /// The settings in force.
+        #[derive(Clone, Debug)]
+        pub(crate) struct Settings {
+            $($(#[doc = $doc])* pub(crate) $field: $kind,)*
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        /// Every key.
+        pub(crate) const KEYS: &[Key] =
+            &[$(Key { name: $name, says: concat!($($doc),*) },)*];
+
+        impl Settings {
+            /// Gives a key a value, if it is of its kind.
+            pub(super) fn put(&mut self, key: &Key, raw: Raw<'_>) -> Result<(), String> {
+                match key.name {
+                    $($name => self.$field = raw.read()?,)*
+                    _ => {}
+                }
+                Ok(())
+            }
+
+            /// The value of a key, as a file would say it.
+            pub(crate) fn get(&self, key: &Key) -> Value {
+                match key.name {
+                    $($name => self.$field.to_toml(),)*
+                    _ => false.into(),
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Saves each step of a run before the next begins.
+    auto_save: bool = true, "sessions.auto_save";
+    /// After how many days without activity `cleanup` takes a session.
+    cleanup_after_days: Number<0, { u32::MAX }> = Number::new(7), "sessions.cleanup_after_days";
+    /// Cleans up once a day, without being asked.
+    auto_cleanup: bool = false, "sessions.auto_cleanup";
+    /// After how many days the trash lets go of a session for good.
+    retention_days: Number<0, { u32::MAX }> = Number::new(30), "sessions.retention_days";
+    /// Takes up the last unfinished session when a run starts without a task.
+    resume_on_startup: bool = false, "sessions.resume_on_startup";
+    /// How new ids look: timestamp, hex or uuid.
+    id_format: IdStyle = IdStyle::Timestamp, "sessions.id_format";
+    /// How many digits a hex id has.
+    id_length: Number<4, 64> = Number::new(8), "sessions.id_length";
+    /// Shows the model only the last messages of a long session, instead of compacting it.
+    truncation: bool = false, "sessions.truncation";
+    /// Above how many messages truncation begins.
+    truncation_above: Number<2, { u32::MAX }> = Number::new(50), "sessions.truncation_above";
+    /// How many messages truncation keeps.
+    truncation_keep: Number<1, { u32::MAX }> = Number::new(30), "sessions.truncation_keep";
+    /// Compacts a conversation before it no longer fits the model.
+    compaction_auto: bool = true, "compaction.auto";
+    /// How many tokens compaction leaves free.
+    compaction_buffer: Number<0, { u32::MAX }> = Number::new(20_000), "compaction.buffer";
+    /// How many of the newest tokens compaction leaves as they are.
+    compaction_keep: Number<0, { u32::MAX }> = Number::new(8_000), "compaction.keep_tokens";
+    /// How fast the estimate of tokens follows what providers report.
+    token_ema_alpha: Share = Share(0.3), "model.token_ema_alpha";
+    /// How many recently used models are remembered.
+    max_recent: Number<0, 1000> = Number::new(10), "models.max_recent";
+    /// How many earlier contents of a file are kept for rewinding.
+    max_backups_per_file: Number<0, { u32::MAX }> = Number::new(10), "files.max_backups_per_file";
+    /// After how long without activity an agent is not taken up again.
+    resume_timeout: Duration = Duration::from_secs(30 * 60), "agent.resume_timeout";
+    /// How many errors are too many to take an agent up again.
+    max_errors: Number<1, { u32::MAX }> = Number::new(3), "agent.max_errors";
+    /// How long one drain of a session's work may take.
+    coordinator_timeout: Duration = Duration::from_secs(300), "coordinator.timeout";
+}
+
+/// The key most like a name that is none.
+pub(crate) fn nearest(name: &str) -> &'static str {
+    let closeness = |key: &&Key| {
+        // The last part counts as well: `cleanup_after_days` alone names its key.
+        let last = key.name.rsplit('.').next().unwrap_or(key.name);
+        let ours = strsim::jaro_winkler(name, key.name);
+        (ours.max(strsim::jaro_winkler(name, last)) * 1e6) as u64
+    };
+    KEYS.iter().max_by_key(closeness).map_or("", |key| key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_reads_back_as_itself() {
+        for key in KEYS {
+            let shown = Settings::default().get(key);
+            let mut settings = Settings::default();
+            settings.put(key, Raw::Toml(&shown)).unwrap();
+            assert_eq!(settings.get(key).to_string(), shown.to_string(), "{}", key.name);
+            let text = shown.as_str().map_or_else(|| shown.to_string(), ToOwned::to_owned);
+            settings.put(key, Raw::Text(&text)).unwrap();
+            assert!(!key.says.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_finds_its_neighbour() {
+        assert_eq!(nearest("sessions.cleanup_days"), "sessions.cleanup_after_days");
+        assert_eq!(nearest("cleanup_after_days"), "sessions.cleanup_after_days");
+        assert_eq!(nearest("agent.timeout"), "agent.resume_timeout");
+    }
+
+    #[test]
+    fn values_of_another_kind_are_refused() {
+        let put = |name: &str, text: &str| {
+            Settings::default().put(Key::find(name).unwrap(), Raw::Text(text))
+        };
+        assert!(put("sessions.cleanup_after_days", "-1").is_err());
+        assert!(put("sessions.cleanup_after_days", "soon").is_err());
+        assert!(put("sessions.id_length", "3").is_err());
+        assert!(put("sessions.id_length", "65").is_err());
+        assert!(put("sessions.id_format", "roman").is_err());
+        assert!(put("agent.resume_timeout", "30").is_err());
+        assert!(put("model.token_ema_alpha", "0").is_err());
+        assert!(put("sessions.auto_save", "yes").is_err());
+        assert!(put("agent.resume_timeout", "45m").is_ok());
+    }
+}

@@ -1,0 +1,147 @@
+//! The kinds of values that settings have, and how each reads and shows.
+
+use std::time::Duration;
+
+use toml_edit::Value;
+
+use crate::when;
+
+/// A kind of value.
+pub(crate) trait Setting: Sized {
+    /// Reads it from a flag or a variable.
+    fn from_text(text: &str) -> Result<Self, String>;
+
+    /// Reads it from a file.
+    fn from_toml(value: &Value) -> Result<Self, String>;
+
+    /// As a file would say it.
+    fn to_toml(&self) -> Value;
+}
+
+impl Setting for bool {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "not true or false".to_owned())
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        value.as_bool().ok_or_else(|| "not true or false".to_owned())
+    }
+
+    fn to_toml(&self) -> Value {
+        (*self).into()
+    }
+}
+
+/// A whole number between two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Number<const MIN: u32, const MAX: u32>(u32);
+
+impl<const MIN: u32, const MAX: u32> Number<MIN, MAX> {
+    pub(super) const fn new(n: u32) -> Self {
+        assert!(MIN <= n && n <= MAX);
+        Self(n)
+    }
+
+    pub(crate) const fn get(self) -> u32 {
+        self.0
+    }
+
+    fn within(n: i64) -> Result<Self, String> {
+        let number = u32::try_from(n).ok().filter(|n| (MIN..=MAX).contains(n));
+        number.map(Self).ok_or_else(Self::wrong)
+    }
+
+    fn wrong() -> String {
+        match MAX {
+            u32::MAX => format!("not a whole number of {MIN} or more"),
+            _ => format!("not a whole number from {MIN} to {MAX}"),
+        }
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> Setting for Number<MIN, MAX> {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| Self::wrong()).and_then(Self::within)
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        value.as_integer().ok_or_else(Self::wrong).and_then(Self::within)
+    }
+
+    fn to_toml(&self) -> Value {
+        i64::from(self.0).into()
+    }
+}
+
+/// A share of one: above 0, at most 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share(pub(super) f64);
+
+impl Share {
+    fn within(share: f64) -> Result<Self, String> {
+        if share > 0.0 && share <= 1.0 { Ok(Self(share)) } else { Err(Self::wrong()) }
+    }
+
+    fn wrong() -> String {
+        "not a number above 0 and up to 1".to_owned()
+    }
+}
+
+impl Setting for Share {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| Self::wrong()).and_then(Self::within)
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        let number = value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
+        number.ok_or_else(Self::wrong).and_then(Self::within)
+    }
+
+    fn to_toml(&self) -> Value {
+        self.0.into()
+    }
+}
+
+impl Setting for Duration {
+    fn from_text(text: &str) -> Result<Self, String> {
+        when::length(text)
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        let text = value.as_str().ok_or_else(|| "not a length of time such as \"30m\"".to_owned())?;
+        when::length(text)
+    }
+
+    fn to_toml(&self) -> Value {
+        when::show_length(*self).into()
+    }
+}
+
+/// How new ids look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdStyle {
+    Timestamp,
+    Hex,
+    Uuid,
+}
+
+impl IdStyle {
+    const ALL: [(&'static str, Self); 3] =
+        [("timestamp", Self::Timestamp), ("hex", Self::Hex), ("uuid", Self::Uuid)];
+}
+
+impl Setting for IdStyle {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|(name, _)| *name == text);
+        found.map(|(_, style)| style).ok_or_else(|| "not timestamp, hex or uuid".to_owned())
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        Self::from_text(value.as_str().unwrap_or_default())
+    }
+
+    fn to_toml(&self) -> Value {
+        let name = Self::ALL.into_iter().find(|(_, style)| style == self);
+        name.map_or("", |(name, _)| name).into()
+    }
+}

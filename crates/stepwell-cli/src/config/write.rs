@@ -1,0 +1,126 @@
+//! Writing the configuration: one value into a file that keeps its comments, and a
+//! file with every key to begin with.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use toml_edit::{DocumentMut, Item, Table};
+
+use super::settings::{KEYS, Key, Raw, Settings};
+use crate::failure::{Exit, Failure, Result};
+
+/// Gives a key a value in a file, and makes the file if there is none. All else in it
+/// stays as it is.
+pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<()> {
+    let mut settings = Settings::default();
+    settings.put(key, Raw::Text(text)).map_err(|why| {
+        Failure::new(Exit::Failed, format_args!("{} = {text}: {why}", key.name))
+    })?;
+    let fault = |doing: &'static str| move |error: io::Error| Failure::file(path, doing, &error);
+    let old = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(fault("reading it")(error)),
+    };
+    let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| {
+        Failure::new(Exit::Absent, format_args!("{}: {}", path.display(), error.message()))
+    })?;
+    let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
+    let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+    let table = table.as_table_like_mut().ok_or_else(|| {
+        Failure::new(Exit::Absent, format_args!("{}: {section} is no table", path.display()))
+    })?;
+    match table.get_mut(name) {
+        // The comment behind the old value stays with the line.
+        Some(Item::Value(value)) => {
+            let around = value.decor().clone();
+            *value = settings.get(key);
+            *value.decor_mut() = around;
+        }
+        _ => {
+            table.insert(name, Item::Value(settings.get(key)));
+        }
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(fault("making its folder"))?;
+    }
+    replace(path, &document.to_string()).map_err(fault("writing it"))
+}
+
+/// Replaces a file as a whole, so that nobody ever reads half of it.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays one: what it points at is replaced.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut draft = path.clone().into_os_string();
+    draft.push(format!(".new-{}", std::process::id()));
+    fs::write(&draft, text)?;
+    if let Ok(old) = fs::metadata(&path) {
+        fs::set_permissions(&draft, old.permissions())?;
+    }
+    fs::rename(&draft, &path).inspect_err(|_| {
+        // The draft is of no use to anyone.
+        let _ = fs::remove_file(&draft);
+    })
+}
+
+/// A file with every key, its default and what it does, all commented out.
+pub(crate) fn commented() -> String {
+    let mut text = "# Stepwell's settings for this workspace. Each line below is a default; take the\n\
+                    # `#` away to change it. `stepwell config list` shows what is in force.\n"
+        .to_owned();
+    let mut section = "";
+    for key in KEYS {
+        let (this, name) = key.name.split_once('.').unwrap_or(("", key.name));
+        if this != section {
+            text.push_str(&format!("\n[{this}]\n"));
+            section = this;
+        }
+        let value = Settings::default().get(key);
+        text.push_str(&format!("#{}\n# {name} = {value}\n", key.says));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_put_and_everything_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/config.toml");
+        let key = Key::find("sessions.cleanup_after_days").unwrap();
+        put(&path, key, "30").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[sessions]\ncleanup_after_days = 30\n");
+        let text = "# mine\n[sessions] # here\ncleanup_after_days = 9 # days\nauto_save = true\n";
+        fs::write(&path, text).unwrap();
+        put(&path, key, "8").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text.replace('9', "8"));
+        assert!(put(&path, key, "-8").is_err());
+        fs::write(&path, "[sessions\n").unwrap();
+        assert!(put(&path, key, "8").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[sessions\n");
+    }
+
+    #[test]
+    fn the_commented_file_holds_the_defaults() {
+        let text = commented();
+        assert!(text.parse::<DocumentMut>().is_ok());
+        // Without the marks it is a file that says what holds anyway.
+        let open: String = text
+            .lines()
+            .map(|line| match line.strip_prefix("# ").filter(|rest| rest.contains(" = ")) {
+                Some(rest) => format!("{rest}\n"),
+                None => format!("{line}\n"),
+            })
+            .collect();
+        let document: DocumentMut = open.parse().unwrap();
+        for key in KEYS {
+            let (section, name) = key.name.split_once('.').unwrap();
+            let value = document[section][name].as_value().unwrap();
+            let default = Settings::default().get(key);
+            assert_eq!(value.to_string().trim(), default.to_string().trim());
+        }
+    }
+}

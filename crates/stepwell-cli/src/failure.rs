@@ -1,0 +1,126 @@
+//! How a command ends: exit codes, and errors that name the next command to type.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use stepwell::{Error, ErrorKind};
+
+/// What a process says by its exit code. The numbers are a promise to scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is done.
+    Done = 0,
+    /// The command failed.
+    Failed = 1,
+    /// The command was typed wrongly.
+    Usage = 2,
+    /// The configuration is wrong, or a name means no session or several.
+    Absent = 3,
+    /// Another process holds the session.
+    Busy = 6,
+    /// Stored data is damaged, or what was done could not be saved.
+    Damaged = 7,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something to tell the user.
+    Said {
+        /// What went wrong.
+        message: String,
+        /// The next command to type.
+        hint: Option<String>,
+        /// How the process ends.
+        exit: Exit,
+    },
+    /// Whoever read the answer has had enough of it. That is no error.
+    ClosedPipe,
+}
+
+/// The result of a command's parts.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Display) -> Self {
+        Self::Said { message: message.to_string(), hint: None, exit }
+    }
+
+    /// The same failure with the next command to type, in place of a general one.
+    pub(crate) fn hint(self, hint: impl Display) -> Self {
+        match self {
+            Self::Said { message, exit, .. } => {
+                Self::Said { message, hint: Some(hint.to_string()), exit }
+            }
+            Self::ClosedPipe => Self::ClosedPipe,
+        }
+    }
+
+    /// A failure to read or write one of the user's files.
+    pub(crate) fn file(path: &std::path::Path, doing: &str, error: &io::Error) -> Self {
+        Self::new(Exit::Failed, format_args!("{}: {error} while {doing}", path.display()))
+    }
+
+    /// Says it on stderr; the answer ends the process.
+    pub(crate) fn report(self) -> ExitCode {
+        let Self::Said { message, hint, exit } = self else { return ExitCode::SUCCESS };
+        let mut text = format!("error: {}\n", crate::text::visible(&message));
+        if let Some(hint) = hint {
+            text.push_str(&format!("hint: {}\n", crate::text::visible(&hint)));
+        }
+        // Nobody is left to tell if stderr is closed.
+        let _ = io::stderr().write_all(text.as_bytes());
+        exit.into()
+    }
+}
+
+/// The exit code for what the library says the caller should do.
+fn exit_of(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::Invalid | ErrorKind::Conflict => Exit::Failed,
+        ErrorKind::Absent | ErrorKind::Incompatible => Exit::Absent,
+        ErrorKind::Busy | ErrorKind::Fenced => Exit::Busy,
+        ErrorKind::Damaged | ErrorKind::Denied | ErrorKind::Full | ErrorKind::Io => Exit::Damaged,
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let hint = match &error {
+            Error::NoMatch(_) | Error::NoSession(_) => {
+                Some("stepwell sessions --all lists what is here".to_owned())
+            }
+            Error::Ambiguous { .. } => Some("type more of the id".to_owned()),
+            Error::NoStore(_) => Some("stepwell init makes a store here".to_owned()),
+            Error::Trashed(id) => Some(format!("stepwell trash restore {id}")),
+            Error::Exists(id) => Some(format!("stepwell show {id}")),
+            Error::Held { session, .. } => Some(format!("stepwell log -f {session} follows it")),
+            Error::Busy { .. } => Some("type the command again".to_owned()),
+            Error::Damaged { session, .. } => Some(format!("stepwell verify {session}")),
+            Error::DamagedStore { .. } | Error::DamagedBlob { .. } => {
+                Some("stepwell doctor".to_owned())
+            }
+            Error::Newer { .. } => Some("install a newer stepwell".to_owned()),
+            Error::Full { .. } => Some("make room, then type the command again".to_owned()),
+            _ => None,
+        };
+        Self::Said { message: error.to_string(), hint, exit: exit_of(error.kind()) }
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Of writing the answer: every other file names itself, with [`Failure::file`].
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::new(Exit::Failed, format_args!("the answer could not be written: {error}")),
+        }
+    }
+}

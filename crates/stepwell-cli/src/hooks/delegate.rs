@@ -1,0 +1,159 @@
+//! Before a task is delegated: is there a session to take up?
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use stepwell::{
+    Driver, Error, Filter, Phase, PhaseSet, Query, ResumeDecision, ResumeLimits, Standing,
+    Stepwell, Time,
+};
+
+use super::claude::Call;
+use super::{Payload, text};
+use crate::failure::Result;
+use crate::lifecycle::{self, Passage};
+
+/// The answer to whoever is about to delegate a task.
+#[derive(Debug, Serialize)]
+pub(crate) struct Delegation {
+    pub(crate) should_resume: bool,
+    pub(crate) reason: &'static str,
+    pub(crate) agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume_metadata: Option<Resume>,
+    original_context: Option<Payload>,
+    /// What Claude Code shows its model.
+    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
+    context: Option<Context>,
+    /// Why, in the words of the resume decision; for the log only.
+    #[serde(skip)]
+    pub(crate) why: String,
+}
+
+/// What is taken up.
+#[derive(Debug, Serialize)]
+struct Resume {
+    previous_phase: Option<Phase>,
+    created_at: Time,
+    last_updated: Time,
+    history: Vec<Passage>,
+    session_metadata: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct Context {
+    #[serde(rename = "hookEventName")]
+    event: &'static str,
+    #[serde(rename = "additionalContext")]
+    text: String,
+}
+
+impl Delegation {
+    /// The answer that no session is to be taken up.
+    pub(crate) fn no(reason: &'static str, payload: Option<Payload>) -> Self {
+        let agent_id = payload.as_ref().and_then(|payload| text(payload, "agent_id"));
+        Self {
+            should_resume: false,
+            reason,
+            agent_id: agent_id.map(ToOwned::to_owned),
+            resume_metadata: None,
+            original_context: payload,
+            context: None,
+            why: String::new(),
+        }
+    }
+}
+
+/// Looks for the session of a task that is about to be delegated. A delegation by Claude
+/// Code that has none to take up gets a new one, which its end is told to.
+pub(crate) fn pre_delegate(
+    well: &Stepwell,
+    payload: Payload,
+    limits: ResumeLimits,
+    workspace: &str,
+) -> Result<Delegation> {
+    let found = find(well, &payload)?;
+    let decision = ResumeDecision::of(found.as_ref(), well.now(), limits);
+    let call = Call::of(&payload);
+    if let (Some(standing), true) = (&found, decision.should_resume) {
+        let context = call.map(|_| context(standing));
+        return Ok(Delegation {
+            should_resume: true,
+            reason: "session_resumable",
+            agent_id: Some(standing.head.id.to_string()),
+            resume_metadata: Some(resume(well, standing)?),
+            original_context: Some(payload),
+            context,
+            why: word(&decision),
+        });
+    }
+    let reason = if found.is_some() { "session_not_resumable" } else { "no_existing_session" };
+    let begun = match call.and_then(|call| call.begin(workspace.to_owned())) {
+        Some(begin) => Some(lifecycle::create(well, begin)?),
+        None => None,
+    };
+    let mut answer = Delegation::no(reason, Some(payload));
+    let id = begun.or_else(|| found.map(|standing| standing.head.id));
+    answer.agent_id = id.map(|id| id.to_string()).or(answer.agent_id);
+    answer.why = word(&decision);
+    Ok(answer)
+}
+
+fn word(decision: &ResumeDecision) -> String {
+    let word = serde_json::to_value(decision.reason).ok();
+    word.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The session that a payload means: by its id, or by its agent and task, or, told by
+/// Claude Code, the last one of its conversation with that kind of agent.
+fn find(well: &Stepwell, payload: &Payload) -> Result<Option<Standing>> {
+    if let Some(id) = text(payload, "agent_id") {
+        // What cannot be an id names no session.
+        let Ok(id) = id.parse() else { return Ok(None) };
+        return match well.standing(&id) {
+            Ok(standing) if standing.trashed_at.is_none() => Ok(Some(standing)),
+            Ok(_) | Err(Error::NoSession(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+    }
+    let is_open = |standing: &Standing| {
+        let ended = |phase| PhaseSet::Lifecycle.is_final(phase);
+        !standing.head.phase.is_some_and(ended)
+    };
+    if let Some(call) = Call::of(payload) {
+        let sessions = call.delegations(well)?;
+        return Ok(sessions.into_iter().rfind(is_open));
+    }
+    let Some(task) = payload.get("task_id").filter(|task| !task.is_null()) else {
+        return Ok(None);
+    };
+    let agent = text(payload, "agent_name").map(ToOwned::to_owned);
+    let filter = Filter { driver: Some(Driver::External), agent, ..Filter::default() };
+    let sessions = well.list(&Query { filter, ..Query::default() })?.sessions;
+    let of_task = |standing: &Standing| standing.head.metadata.get("task_id") == Some(task);
+    Ok(sessions.into_iter().find(|standing| of_task(standing) && is_open(standing)))
+}
+
+fn resume(well: &Stepwell, standing: &Standing) -> Result<Resume> {
+    let head = &standing.head;
+    Ok(Resume {
+        previous_phase: head.phase,
+        created_at: head.created_at,
+        last_updated: head.updated_at,
+        history: lifecycle::history(well, &head.id)?,
+        session_metadata: head.metadata.clone(),
+    })
+}
+
+fn context(standing: &Standing) -> Context {
+    let head = &standing.head;
+    let phase = head.phase.map_or("", Phase::as_str);
+    let metadata = serde_json::to_string(&head.metadata).unwrap_or_default();
+    let text = format!(
+        "An earlier session of this agent was interrupted and can be taken up: {}, \
+         in phase {phase}, about: {}. It remembers {metadata}",
+        head.id, head.task
+    );
+    Context { event: "PreToolUse", text }
+}

@@ -1,0 +1,29 @@
+//! What other agents' hooks ask: whether a delegated task has a session to take up, and
+//! that a session has ended. Every answer is one JSON object, and no fault of ours
+//! reaches the caller.
+
+mod claude;
+mod delegate;
+mod log;
+mod settings;
+mod stop;
+
+use serde_json::{Map, Value};
+
+pub(crate) use delegate::{Delegation, pre_delegate};
+pub(crate) use log::Log;
+pub(crate) use settings::{Settings, Unchanged};
+pub(crate) use stop::{Stopped, subagent_stop};
+
+/// What a hook was told: a JSON object.
+pub(crate) type Payload = Map<String, Value>;
+
+/// A text in a payload, if it is there and says something.
+fn text<'a>(payload: &'a Payload, name: &str) -> Option<&'a str> {
+    payload.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// An object in a payload.
+fn object<'a>(payload: &'a Payload, name: &str) -> Option<&'a Payload> {
+    payload.get(name).and_then(Value::as_object)
+}

@@ -1,0 +1,55 @@
+//! What is done by the way when a person changes something: the trash lets go of what
+//! has been in it for long enough, and, if asked for, old sessions are cleaned up.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use stepwell::Policy;
+
+use crate::app::{App, Well};
+use crate::failure::Result;
+use crate::output::note;
+use crate::text::count;
+
+/// A day.
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+
+/// How long the trash keeps a session.
+pub(crate) fn retention(app: &App) -> Duration {
+    DAY * app.config.settings.retention_days.get()
+}
+
+/// How old a session is when cleanup takes it.
+pub(crate) fn cleanup_age(app: &App) -> Duration {
+    DAY * app.config.settings.cleanup_after_days.get()
+}
+
+/// Empties the trash of what is due, and cleans up if that is wanted. Says so.
+pub(crate) fn tidy(app: &App, well: &Well) -> Result<()> {
+    let removal = well.empty_trash(retention(app))?;
+    if !removal.taken.is_empty() {
+        let days = app.config.settings.retention_days.get();
+        let gone = count(removal.taken.len(), "session");
+        note(format_args!("The trash let go of {gone} that had been in it for {days} days."));
+    }
+    if app.config.settings.auto_cleanup && is_due(app) {
+        let policy = Policy { older_than: Some(cleanup_age(app)), ..Policy::default() };
+        let removal = well.clean_up(&well.plan_cleanup(&policy)?)?;
+        if !removal.taken.is_empty() {
+            let gone = count(removal.taken.len(), "session");
+            note(format_args!("Cleaned up {gone}; stepwell trash list shows them."));
+        }
+    }
+    Ok(())
+}
+
+/// Is a day over since the last time? Notes that this is the next one.
+fn is_due(app: &App) -> bool {
+    let mark = app.place.store.join("cleaned-up");
+    let last = fs::metadata(&mark).and_then(|meta| meta.modified()).ok();
+    let since_epoch = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
+    let last = last.and_then(since_epoch).map(|at| stepwell::Time::EPOCH.plus(at));
+    let due = last.is_none_or(|last| app.now().since(last) >= DAY);
+    // A mark that cannot be made means that it is looked at again next time.
+    due && fs::write(&mark, "").is_ok()
+}

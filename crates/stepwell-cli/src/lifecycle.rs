@@ -1,0 +1,270 @@
+//! Agents that Stepwell does not run: they tell of their life in short updates, and
+//! their sessions follow the lifecycle phases.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use stepwell::{
+    Append, Create, Created, Driver, Edited, Error, Event, Failure as Fault, Head, Kind, LastError,
+    NewEvent, Phase, PhaseChanged, PhaseSet, ResumeLimits, Session, SessionId, Standing, Status,
+    Stepwell, Time, Write,
+};
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+
+/// An agent's session, in the words of those who drive it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Agent {
+    agent_id: SessionId,
+    agent_name: String,
+    purpose: String,
+    created_at: Time,
+    last_updated: Time,
+    phase: Option<Phase>,
+    status: Status,
+    metadata: BTreeMap<String, Value>,
+    resume_ready: bool,
+    history: Vec<Passage>,
+    error_count: u64,
+    last_error: Option<Told>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalized_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_seconds: Option<u64>,
+}
+
+/// One move from phase to phase.
+#[derive(Debug, Serialize)]
+pub(crate) struct Passage {
+    from_phase: Phase,
+    to_phase: Phase,
+    timestamp: Time,
+}
+
+/// An error that an agent told of.
+#[derive(Debug, Serialize)]
+struct Told {
+    message: String,
+    timestamp: Time,
+}
+
+impl From<LastError> for Told {
+    fn from(error: LastError) -> Self {
+        Self { message: error.message, timestamp: error.at }
+    }
+}
+
+/// The metadata key under which the last word of an agent is kept.
+const SUMMARY: &str = "summary";
+
+/// Reads an agent's session.
+pub(crate) fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
+    let Standing { head, .. } = well.standing(id)?;
+    let history = history(well, id)?;
+    let is_final = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
+    let finalized_at = history.last().map(|last| last.timestamp).filter(|_| is_final);
+    Ok(Agent {
+        agent_id: head.id,
+        agent_name: head.agent,
+        purpose: head.task,
+        created_at: head.created_at,
+        last_updated: head.updated_at,
+        phase: head.phase,
+        status: head.status,
+        summary: head.metadata.get(SUMMARY).filter(|_| is_final).cloned(),
+        metadata: head.metadata,
+        resume_ready: head.ready,
+        history,
+        error_count: head.errors,
+        last_error: head.last_error.map(Told::from),
+        finalized_at,
+        duration_seconds: finalized_at.map(|at| at.since(head.created_at).as_secs()),
+    })
+}
+
+/// Every move of a session from phase to phase.
+pub(crate) fn history(well: &Stepwell, id: &SessionId) -> Result<Vec<Passage>> {
+    let facts = well.store().facts(id, &[Kind::Phase])?;
+    let passage = |fact: stepwell::Recorded| match fact.event {
+        Event::Phase(PhaseChanged { from, to }) => {
+            Some(Passage { from_phase: from, to_phase: to, timestamp: fact.at })
+        }
+        _ => None,
+    };
+    Ok(facts.into_iter().filter_map(passage).collect())
+}
+
+/// A new agent.
+#[derive(Debug)]
+pub(crate) struct Begin {
+    pub(crate) id: Option<SessionId>,
+    pub(crate) agent: String,
+    pub(crate) purpose: String,
+    pub(crate) workspace: String,
+    pub(crate) metadata: BTreeMap<String, Value>,
+}
+
+/// Makes an agent's session, in one write.
+pub(crate) fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
+    let id = begin.id.unwrap_or_else(|| well.new_id());
+    let created = Created::new(id.clone(), begin.purpose)
+        .with_agent(begin.agent)
+        .in_workspace(begin.workspace)
+        .with_phases(PhaseSet::Lifecycle)
+        .driven_externally();
+    let create = Create { created, event_id: None, at: None, claim: None };
+    let mut writes = vec![Write::Create(create)];
+    if !begin.metadata.is_empty() {
+        let edited = Edited { metadata: begin.metadata, ..Edited::default() };
+        let (session, events) = (id.clone(), vec![edited.into()]);
+        writes.push(Write::Append(Append { session, epoch: None, expected: None, events }));
+    }
+    well.store().batch(writes)?;
+    tracing::info!(session = %id, "session_created");
+    Ok(id)
+}
+
+/// What an agent tells of itself. All of it is recorded, or none.
+#[derive(Debug, Default)]
+pub(crate) struct Update {
+    pub(crate) phase: Option<Phase>,
+    pub(crate) metadata: BTreeMap<String, Value>,
+    pub(crate) error: Option<String>,
+    pub(crate) ready: Option<bool>,
+}
+
+/// Records what an agent tells of itself.
+pub(crate) fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
+    let mut session = hold(well, id)?;
+    let head = session.standing()?.head;
+    refuse_own(&head)?;
+    let mut events: Vec<NewEvent> = Vec::new();
+    if !update.metadata.is_empty() {
+        events.push(Edited { metadata: update.metadata, ..Edited::default() }.into());
+    }
+    if let (Some(from), Some(to)) = (head.phase, update.phase)
+        && from != to
+    {
+        events.push(PhaseChanged { from, to }.into());
+    }
+    if let Some(message) = update.error {
+        events.push(Fault { message }.into());
+    }
+    // After the phase, which has an opinion of its own.
+    if update.ready.is_some() {
+        events.push(Edited { ready: update.ready, ..Edited::default() }.into());
+    }
+    if !events.is_empty() {
+        session.append_all(events)?;
+    }
+    Ok(())
+}
+
+/// How an agent ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    Completed,
+    Failed,
+    Abandoned,
+}
+
+impl From<Outcome> for Phase {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Completed => Self::Completed,
+            Outcome::Failed => Self::Failed,
+            Outcome::Abandoned => Self::Abandoned,
+        }
+    }
+}
+
+/// What a finalizing did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finalized {
+    /// It ended the session.
+    Now,
+    /// The session had ended so before; nothing was recorded.
+    Before,
+}
+
+/// Ends an agent's session, once: ending it again in the same way changes nothing, in
+/// another way is refused.
+pub(crate) fn finalize(
+    well: &Stepwell,
+    id: &SessionId,
+    outcome: Outcome,
+    metadata: BTreeMap<String, Value>,
+) -> Result<Finalized> {
+    let mut session = hold(well, id)?;
+    let head = session.standing()?.head;
+    refuse_own(&head)?;
+    let to = Phase::from(outcome);
+    let Some(from) = head.phase.filter(|from| *from != to) else {
+        return Ok(Finalized::Before);
+    };
+    let mut events: Vec<NewEvent> = Vec::new();
+    if !metadata.is_empty() {
+        events.push(Edited { metadata, ..Edited::default() }.into());
+    }
+    events.push(PhaseChanged { from, to }.into());
+    session.append_all(events)?;
+    Ok(Finalized::Now)
+}
+
+/// A summary as metadata.
+pub(crate) fn summary(text: Option<String>) -> BTreeMap<String, Value> {
+    text.map(|text| (SUMMARY.to_owned(), Value::from(text))).into_iter().collect()
+}
+
+fn refuse_own(head: &Head) -> Result<()> {
+    if head.driver == Driver::External && head.phases == Some(PhaseSet::Lifecycle) {
+        return Ok(());
+    }
+    let message = format!("{} is run by Stepwell itself, not by an agent of yours", head.id);
+    Err(Failure::new(Exit::Failed, message).hint(format_args!("stepwell show {}", head.id)))
+}
+
+/// How long an update waits for another one to be done.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Takes the lease for a moment, after whoever has it just now.
+fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
+    let begun = well.now();
+    loop {
+        match well.hold(id) {
+            Err(Error::Held { .. }) if well.now().since(begun) < PATIENCE => {
+                // Returns early when the other one records something.
+                let seq = well.standing(id)?.head.seq;
+                well.store().wait_after(id, seq, PAUSE)?;
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// The limits within which an agent is taken up again.
+pub(crate) fn limits(app: &App) -> ResumeLimits {
+    ResumeLimits {
+        timeout: app.config.settings.resume_timeout,
+        max_errors: u64::from(app.config.settings.max_errors.get()),
+        ..ResumeLimits::default()
+    }
+}
+
+/// The lifecycle phase of that name; or why it is none.
+pub(crate) fn phase(name: &str) -> Result<Phase> {
+    PhaseSet::Lifecycle.parse(name).ok_or_else(|| {
+        let names: Vec<_> = PhaseSet::Lifecycle.phases().iter().map(|it| it.as_str()).collect();
+        Failure::new(Exit::Failed, format_args!("unknown phase {name:?}"))
+            .hint(format_args!("the phases are {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,34 @@
+//! What the library does, told on stderr to whoever asks for it.
+
+use std::str::FromStr;
+
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+use crate::args::Global;
+use crate::world::World;
+
+/// Starts telling, if `-v` or `STEPWELL_LOG` asks for it.
+pub(crate) fn start(global: &Global, world: &World) {
+    let targets = match (global.verbose, world.variable("STEPWELL_LOG")) {
+        (0, None) => return,
+        (0, Some(asked)) => Targets::from_str(asked).unwrap_or_else(|_| {
+            tell(&format!("warning: STEPWELL_LOG={asked:?} is no list of targets and levels\n"));
+            Targets::new().with_default(tracing::Level::INFO)
+        }),
+        (1, _) => Targets::new().with_default(tracing::Level::INFO),
+        (2, _) => Targets::new().with_default(tracing::Level::DEBUG),
+        _ => Targets::new().with_default(tracing::Level::TRACE),
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_filter(targets);
+    tracing_subscriber::registry().with(lines).init();
+}
+
+fn tell(text: &str) {
+    use std::io::Write;
+    // Nobody is left to tell if stderr is closed.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,51 @@
+//! The `stepwell` command: sessions on the command line.
+//!
+//! stdout is the answer and stderr everything else. This is the only crate that reads
+//! the environment; it does so once, in `world`.
+
+mod app;
+mod args;
+mod ask;
+mod commands;
+mod config;
+mod failure;
+mod hooks;
+mod housekeeping;
+mod lifecycle;
+mod log;
+mod output;
+mod place;
+mod registry;
+mod selection;
+mod table;
+mod text;
+mod when;
+mod wire;
+mod world;
+
+use std::process::ExitCode;
+
+use app::App;
+use failure::Failure;
+use world::World;
+
+fn main() -> ExitCode {
+    let world = World::of_this_process();
+    let cli = match args::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => return args::report(&error),
+    };
+    log::start(&cli.global, &world);
+    let mut app = match App::new(cli.global, world) {
+        Ok(app) => app,
+        Err(failure) => return commands::could_not_begin(&cli.command, failure),
+    };
+    let ended = commands::run(cli.command, &mut app);
+    // What was answered so far is the user's, also if the rest failed.
+    let flushed = app.out.flush();
+    match ended.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => exit.into(),
+        Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,112 @@
+//! The answer: text for people, JSON for programs, on stdout and nowhere else.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, Stdout, Write};
+
+use serde::Serialize;
+
+use crate::failure::Result;
+use crate::text::visible;
+
+/// How the answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For people.
+    Text,
+    /// For programs: one object, or one per line.
+    Json,
+}
+
+/// Where the answer goes.
+#[derive(Debug)]
+pub(crate) struct Output {
+    to: BufWriter<Stdout>,
+    pub(crate) form: Form,
+    pub(crate) paint: Paint,
+}
+
+impl Output {
+    pub(crate) fn new(form: Form, paint: Paint) -> Self {
+        Self { to: BufWriter::new(io::stdout()), form, paint }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
+        Ok(writeln!(self.to, "{line}")?)
+    }
+
+    /// Writes one JSON object on a line of its own.
+    pub(crate) fn object(&mut self, object: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.to, object).map_err(io::Error::from)?;
+        Ok(self.to.write_all(b"\n")?)
+    }
+
+    /// Writes it as an object or as a line, whichever was asked for.
+    pub(crate) fn answer(&mut self, object: &impl Serialize, line: impl Display) -> Result<()> {
+        match self.form {
+            Form::Json => self.object(object),
+            Form::Text => self.line(line),
+        }
+    }
+
+    /// The bytes of the answer, for whoever writes them as they are.
+    pub(crate) fn raw(&mut self) -> &mut dyn Write {
+        &mut self.to
+    }
+
+    /// Makes sure that all of it went out.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        Ok(self.to.flush()?)
+    }
+}
+
+/// Tells something that is not the answer, on stderr.
+pub(crate) fn note(text: impl Display) {
+    // Nobody is left to tell if stderr is closed.
+    let _ = writeln!(io::stderr(), "{}", visible(&text.to_string()));
+}
+
+/// Colours, if they are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// No.
+    Plain,
+    /// Yes.
+    Colour,
+}
+
+/// How a piece of text stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+impl Paint {
+    /// The text in a style. Escapes take no room on the screen, so paint what was cut
+    /// and padded already.
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        let code = match style {
+            Style::Plain => "0",
+            Style::Bold => "1",
+            Style::Dim => "2",
+            Style::Red => "31",
+            Style::Green => "32",
+            Style::Yellow => "33",
+            Style::Cyan => "36",
+        };
+        match self {
+            Self::Colour if style != Style::Plain => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            _ => text.to_owned(),
+        }
+    }
+}

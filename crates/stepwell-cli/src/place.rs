@@ -1,0 +1,129 @@
+//! Where the store is: found from any folder of its workspace, as git finds its root.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use stepwell::{STORE_FOLDER, Stepwell};
+
+/// The configuration file at a workspace's root.
+pub(crate) const CONFIG_FILE: &str = "stepwell.toml";
+
+/// Where the store is, or would be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The workspace's root.
+    pub(crate) root: PathBuf,
+    /// The store's folder.
+    pub(crate) store: PathBuf,
+}
+
+impl Place {
+    /// The store of that folder itself. Its database may be named in its place.
+    pub(crate) fn named(store: &Path) -> Self {
+        let is_file = store.file_name().is_some_and(|name| name == "stepwell.db");
+        let folder = if is_file { store.parent().unwrap_or(store) } else { store };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let store = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let root = store.parent().unwrap_or(&store).to_owned();
+        Self { root, store }
+    }
+
+    /// The store that a folder belongs to: the nearest one above it, or else the place
+    /// for one at the root of the workspace: where `stepwell.toml` is, or the git work
+    /// tree's root, or the folder itself.
+    pub(crate) fn around(folder: &Path) -> Self {
+        if let Some(store) = Stepwell::discover(folder) {
+            let root = store.parent().unwrap_or(&store).to_owned();
+            return Self { root, store };
+        }
+        let has = |name: &'static str| move |above: &&Path| above.join(name).exists();
+        let configured = folder.ancestors().find(has(CONFIG_FILE));
+        let root = configured.or_else(|| git_root(folder)).unwrap_or(folder).to_owned();
+        Self { store: root.join(STORE_FOLDER), root }
+    }
+
+    /// Is there a store?
+    pub(crate) fn has_store(&self) -> bool {
+        self.store.join("stepwell.db").is_file()
+    }
+
+    fn gitignore(&self) -> io::Result<String> {
+        match fs::read_to_string(self.root.join(".gitignore")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            text => text,
+        }
+    }
+
+    /// Does git not see the store? It does not, outside of a work tree.
+    pub(crate) fn is_ignored(&self) -> io::Result<bool> {
+        let inside = git_root(&self.root).is_some();
+        if !inside || self.store.file_name().is_none_or(|name| name != STORE_FOLDER) {
+            return Ok(true);
+        }
+        let entries = [".stepwell", ".stepwell/", "/.stepwell", "/.stepwell/"];
+        Ok(self.gitignore()?.lines().any(|line| entries.contains(&line.trim_end())))
+    }
+
+    /// Keeps git from committing the store. Says whether anything had to be written.
+    pub(crate) fn ignore(&self) -> io::Result<bool> {
+        if self.is_ignored()? {
+            return Ok(false);
+        }
+        let (path, text) = (self.root.join(".gitignore"), self.gitignore()?);
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        file.write_all(format!("{gap}.stepwell/\n").as_bytes())?;
+        Ok(true)
+    }
+}
+
+/// The root of the git work tree that a folder lies in. A linked work tree has a file
+/// where others have a folder.
+fn git_root(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|above| above.join(".git").exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+
+    #[test]
+    fn a_store_is_found_from_below_and_made_at_the_root() {
+        let top = tempfile::tempdir().unwrap();
+        let deep = top.path().join("a/b");
+        fs::create_dir_all(&deep).unwrap();
+        assert_eq!(Place::around(&deep).root, deep);
+        fs::create_dir_all(top.path().join("a/.git")).unwrap();
+        assert_eq!(Place::around(&deep).root, top.path().join("a"));
+        touch(&top.path().join(CONFIG_FILE));
+        assert_eq!(Place::around(&deep).root, top.path());
+        touch(&top.path().join("a/.stepwell/stepwell.db"));
+        assert_eq!(Place::around(&deep).store, top.path().join("a/.stepwell"));
+    }
+
+    #[test]
+    fn the_database_names_its_store() {
+        let place = Place::named(Path::new("/x/.stepwell/stepwell.db"));
+        assert_eq!(place, Place::named(Path::new("/x/.stepwell")));
+        assert_eq!(place.root, Path::new("/x"));
+    }
+
+    #[test]
+    fn git_is_told_once_and_only_where_there_is_git() {
+        let top = tempfile::tempdir().unwrap();
+        let place = Place::around(top.path());
+        assert!(!place.ignore().unwrap());
+        fs::create_dir(top.path().join(".git")).unwrap();
+        fs::write(top.path().join(".gitignore"), "target").unwrap();
+        assert!(place.ignore().unwrap());
+        assert!(!place.ignore().unwrap());
+        let text = fs::read_to_string(top.path().join(".gitignore")).unwrap();
+        assert_eq!(text, "target\n.stepwell/\n");
+    }
+}

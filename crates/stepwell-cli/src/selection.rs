@@ -1,0 +1,103 @@
+//! Which sessions a command is about: the filters that lists and searches share.
+
+use clap::Args;
+use stepwell::{Filter, Standing, Status, Time};
+
+use crate::when::When;
+
+/// Filters; a session must pass all that are given.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Which sessions")]
+pub(crate) struct Selection {
+    /// Only those that stand so (several may be given; `damaged` too).
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    status: Vec<Shown>,
+    /// Only this agent's.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only those on this model.
+    #[arg(long)]
+    model: Option<String>,
+    /// Only those with this tag (several: with all of them).
+    #[arg(long, value_delimiter = ',')]
+    tag: Vec<String>,
+    /// Only those with this label.
+    #[arg(long)]
+    label: Option<String>,
+    /// Only those with this text in their task.
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+    /// Only those updated at or after this time: 2026-02-23, 7d, yesterday.
+    #[arg(long, value_name = "WHEN")]
+    since: Option<When>,
+    /// Only those updated before this time.
+    #[arg(long, value_name = "WHEN")]
+    until: Option<When>,
+}
+
+/// How a session stands, as lists show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Status(Status),
+    Damaged,
+}
+
+impl Shown {
+    pub(crate) fn of(standing: &Standing) -> Self {
+        match standing.damage {
+            Some(_) => Self::Damaged,
+            None => Self::Status(standing.head.status),
+        }
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Status(status) => status.as_str(),
+            Self::Damaged => "damaged",
+        }
+    }
+}
+
+impl std::str::FromStr for Shown {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "damaged" => Ok(Self::Damaged),
+            _ => text.parse().map(Self::Status).map_err(|error: stepwell::UnknownStatus| {
+                format!("{error}; or damaged")
+            }),
+        }
+    }
+}
+
+impl Selection {
+    /// The filters as the library knows them.
+    pub(crate) fn filter(&self, now: Time) -> Filter {
+        let statuses = self.status.iter().filter_map(|shown| match shown {
+            Shown::Status(status) => Some(*status),
+            Shown::Damaged => None,
+        });
+        Filter {
+            // One that is damaged may stand in any way.
+            status: if self.wants_damaged() { Vec::new() } else { statuses.collect() },
+            agent: self.agent.clone(),
+            model: self.model.clone(),
+            tags: self.tag.clone(),
+            label: self.label.clone(),
+            task: self.task.clone(),
+            since: self.since.map(|when| when.resolve(now)),
+            until: self.until.map(|when| when.resolve(now)),
+            ..Filter::default()
+        }
+    }
+
+    fn wants_damaged(&self) -> bool {
+        self.status.contains(&Shown::Damaged)
+    }
+
+    /// Does a session that the filter let through stand as asked?
+    pub(crate) fn takes(&self, standing: &Standing) -> bool {
+        !self.wants_damaged() || self.status.contains(&Shown::of(standing))
+    }
+}

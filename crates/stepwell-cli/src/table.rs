@@ -1,0 +1,155 @@
+//! Tables: columns as wide as they need, the last one cut to the terminal. Where even
+//! the others do not fit, each row becomes a few lines.
+
+use crate::output::{Paint, Style};
+use crate::text::{cut, width};
+
+/// A table with a heading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: &'static [Column],
+    rows: Vec<Vec<Cell>>,
+}
+
+/// One column.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) align: Align,
+}
+
+/// To which side a column's cells are moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// One cell: a line of text, and how it stands out.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) style: Style,
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), style: Style::Plain }
+    }
+}
+
+/// What stands between two columns.
+const GAP: &str = "  ";
+
+/// The last column needs this much room to say anything.
+const LEAST: usize = 12;
+
+impl Table {
+    pub(crate) fn new(columns: &'static [Column]) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+        self.rows.push(row);
+    }
+
+    /// The table's lines, at most so wide; the last column gives way.
+    pub(crate) fn lines(&self, paint: Paint, columns: Option<usize>) -> Vec<String> {
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|n| {
+                let cells = self.rows.iter().map(|row| width(&row[n].text));
+                cells.chain([width(self.columns[n].name)]).max().unwrap_or(0)
+            })
+            .collect();
+        let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+        if let Some(columns) = columns.filter(|columns| before + LEAST > *columns) {
+            return self.stacked(paint, columns);
+        }
+        let last = columns.map(|columns| columns.saturating_sub(before));
+        let heading = self.columns.iter().map(|column| (column.name, Style::Bold)).collect();
+        let rows = self.rows.iter().map(|row| {
+            row.iter().map(|cell| (cell.text.as_str(), cell.style)).collect::<Vec<_>>()
+        });
+        let all = std::iter::once(heading).chain(rows);
+        all.map(|cells| self.line(&cells, &widths, last, paint)).collect()
+    }
+
+    /// Each row as its first two cells, the others by name, and the last.
+    fn stacked(&self, paint: Paint, columns: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let (front, rest) = row.split_at(row.len().min(2));
+            let mut line = String::new();
+            let mut room = columns;
+            for cell in front {
+                let text = cut(&cell.text, room);
+                room = room.saturating_sub(width(&text) + GAP.len());
+                let gap = if line.is_empty() { "" } else { GAP };
+                line.extend([gap, &paint.paint(cell.style, &text)]);
+            }
+            lines.push(line);
+            let Some((last, middle)) = rest.split_last() else { continue };
+            let named = middle.iter().zip(&self.columns[2..]);
+            let named: Vec<_> =
+                named.map(|(cell, column)| format!("{} {}", column.name, cell.text)).collect();
+            for text in [named.join(GAP), last.text.clone()] {
+                if !text.is_empty() {
+                    lines.push(format!("{GAP}{}", cut(&text, columns.saturating_sub(GAP.len()))));
+                }
+            }
+        }
+        lines
+    }
+
+    fn line(
+        &self,
+        cells: &[(&str, Style)],
+        widths: &[usize],
+        last: Option<usize>,
+        paint: Paint,
+    ) -> String {
+        let mut line = String::new();
+        for (n, (text, style)) in cells.iter().enumerate() {
+            let is_last = n + 1 == cells.len();
+            let text = match last {
+                Some(columns) if is_last => cut(text, columns),
+                _ => (*text).to_owned(),
+            };
+            let room = " ".repeat(widths[n].saturating_sub(width(&text)));
+            let painted = paint.paint(*style, &text);
+            match self.columns[n].align {
+                Align::Right => line.extend([room.as_str(), &painted]),
+                Align::Left if is_last => line.push_str(&painted),
+                Align::Left => line.extend([painted.as_str(), &room]),
+            }
+            if !is_last {
+                line.push_str(GAP);
+            }
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        Column { name: "ID", align: Align::Left },
+        Column { name: "N", align: Align::Right },
+        Column { name: "TASK", align: Align::Left },
+    ];
+
+    #[test]
+    fn columns_line_up_and_the_last_one_gives_way() {
+        let mut table = Table::new(COLUMNS);
+        table.push(vec!["a".into(), "1".into(), "数据库 migration of it all".into()]);
+        table.push(vec!["abc".into(), "100".into(), "x".into()]);
+        let lines = table.lines(Paint::Plain, Some(22));
+        assert_eq!(lines, ["ID     N  TASK", "a      1  数据库 migr…", "abc  100  x"]);
+        assert!(lines.iter().all(|line| width(line) <= 22));
+        let stacked = table.lines(Paint::Plain, Some(12));
+        assert_eq!(stacked, ["a  1", "  数据库 mi…", "abc  100", "  x"]);
+        assert_eq!(table.lines(Paint::Plain, None)[1], "a      1  数据库 migration of it all");
+    }
+}

@@ -1,0 +1,161 @@
+//! Text for people: what fits a line, and how amounts, sizes and times read.
+
+use std::fmt::Write;
+
+use jiff::tz::TimeZone;
+use stepwell::{Spent, Time};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The text without what would move a terminal's cursor, change its colours or turn the
+/// direction of writing: sessions hold what models and tools said, and those may be
+/// hostile. Line breaks and tabs stay.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
+}
+
+fn is_unsafe(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (c.is_control() && c != '\n' && c != '\t') || turns
+}
+
+/// The text on one line, each run of white space as one space.
+pub(crate) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" "))
+}
+
+/// How many columns a text takes on a terminal.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The front of a line that fits so many columns, with `…` if something is missing.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let (mut kept, mut taken) = (String::new(), 0);
+    for c in text.chars() {
+        taken += c.width().unwrap_or(0);
+        if taken > columns.saturating_sub(1) {
+            break;
+        }
+        kept.push(c);
+    }
+    if columns > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// What was spent: `-` for nothing, `?` where a price is unknown.
+pub(crate) fn cost(spent: &Spent) -> String {
+    if spent.unpriced > 0 {
+        "?".to_owned()
+    } else if spent.cost.is_zero() {
+        "-".to_owned()
+    } else {
+        dollars(spent)
+    }
+}
+
+/// What was spent as dollars, to four digits.
+pub(crate) fn dollars(spent: &Spent) -> String {
+    format!("${:.4}", spent.cost)
+}
+
+/// A number of bytes.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let (mut amount, mut unit) = (bytes as f64, "B");
+    for larger in ["KB", "MB", "GB", "TB"] {
+        if amount < 1000.0 {
+            break;
+        }
+        (amount, unit) = (amount / 1000.0, larger);
+    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{amount:.1} {unit}") }
+}
+
+/// A number with its noun.
+pub(crate) fn count(n: usize, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{} {one}s", grouped(n as u64)) }
+}
+
+/// A number in groups of three digits.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A moment in the user's own time zone, to the minute.
+pub(crate) fn moment(time: Time) -> String {
+    zoned(time).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// A moment in the user's own time zone, to the second.
+pub(crate) fn second(time: Time) -> String {
+    zoned(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// The day of a moment in the user's own time zone.
+pub(crate) fn day(time: Time) -> String {
+    zoned(time).strftime("%Y-%m-%d").to_string()
+}
+
+fn zoned(time: Time) -> jiff::Zoned {
+    let stamp = jiff::Timestamp::from_microsecond(time.as_micros()).unwrap_or_default();
+    stamp.to_zoned(TimeZone::system())
+}
+
+/// The text with `prefix` before each of its lines.
+pub(crate) fn indented(text: &str, prefix: &str) -> String {
+    let mut indented = String::new();
+    for (i, line) in visible(text).lines().enumerate() {
+        let _ = write!(indented, "{}{prefix}{line}", if i > 0 { "\n" } else { "" });
+    }
+    indented
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_line_never_takes_more_columns_than_it_has() {
+        assert_eq!(cut("refactor", 8), "refactor");
+        assert_eq!(cut("refactors", 8), "refacto…");
+        // Each of these characters takes two columns.
+        assert_eq!(cut("数据库迁移", 10), "数据库迁移");
+        assert_eq!(cut("数据库迁移", 9), "数据库迁…");
+        assert_eq!(cut("数据库迁移", 8), "数据库…");
+        assert_eq!(cut("abc", 0), "");
+        for columns in 0..12 {
+            assert!(width(&cut("a数b据c库d", columns)) <= columns);
+        }
+    }
+
+    #[test]
+    fn what_would_move_the_cursor_is_shown_as_a_replacement() {
+        assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\u{9b}d\r"), "a�[2Jb�c�d�");
+        assert_eq!(visible("two\nlines\tand 数据"), "two\nlines\tand 数据");
+        assert_eq!(one_line("  two\n\n lines\r\n"), "two lines");
+    }
+
+    #[test]
+    fn amounts_read_as_people_write_them() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1_500), "1.5 KB");
+        assert_eq!(bytes(2_000_000_000), "2.0 GB");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(count(1, "session"), "1 session");
+        assert_eq!(count(2, "session"), "2 sessions");
+    }
+}

@@ -1,0 +1,76 @@
+//! What the process finds around itself: its folder, the environment, the terminal.
+//! Read once, here, so that everything else is a function of it.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// What the process finds around itself.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    /// The folder it was started in.
+    pub(crate) folder: Option<PathBuf>,
+    /// The variables that are ours, `STEPWELL_*`.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// Where the user's configuration is, `~/.config/stepwell`.
+    pub(crate) config: Option<PathBuf>,
+    /// Where we remember things for the user, `~/.local/state/stepwell`.
+    pub(crate) state: Option<PathBuf>,
+    /// What the standard streams are.
+    pub(crate) terminal: Terminal,
+}
+
+/// What the standard streams are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal {
+    /// Can a question be asked and answered?
+    pub(crate) can_ask: bool,
+    /// Is the answer read by a person?
+    pub(crate) output: bool,
+    /// How many columns it has; unlimited in a pipe.
+    pub(crate) width: Option<usize>,
+    /// Does the user want no colour, whatever the terminal can do?
+    pub(crate) plain: bool,
+}
+
+impl World {
+    #[expect(clippy::disallowed_methods, reason = "this is where the environment comes from")]
+    pub(crate) fn of_this_process() -> Self {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let home = set("HOME").map(PathBuf::from);
+        // An XDG folder that is not absolute is to be ignored, says its specification.
+        let folder = |name: &str, below_home: &str| {
+            let named = set(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let folder = named.or_else(|| Some(home.as_ref()?.join(below_home)))?;
+            Some(folder.join("stepwell"))
+        };
+        let ours = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            let name = name.into_string().ok().filter(|name| name.starts_with("STEPWELL_"))?;
+            Some((name, value.to_string_lossy().into_owned()))
+        };
+        let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+        let (output, input) = (std::io::stdout(), std::io::stdin());
+        Self {
+            folder: std::env::current_dir().ok(),
+            variables: std::env::vars_os().filter_map(ours).collect(),
+            config: folder("XDG_CONFIG_HOME", ".config"),
+            state: folder("XDG_STATE_HOME", ".local/state"),
+            terminal: Terminal {
+                can_ask: input.is_terminal() && std::io::stderr().is_terminal(),
+                output: output.is_terminal(),
+                width: columns.or_else(|| width(&output)).filter(|width| *width > 0),
+                plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
+            },
+        }
+    }
+
+    /// One of our variables.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+fn width(output: &std::io::Stdout) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(output).ok()?;
+    Some(usize::from(size.ws_col))
+}
