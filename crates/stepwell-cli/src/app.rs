@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stepwell::{
-    Access, Clock, Error, IdFormat, Place as Whereabouts, Query, SessionId, Span, SqliteOptions,
-    SqliteStore, Standing, Stepwell, Surroundings, SystemClock, Time,
+    Access, Error, IdFormat, Place as Whereabouts, Query, SessionId, Span, SqliteOptions,
+    SqliteStore, Standing, Stepwell, Surroundings, Time,
 };
 
 use crate::args::{Colour, Global};
@@ -45,7 +45,7 @@ impl Deref for Well {
 const PAGE: usize = 1_000;
 
 impl App {
-    pub(crate) fn new(global: Global, world: World) -> Result<Self> {
+    pub(crate) fn new(global: &Global, world: World) -> Result<Self> {
         let lost = || Failure::new(Exit::Absent, "the current folder is gone");
         let folder = match &global.folder {
             Some(folder) => std::fs::canonicalize(folder).map_err(|error| {
@@ -73,7 +73,7 @@ impl App {
 
     /// Now.
     pub(crate) fn now(&self) -> Time {
-        SystemClock.now()
+        self.world.clock.now()
     }
 
     /// Opens the store for reading, if there is one.
@@ -105,15 +105,19 @@ impl App {
 
     /// Opens the store of a folder.
     pub(crate) fn open(&self, folder: &Path, access: Access) -> Result<Well> {
-        let options = SqliteOptions { access, ..SqliteOptions::default() };
+        let clock = Arc::clone(&self.world.clock);
+        let options = SqliteOptions { access, clock, ..SqliteOptions::default() };
         let file = Arc::new(SqliteStore::open_with(folder, options)?);
         let sessions = &self.config.settings;
         let id_format = match sessions.id_format {
             IdStyle::Timestamp => IdFormat::Timestamp,
-            IdStyle::Hex => IdFormat::Hex(u8::try_from(sessions.id_length.get()).unwrap_or(u8::MAX)),
+            IdStyle::Hex => {
+                IdFormat::Hex(u8::try_from(sessions.id_length.get()).unwrap_or(u8::MAX))
+            }
             IdStyle::Uuid => IdFormat::Uuid,
         };
-        let surroundings = Surroundings { id_format, ..Surroundings::default() };
+        let clock = Arc::clone(&self.world.clock);
+        let surroundings = Surroundings { id_format, clock, ..Surroundings::default() };
         Ok(Well { well: Stepwell::with(file.clone(), surroundings), file })
     }
 
@@ -129,9 +133,20 @@ impl App {
         }
     }
 
-    /// Opens every known store that is there, this one first. Those that cannot be
-    /// opened are told of.
-    pub(crate) fn everywhere(&self) -> Result<Vec<(PathBuf, Well)>> {
+    /// Opens a store for writing, or where that is not possible, for reading.
+    pub(crate) fn open_at_best(&self, folder: &Path) -> Result<Well> {
+        match self.open(folder, Access::Write) {
+            Err(Failure::Said { .. }) => self.open(folder, Access::Read),
+            opened => opened,
+        }
+    }
+
+    /// Every known store that is there, this one first. Those that cannot be opened are
+    /// told of.
+    pub(crate) fn everywhere(
+        &self,
+        open: impl Fn(&Self, &Path) -> Result<Well>,
+    ) -> Result<Vec<(PathBuf, Well)>> {
         let mut wells = Vec::new();
         let here = self.place.has_store().then(|| self.place.store.clone());
         let known = match self.registry().map(|registry| registry.all()) {
@@ -145,10 +160,12 @@ impl App {
         let here_canonical = here.as_deref().and_then(|here| std::fs::canonicalize(here).ok());
         let others = known.into_iter().filter(|store| Some(store) != here_canonical.as_ref());
         for store in here.into_iter().chain(others) {
-            match self.open(&store, Access::Read) {
+            // A project that was moved or removed; doctor forgets it.
+            if !store.join("stepwell.db").exists() {
+                continue;
+            }
+            match open(self, &store) {
                 Ok(well) => wells.push((store, well)),
-                // A project that was moved or removed; doctor forgets it.
-                Err(_) if !store.join("stepwell.db").exists() => {}
                 Err(Failure::Said { message, .. }) => note(format_args!("warning: {message}")),
                 Err(closed) => return Err(closed),
             }

@@ -41,7 +41,13 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Colours the answer: auto, always or never.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
     pub(crate) color: Colour,
 }
 
@@ -70,7 +76,7 @@ pub(crate) fn definition() -> clap::Command {
     let groups = groups(&command);
     command
         .help_template(
-            "{about-with-newline}\n{usage-heading} {usage}\n{before-help}{options}{after-help}\n",
+            "{about-with-newline}\n{usage-heading} {usage}\n{before-help}Options:\n{options}{after-help}\n",
         )
         .before_help(groups)
         .after_help(

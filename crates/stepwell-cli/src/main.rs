@@ -3,6 +3,11 @@
 //! stdout is the answer and stderr everything else. This is the only crate that reads
 //! the environment; it does so once, in `world`.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "an argument's doc comment is its help, read on a terminal"
+)]
+
 mod app;
 mod args;
 mod ask;
@@ -36,11 +41,11 @@ fn main() -> ExitCode {
         Err(error) => return args::report(&error),
     };
     log::start(&cli.global, &world);
-    let mut app = match App::new(cli.global, world) {
+    let mut app = match App::new(&cli.global, world) {
         Ok(app) => app,
         Err(failure) => return commands::could_not_begin(&cli.command, failure),
     };
-    let ended = commands::run(cli.command, &mut app);
+    let ended = commands::run(&cli.command, &mut app);
     // What was answered so far is the user's, also if the rest failed.
     let flushed = app.out.flush();
     match ended.and_then(|exit| flushed.map(|()| exit)) {

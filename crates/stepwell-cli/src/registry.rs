@@ -77,7 +77,7 @@ mod tests {
         let store = fs::canonicalize(top.path()).unwrap();
         registry.add(top.path()).unwrap();
         registry.add(top.path()).unwrap();
-        assert_eq!(registry.all().unwrap(), [store.clone()]);
+        assert_eq!(registry.all().unwrap(), std::slice::from_ref(&store));
         registry.remove(&store).unwrap();
         assert!(registry.all().unwrap().is_empty());
         assert!(registry.add(&top.path().join("absent")).is_err());

@@ -64,9 +64,10 @@ impl std::str::FromStr for Shown {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "damaged" => Ok(Self::Damaged),
-            _ => text.parse().map(Self::Status).map_err(|error: stepwell::UnknownStatus| {
-                format!("{error}; or damaged")
-            }),
+            _ => text
+                .parse()
+                .map(Self::Status)
+                .map_err(|error: stepwell::UnknownStatus| format!("{error}; or damaged")),
         }
     }
 }

@@ -67,9 +67,10 @@ impl Table {
         }
         let last = columns.map(|columns| columns.saturating_sub(before));
         let heading = self.columns.iter().map(|column| (column.name, Style::Bold)).collect();
-        let rows = self.rows.iter().map(|row| {
-            row.iter().map(|cell| (cell.text.as_str(), cell.style)).collect::<Vec<_>>()
-        });
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| (cell.text.as_str(), cell.style)).collect::<Vec<_>>());
         let all = std::iter::once(heading).chain(rows);
         all.map(|cells| self.line(&cells, &widths, last, paint)).collect()
     }
@@ -83,6 +84,9 @@ impl Table {
             let mut room = columns;
             for cell in front {
                 let text = cut(&cell.text, room);
+                if text.is_empty() {
+                    break;
+                }
                 room = room.saturating_sub(width(&text) + GAP.len());
                 let gap = if line.is_empty() { "" } else { GAP };
                 line.extend([gap, &paint.paint(cell.style, &text)]);

@@ -14,7 +14,8 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 fn is_unsafe(c: char) -> bool {
-    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (c.is_control() && c != '\n' && c != '\t') || turns
 }
 
@@ -94,6 +95,21 @@ pub(crate) fn grouped(n: u64) -> String {
     text
 }
 
+/// How long ago a moment was, in its largest unit. Narrow, for lists.
+pub(crate) fn ago(then: Time, now: Time) -> String {
+    let seconds = now.since(then).as_secs();
+    let (days, hours) = (seconds / 86_400, seconds / 3_600);
+    // Months of 30 days and years of 365 are exact enough for something so long ago.
+    match (days, hours, seconds / 60) {
+        (365.., _, _) => format!("{}y ago", days / 365),
+        (60.., _, _) => format!("{}mo ago", days / 30),
+        (2.., _, _) => format!("{days}d ago"),
+        (_, 2.., _) => format!("{hours}h ago"),
+        (_, _, minutes @ 2..) => format!("{minutes}m ago"),
+        _ => format!("{seconds}s ago"),
+    }
+}
+
 /// A moment in the user's own time zone, to the minute.
 pub(crate) fn moment(time: Time) -> String {
     zoned(time).strftime("%Y-%m-%d %H:%M").to_string()
@@ -118,7 +134,9 @@ fn zoned(time: Time) -> jiff::Zoned {
 pub(crate) fn indented(text: &str, prefix: &str) -> String {
     let mut indented = String::new();
     for (i, line) in visible(text).lines().enumerate() {
-        let _ = write!(indented, "{}{prefix}{line}", if i > 0 { "\n" } else { "" });
+        let end = if i > 0 { "\n" } else { "" };
+        let prefix = if line.is_empty() { "" } else { prefix };
+        let _ = write!(indented, "{end}{prefix}{line}");
     }
     indented
 }
@@ -146,6 +164,18 @@ mod tests {
         assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\u{9b}d\r"), "a�[2Jb�c�d�");
         assert_eq!(visible("two\nlines\tand 数据"), "two\nlines\tand 数据");
         assert_eq!(one_line("  two\n\n lines\r\n"), "two lines");
+    }
+
+    #[test]
+    fn the_past_is_told_in_its_largest_unit() {
+        let now: Time = "2026-03-02T12:00:00Z".parse().unwrap();
+        let said = |seconds| ago(now.minus(std::time::Duration::from_secs(seconds)), now);
+        let told = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, 5_183_999, 5_184_000];
+        let told: Vec<_> = told.into_iter().map(said).collect();
+        let expected = "0s 119s 2m 119m 2h 47h 2d 59d 2mo";
+        assert_eq!(told.join("").replace(" ago", " ").trim_end(), expected);
+        assert_eq!(said(365 * 86_400), "1y ago");
+        assert_eq!(ago(now, now.minus(std::time::Duration::from_secs(9))), "0s ago");
     }
 
     #[test]

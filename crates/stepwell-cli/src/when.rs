@@ -82,7 +82,8 @@ pub(crate) fn show_length(length: Duration) -> String {
     let fits = |(_, unit): &&(&str, u64)| seconds >= *unit && seconds.is_multiple_of(*unit);
     // Weeks are read, never shown: 14d says more than 2w.
     let largest = UNITS.iter().rev().skip(1).find(fits);
-    largest.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
+    largest
+        .map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use stepwell::{Clock, SystemClock, Time};
 
 /// What the process finds around itself.
 #[derive(Clone, Debug)]
@@ -18,6 +21,18 @@ pub(crate) struct World {
     pub(crate) state: Option<PathBuf>,
     /// What the standard streams are.
     pub(crate) terminal: Terminal,
+    /// Tells the time.
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// A clock that stands still, for tests of what depends on the time.
+#[derive(Debug)]
+struct Still(Time);
+
+impl Clock for Still {
+    fn now(&self) -> Time {
+        self.0
+    }
 }
 
 /// What the standard streams are.
@@ -50,7 +65,16 @@ impl World {
         };
         let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
         let (output, input) = (std::io::stdout(), std::io::stdin());
+        // Only a debug build lets itself be told the time: a lease that is made at a
+        // wrong one protects nothing.
+        let told = set("STEPWELL_NOW").filter(|_| cfg!(debug_assertions));
+        let told = told.and_then(|time| time.to_str()?.parse().ok());
+        let clock: Arc<dyn Clock> = match told {
+            Some(time) => Arc::new(Still(time)),
+            None => Arc::new(SystemClock),
+        };
         Self {
+            clock,
             folder: std::env::current_dir().ok(),
             variables: std::env::vars_os().filter_map(ours).collect(),
             config: folder("XDG_CONFIG_HOME", ".config"),

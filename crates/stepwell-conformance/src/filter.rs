@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Driver, Edited, Family, Filter, Lease, Message, Place, Query, Status, StatusChanged,
+    Change, Created, Driver, Edited, Family, Filter, Lease, Message, Place, Query, Status,
+    StatusChanged,
 };
 
 use crate::claims::claims;

@@ -125,7 +125,14 @@ mod tests {
         created.driver = driver;
         let first = Recorded { seq: Seq::FIRST, at: NOW, id: None, event: created.into() };
         let head = Head::begin(&first).unwrap();
-        Standing { head, held: None, own_from: Seq::FIRST, trashed_at: None, damage: None, bytes: 0 }
+        Standing {
+            head,
+            held: None,
+            own_from: Seq::FIRST,
+            trashed_at: None,
+            damage: None,
+            bytes: 0,
+        }
     }
 
     /// A session that passes all five of the seed's checks.

@@ -218,7 +218,14 @@ mod tests {
         let at = NOW.minus(DAY * days);
         let mut head = Head::begin(&Recorded { seq: Seq::new(9), at, id: None, event }).unwrap();
         head.status = Status::Success;
-        Standing { head, held: None, own_from: Seq::FIRST, trashed_at: None, damage: None, bytes: 100 }
+        Standing {
+            head,
+            held: None,
+            own_from: Seq::FIRST,
+            trashed_at: None,
+            damage: None,
+            bytes: 100,
+        }
     }
 
     fn below(id: &str, parent: &str, days: u32) -> Standing {

@@ -158,7 +158,7 @@ impl Stepwell {
             }
             session.append_all(events)?;
         }
-        tracing::info!(session = %id, "session_loaded");
+        tracing::info!(session = %id, "session_resumed");
         Ok(session)
     }
 
@@ -189,7 +189,9 @@ impl Stepwell {
 
     /// How a session stands.
     pub fn standing(&self, id: &SessionId) -> Result<Standing> {
-        self.store().standing(id)
+        let standing = self.store().standing(id)?;
+        tracing::info!(session = %id, seq = %standing.head.seq, "session_loaded");
+        Ok(standing)
     }
 
     /// The session that a name means: an id, a label, `@last`, or the beginning of

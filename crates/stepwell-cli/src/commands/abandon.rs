@@ -17,7 +17,7 @@ struct Answer<'a> {
     status: Status,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.hold(&id)?;
     let head = session.standing()?.head;

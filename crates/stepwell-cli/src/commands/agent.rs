@@ -14,7 +14,7 @@ use crate::ask::Consent;
 use crate::failure::{Exit, Result};
 use crate::lifecycle::{self, Begin, Outcome, Update};
 use crate::table::{Align, Column, Table};
-use crate::text::{moment, one_line};
+use crate::text::{ago, one_line};
 
 /// Follows agents that Stepwell does not run itself.
 ///
@@ -99,7 +99,7 @@ enum Action {
     /// Moves agents' sessions without activity for so long to the trash.
     Cleanup {
         /// After so many hours.
-        #[arg(long, value_name = "N", default_value_t = 24)]
+        #[arg(long, value_name = "N", default_value_t = 24, allow_negative_numbers = true)]
         hours: u32,
         /// Only shows what would go.
         #[arg(long)]
@@ -118,8 +118,8 @@ struct Metadata {
 }
 
 impl Metadata {
-    fn map(self) -> BTreeMap<String, Value> {
-        self.pairs.into_iter().collect()
+    fn map(&self) -> BTreeMap<String, Value> {
+        self.pairs.iter().cloned().collect()
     }
 }
 
@@ -127,7 +127,8 @@ fn pair(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("use K=V, or K:=JSON")?;
     let (name, value) = match name.strip_suffix(':') {
         Some(name) => {
-            let value = serde_json::from_str(value).map_err(|error| format!("not JSON: {error}"))?;
+            let value =
+                serde_json::from_str(value).map_err(|error| format!("not JSON: {error}"))?;
             (name, value)
         }
         None => (name, Value::from(value)),
@@ -153,12 +154,17 @@ struct Made<'a> {
     agent_id: &'a SessionId,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
-    match args.action {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    match &args.action {
         Action::Create { agent, purpose, metadata, id } => {
-            let id = id.map(|id| id.parse()).transpose().map_err(Error::from)?;
-            let workspace = app.place.root.display().to_string();
-            let begin = Begin { id, agent, purpose, workspace, metadata: metadata.map() };
+            let id = id.as_ref().map(|id| id.parse()).transpose().map_err(Error::from)?;
+            let begin = Begin {
+                id,
+                agent: agent.clone(),
+                purpose: purpose.clone(),
+                workspace: app.place.root.display().to_string(),
+                metadata: metadata.map(),
+            };
             let well = app.make()?;
             let id = lifecycle::create(&well, begin)?;
             app.out.answer(&Made { agent_id: &id }, &id)?;
@@ -168,30 +174,30 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
             let update = Update {
                 phase: phase.as_deref().map(lifecycle::phase).transpose()?,
                 metadata: metadata.map(),
-                error,
-                ready: (ready || not_ready).then_some(ready),
+                error: error.clone(),
+                ready: (*ready || *not_ready).then_some(*ready),
             };
-            let (well, id) = app.session(&session, Access::Write)?;
+            let (well, id) = app.session(session, Access::Write)?;
             lifecycle::update(&well, &id, update)?;
             told(&well, &id, app)
         }
         Action::Get { session } => {
-            let (well, id) = app.session(&session, Access::Read)?;
+            let (well, id) = app.session(session, Access::Read)?;
             app.out.object(&lifecycle::read(&well, &id)?)?;
             Ok(Exit::Done)
         }
-        Action::ShouldResume { session } => should_resume(&session, app),
+        Action::ShouldResume { session } => should_resume(session, app),
         Action::Finalize { session, outcome, summary } => {
-            let (well, id) = app.session(&session, Access::Write)?;
-            lifecycle::finalize(&well, &id, outcome, lifecycle::summary(summary))?;
+            let (well, id) = app.session(session, Access::Write)?;
+            lifecycle::finalize(&well, &id, *outcome, lifecycle::summary(summary.clone()))?;
             told(&well, &id, app)
         }
-        Action::List { active_only, agent } => list(active_only, agent, app),
+        Action::List { active_only, agent } => list(*active_only, agent.clone(), app),
         Action::Cleanup { hours, dry_run, consent } => {
-            let older_than = Some(Duration::from_secs(u64::from(hours) * 3600));
+            let older_than = Some(Duration::from_secs(u64::from(*hours) * 3600));
             let driver = Some(Driver::External);
             let policy = Policy { older_than, driver, ..Policy::default() };
-            clean(&policy, Mode { dry_run, consent }, app)
+            clean(&policy, Mode { dry_run: *dry_run, consent: *consent }, app)
         }
     }
 }
@@ -247,7 +253,7 @@ fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit>
                 phase.into(),
                 if head.ready { "yes" } else { "no" }.into(),
                 head.errors.to_string().into(),
-                moment(head.updated_at).into(),
+                ago(head.updated_at, app.now()).into(),
                 one_line(&head.task).into(),
             ]);
             Ok(Go::On)

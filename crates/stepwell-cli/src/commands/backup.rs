@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use stepwell::Access;
 
 use crate::app::App;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::text::{bytes, visible};
 
 /// Copies the whole store to a file, consistently, while it is in use.
@@ -21,8 +21,12 @@ struct Answer<'a> {
     bytes: u64,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let well = app.existing(Access::Read)?;
+    if args.file.exists() {
+        let message = format!("{} exists already", args.file.display());
+        return Err(Failure::new(Exit::Failed, message).hint("name a file that does not"));
+    }
     well.file.backup(&args.file)?;
     let size = std::fs::metadata(&args.file).map_or(0, |meta| meta.len());
     let name = visible(&args.file.display().to_string());

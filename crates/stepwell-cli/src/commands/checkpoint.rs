@@ -21,11 +21,11 @@ struct Answer<'a> {
     seq: u64,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.hold(&id)?;
-    let name = match args.name {
-        Some(name) => name,
+    let name = match &args.name {
+        Some(name) => name.clone(),
         None => format!("checkpoint-{}", session.facts(&[Kind::Checkpoint])?.len() + 1),
     };
     let seq = session.checkpoint(name.as_str())?;

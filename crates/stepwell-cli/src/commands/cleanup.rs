@@ -19,7 +19,7 @@ use crate::text::{bytes, count};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Takes those without activity for so many days.
-    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32))]
+    #[arg(long, value_name = "DAYS", allow_negative_numbers = true)]
     older_than: Option<u32>,
     /// Takes only those that stand so (several may be given).
     #[arg(long, value_delimiter = ',')]
@@ -78,9 +78,9 @@ struct Total {
     sessions_removed: usize,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let policy = Policy {
-        older_than: older_than(&args, app),
+        older_than: older_than(args, app),
         keep_last: args.keep_last,
         max_bytes: args.max_bytes,
         status: args.status.clone(),
@@ -138,7 +138,9 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
         note(format_args!("{id} stays: {error}"));
     }
     total(removal.taken.len(), app)?;
-    undo(&removal.taken, app);
+    let roots = plan.take.into_iter().map(|taken| taken.id);
+    let roots: Vec<SessionId> = roots.filter(|id| removal.taken.contains(id)).collect();
+    undo(&roots, app);
     tidy(app, &well)?;
     Ok(Exit::Done)
 }

@@ -11,7 +11,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Made in memory: the generator panics where a closed pipe would end it.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut definition(), "stepwell", &mut script);

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::Serialize;
 use toml_edit::Value;
@@ -51,18 +51,18 @@ struct Line<'a> {
     source: String,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
-    match args.action.unwrap_or(Action::List) {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    match args.action.as_ref().unwrap_or(&Action::List) {
         Action::List => list(app),
-        Action::Get { key } => get(known(&key)?, app),
+        Action::Get { key } => get(known(key)?, app),
         Action::Set { key, value, user } => {
-            let path = if user { user_file(&app.world) } else { None };
-            if user && path.is_none() {
+            let path = if *user { user_file(&app.world) } else { None };
+            if *user && path.is_none() {
                 let message = "there is no home folder to keep your settings in";
                 return Err(Failure::new(Exit::Absent, message));
             }
             let path = path.unwrap_or_else(|| app.place.root.join(CONFIG_FILE));
-            set(known(&key)?, &value, path, app)
+            set(known(key)?, value, &path, app)
         }
     }
 }
@@ -114,8 +114,8 @@ fn get(key: &Key, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn set(key: &Key, text: &str, path: PathBuf, app: &mut App) -> Result<Exit> {
-    put(&path, key, text)?;
+fn set(key: &Key, text: &str, path: &Path, app: &mut App) -> Result<Exit> {
+    put(path, key, text)?;
     let source = path.display().to_string();
     let line = format!("{} = {} in {}", key.name, visible(text), visible(&source));
     app.out.answer(&Line { key: key.name, value: text.into(), source }, line)?;

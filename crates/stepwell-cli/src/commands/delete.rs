@@ -4,7 +4,6 @@ use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::housekeeping::tidy;
 use crate::output::note;
-use crate::text::count;
 
 /// Moves sessions to the trash, with their subagents' sessions.
 #[derive(Debug, clap::Args)]
@@ -19,7 +18,7 @@ struct Line<'a> {
     deleted: &'a str,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, first) = app.session(&args.sessions[0], Access::Write)?;
     let mut ids = vec![first];
     // All names are understood before anything is done.
@@ -29,15 +28,14 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
             ids.push(id);
         }
     }
-    let targets: Vec<Target> = ids.into_iter().map(Target::from).collect();
+    let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
     let removal = well.store().trash(&targets)?;
     for id in &removal.taken {
         tracing::info!(session = %id, "session_deleted");
         app.out.answer(&Line { deleted: id.as_str() }, format_args!("Deleted {id}"))?;
     }
-    let taken = removal.taken.clone();
     left(removal)?;
-    undo(&taken, app);
+    undo(&ids, app);
     tidy(app, &well)?;
     Ok(Exit::Done)
 }
@@ -54,17 +52,17 @@ pub(crate) fn left(removal: Removal) -> Result<()> {
     Err(first)
 }
 
-/// Says how to undo it.
-pub(crate) fn undo(taken: &[SessionId], app: &App) {
+/// How many sessions are named in a command to undo it; more would not be read.
+const NAMED: usize = 5;
+
+/// Says how to bring these back. Their subagents' sessions come with them.
+pub(crate) fn undo(ids: &[SessionId], app: &App) {
     let days = app.config.settings.retention_days.get();
-    match taken {
-        // A trash that keeps nothing gives nothing back.
-        _ if days == 0 => {}
-        [] => {}
-        [id] => note(format_args!("Undo: stepwell trash restore {id} (within {days} days)")),
-        _ => {
-            let n = count(taken.len(), "session");
-            note(format_args!("Undo: stepwell trash restore ID, for any of the {n}, within {days} days"));
-        }
+    // A trash that keeps nothing gives nothing back.
+    if ids.is_empty() || days == 0 {
+        return;
     }
+    let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
+    let names = if ids.len() <= NAMED { names.join(" ") } else { "ID...".to_owned() };
+    note(format_args!("Undo: stepwell trash restore {names} (within {days} days)"));
 }

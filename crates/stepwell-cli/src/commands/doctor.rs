@@ -4,8 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use stepwell::{
-    Access, Driver, Filter, Place, Query, Search, SessionId, Standing, Status, StatusChanged,
-    StopReason,
+    Access, Driver, Filter, Place, Query, Search, SessionId, Status, StatusChanged, StopReason,
 };
 
 use super::verify::every;
@@ -55,12 +54,15 @@ impl Finding {
     }
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut findings = vec![registry(app, args.repair)?];
     if app.place.has_store() {
         findings.push(permissions(&app.place.store, args.repair)?);
         match app.existing(Access::Read) {
-            Ok(well) => findings.extend(examine(&well, app)?),
+            Ok(well) => {
+                findings.push(lock(app));
+                findings.extend(examine(&well, app)?);
+            }
             Err(Failure::Said { message, .. }) => {
                 findings.push(Finding::new("store", vec![message]));
             }
@@ -114,17 +116,17 @@ fn examine(well: &Well, app: &App) -> Result<Vec<Finding>> {
     };
     // Permissions have a check of their own.
     let file = file.into_iter().filter(|line| !line.starts_with("others can read")).collect();
-    let (mut damaged, mut stale) = (Vec::new(), Vec::new());
+    let mut damaged = Vec::new();
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
     each_session(well, Query { filter, ..Query::default() }, |standing| {
         let id = &standing.head.id;
         if let Some(damage) = &standing.damage {
             damaged.push(format!("{id} at seq {}: {}", damage.seq, damage.what));
-        } else if is_stale(&standing) {
-            stale.push(format!("{id} was running when its process died"));
         }
         Ok(Go::On)
     })?;
+    let stale = well.file.stale_leases()?.into_iter();
+    let stale = stale.map(|(id, holder)| format!("{id}: {holder} died without giving it back"));
     let unseen = well.search(&Search::new("stepwell")).map_or(0, |found| found.unseen);
     let behind = if unseen > 0 { vec![format!("{unseen} events behind")] } else { Vec::new() };
     let hooks = app.place.store.join("hooks.log");
@@ -135,19 +137,10 @@ fn examine(well: &Well, app: &App) -> Result<Vec<Finding>> {
     Ok(vec![
         Finding::new("store", file).repairable("build the search index anew"),
         Finding::new("sessions", damaged).repairable("rebuild their heads from their events"),
-        Finding::new("leases", stale).repairable("record them as interrupted").harmless(),
+        Finding::new("leases", stale.collect()).repairable("take them back").harmless(),
         Finding::new("search index", behind).repairable("bring it up to date").harmless(),
         Finding::new("hooks log", hooks).harmless(),
     ])
-}
-
-/// A run that nobody ended: it says that it runs, and nobody runs it.
-fn is_stale(standing: &Standing) -> bool {
-    let head = &standing.head;
-    head.driver == Driver::Own
-        && head.status == Status::Interrupted
-        && head.stop_reason.is_none()
-        && standing.trashed_at.is_none()
 }
 
 fn repair(findings: &mut [Finding], app: &App) -> Result<()> {
@@ -156,7 +149,7 @@ fn repair(findings: &mut [Finding], app: &App) -> Result<()> {
         finding.repaired = match finding.check {
             "store" => well.file.rebuild_search().is_ok() && well.file.integrity()?.is_empty(),
             "sessions" => rebuild(&well)?,
-            "leases" => interrupt(&well)?,
+            "leases" => take_back(&well)?,
             "search index" => well.file.catch_up().is_ok(),
             _ => finding.repaired,
         };
@@ -172,7 +165,10 @@ fn rebuild(well: &Well) -> Result<bool> {
             let verdict = well.store().repair(&id)?;
             if let Some(damage) = &verdict.damage {
                 let readable = damage.seq.prev();
-                note(format_args!("{id} stays damaged at seq {}; 1 to {readable} can be read", damage.seq));
+                note(format_args!(
+                    "{id} stays damaged at seq {}; 1 to {readable} can be read",
+                    damage.seq
+                ));
             }
             sound &= verdict.is_sound();
         }
@@ -184,23 +180,39 @@ fn damaged(well: &Well, id: &SessionId) -> Result<bool> {
     Ok(well.standing(id)?.damage.is_some())
 }
 
-/// Records every run whose process died as interrupted.
-fn interrupt(well: &Well) -> Result<bool> {
+/// Takes every stale lease back, and records the runs that they stood for as interrupted.
+fn take_back(well: &Well) -> Result<bool> {
     let mut all = true;
-    for id in every(well)? {
-        if !is_stale(&well.standing(&id)?) {
-            continue;
-        }
-        let (status, reason) = (Status::Interrupted, Some(StopReason::Crashed));
-        let recorded = well
-            .hold(&id)
-            .and_then(|mut session| session.append(StatusChanged { status, reason, error: None }));
+    for (id, _) in well.file.stale_leases()? {
+        let recorded = well.hold(&id).and_then(|mut session| {
+            let head = session.standing()?.head;
+            // Held by us, what the dead one left says that it runs.
+            match head.status == Status::Running && head.driver == Driver::Own {
+                true => session.append(INTERRUPTED).map(drop),
+                false => Ok(()),
+            }
+        });
         if let Err(error) = recorded {
             note(format_args!("{id}: {error}"));
             all = false;
         }
     }
     Ok(all)
+}
+
+/// What is recorded of a run whose process died.
+const INTERRUPTED: StatusChanged =
+    StatusChanged { status: Status::Interrupted, reason: Some(StopReason::Crashed), error: None };
+
+/// The store can be written to: nobody keeps it locked, and it is not read-only.
+fn lock(app: &App) -> Finding {
+    // A write of nothing takes the lock and gives it back.
+    let tried = app.existing(Access::Write).and_then(|well| Ok(well.store().restore(&[])?));
+    let problems = match tried {
+        Err(Failure::Said { message, .. }) => vec![message],
+        _ => Vec::new(),
+    };
+    Finding::new("lock", problems)
 }
 
 /// The store's folder and files are the user's alone.

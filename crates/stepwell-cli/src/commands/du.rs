@@ -40,9 +40,10 @@ struct Total {
     sessions: usize,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(well) = app.look()? else {
-        app.out.answer(&Total { total: 0, events: 0, blobs: 0, sessions: 0 }, "No sessions yet.")?;
+        app.out
+            .answer(&Total { total: 0, events: 0, blobs: 0, sessions: 0 }, "No sessions yet.")?;
         return Ok(Exit::Done);
     };
     let mut sessions: Vec<Standing> = Vec::new();
@@ -68,7 +69,12 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
     for standing in &sessions {
         let place = if standing.trashed_at.is_some() { "trash" } else { "" };
         let id = standing.head.id.to_string();
-        table.push(vec![bytes(standing.bytes).into(), id.into(), place.into(), task(standing).into()]);
+        table.push(vec![
+            bytes(standing.bytes).into(),
+            id.into(),
+            place.into(),
+            task(standing).into(),
+        ]);
     }
     for line in table.lines(app.out.paint, app.world.terminal.width) {
         app.out.line(line)?;

@@ -21,7 +21,7 @@ struct Answer<'a> {
     at: u64,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, parent) = app.session(&args.session, Access::Write)?;
     let last = well.standing(&parent)?.head.seq;
     let at = match &args.at {
@@ -48,7 +48,10 @@ fn point(well: &Well, id: &SessionId, name: &str, last: Seq) -> Result<Seq> {
     }
     match name.parse() {
         Ok(n) if n >= 1 && n <= last.get() => Ok(Seq::new(n)),
-        Ok(n) => Err(Failure::new(Exit::Failed, format_args!("{id} has the events 1 to {last}, not {n}"))),
+        Ok(n) => Err(Failure::new(
+            Exit::Failed,
+            format_args!("{id} has the events 1 to {last}, not {n}"),
+        )),
         Err(_) => {
             let message = format!("{id} has no checkpoint {name:?}");
             let names: Vec<_> = checkpoints.iter().filter_map(|fact| fact.event.key()).collect();

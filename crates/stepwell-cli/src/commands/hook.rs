@@ -58,7 +58,7 @@ enum Host {
 /// The most that a hook reads.
 const LIMIT: u64 = 50 << 20;
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action {
         Action::PreDelegate => delegate(app),
         Action::SubagentStop => stop(app),
@@ -147,7 +147,8 @@ fn stop(app: &mut App) -> Result<Exit> {
     let answer = answer.unwrap_or_else(|why| {
         note(format_args!("error: {why}"));
         log(app, &format!("subagent-stop error {why}"));
-        Stopped::no("error", None)
+        let named = payload.get("agent_id").and_then(|id| id.as_str());
+        Stopped::no("error", named.map(ToOwned::to_owned))
     });
     let id = answer.agent_id.as_deref().unwrap_or("-");
     log(app, &format!("subagent-stop {} {id}", answer.reason));
@@ -194,20 +195,27 @@ fn install(app: &mut App) -> Result<Exit> {
     let changed = settings.install().map_err(|error| unreadable(&path, &error))?;
     // Delegations are recorded from now on: there must be a store to record them in.
     drop(app.make()?);
-    write_settings(&path, &settings, changed, "Added the hooks to", "The hooks are in", app)
+    write_settings(&path, &settings, &changed, "Added the hooks to", "The hooks are in", app)
 }
 
 fn uninstall(app: &mut App) -> Result<Exit> {
     let path = settings_file(app);
     let mut settings = read_settings(&path)?;
     let changed = settings.uninstall().map_err(|error| unreadable(&path, &error))?;
-    write_settings(&path, &settings, changed, "Took the hooks out of", "No hooks of ours are in", app)
+    write_settings(
+        &path,
+        &settings,
+        &changed,
+        "Took the hooks out of",
+        "No hooks of ours are in",
+        app,
+    )
 }
 
 fn write_settings(
     path: &std::path::Path,
     settings: &Settings,
-    changed: Result<(), Unchanged>,
+    changed: &Result<(), Unchanged>,
     done: &str,
     not_needed: &str,
     app: &mut App,

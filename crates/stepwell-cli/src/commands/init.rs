@@ -19,7 +19,7 @@ struct Answer<'a> {
     changed_gitignore: bool,
 }
 
-pub(crate) fn run(_args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
     let made_store = !app.place.has_store();
     let ignored = app.place.root.join(".gitignore");
     let changed_gitignore =

@@ -20,7 +20,7 @@ struct Answer<'a> {
     label: Option<&'a str>,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     if let Some(label) = &args.label {
         let filter = Filter { label: Some(label.clone()), ..Filter::default() };

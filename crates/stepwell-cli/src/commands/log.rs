@@ -30,7 +30,7 @@ pub(crate) struct Args {
 /// still runs.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
     let last = well.standing(&id)?.head.seq;
     let from = match args.last {

@@ -11,7 +11,7 @@ use crate::text::{count, visible};
 pub(crate) struct Args {
     /// The folder for a page of every command.
     #[arg(value_name = "DIR")]
-    folder: Option<PathBuf>,
+    pages: Option<PathBuf>,
 }
 
 #[derive(serde::Serialize)]
@@ -20,21 +20,21 @@ struct Answer<'a> {
     pages: usize,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
-    let Some(folder) = args.folder else {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let Some(folder) = &args.pages else {
         let mut page = Vec::new();
         clap_mangen::Man::new(definition()).render(&mut page)?;
         app.out.raw().write_all(&page)?;
         return Ok(Exit::Done);
     };
-    let fault = |error| Failure::file(&folder, "writing the pages", &error);
-    fs::create_dir_all(&folder).map_err(fault)?;
-    clap_mangen::generate_to(definition(), &folder).map_err(fault)?;
-    let entries = fs::read_dir(&folder).map_err(fault)?.flatten();
+    let fault = |error| Failure::file(folder, "writing the pages", &error);
+    fs::create_dir_all(folder).map_err(fault)?;
+    clap_mangen::generate_to(definition(), folder).map_err(fault)?;
+    let entries = fs::read_dir(folder).map_err(fault)?.flatten();
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("stepwell");
     let pages = entries.filter(ours).count();
     let name = visible(&folder.display().to_string());
     let line = format!("Wrote {} to {name}", count(pages, "page"));
-    app.out.answer(&Answer { folder: &folder, pages }, line)?;
+    app.out.answer(&Answer { folder, pages }, line)?;
     Ok(Exit::Done)
 }

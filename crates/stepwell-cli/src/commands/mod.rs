@@ -45,7 +45,7 @@ macro_rules! commands {
         }
 
         /// Does it.
-        pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit> {
+        pub(crate) fn run(command: &Command, app: &mut App) -> Result<Exit> {
             match command {
                 $(Command::$name(args) => $run(args, app),)*
             }

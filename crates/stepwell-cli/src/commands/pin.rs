@@ -24,11 +24,11 @@ struct Answer<'a> {
     pinned: bool,
 }
 
-pub(crate) fn pin(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
     edit(&args.session, app, true, "is pinned")
 }
 
-pub(crate) fn unpin(args: UnpinArgs, app: &mut App) -> Result<Exit> {
+pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
     edit(&args.session, app, false, "is not pinned")
 }
 

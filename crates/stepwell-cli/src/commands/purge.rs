@@ -23,7 +23,7 @@ struct Line<'a> {
     erased: &'a str,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Asked before the store is opened for writing: a person may think about it.
     let id = {
         let well = app.existing(Access::Read)?;

@@ -52,14 +52,15 @@ struct Line<'a> {
     scrubbed_at: Seq,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let pattern = if args.fixed { regex::escape(&args.pattern) } else { args.pattern.clone() };
-    let pattern = Regex::new(&pattern)
-        .map_err(|error| Failure::new(Exit::Usage, format_args!("the pattern is wrong: {error}")))?;
+    let pattern = Regex::new(&pattern).map_err(|error| {
+        Failure::new(Exit::Usage, format_args!("the pattern is wrong: {error}"))
+    })?;
     if pattern.is_match("") {
         return Err(Failure::new(Exit::Usage, "the pattern matches everything, even nothing"));
     }
-    let found = look(&args, &pattern, app)?;
+    let found = look(args, &pattern, app)?;
     let erased: usize = found.iter().map(|found| found.events.len()).sum();
     let shared: usize = found.iter().map(|found| found.shared).sum();
     if erased > 0 {
@@ -79,7 +80,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
         }
     }
     if shared > 0 {
-        let message = format!("{} that match are shared with other sessions", count(shared, "event"));
+        let message = format!("matching events that are shared with other sessions: {shared}");
         return Err(Failure::new(Exit::Failed, message)
             .hint("stepwell scrub PATTERN, without a session, erases them where they are kept"));
     }
@@ -114,7 +115,7 @@ fn matches(well: &Well, standing: &Standing, from: Seq, pattern: &Regex) -> Resu
     let trashed = standing.trashed_at.is_some();
     let mut found = Found { id: id.clone(), trashed, events: Vec::new(), shared: 0 };
     let damage = each_event(well, &id, Span { from, ..Span::ALL }, |event| {
-        if scrubbed(well, event.clone(), pattern)?.is_some() {
+        if scrubbed(well, &event, pattern)?.is_some() {
             match event.seq < standing.own_from {
                 true => found.shared += 1,
                 false => found.events.push(event.seq),
@@ -140,7 +141,7 @@ fn erase(well: &Well, found: &Found, pattern: &Regex, rule: &str, app: &mut App)
     for seq in &found.events {
         let span = Span { from: *seq, to: *seq, ..Span::ALL };
         for event in well.store().events(&found.id, span)?.intact(&found.id)? {
-            if let Some(scrubbed) = scrubbed(well, event, pattern)? {
+            if let Some(scrubbed) = scrubbed(well, &event, pattern)? {
                 replacements.push((scrubbed.seq, scrubbed.event));
             }
         }
@@ -154,19 +155,24 @@ fn erase(well: &Well, found: &Found, pattern: &Regex, rule: &str, app: &mut App)
     };
     let seq = well.store().scrub(scrub)?;
     tracing::info!(session = %found.id, events, "session_scrubbed");
-    let line = format!("Scrubbed {} in {}, recorded at seq {seq}", count(events, "event"), found.id);
+    let line =
+        format!("Scrubbed {} in {}, recorded at seq {seq}", count(events, "event"), found.id);
     app.out.answer(&Line { session: found.id.as_str(), events, scrubbed_at: seq }, line)
 }
 
 /// The event without what matches; nothing, if nothing does.
-fn scrubbed(well: &Well, event: Recorded, pattern: &Regex) -> Result<Option<Recorded>> {
+fn scrubbed(well: &Well, event: &Recorded, pattern: &Regex) -> Result<Option<Recorded>> {
     let (seq, kind) = (event.seq, event.event.kind().to_owned());
     let fault = |error: serde_json::Error| {
         let message = format!("event {seq} ({kind}) cannot be scrubbed: {error}");
         Failure::new(Exit::Failed, message)
     };
-    let mut value = serde_json::to_value(&event).map_err(fault)?;
-    let mut changed = replace(&mut value["body"], &event.event, "", pattern);
+    let whose = match event.event {
+        Event::Unknown(_) => Fields::Users,
+        _ => Fields::Ours,
+    };
+    let mut value = serde_json::to_value(event).map_err(fault)?;
+    let mut changed = replace(&mut value["body"], &event.event, whose, pattern);
     let mut scrubbed: Recorded = serde_json::from_value(value).map_err(fault)?;
     if let Event::File(file) = &mut scrubbed.event {
         for state in [&mut file.before, &mut file.after] {
@@ -176,26 +182,36 @@ fn scrubbed(well: &Well, event: Recorded, pattern: &Regex) -> Result<Option<Reco
     Ok(changed.then_some(scrubbed))
 }
 
+/// Whose words the fields of a record are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fields {
+    /// Ours: their names are fixed, and some say how records hang together.
+    Ours,
+    /// The user's: any of them may hold, or be, what is to be erased.
+    Users,
+}
+
 /// Replaces matches in every text of a body. Says whether there were any.
-fn replace(value: &mut Value, event: &Event, name: &str, pattern: &Regex) -> bool {
-    if is_structure(event, name) {
-        return false;
-    }
+fn replace(value: &mut Value, event: &Event, fields: Fields, pattern: &Regex) -> bool {
     match value {
         Value::String(text) if pattern.is_match(text) => {
             *text = pattern.replace_all(text, ERASED).into_owned();
             true
         }
         Value::Array(values) => {
-            values.iter_mut().fold(false, |any, it| replace(it, event, name, pattern) | any)
+            values.iter_mut().fold(false, |any, it| replace(it, event, fields, pattern) | any)
         }
         Value::Object(entries) => {
             let mut changed = false;
             for (name, mut value) in std::mem::take(entries) {
-                changed |= replace(&mut value, event, &name, pattern);
-                let key = pattern.replace_all(&name, ERASED).into_owned();
-                // The fields of our own records are not the user's words.
-                let key = if holds_names(event) { key } else { name.clone() };
+                let key = match fields {
+                    Fields::Ours => name.clone(),
+                    Fields::Users => pattern.replace_all(&name, ERASED).into_owned(),
+                };
+                let below = if holds_users(event, &name) { Fields::Users } else { fields };
+                if fields == Fields::Users || !is_structure(event, &name) {
+                    changed |= replace(&mut value, event, below, pattern);
+                }
                 changed |= key != name;
                 entries.insert(key, value);
             }
@@ -205,22 +221,46 @@ fn replace(value: &mut Value, event: &Event, name: &str, pattern: &Regex) -> boo
     }
 }
 
-/// Does a body of this kind hold keys that users chose?
-fn holds_names(event: &Event) -> bool {
-    matches!(event, Event::Edited(_) | Event::Checkpoint(_) | Event::Node(_) | Event::Unknown(_))
-}
-
-/// Fields that say how a record hangs together, not what anyone said.
-fn is_structure(event: &Event, name: &str) -> bool {
-    match (event, name) {
-        (_, "lane" | "role" | "status" | "reason" | "effect" | "outcome" | "state" | "scope")
-        | (_, "blob" | "digest" | "hash" | "phases" | "driver" | "origin" | "started_at") => true,
-        (Event::Phase(_) | Event::Scrubbed(_) | Event::Rewound(_) | Event::Undone(_), _) => true,
-        (Event::ToolStarted(_), "arguments") | (Event::Created(_), "id") => true,
-        (Event::Message(_) | Event::Compacted(_), "cost") => true,
-        (Event::Edited(_), "budget") | (Event::Gate(_), "deadline") => true,
+/// Does a field of ours hold JSON of the user's, of any shape?
+fn holds_users(event: &Event, name: &str) -> bool {
+    match event {
+        Event::Created(_) => matches!(name, "variables" | "answers"),
+        Event::Edited(_) | Event::Checkpoint(_) => name == "metadata",
+        Event::Node(_) => name == "output",
+        Event::Unknown(_) => true,
         _ => false,
     }
+}
+
+/// Fields of ours that say how a record hangs together, not what anyone said.
+fn is_structure(event: &Event, name: &str) -> bool {
+    let everywhere = [
+        "lane",
+        "role",
+        "status",
+        "reason",
+        "effect",
+        "outcome",
+        "state",
+        "scope",
+        "blob",
+        "digest",
+        "hash",
+        "phases",
+        "driver",
+        "origin",
+        "started_at",
+    ];
+    let here: &[&str] = match event {
+        Event::Phase(_) | Event::Scrubbed(_) | Event::Rewound(_) | Event::Undone(_) => return true,
+        Event::ToolStarted(_) => &["arguments"],
+        Event::Created(_) => &["id"],
+        Event::Message(_) | Event::Compacted(_) => &["cost"],
+        Event::Edited(_) => &["budget"],
+        Event::Gate(_) => &["deadline"],
+        _ => &[],
+    };
+    everywhere.contains(&name) || here.contains(&name)
 }
 
 /// Forgets a file's contents if they match.

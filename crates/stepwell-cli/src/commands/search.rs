@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stepwell::{Access, Family, Filter, Found, Hit, Rank, Search, Snippet, Time};
+use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, Time};
 
-use crate::app::{App, Well};
-use crate::failure::{Exit, Failure, Result};
+use crate::app::App;
+use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::selection::Selection;
 use crate::text::{moment, visible};
@@ -44,17 +44,22 @@ struct Line<'a> {
     store: Option<&'a Path>,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let text = args.words.join(" ");
     let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };
     let rank = if args.rank { Rank::Relevance } else { Rank::Newest };
     let search = Search { text: text.clone(), filter, rank, limit: args.limit };
     let mut hits: Vec<(Option<PathBuf>, Hit)> = Vec::new();
     let mut unseen = 0;
+    // A search brings the index up to date, where that is possible.
     let wells = if args.everywhere {
-        app.everywhere()?.into_iter().map(|(store, well)| (Some(store), well)).collect()
+        app.everywhere(App::open_at_best)?
+            .into_iter()
+            .map(|(store, well)| (Some(store), well))
+            .collect()
     } else {
-        opened(app)?.map(|well| (None, well)).into_iter().collect::<Vec<_>>()
+        let here = app.place.has_store().then(|| app.open_at_best(&app.place.store));
+        here.transpose()?.map(|well| (None, well)).into_iter().collect::<Vec<_>>()
     };
     for (store, well) in wells {
         let found: Found = well.search(&search)?;
@@ -82,17 +87,6 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
         app.out.line(format_args!("Nothing found for {}.", visible(&text)))?;
     }
     Ok(Exit::Done)
-}
-
-/// The store, for writing if that is possible: a search brings the index up to date.
-fn opened(app: &App) -> Result<Option<Well>> {
-    if !app.place.has_store() {
-        return Ok(None);
-    }
-    match app.existing(Access::Write) {
-        Err(Failure::Said { .. }) => app.look(),
-        opened => opened.map(Some),
-    }
 }
 
 fn print(store: Option<&Path>, hit: &Hit, app: &mut App) -> Result<()> {

@@ -1,14 +1,14 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stepwell::{Family, Filter, Origin, Query, Sort, Standing, Stepwell};
+use stepwell::{Family, Filter, Origin, Query, Seq, Sort, Standing, Stepwell, Time};
 
 use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::selection::{Selection, Shown};
 use crate::table::{Align, Cell, Column, Table};
-use crate::text::{cost, moment, one_line};
+use crate::text::{ago, cost, one_line};
 use crate::{text, wire};
 
 /// Lists sessions, newest first.
@@ -89,21 +89,20 @@ struct Line<'a> {
     store: Option<&'a Path>,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
-    let filter =
-        Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let filter = Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
     let query = Query { filter, sort: args.sort.into(), ..Query::default() };
     let limit = if args.all { usize::MAX } else { args.limit };
     let mut found = Found { rows: Vec::new(), more: false };
     if args.everywhere {
-        for (store, well) in app.everywhere()? {
-            found.collect(&args, &well, &query, limit, Some(&store))?;
+        for (store, well) in app.everywhere(|app, store| app.open(store, stepwell::Access::Read))? {
+            found.collect(args, &well, &query, limit, Some(&store))?;
         }
         found.merge(args.sort, limit);
     } else if let Some(well) = app.look()? {
-        found.collect(&args, &well, &query, limit, None)?;
+        found.collect(args, &well, &query, limit, None)?;
     }
-    answer(&found, &args, app)?;
+    answer(&found, args, app)?;
     if found.more {
         note("There are more: --all shows them, --limit N so many.");
     }
@@ -138,7 +137,12 @@ impl Found {
             }
             roots += 1;
             let row = Row { standing, depth: 0, store: store.map(Path::to_owned) };
-            if args.tree { self.descend(well, row) } else { self.rows.push(row); Ok(()) }?;
+            if args.tree {
+                self.descend(well, row)
+            } else {
+                self.rows.push(row);
+                Ok(())
+            }?;
             Ok(Go::On)
         })
     }
@@ -151,12 +155,16 @@ impl Found {
             let filter = Filter { family, ..Filter::default() };
             let (depth, store) = (row.depth + 1, row.store.clone());
             self.rows.push(row);
-            each_session(well, Query { filter, sort: Sort::Created, ..Query::default() }, |child| {
-                if matches!(child.head.origin, Origin::Subagent { .. }) {
-                    waiting.push(Row { standing: child, depth, store: store.clone() });
-                }
-                Ok(Go::On)
-            })?;
+            each_session(
+                well,
+                Query { filter, sort: Sort::Created, ..Query::default() },
+                |child| {
+                    if matches!(child.head.origin, Origin::Subagent { .. }) {
+                        waiting.push(Row { standing: child, depth, store: store.clone() });
+                    }
+                    Ok(Go::On)
+                },
+            )?;
         }
         Ok(())
     }
@@ -194,12 +202,12 @@ fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
         return Ok(());
     }
     if found.rows.is_empty() {
-        return empty(args, app);
+        return empty(app);
     }
     let columns = if args.everywhere { COLUMNS_EVERYWHERE } else { COLUMNS };
     let mut table = Table::new(columns);
     for row in &found.rows {
-        table.push(cells(row));
+        table.push(cells(row, app.now()));
     }
     for line in table.lines(app.out.paint, app.world.terminal.width) {
         app.out.line(line)?;
@@ -207,7 +215,7 @@ fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-fn cells(row: &Row) -> Vec<Cell> {
+fn cells(row: &Row, now: Time) -> Vec<Cell> {
     let head = &row.standing.head;
     let indent = match row.depth {
         0 => String::new(),
@@ -218,7 +226,7 @@ fn cells(row: &Row) -> Vec<Cell> {
         status_cell(&row.standing),
         head.steps.to_string().into(),
         cost(&head.spent).into(),
-        moment(head.updated_at).into(),
+        ago(head.updated_at, now).into(),
     ];
     if let Some(store) = &row.store {
         let workspace = store.parent().unwrap_or(store);
@@ -231,6 +239,9 @@ fn cells(row: &Row) -> Vec<Cell> {
 /// A session's label, if it has one, and its task.
 pub(crate) fn task(standing: &Standing) -> String {
     let head = &standing.head;
+    if let Some(damage) = standing.damage.as_ref().filter(|damage| damage.seq == Seq::ZERO) {
+        return format!("({})", one_line(&damage.what));
+    }
     let label = head.label.as_ref().map(|label| format!("[{}] ", text::visible(label)));
     format!("{}{}", label.unwrap_or_default(), one_line(&head.task))
 }
@@ -249,17 +260,26 @@ pub(crate) fn status_cell(standing: &Standing) -> Cell {
     Cell { text: shown.as_str().to_owned(), style }
 }
 
-fn empty(args: &Args, app: &mut App) -> Result<()> {
+fn empty(app: &mut App) -> Result<()> {
     let any = match app.look()? {
         Some(well) => !well.list(&Query { limit: 1, ..Query::default() })?.sessions.is_empty(),
         None => false,
     };
-    if any || args.everywhere {
+    if any {
         app.out.line("No sessions match.")?;
         note("hint: stepwell sessions --all lists every one");
+    } else if has_trash(app)? {
+        app.out.line("No sessions.")?;
+        note("hint: stepwell trash list shows what was deleted");
     } else {
         app.out.line("No sessions yet.")?;
         note("hint: stepwell agent create --agent NAME --purpose TEXT begins one");
     }
     Ok(())
+}
+
+fn has_trash(app: &App) -> Result<bool> {
+    let filter = Filter { place: stepwell::Place::Trash, ..Filter::default() };
+    let Some(well) = app.look()? else { return Ok(false) };
+    Ok(!well.list(&Query { filter, limit: 1, ..Query::default() })?.sessions.is_empty())
 }

@@ -86,7 +86,7 @@ struct Child {
     parent: SessionId,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
     let standing = well.standing(&id)?;
     let facts = well.store().facts(&id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
@@ -119,7 +119,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
         events: None,
     };
     if app.out.is_json() {
-        damage = whole(answer, last, &args, &well, &id, app)?.or(damage);
+        damage = whole(answer, last, args, &well, &id, app)?.or(damage);
     } else {
         describe(&standing, &answer, app)?;
         tail(last, app)?;
@@ -131,8 +131,11 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
         }
     }
     if let Some(damage) = damage {
-        let readable = damage.seq.prev();
-        note(format_args!("damaged at seq {}: {}; readable up to {readable}", damage.seq, damage.what));
+        let (seq, readable, what) = (damage.seq, damage.seq.prev(), &damage.what);
+        note(match seq == Seq::ZERO {
+            true => format!("damaged: {what}; stepwell doctor --repair rebuilds it"),
+            false => format!("damaged at seq {seq}: {what}; readable up to {readable}"),
+        });
         return Ok(Exit::Damaged);
     }
     match unread {
@@ -346,7 +349,9 @@ pub(crate) fn gist(message: &Message) -> String {
         Part::Thinking(text) => format!("(thinks: {})", one_line(&text.text)),
         Part::Image(_) => "(an image)".to_owned(),
         Part::ToolCall(call) => format!("{}({})", call.name, one_line(&call.arguments)),
-        Part::ToolResult(result) if result.is_error => format!("failed: {}", one_line(&result.text)),
+        Part::ToolResult(result) if result.is_error => {
+            format!("failed: {}", one_line(&result.text))
+        }
         Part::ToolResult(result) => one_line(&result.text),
     });
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();

@@ -122,7 +122,7 @@ fn parts(groups: &BTreeMap<String, Group>) -> Vec<Part> {
     groups.iter().map(part).collect()
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut stats = Stats::default();
     if let Some(well) = app.look()? {
         let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };

@@ -33,13 +33,13 @@ struct Answer<'a> {
     tags: &'a BTreeSet<String>,
 }
 
-pub(crate) fn tag(args: Args, app: &mut App) -> Result<Exit> {
-    let tag = args.tags.into_iter().collect();
+pub(crate) fn tag(args: &Args, app: &mut App) -> Result<Exit> {
+    let tag = args.tags.iter().cloned().collect();
     edit(&args.session, Edited { tag, ..Edited::default() }, app)
 }
 
-pub(crate) fn untag(args: UntagArgs, app: &mut App) -> Result<Exit> {
-    let untag = args.tags.into_iter().collect();
+pub(crate) fn untag(args: &UntagArgs, app: &mut App) -> Result<Exit> {
+    let untag = args.tags.iter().cloned().collect();
     edit(&args.session, Edited { untag, ..Edited::default() }, app)
 }
 

@@ -57,11 +57,11 @@ struct Gone<'a> {
     erased: &'a str,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
-    match args.action {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    match &args.action {
         Action::List => list(app),
-        Action::Restore { sessions } => restore(&sessions, app),
-        Action::Empty { consent } => empty(consent, app),
+        Action::Restore { sessions } => restore(sessions, app),
+        Action::Empty { consent } => empty(*consent, app),
     }
 }
 

@@ -25,7 +25,7 @@ struct Line<'a> {
     head_is_right: bool,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Exit> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, ids) = match &args.session {
         Some(name) => {
             let well = app.existing(Access::Read)?;

@@ -108,7 +108,8 @@ impl Setting for Duration {
     }
 
     fn from_toml(value: &Value) -> Result<Self, String> {
-        let text = value.as_str().ok_or_else(|| "not a length of time such as \"30m\"".to_owned())?;
+        let text =
+            value.as_str().ok_or_else(|| "not a length of time such as \"30m\"".to_owned())?;
         when::length(text)
     }
 

@@ -14,9 +14,9 @@ use crate::failure::{Exit, Failure, Result};
 /// stays as it is.
 pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<()> {
     let mut settings = Settings::default();
-    settings.put(key, Raw::Text(text)).map_err(|why| {
-        Failure::new(Exit::Failed, format_args!("{} = {text}: {why}", key.name))
-    })?;
+    settings
+        .put(key, Raw::Text(text))
+        .map_err(|why| Failure::new(Exit::Failed, format_args!("{} = {text}: {why}", key.name)))?;
     let fault = |doing: &'static str| move |error: io::Error| Failure::file(path, doing, &error);
     let old = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -66,9 +66,10 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// A file with every key, its default and what it does, all commented out.
 pub(crate) fn commented() -> String {
-    let mut text = "# Stepwell's settings for this workspace. Each line below is a default; take the\n\
+    let mut text =
+        "# Stepwell's settings for this workspace. Each line below is a default; take the\n\
                     # `#` away to change it. `stepwell config list` shows what is in force.\n"
-        .to_owned();
+            .to_owned();
     let mut section = "";
     for key in KEYS {
         let (this, name) = key.name.split_once('.').unwrap_or(("", key.name));

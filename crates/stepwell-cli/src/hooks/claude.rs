@@ -69,8 +69,7 @@ impl<'a> Call<'a> {
     pub(super) fn delegations(&self, well: &Stepwell) -> Result<Vec<Standing>> {
         let agent = self.agent().map(ToOwned::to_owned);
         let filter = Filter { driver: Some(Driver::External), agent, ..Filter::default() };
-        let query =
-            Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
+        let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
         let mut sessions = well.list(&query)?.sessions;
         sessions.retain(|standing| {
             let conversation = standing.head.metadata.get(CONVERSATION);

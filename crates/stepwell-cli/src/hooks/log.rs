@@ -33,8 +33,7 @@ impl Log {
         }
         let says = crate::text::one_line(says);
         let line = format!("{at} {}\n", &says[..says.floor_char_boundary(LINE)]);
-        let mut file =
-            OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
         file.write_all(line.as_bytes())
     }
 }

@@ -278,7 +278,8 @@ mod tests {
 
     #[test]
     fn what_is_no_settings_file_is_refused() {
-        for wrong in ["[]", "{", "{\"hooks\": []}", "{\"hooks\": {\"PreToolUse\": {}}}", "// x\n{}"] {
+        for wrong in ["[]", "{", "{\"hooks\": []}", "{\"hooks\": {\"PreToolUse\": {}}}", "// x\n{}"]
+        {
             let refused = Settings::read(wrong).and_then(|mut settings| settings.install());
             assert!(refused.is_err(), "{wrong}");
         }

@@ -1,1 +1,21 @@
-fn main() {}
+//! The command line, as its users meet it: each test is a transcript of commands with
+//! their stdout, stderr and exit codes.
+//!
+//! Snapshots are in `snapshots/`. To take them anew: `INSTA_UPDATE=always cargo test -p
+//! stepwell-cli`, then look at the difference.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod agents;
+mod cleaning;
+mod configuring;
+mod desk;
+mod erasing;
+mod hooks;
+mod looking;
+mod naming;
+mod piping;
+mod repairing;
+mod setting_up;
+mod terminal;
+mod together;

@@ -27,8 +27,8 @@ use crate::store::{
     Written, read, remove, write,
 };
 use crate::{
-    Clock, Damage, Digest, Error, Kind, Lane, LaneState, Lease, Processes, Recorded, Result, Seq,
-    SessionId, SystemClock, SystemProcesses,
+    Clock, Damage, Digest, Error, Holder, Kind, Lane, LaneState, Lease, Processes, Recorded,
+    Result, Seq, SessionId, SystemClock, SystemProcesses,
 };
 use file::sqlite_error;
 use pipeline::{Pipeline, lock};
@@ -150,6 +150,21 @@ impl SqliteStore {
             found.push(format!("others can read it: its mode is {mode:03o}, not 600"));
         }
         Ok(found)
+    }
+
+    /// Leases that their holders never gave back, and who those are: processes that died,
+    /// or fell silent for too long.
+    pub fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
+        let found = self.read(|rows, _| {
+            let sql = "SELECT s.id, l.holder FROM leases l JOIN sessions s ON s.key = l.session \
+                       WHERE l.holder IS NOT NULL AND NOT alive(l.holder, l.expires)";
+            rows.all(sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+        })?;
+        // What cannot be read belongs to a damaged session, which is told of elsewhere.
+        let read = |(id, holder): (String, String)| {
+            Some((id.parse().ok()?, serde_json::from_str(&holder).ok()?))
+        };
+        Ok(found.into_iter().filter_map(read).collect())
     }
 
     /// Builds the search index anew.

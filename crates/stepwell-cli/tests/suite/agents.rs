@@ -1,0 +1,144 @@
+//! agent create, update, get, should-resume, finalize, list, cleanup.
+
+use insta::assert_snapshot;
+
+use crate::desk::{AUTH, Desk};
+
+fn begin(desk: &mut Desk, id: &str) {
+    let purpose = "approval_workflow";
+    desk.run(&[
+        "agent",
+        "create",
+        "--agent",
+        "terraform-architect",
+        "--purpose",
+        purpose,
+        "--id",
+        id,
+    ]);
+}
+
+#[test]
+fn an_agent_lives_from_create_to_finalize() {
+    let mut desk = Desk::new();
+    begin(&mut desk, "agent-1");
+    desk.say("agent should-resume agent-1");
+    desk.say("agent update agent-1 --phase planning --meta task_id=T001 --meta tags:=[1]");
+    desk.say("agent should-resume agent-1");
+    desk.say("agent update agent-1 --phase approval --meta more=yes --json");
+    desk.say("agent should-resume agent-1 --json");
+    desk.say("agent get agent-1");
+    desk.say("agent update agent-1 --phase executing");
+    desk.say("agent should-resume agent-1");
+    desk.run(&["agent", "finalize", "agent-1", "completed", "--summary", "applied"]);
+    desk.say("agent finalize agent-1 completed");
+    desk.say("agent finalize agent-1 failed");
+    desk.say("agent update agent-1 --phase planning");
+    desk.say("agent should-resume agent-1");
+    desk.say("agent get agent-1");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn what_an_agent_cannot_do_changes_nothing() {
+    let mut desk = Desk::new();
+    begin(&mut desk, "agent-1");
+    let before = desk.quietly(&["log", "agent-1"]).stdout;
+    desk.say("agent update agent-1 --phase flying --meta x=1");
+    desk.say("agent update agent-1 --phase idle");
+    desk.say("agent update agent-1 --ready --not-ready");
+    desk.say("agent update agent-1 --meta novalue");
+    desk.say("agent update agent-1 --meta x:=nonsense");
+    desk.say("agent finalize agent-1 executing");
+    desk.say("agent create --agent a");
+    begin(&mut desk, "agent-1");
+    begin(&mut desk, "../agent");
+    desk.say("agent get nobody");
+    desk.say("agent update nobody --phase planning");
+    desk.say("agent finalize nobody failed");
+    desk.say("agent should-resume nobody");
+    desk.say("agent should-resume nobody --json");
+    assert_eq!(desk.quietly(&["log", "agent-1"]).stdout, before);
+    // A final phase is final, whatever else the update says.
+    desk.quietly(&["agent", "finalize", "agent-1", "failed"]).line();
+    let before = desk.quietly(&["log", "agent-1"]).stdout;
+    desk.say("agent update agent-1 --meta x=1 --phase executing");
+    assert_eq!(desk.quietly(&["log", "agent-1"]).stdout, before);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn each_of_the_five_checks_has_its_own_word() {
+    let mut desk = Desk::new();
+    begin(&mut desk, "agent-1");
+    desk.quietly(&["agent", "update", "agent-1", "--phase", "approval"]).line();
+    desk.say("agent should-resume agent-1");
+    desk.quietly(&["agent", "update", "agent-1", "--not-ready"]).line();
+    desk.say("agent should-resume agent-1");
+    desk.quietly(&["agent", "update", "agent-1", "--ready"]).line();
+    desk.quietly(&["agent", "update", "agent-1", "--error", "one"]).line();
+    desk.quietly(&["agent", "update", "agent-1", "--error", "two"]).line();
+    desk.say("agent should-resume agent-1");
+    desk.quietly(&["agent", "update", "agent-1", "--error", "three"]).line();
+    desk.say("agent should-resume agent-1");
+    desk.say("agent should-resume agent-1 --config agent.max_errors=4");
+    desk.say(
+        "agent should-resume agent-1 --config agent.max_errors=4 --config agent.resume_timeout=0s",
+    );
+    desk.quietly(&["agent", "update", "agent-1", "--phase", "validating", "--ready"]).line();
+    desk.say("agent should-resume agent-1 --config agent.max_errors=4");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_time_from_the_future_is_not_fresh() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let created = stepwell::Created::new("ahead".parse().unwrap(), "p")
+        .with_phases(stepwell::PhaseSet::Lifecycle)
+        .driven_externally();
+    let at = Some(well.now().plus(std::time::Duration::from_secs(3600)));
+    let create = stepwell::Create { created, event_id: None, at, claim: None };
+    well.store().write(stepwell::Write::Create(create)).unwrap();
+    desk.quietly(&["agent", "update", "ahead", "--phase", "approval"]).line();
+    let answer = desk.quietly(&["agent", "should-resume", "ahead"]);
+    assert_eq!((answer.stdout.as_str(), answer.code), ("false in_the_future\n", Some(1)));
+}
+
+#[test]
+fn agents_are_listed_and_cleaned_up_apart_from_other_sessions() {
+    let mut desk = Desk::furnished();
+    desk.say("agent list");
+    begin(&mut desk, "agent-1");
+    desk.say("agent create --agent other --purpose look --id agent-2");
+    desk.quietly(&["agent", "finalize", "agent-2", "abandoned"]).line();
+    desk.say("agent list");
+    desk.say("agent list --active-only");
+    desk.say("agent list --agent other --json");
+    desk.say("agent cleanup --hours 24");
+    desk.say("agent cleanup --hours 0 --dry-run");
+    desk.say("agent cleanup --hours 0");
+    desk.say("agent cleanup --hours -1");
+    desk.say("sessions");
+    // A run of Stepwell's own is not an agent's to update.
+    desk.run(&["agent", "update", AUTH, "--phase", "planning"]);
+    let size = regex::Regex::new(r"\d+ B").unwrap();
+    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+}
+
+#[test]
+fn updates_that_come_at_once_wait_for_each_other() {
+    let mut desk = Desk::new();
+    begin(&mut desk, "agent-1");
+    let mut children: Vec<_> = (0..8)
+        .map(|n| {
+            let meta = format!("k{n}={n}");
+            let args = ["agent", "update", "agent-1", "--phase", "planning", "--meta", &meta];
+            desk.command(&args).stdout(std::process::Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
+    let agent = &desk.quietly(&["agent", "get", "agent-1"]).json()[0];
+    assert_eq!(agent["metadata"].as_object().unwrap().len(), 8);
+    assert_eq!(agent["history"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,119 @@
+//! delete, trash, cleanup.
+
+use insta::assert_snapshot;
+
+use crate::desk::{AUTH, Desk, MIGRATION, TESTS, WIDE};
+
+#[test]
+fn what_is_deleted_comes_back() {
+    let mut desk = Desk::furnished();
+    desk.say("trash list");
+    desk.run(&["delete", AUTH]);
+    desk.run(&["delete", AUTH]);
+    desk.run(&["delete", TESTS, "nobody"]);
+    desk.run(&["delete", TESTS, MIGRATION, TESTS]);
+    desk.say("trash list");
+    desk.say("sessions");
+    desk.say("trash restore 20260223-14302");
+    desk.run(&["trash", "restore", MIGRATION, "--json"]);
+    desk.run(&["trash", "restore", WIDE]);
+    desk.say("trash restore nobody");
+    desk.say("sessions --tree");
+    desk.say("trash");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn the_trash_is_emptied_for_good_after_a_question() {
+    let mut desk = Desk::furnished();
+    desk.say("trash empty");
+    desk.run(&["delete", AUTH]);
+    desk.say("trash empty");
+    desk.say("trash list --json");
+    desk.say("trash empty --yes");
+    desk.say("trash empty --json");
+    desk.run(&["show", AUTH]);
+    let transcript = desk.transcript();
+    assert!(transcript.contains("nobody can be asked"));
+    let size = regex::Regex::new(r#""bytes":\d+"#).unwrap();
+    assert_snapshot!(size.replace_all(&transcript, "\"bytes\":[N]"));
+}
+
+#[test]
+fn cleanup_takes_the_old_and_leaves_the_rest() {
+    let mut desk = Desk::furnished();
+    desk.run(&["pin", TESTS]);
+    desk.run(&["label", WIDE, "touched-today"]);
+    desk.say("cleanup --dry-run");
+    desk.say("cleanup --dry-run --json");
+    desk.say("cleanup");
+    desk.say("sessions");
+    desk.say("cleanup --json");
+    desk.say("trash restore 20260223-14302");
+    let transcript = desk.transcript();
+    let size = regex::Regex::new(r#"(\d+ B|"bytes":\d+)"#).unwrap();
+    assert_snapshot!(size.replace_all(&transcript, "[SIZE]"));
+}
+
+#[test]
+fn cleanup_follows_its_rules() {
+    let size = regex::Regex::new(r#"(\d+ B|"bytes":\d+)"#).unwrap();
+    let mut desk = Desk::furnished();
+    for line in [
+        "cleanup --dry-run --status partial",
+        "cleanup --dry-run --tag ci",
+        "cleanup --dry-run --keep-last 3",
+        "cleanup --dry-run --older-than 99999",
+        "cleanup --dry-run --max-bytes 1KB",
+        "cleanup --dry-run --config sessions.cleanup_after_days=99999",
+        "cleanup --older-than -1",
+        "cleanup --older-than soon",
+        "cleanup --older-than 1.5",
+        "cleanup --max-bytes much",
+        "cleanup --status sleeping",
+    ] {
+        desk.say(line);
+    }
+    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+}
+
+#[test]
+fn a_running_session_survives_a_cleanup() {
+    let mut desk = Desk::furnished();
+    let well = desk.well();
+    let mut running = well.resume(&AUTH.parse().unwrap()).unwrap();
+    desk.say("cleanup --older-than 0");
+    running.append(stepwell::Message::user("still here")).unwrap();
+    desk.say("sessions --status running");
+    let size = regex::Regex::new(r"\d+ B").unwrap();
+    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+}
+
+#[test]
+fn the_trash_lets_go_after_a_month_and_says_so() {
+    let mut desk = Desk::furnished();
+    desk.run(&["delete", TESTS]);
+    desk.run(&["delete", MIGRATION]);
+    // As if it had been deleted long ago.
+    let month = 31 * 86_400 * 1_000_000_i64;
+    let moved = desk.database().execute(
+        "UPDATE sessions SET trashed = trashed - ?1 WHERE id = ?2",
+        rusqlite::params![month, TESTS],
+    );
+    assert_eq!(moved, Ok(1));
+    desk.run(&["tag", AUTH, "x"]);
+    desk.say("trash list");
+    desk.run(&["trash", "restore", TESTS]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn cleanup_by_itself_happens_once_a_day() {
+    let mut desk = Desk::furnished();
+    desk.file("stepwell.toml", "[sessions]\nauto_cleanup = true\ncleanup_after_days = 7\n");
+    desk.run(&["tag", WIDE, "x"]);
+    desk.say("trash restore 20260223-14302");
+    desk.run(&["tag", WIDE, "y"]);
+    desk.say("sessions");
+    assert_snapshot!(desk.transcript());
+}

@@ -1,0 +1,98 @@
+//! purge, scrub.
+
+use insta::assert_snapshot;
+use stepwell::{FileChanged, FileState, Message};
+
+use crate::desk::{AUTH, Desk, MIGRATION, TESTS};
+
+#[test]
+fn a_purge_is_shown_asked_and_final() {
+    let mut desk = Desk::furnished();
+    desk.run(&["purge", TESTS]);
+    desk.run(&["purge", TESTS, "--yes"]);
+    desk.run(&["purge", TESTS, "--yes"]);
+    desk.run(&["delete", AUTH]);
+    desk.run(&["purge", AUTH, "-y", "--json"]);
+    desk.say("purge nobody");
+    let size = regex::Regex::new(r"[\d.]+ K?B").unwrap();
+    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+}
+
+/// Does any file of the store hold these bytes?
+fn on_disk(desk: &Desk, secret: &str) -> bool {
+    std::fs::read_dir(desk.work().join(".stepwell")).unwrap().any(|entry| {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+    })
+}
+
+#[test]
+fn a_scrub_erases_everywhere_and_leaves_a_note() {
+    let mut desk = Desk::furnished();
+    let secret = "hunter2-xyzzy";
+    {
+        let well = desk.well();
+        let mut session = well.resume(&AUTH.parse().unwrap()).unwrap();
+        session.append(Message::user(format!("the password is {secret}"))).unwrap();
+        let call = format!(r#"{{"password":"{secret}"}}"#);
+        session
+            .step([
+                Message::assistant("").calling("c9", "login", call),
+                Message::tool_result("c9", format!("{secret} is wrong")),
+            ])
+            .unwrap();
+        let blob = well.store().put_blob(format!("key = {secret}").as_bytes()).unwrap();
+        let after = FileState::File { blob, mode: 0o600 };
+        let before = FileState::Absent;
+        let file = FileChanged { path: ".env".into(), before, after, renamed_from: None };
+        session.append(file).unwrap();
+        session.finish(stepwell::Status::Failed, None).unwrap();
+        let mut other = well.resume(&TESTS.parse().unwrap()).unwrap();
+        other.append(Message::user(secret)).unwrap();
+        other.finish(stepwell::Status::Success, None).unwrap();
+        well.delete(&TESTS.parse().unwrap()).unwrap();
+        assert_eq!(well.search(&stepwell::Search::new("xyzzy")).unwrap().hits.len(), 3);
+    }
+    assert!(on_disk(&desk, secret));
+    desk.run(&["scrub", secret]);
+    desk.run(&["scrub", secret, AUTH, "--yes"]);
+    desk.run(&["scrub", "-F", secret, "--yes", "--rule", "passwords"]);
+    desk.run(&["scrub", secret, "--yes"]);
+    desk.say("search xyzzy");
+    desk.say("verify");
+    desk.run(&["log", AUTH, "--kind", "file,scrubbed"]);
+    assert!(!on_disk(&desk, secret));
+    let digests = regex::Regex::new("[0-9a-f]{64}").unwrap();
+    assert_snapshot!(digests.replace_all(&desk.transcript(), "[DIGEST]"));
+}
+
+#[test]
+fn a_scrub_refuses_what_it_cannot_mean() {
+    let mut desk = Desk::furnished();
+    desk.run(&["scrub", "(", "--yes"]);
+    desk.run(&["scrub", "x*", "--yes"]);
+    desk.run(&["scrub", "secret", "nobody", "--yes"]);
+    desk.run(&["scrub", "nothing-like-it", "--yes"]);
+    // What holds the records together is not text.
+    desk.run(&["scrub", "main|success|20260223", MIGRATION, "--yes"]);
+    // What users named so is.
+    let args = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
+    let meta = ["--meta", "status=hunter2", "--meta", "hunter2=lane"];
+    let args: Vec<&str> = args.iter().chain(&meta).copied().collect();
+    desk.quietly(&args).line();
+    desk.run(&["scrub", "hunter2", "agent-1", "--yes"]);
+    desk.run(&["log", "agent-1", "--kind", "edited"]);
+    desk.run(&["verify", MIGRATION]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn what_a_fork_shares_is_scrubbed_where_it_is_kept() {
+    let mut desk = Desk::furnished();
+    let fork = desk.quietly(&["fork", AUTH]).line();
+    desk.run(&["scrub", "todo", &fork, "--yes"]);
+    desk.run(&["scrub", "todo", "--yes"]);
+    let log = desk.quietly(&["log", &fork]).stdout;
+    assert!(log.contains("[scrubbed]") && !log.contains("todo"));
+    assert_snapshot!(desk.transcript());
+}

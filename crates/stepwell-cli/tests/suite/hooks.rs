@@ -1,0 +1,160 @@
+//! hook pre-delegate, subagent-stop, install, uninstall, test.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+const BEFORE: &[&str] = &["hook", "pre-delegate"];
+const AFTER: &[&str] = &["hook", "subagent-stop"];
+
+fn waiting(desk: &mut Desk, id: &str) {
+    let args = ["agent", "create", "--agent", "architect", "--purpose", "p", "--id", id];
+    desk.quietly(&args).line();
+    let args = ["agent", "update", id, "--phase", "approval", "--meta", "task_id=T1"];
+    desk.quietly(&args).line();
+}
+
+fn claude(event: &str, conversation: &str) -> Value {
+    json!({
+        "session_id": conversation, "transcript_path": "/nowhere.jsonl", "cwd": "/",
+        "hook_event_name": event, "tool_name": "Task",
+        "tool_input": { "subagent_type": "reviewer", "description": "review it", "prompt": "…" },
+    })
+}
+
+#[test]
+fn a_delegation_learns_whether_there_is_something_to_take_up() {
+    let mut desk = Desk::new();
+    desk.feed(BEFORE, r#"{"agent_name":"architect"}"#);
+    waiting(&mut desk, "agent-1");
+    desk.feed(BEFORE, r#"{"agent_name":"architect"}"#);
+    desk.feed(BEFORE, r#"{"agent_name":"architect","agent_id":"agent-1","extra":[1]}"#);
+    desk.feed(BEFORE, r#"{"agent_name":"architect","task_id":"T1"}"#);
+    desk.feed(BEFORE, r#"{"agent_name":"architect","task_id":"T2"}"#);
+    desk.feed(BEFORE, r#"{"agent_name":"other","task_id":"T1"}"#);
+    desk.feed(BEFORE, r#"{"agent_id":"agent-2"}"#);
+    desk.feed(BEFORE, r#"{"agent_id":"../../etc"}"#);
+    desk.quietly(&["agent", "update", "agent-1", "--phase", "executing"]).line();
+    desk.feed(BEFORE, r#"{"agent_id":"agent-1"}"#);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn what_is_no_object_is_invalid_json() {
+    let mut desk = Desk::new();
+    for input in ["", "{", "[]", "null", "\"x\"", "{} {}", "\u{0}"] {
+        for hook in [BEFORE, AFTER] {
+            let ran = desk.feed(hook, input);
+            assert_eq!(ran.code, Some(1));
+            let answer = ran.json();
+            assert_eq!(answer.len(), 1);
+            assert_eq!(answer[0]["reason"], "invalid_json", "{input}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_stopped_is_ended_exactly_once() {
+    let mut desk = Desk::new();
+    desk.feed(AFTER, r#"{"agent_id":"agent-1"}"#);
+    waiting(&mut desk, "agent-1");
+    waiting(&mut desk, "agent-2");
+    waiting(&mut desk, "agent-3");
+    desk.feed(AFTER, r#"{"agent_id":"agent-1","summary":"done it"}"#);
+    desk.feed(AFTER, r#"{"agent_id":"agent-1","success":false}"#);
+    desk.feed(AFTER, r#"{"task_info":{"agent_id":"agent-2"},"success":true}"#);
+    desk.feed(AFTER, r#"{"agent_id":"agent-3","error":"it broke"}"#);
+    desk.feed(AFTER, r#"{"agent_id":"nobody"}"#);
+    desk.feed(AFTER, "{}");
+    desk.say("agent list");
+    assert_eq!(desk.quietly(&["agent", "get", "agent-1"]).json()[0]["summary"], "done it");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn claude_codes_own_payloads_are_understood() {
+    let mut desk = Desk::new();
+    desk.quietly(&["init"]).line();
+    let before = claude("PreToolUse", "conversation-1").to_string();
+    let answer = desk.feed(BEFORE, &before).json().remove(0);
+    assert_eq!(answer["reason"], "no_existing_session");
+    let id = answer["agent_id"].as_str().unwrap().to_owned();
+    let other = desk.feed(BEFORE, &claude("PreToolUse", "conversation-2").to_string());
+    let other = other.json()[0]["agent_id"].as_str().unwrap().to_owned();
+    assert_ne!(id, other);
+    let mut after = claude("SubagentStop", "conversation-1");
+    after["agent_id"] = json!("a17");
+    let after = after.to_string();
+    let stopped = desk.feed(AFTER, &after).json().remove(0);
+    assert_eq!((&stopped["agent_id"], &stopped["reason"]), (&json!(id), &json!("finalized")));
+    // The same end, told again, ends nothing else.
+    let again = desk.feed(AFTER, &after).json().remove(0);
+    assert_eq!((&again["agent_id"], &again["reason"]), (&json!(id), &json!("already_finalized")));
+    let phase = |id: &str| desk.quietly(&["agent", "get", id]).json()[0]["phase"].clone();
+    assert_eq!((phase(&id), phase(&other)), (json!("completed"), json!("initializing")));
+    desk.say("agent list --json");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_delegation_of_claude_codes_that_was_cut_off_is_offered_again() {
+    let mut desk = Desk::new();
+    desk.quietly(&["init"]).line();
+    let before = claude("PreToolUse", "conversation-1").to_string();
+    let id = desk.feed(BEFORE, &before).json()[0]["agent_id"].as_str().unwrap().to_owned();
+    desk.quietly(&["agent", "update", &id, "--phase", "planning"]).line();
+    let answer = desk.feed(BEFORE, &before).json().remove(0);
+    assert_eq!(answer["should_resume"], true);
+    assert_eq!(answer["agent_id"], json!(id));
+    let context = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(context.contains(&id) && context.contains("planning"), "{context}");
+}
+
+#[test]
+fn a_transcript_that_ends_in_an_error_is_a_failure() {
+    let mut desk = Desk::new();
+    desk.quietly(&["init"]).line();
+    let before = claude("PreToolUse", "conversation-1").to_string();
+    desk.feed(BEFORE, &before);
+    let lines =
+        "{\"type\":\"assistant\"}\n{\"type\":\"assistant\",\"isApiErrorMessage\":true}\n{\"torn";
+    desk.file("t.jsonl", lines);
+    let mut after = claude("SubagentStop", "conversation-1");
+    after["transcript_path"] = json!(desk.work().join("t.jsonl"));
+    let stopped = desk.feed(AFTER, &after.to_string()).json().remove(0);
+    assert_eq!(stopped["outcome"], "failed");
+}
+
+#[test]
+fn no_fault_of_ours_reaches_the_caller() {
+    let mut desk = Desk::new();
+    desk.quietly(&["init"]).line();
+    desk.file(".stepwell/stepwell.db", "this is no database");
+    desk.feed(BEFORE, r#"{"agent_id":"agent-1"}"#);
+    desk.feed(AFTER, r#"{"agent_id":"agent-1"}"#);
+    desk.file("stepwell.toml", "nonsense = [");
+    desk.feed(BEFORE, r#"{"agent_id":"agent-1"}"#);
+    desk.feed(AFTER, r#"{"agent_id":"agent-1"}"#);
+    assert_snapshot!(desk.transcript());
+    assert!(desk.read(".stepwell/hooks.log").contains("pre-delegate error"));
+}
+
+#[test]
+fn hooks_are_installed_beside_what_is_there() {
+    let mut desk = Desk::new();
+    desk.say("hook test");
+    desk.file(".claude/settings.json", "{\n  \"zeta\": 1,\n  \"alpha\": {\"b\":2,\"a\":1}\n}\n");
+    desk.say("hook install claude");
+    desk.say("hook install claude --json");
+    let installed = desk.read(".claude/settings.json");
+    desk.say("hook test --json");
+    desk.say("hook uninstall claude");
+    desk.say("hook uninstall claude --json");
+    let left = desk.read(".claude/settings.json");
+    desk.file(".claude/settings.json", "{ // mine\n}");
+    desk.say("hook install claude");
+    assert_eq!(desk.read(".claude/settings.json"), "{ // mine\n}");
+    desk.say("hook install vim");
+    assert_snapshot!(format!("{}{installed}{left}", desk.transcript()));
+}

@@ -1,0 +1,191 @@
+//! sessions, show, log, search, stats, du.
+
+use insta::assert_snapshot;
+
+use crate::desk::{AUTH, Desk, TESTS};
+
+#[test]
+fn an_empty_folder_has_no_sessions_and_a_hint() {
+    let mut desk = Desk::new();
+    for line in ["sessions", "ls --json", "show x", "log x", "search word", "search word --json"] {
+        desk.say(line);
+    }
+    for line in ["stats", "stats --json", "du", "du --json", "verify", "sessions --everywhere"] {
+        desk.say(line);
+    }
+    assert_snapshot!(desk.transcript());
+    // Looking makes nothing.
+    assert!(!desk.work().join(".stepwell").exists());
+    assert_eq!(std::fs::read_dir(desk.path("home")).unwrap().count(), 0);
+}
+
+#[test]
+fn sessions_are_listed_newest_first() {
+    let mut desk = Desk::furnished();
+    desk.say("sessions");
+    desk.say("ls --limit 1");
+    desk.say("sessions --tree");
+    desk.say("sessions --sort cost --limit 2");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn filters_choose_sessions() {
+    let mut desk = Desk::furnished();
+    for line in [
+        "sessions --status failed,partial",
+        "sessions --status completed",
+        "sessions --agent build --model large-2 --limit 1",
+        "sessions --tag ci",
+        "sessions --label none",
+        "sessions --task AUTH",
+        "sessions --since 2026-02-23T16:00Z --until 2026-02-23T16:45:00Z",
+        "sessions --status sleeping",
+        "sessions --since soon",
+        "sessions --limit many",
+        "sessions --all --limit 3",
+    ] {
+        desk.say(line);
+    }
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_list_as_json_is_one_object_per_line() {
+    let mut desk = Desk::furnished();
+    let all = desk.run(&["sessions", "--json"]).json();
+    assert_eq!(all.len(), 4);
+    let auth = all.iter().find(|session| session["id"] == AUTH).unwrap();
+    assert_eq!(auth["status"], "interrupted");
+    assert_eq!(auth["stop_reason"], "user_interrupt");
+    assert_eq!(auth["cost"].to_string(), "0.0123");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_session_is_shown_with_what_it_did() {
+    let mut desk = Desk::furnished();
+    desk.run(&["show", AUTH]);
+    desk.say("show 20260223-15");
+    desk.say("show @last");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_session_is_shown_whole() {
+    let mut desk = Desk::furnished();
+    desk.run(&["show", AUTH, "--messages"]);
+    desk.run(&["show", AUTH, "--events"]);
+    desk.run(&["show", AUTH, "--tree"]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_session_as_json_is_one_object() {
+    let desk = Desk::furnished();
+    for flags in [&[][..], &["--messages"], &["--events"], &["--tree"]] {
+        let args: Vec<&str> = ["show", AUTH, "--json"].iter().chain(flags).copied().collect();
+        let shown = desk.quietly(&args).json();
+        assert_eq!(shown.len(), 1);
+        assert_eq!(shown[0]["id"], AUTH);
+        assert_eq!(shown[0]["files"][1], "src/token.rs");
+        assert_eq!(shown[0]["checkpoints"][0]["name"], "before-tests");
+        match flags {
+            ["--messages"] => assert_eq!(shown[0]["messages"].as_array().unwrap().len(), 4),
+            ["--events"] => assert_eq!(shown[0]["events"][0]["kind"], "created"),
+            ["--tree"] => assert_eq!(shown[0]["children"][0]["kind"], "subagent"),
+            _ => assert_eq!(shown[0]["last_messages"].as_array().unwrap().len(), 4),
+        }
+    }
+}
+
+#[test]
+fn a_name_is_an_id_its_beginning_a_label_or_the_last() {
+    let mut desk = Desk::furnished();
+    desk.say("show 20260223");
+    desk.say("show nobody");
+    desk.say("show ../x");
+    desk.run(&["show", ""]);
+    desk.run(&["label", TESTS, "green"]);
+    let named = desk.quietly(&["show", "green", "--json"]).json();
+    assert_eq!(named[0]["id"], TESTS);
+    desk.run(&["delete", "green"]);
+    desk.say("show 20260223-15");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_log_is_lines_of_json() {
+    let mut desk = Desk::furnished();
+    assert_eq!(desk.run(&["log", AUTH]).json().len(), 10);
+    desk.run(&["log", AUTH, "--from", "9"]);
+    desk.run(&["log", AUTH, "-n", "1", "--json"]);
+    desk.run(&["log", AUTH, "--kind", "checkpoint,status"]);
+    desk.run(&["log", AUTH, "--from", "99"]);
+    desk.say("log nobody");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_search_finds_words_with_their_place() {
+    let mut desk = Desk::furnished();
+    desk.say("search auth");
+    desk.say("search AUTH module --rank");
+    desk.run(&["search", "\"look at the\""]);
+    desk.say("search mig* --status partial");
+    desk.say("search server --json");
+    desk.say("search unheard");
+    desk.say("search");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn matches_are_highlighted_where_colours_are_wanted() {
+    let mut desk = Desk::furnished();
+    let coloured = desk.run(&["search", "token", "--color", "always"]).stdout;
+    assert!(coloured.contains("\u{1b}[31mtoken\u{1b}[0m"), "{coloured}");
+    assert!(!desk.run(&["search", "token"]).stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn statistics_count_what_was_spent() {
+    let mut desk = Desk::furnished();
+    desk.say("stats");
+    desk.say("stats --agent reviewer");
+    let stats = desk.run(&["stats", "--json"]).json();
+    assert_eq!(stats[0]["sessions"], 5);
+    assert_eq!(stats[0]["cost"].to_string(), "0.4663");
+    desk.say("du");
+    assert_eq!(desk.quietly(&["du", "--json"]).json().len(), 6);
+    let transcript = desk.transcript();
+    // Sizes follow the file's pages, which are not promised.
+    let sizes = regex::Regex::new(r"[\d.]+ KB").unwrap();
+    assert_snapshot!(sizes.replace_all(&transcript, "[SIZE]"));
+}
+
+#[test]
+fn every_known_store_is_listed_and_searched() {
+    let mut desk = Desk::new();
+    for place in ["work/one", "work/two"] {
+        let folder = desk.path(place);
+        std::fs::create_dir_all(&folder).unwrap();
+        let folder = folder.to_str().unwrap();
+        let args = ["-C", folder, "agent", "create", "--agent", "a", "--purpose", place];
+        desk.quietly(&args).line();
+    }
+    desk.say("sessions --everywhere");
+    desk.say("search work --everywhere");
+    let stores = desk.quietly(&["sessions", "--everywhere", "--json"]).json();
+    assert_eq!(stores.len(), 2);
+    assert!(stores[1]["store"].as_str().unwrap().ends_with("work/two/.stepwell"));
+    // One that was removed is passed over.
+    std::fs::remove_dir_all(desk.path("work/one")).unwrap();
+    desk.say("sessions --everywhere");
+    // A session that is elsewhere is pointed at.
+    let id = stores[1]["id"].as_str().unwrap().to_owned();
+    desk.run(&["-C", desk.path("home").to_str().unwrap(), "init"]);
+    desk.run(&["-C", desk.path("home").to_str().unwrap(), "show", &id]);
+    // How wide a column is depends on where the desk stands.
+    let gaps = regex::Regex::new(" {2,}").unwrap();
+    assert_snapshot!(gaps.replace_all(&desk.transcript(), "  "));
+}

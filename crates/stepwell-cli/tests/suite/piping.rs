@@ -1,0 +1,162 @@
+//! Pipes, JSON, colours, and what is told on stderr.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use crate::desk::{AUTH, Desk, TESTS};
+
+/// Every command that can answer in JSON, on a desk with sessions.
+const COMMANDS: &[&[&str]] = &[
+    &["sessions"],
+    &["sessions", "--tree"],
+    &["sessions", "--everywhere"],
+    &["show", AUTH],
+    &["log", AUTH],
+    &["search", "auth"],
+    &["stats"],
+    &["du"],
+    &["label", AUTH, "x"],
+    &["tag", AUTH, "x"],
+    &["untag", AUTH, "x"],
+    &["pin", AUTH],
+    &["unpin", AUTH],
+    &["checkpoint", AUTH],
+    &["fork", AUTH],
+    &["abandon", AUTH],
+    &["verify"],
+    &["doctor"],
+    &["doctor", "--repair"],
+    &["config"],
+    &["config", "list"],
+    &["config", "get", "agent.max_errors"],
+    &["config", "set", "agent.max_errors", "4"],
+    &["init"],
+    &["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"],
+    &["agent", "update", "agent-1", "--phase", "planning"],
+    &["agent", "get", "agent-1"],
+    &["agent", "should-resume", "agent-1"],
+    &["agent", "list"],
+    &["agent", "finalize", "agent-1", "failed"],
+    &["agent", "cleanup", "--hours", "0"],
+    &["hook", "test"],
+    &["hook", "install", "claude"],
+    &["hook", "uninstall", "claude"],
+    &["delete", TESTS],
+    &["trash", "list"],
+    &["trash", "restore", TESTS],
+    &["cleanup", "--dry-run"],
+    &["cleanup"],
+    &["trash", "empty", "--yes"],
+    &["backup", "copy.db"],
+    &["man", "pages"],
+];
+
+#[test]
+fn json_commands_answer_nothing_but_json() {
+    let desk = Desk::furnished();
+    for command in COMMANDS {
+        let args: Vec<&str> = command.iter().chain(&["--json", "-v"]).copied().collect();
+        let ran = desk.quietly(&args);
+        assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
+        for value in ran.json() {
+            assert!(value.is_object(), "{command:?}: {value}");
+        }
+        // One object per line.
+        for line in ran.stdout.lines() {
+            assert!(line.starts_with('{') && line.ends_with('}'), "{command:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn empty_answers_in_json_are_empty() {
+    let desk = Desk::new();
+    for command in [&["sessions"][..], &["search", "x"], &["trash", "list"], &["agent", "list"]] {
+        let args: Vec<&str> = command.iter().chain(&["--json"]).copied().collect();
+        let ran = desk.quietly(&args);
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(0)), "{command:?}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let desk = Desk::furnished();
+    for args in [
+        &["sessions", "--all"][..],
+        &["sessions", "--json"],
+        &["log", AUTH],
+        &["show", AUTH, "--events"],
+        &["search", "auth"],
+        &["completions", "bash"],
+        &["man"],
+        &["--help"],
+        &["config", "list"],
+    ] {
+        let mut child =
+            desk.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.success(), "{args:?}: {status} {stderr}");
+        assert!(!stderr.contains("panicked") && !stderr.contains("error"), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_an_error() {
+    let desk = Desk::furnished();
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let mut command = desk.command(&["sessions"]);
+    let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("could not be written"), "{stderr}");
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_those_who_ask() {
+    let mut desk = Desk::furnished();
+    let has_colour = |ran: crate::desk::Ran| ran.stdout.contains('\u{1b}');
+    assert!(!has_colour(desk.quietly(&["sessions"])));
+    assert!(has_colour(desk.quietly(&["sessions", "--color", "always"])));
+    desk.set("NO_COLOR", "1");
+    assert!(!has_colour(desk.quietly(&["sessions"])));
+    assert!(has_colour(desk.quietly(&["sessions", "--color", "always"])));
+}
+
+#[test]
+fn what_the_library_does_is_told_to_those_who_ask() {
+    let mut desk = Desk::new();
+    let told = |desk: &Desk, args: &[&str], word: &str| {
+        let ran = desk.quietly(args);
+        assert!(ran.stderr.contains(word), "{args:?}: {}", ran.stderr);
+        assert!(!ran.stdout.contains(word), "{args:?}: {}", ran.stdout);
+    };
+    let create = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
+    let mut verbose: Vec<&str> = create.to_vec();
+    verbose.push("-v");
+    told(&desk, &verbose, "session_created");
+    told(&desk, &["-vv", "agent", "update", "agent-1", "--phase", "planning"], "session_saved");
+    told(&desk, &["-v", "show", "nobody"], "session_not_found");
+    told(&desk, &["-v", "delete", "agent-1"], "session_deleted");
+    told(&desk, &["-v", "trash", "restore", "agent-1"], "session_restored");
+    told(&desk, &["-v", "show", "agent-1"], "session_loaded");
+    told(&desk, &["-v", "purge", "agent-1", "--yes"], "session_purged");
+    let quiet = desk.quietly(&["show", "nobody"]);
+    assert!(!quiet.stderr.contains("session_not_found"));
+    desk.set("STEPWELL_LOG", "stepwell=info");
+    told(&desk, &["show", "nobody"], "session_not_found");
+    desk.set("STEPWELL_LOG", "!!");
+    assert_eq!(desk.quietly(&["sessions"]).code, Some(0));
+}
+
+#[test]
+fn a_long_list_streams() {
+    let desk = Desk::furnished();
+    let mut child = desk.command(&["log", AUTH]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("\"created\""));
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,76 @@
+//! init, help, completions, man, backup, --store, -C.
+
+use insta::assert_snapshot;
+
+use crate::desk::{AUTH, Desk};
+
+#[test]
+fn init_makes_a_store_once() {
+    let mut desk = Desk::new();
+    std::fs::create_dir_all(desk.work().join(".git")).unwrap();
+    desk.say("init");
+    desk.say("init --json");
+    assert_eq!(desk.read(".gitignore"), ".stepwell/\n");
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |name: &str| {
+        std::fs::metadata(desk.work().join(name)).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!((mode(".stepwell"), mode(".stepwell/stepwell.db")), (0o700, 0o600));
+    assert_snapshot!(format!("{}{}", desk.transcript(), desk.read("stepwell.toml")));
+}
+
+#[test]
+fn help_groups_commands_by_what_people_want_to_do() {
+    let mut desk = Desk::new();
+    desk.say("--help");
+    desk.say("sessions --help");
+    desk.say("-V");
+    desk.say("");
+    desk.say("seshions");
+    desk.say("sessions --frobnicate");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn completions_and_manuals_come_from_the_same_definition() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = desk.quietly(&["completions", shell]).stdout;
+        for word in ["cleanup", "older-than", "subagent-stop", "should-resume"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    assert!(desk.quietly(&["man"]).stdout.contains(".TH stepwell 1"));
+    let made = desk.quietly(&["man", "pages"]).line();
+    assert!(made.starts_with("Wrote "), "{made}");
+    let page = desk.read("pages/stepwell-agent-should-resume.1");
+    assert!(page.contains("taken up again"), "{page}");
+}
+
+#[test]
+fn a_store_is_found_from_below_or_named() {
+    let mut desk = Desk::furnished();
+    std::fs::create_dir_all(desk.work().join("deep/er")).unwrap();
+    desk.say("-C deep/er sessions --limit 1 --json");
+    desk.set("STEPWELL_STORE", desk.work().join(".stepwell").to_str().unwrap());
+    desk.say("-C / sessions --limit 1");
+    desk.say("-C / sessions --store .stepwell --limit 1");
+    desk.say("-C nowhere sessions");
+    let size = regex::Regex::new(r#""bytes":\d+"#).unwrap();
+    assert_snapshot!(size.replace_all(&desk.transcript(), "\"bytes\":[N]"));
+}
+
+#[test]
+fn a_backup_is_a_store() {
+    let mut desk = Desk::furnished();
+    let running = desk.well().resume(&AUTH.parse().unwrap()).unwrap();
+    desk.say("backup copy/stepwell.db");
+    std::fs::create_dir(desk.work().join("copy")).unwrap();
+    desk.say("backup copy/stepwell.db");
+    desk.say("backup copy/stepwell.db");
+    desk.say("backup .stepwell/stepwell.db");
+    drop(running);
+    desk.say("sessions --store copy");
+    let size = regex::Regex::new(r"[\d.]+ KB").unwrap();
+    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+}

@@ -1,0 +1,115 @@
+//! On a real terminal: widths, colours, questions.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::desk::{AUTH, Desk};
+
+/// Runs a command on a terminal of so many columns, where someone types.
+fn on_terminal(desk: &Desk, columns: u16, args: &[&str], typed: &str) -> (String, Option<i32>) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let side = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = desk.command(args);
+    command.stdin(Stdio::from(side())).stdout(Stdio::from(side())).stderr(Stdio::from(side()));
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut terminal = File::from(terminal);
+    terminal.write_all(typed.as_bytes()).unwrap();
+    // Reading ends with an error when the last one to have it open has gone.
+    let mut seen = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = terminal.read(&mut buffer) {
+        seen.extend_from_slice(&buffer[..n]);
+    }
+    let code = child.wait().unwrap().code();
+    (desk.redact(&String::from_utf8(seen).unwrap().replace("\r\n", "\n")), code)
+}
+
+/// The text without colours.
+fn plain(text: &str) -> String {
+    regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(text, "").into_owned()
+}
+
+#[test]
+fn a_list_fits_the_terminal() {
+    let desk = Desk::furnished();
+    let mut all = String::new();
+    for columns in [100, 80, 40, 20] {
+        let (seen, code) = on_terminal(&desk, columns, &["sessions"], "");
+        assert_eq!(code, Some(0));
+        // Only the status is coloured, and 20 columns have no room for it.
+        assert_eq!(seen.contains('\u{1b}'), columns > 20, "{seen}");
+        for line in plain(&seen).lines() {
+            let width = unicode_width(line);
+            assert!(width <= usize::from(columns), "{columns}: {width}: {line}");
+        }
+        all.push_str(&format!("{columns} columns\n{}\n", plain(&seen)));
+    }
+    assert_snapshot!(all);
+}
+
+fn unicode_width(line: &str) -> usize {
+    // Han characters take two columns each; the furniture has no other wide ones.
+    line.chars().map(|c| if ('\u{4e00}'..='\u{9fff}').contains(&c) { 2 } else { 1 }).sum()
+}
+
+#[test]
+fn no_colour_means_none_on_a_terminal_either() {
+    let mut desk = Desk::furnished();
+    desk.set("NO_COLOR", "1");
+    let (seen, _) = on_terminal(&desk, 80, &["sessions"], "");
+    assert!(!seen.contains('\u{1b}'), "{seen}");
+}
+
+#[test]
+fn hostile_tasks_do_not_reach_the_terminal() {
+    let mut desk = Desk::furnished();
+    desk.set("NO_COLOR", "1");
+    for args in [
+        &["sessions"][..],
+        &["show", "@last"],
+        &["show", "@last", "--events"],
+        &["search", "everyone"],
+        &["du"],
+    ] {
+        let (seen, _) = on_terminal(&desk, 80, args, "");
+        assert!(!seen.contains('\u{1b}'), "{args:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_question_is_asked_and_its_answer_heeded() {
+    let mut desk = Desk::furnished();
+    desk.set("NO_COLOR", "1");
+    let mut all = String::new();
+    for (args, typed) in [
+        (&["cleanup", "--older-than", "7"][..], "n\n"),
+        (&["purge", AUTH], "\n"),
+        (&["cleanup", "--older-than", "7"], "y\n"),
+        (&["trash", "empty"], "no\n"),
+        (&["trash", "empty"], "yes\n"),
+    ] {
+        let (seen, code) = on_terminal(&desk, 200, args, typed);
+        all.push_str(&format!("$ stepwell {}\n{seen}exit {code:?}\n\n", args.join(" ")));
+    }
+    let size = regex::Regex::new(r"[\d.]+ K?B").unwrap();
+    assert_snapshot!(size.replace_all(&all, "[SIZE]"));
+}
+
+#[test]
+fn a_hook_on_a_terminal_says_what_it_wants() {
+    let desk = Desk::new();
+    let (seen, code) = on_terminal(&desk, 80, &["hook", "pre-delegate"], "");
+    assert_eq!(code, Some(1));
+    assert!(seen.contains("read from stdin") && seen.contains("invalid_json"), "{seen}");
+}
