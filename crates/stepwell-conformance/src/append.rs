@@ -29,6 +29,7 @@ claims! { $ append = append_claims for Fixture:
     a_session_begins_only_once,
     only_a_scrub_records_scrubbed,
     events_appended_from_many_threads_are_all_there,
+    an_append_that_fails_half_way_takes_no_neighbour_along,
     seqs_given_to_many_threads_are_dense_and_unique,
     an_append_to_a_trashed_session_is_refused,
     acknowledged_events_survive_reopening,
@@ -263,6 +264,35 @@ fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut World<F>)
     for n in 0..4 {
         let name = format!("s{n}");
         assert_eq!(seqs(&w.log(&name)), (1..=11).collect::<Vec<_>>());
+        w.assert_folded(&name);
+    }
+}
+
+fn an_append_that_fails_half_way_takes_no_neighbour_along<F: Fixture>(w: &mut World<F>) {
+    let leases: Vec<_> = (0..4).map(|n| w.begin(&format!("s{n}"))).collect();
+    let w = &*w;
+    let store = w.store();
+    std::thread::scope(|scope| {
+        for (turn, lease) in leases.iter().enumerate() {
+            scope.spawn(move || {
+                for n in 0..20 {
+                    let forged = Scrubbed { rule: "none".to_owned(), erased: Vec::new() };
+                    let fails = (n + turn) % 2 == 0;
+                    let second = if fails { forged.into() } else { say("whole") };
+                    let append = Append {
+                        session: lease.session.clone(),
+                        epoch: Some(lease.epoch),
+                        expected: None,
+                        events: vec![say("half"), second],
+                    };
+                    assert_eq!(store.write(Write::Append(append)).is_err(), fails);
+                }
+            });
+        }
+    });
+    for n in 0..4 {
+        let name = format!("s{n}");
+        assert_eq!(texts(&w.log(&name)), ["half", "whole"].repeat(10));
         w.assert_folded(&name);
     }
 }

@@ -75,9 +75,16 @@ pub struct SqliteStore {
     pipeline: Option<Pipeline>,
     /// Connections that read and that nobody uses right now.
     idle: Mutex<Vec<Connection>>,
-    /// Counts this process's commits, for those who wait for one.
-    commits: Mutex<u64>,
+    commits: Mutex<Commits>,
     committed: Condvar,
+}
+
+/// This process's commits, for those who wait for one.
+#[derive(Debug, Default)]
+struct Commits {
+    count: u64,
+    /// How many wait: to wake nobody costs a system call too.
+    awaited: usize,
 }
 
 /// How many connections that nobody uses are kept open.
@@ -251,8 +258,11 @@ impl SqliteStore {
         let result = pipeline
             .submit(move |rows| work(rows, World { now: rows.now, processes: &*processes }));
         if result.is_ok() {
-            *lock(&self.commits) += 1;
-            self.committed.notify_all();
+            let mut commits = lock(&self.commits);
+            commits.count += 1;
+            if commits.awaited > 0 {
+                self.committed.notify_all();
+            }
         }
         result
     }
@@ -450,7 +460,7 @@ impl Store for SqliteStore {
     fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
         let started = std::time::Instant::now();
         loop {
-            let seen = *lock(&self.commits);
+            let seen = lock(&self.commits).count;
             let sql = "SELECT seq FROM sessions WHERE id = ?1";
             let last = self.read(|rows, _| rows.one(sql, [id.as_str()], |row| row.get(0)))?;
             let last = Seq::new(last.ok_or_else(|| Error::NoSession(id.clone()))?);
@@ -459,9 +469,11 @@ impl Store for SqliteStore {
                 return Ok(last);
             }
             // Our own commits wake us; other processes' are looked for.
-            let commits = lock(&self.commits);
-            if *commits == seen {
+            let mut commits = lock(&self.commits);
+            if commits.count == seen {
+                commits.awaited += 1;
                 drop(self.committed.wait_timeout(commits, left.min(POLL)));
+                lock(&self.commits).awaited -= 1;
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Writers of one process share commits.
 //!
-//! Whoever comes first leads: it takes all writes that wait, its own among them, does
-//! them in one transaction, and commits once for all. Then it tells each how it went,
-//! and hands the lead to one that came meanwhile. A lone writer pays for no hand-over;
-//! many pay for one flush together. Each write has a savepoint of its own, so one that
-//! fails does not take the others along.
+//! Whoever comes first leads: it does all writes that wait, its own among them, and
+//! those that come while it does, in one transaction, and commits once for all. Then it
+//! hands the lead to one that came meanwhile, and tells each how it went. A lone writer
+//! pays for no hand-over; many pay for one flush together. Every write after the first
+//! has a savepoint of its own, so one that fails does not take the others along.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -38,14 +39,14 @@ struct Slot {
 
 #[derive(Debug, Default)]
 struct Queue {
-    jobs: Vec<Box<dyn Job>>,
+    jobs: VecDeque<Box<dyn Job>>,
     /// Is someone leading, or about to?
     led: bool,
     /// How many writes shared the last commit.
     last: usize,
 }
 
-/// How often a leader lets others run before it goes ahead without them. Those that
+/// How often a leader lets others run before it commits without them. Those that
 /// shared the last commit are usually about to write again, and a commit together is
 /// worth the few microseconds that this takes; a lone writer never waits.
 const PATIENCE: usize = 200;
@@ -62,6 +63,9 @@ trait Job: Send + std::fmt::Debug {
     fn promote(&self);
 }
 
+/// A write that was run or refused, and what failed around it.
+type Outcome = (Box<dyn Job>, Option<Error>);
+
 struct Work<T, F> {
     work: Option<F>,
     result: Option<Result<T>>,
@@ -70,8 +74,15 @@ struct Work<T, F> {
 
 /// What the caller of a write waits for.
 struct Ticket<T> {
-    call: Mutex<Option<Call<T>>>,
+    state: Mutex<Wait<T>>,
     called: Condvar,
+}
+
+enum Wait<T> {
+    /// Nobody waits yet, so nobody need be woken, which costs a system call.
+    NotYet,
+    Waiting,
+    Called(Call<T>),
 }
 
 enum Call<T> {
@@ -83,16 +94,21 @@ enum Call<T> {
 
 impl<T> Ticket<T> {
     fn call(&self, call: Call<T>) {
-        *lock(&self.call) = Some(call);
-        self.called.notify_one();
+        let before = std::mem::replace(&mut *lock(&self.state), Wait::Called(call));
+        if matches!(before, Wait::Waiting) {
+            self.called.notify_one();
+        }
     }
 
     fn wait(&self) -> Call<T> {
-        let mut call = lock(&self.call);
+        let mut state = lock(&self.state);
         loop {
-            match call.take() {
-                Some(call) => return call,
-                None => call = self.called.wait(call).unwrap_or_else(PoisonError::into_inner),
+            match std::mem::replace(&mut *state, Wait::Waiting) {
+                Wait::Called(call) => {
+                    *state = Wait::NotYet;
+                    return call;
+                }
+                _ => state = self.called.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -144,11 +160,11 @@ impl Pipeline {
         &self,
         work: impl FnOnce(&SqliteRows<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let ticket = Arc::new(Ticket { call: Mutex::new(None), called: Condvar::new() });
+        let ticket = Arc::new(Ticket { state: Mutex::new(Wait::NotYet), called: Condvar::new() });
         let job = Work { work: Some(work), result: None, ticket: Arc::clone(&ticket) };
         let leads = {
             let mut queue = lock(&self.queue);
-            queue.jobs.push(Box::new(job));
+            queue.jobs.push_back(Box::new(job));
             !std::mem::replace(&mut queue.led, true)
         };
         let mut call = if leads { Call::Lead } else { ticket.wait() };
@@ -156,35 +172,38 @@ impl Pipeline {
             match call {
                 Call::Answer(answer) => return answer,
                 Call::Lead => {
-                    let jobs = self.gather();
-                    self.lead(&mut lock(&self.slot), jobs);
+                    let outcomes = self.lead(&mut lock(&self.slot));
+                    // Before the answers: whoever hears one may write again at once.
                     self.hand_over();
-                    // Our own write was among those.
+                    outcomes.into_iter().for_each(|(job, failed)| job.answer(failed));
                     call = ticket.wait();
                 }
             }
         }
     }
 
-    /// The writes that wait, as soon as there are as many as last time.
-    fn gather(&self) -> Vec<Box<dyn Job>> {
-        let mut tries = 0;
-        loop {
+    /// The next write of a transaction that has done this many: one that waits, or that
+    /// comes soon if there were more last time. They come while others are done.
+    fn next(&self, done: usize) -> Option<Box<dyn Job>> {
+        for _ in 0..PATIENCE {
             let mut queue = lock(&self.queue);
-            if queue.jobs.len() >= queue.last || tries == PATIENCE {
-                queue.last = queue.jobs.len();
-                return std::mem::take(&mut queue.jobs);
+            if let Some(job) = queue.jobs.pop_front() {
+                return Some(job);
+            }
+            if done >= queue.last {
+                break;
             }
             drop(queue);
-            tries += 1;
             std::thread::yield_now();
         }
+        lock(&self.queue).last = done;
+        None
     }
 
     /// Lets the first of those that came meanwhile lead.
     fn hand_over(&self) {
         let mut queue = lock(&self.queue);
-        match queue.jobs.first() {
+        match queue.jobs.front() {
             Some(next) => next.promote(),
             None => queue.led = false,
         }
@@ -195,84 +214,77 @@ impl Pipeline {
         work(&mut lock(&self.slot).conn)
     }
 
-    fn lead(&self, slot: &mut Slot, mut jobs: Vec<Box<dyn Job>>) {
-        while !jobs.is_empty() {
-            if let Some(what) = &slot.broken {
-                jobs.drain(..).for_each(|job| job.answer(Some(broken(&self.path, what))));
-                return;
-            }
-            failpoint("write.before_begin");
-            if let Err(error) = run(&slot.conn, "BEGIN IMMEDIATE") {
-                let refuse = || sqlite_error(&self.path, "beginning to write", &error);
-                jobs.drain(..).for_each(|job| job.answer(Some(refuse())));
-                return;
-            }
-            failpoint("write.after_begin");
-            jobs = self.transact(slot, jobs);
+    /// Does the writes that wait, in one transaction. What it did not come to stays.
+    fn lead(&self, slot: &mut Slot) -> Vec<Outcome> {
+        if let Some(what) = &slot.broken {
+            return self.refuse(|| broken(&self.path, what));
         }
+        failpoint("write.before_begin");
+        if let Err(error) = run(&slot.conn, "BEGIN IMMEDIATE") {
+            return self.refuse(|| sqlite_error(&self.path, "beginning to write", &error));
+        }
+        failpoint("write.after_begin");
+        self.transact(slot)
     }
 
-    /// Does the jobs in the transaction that has begun, and ends it. Returns the
-    /// jobs that it did not come to.
-    fn transact(&self, slot: &mut Slot, jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    fn refuse(&self, why: impl Fn() -> Error) -> Vec<Outcome> {
+        let jobs = std::mem::take(&mut lock(&self.queue).jobs);
+        jobs.into_iter().map(|job| (job, Some(why()))).collect()
+    }
+
+    /// Does writes in the transaction that has begun, and ends it.
+    fn transact(&self, slot: &mut Slot) -> Vec<Outcome> {
         slot.recent.begin(&slot.conn);
         let conn = &slot.conn;
-        let rows = SqliteRows {
-            conn,
-            path: &self.path,
-            now: self.clock.now(),
-            recent: Some(&slot.recent),
-        };
-        let shared = jobs.len() > 1;
-        let mut waiting = jobs.into_iter();
         let (mut ran, mut any) = (Vec::new(), false);
-        for mut job in waiting.by_ref() {
-            if let Err(error) = if shared { run(conn, "SAVEPOINT job") } else { Ok(()) } {
-                job.answer(Some(sqlite_error(&self.path, "beginning to write", &error)));
+        while let Some(mut job) = self.next(ran.len()) {
+            // The first can be taken back by ending the transaction.
+            let apart = any;
+            if let Err(error) = if apart { run(conn, "SAVEPOINT job") } else { Ok(()) } {
+                let failed = sqlite_error(&self.path, "beginning to write", &error);
+                ran.push((job, Some(failed)));
                 continue;
             }
-            let done = job.run(&rows);
+            let (now, recent) = (self.clock.now(), Some(&slot.recent));
+            let done = job.run(&SqliteRows { conn, path: &self.path, now, recent });
             if !done {
                 slot.recent.forget();
             }
-            if shared && !done {
+            if apart && !done {
                 // If this fails, the transaction is gone, and the commit says so.
                 let _ = run(conn, "ROLLBACK TO job");
             }
-            if shared {
+            if apart {
                 let _ = run(conn, "RELEASE job");
             }
             any |= done;
-            ran.push(job);
+            ran.push((job, None));
             // A full disk or a failed write makes SQLite end the transaction itself.
-            if conn.is_autocommit() {
+            if !any || conn.is_autocommit() {
                 break;
             }
         }
         if conn.is_autocommit() {
             // The last job's failure is why those before it are gone too.
-            let why = ran.last().and_then(|job| job.failure());
+            let why = ran.last().and_then(|(job, _)| job.failure());
             let failures: Vec<Error> = ran.iter().map(|_| self.taken_along(why)).collect();
-            ran.into_iter().zip(failures).for_each(|(job, failure)| job.answer(Some(failure)));
-            return waiting.collect();
+            let gone = ran.into_iter().zip(failures);
+            return gone.map(|((job, _), failure)| (job, Some(failure))).collect();
         }
         failpoint("write.before_commit");
         let end = if any { "COMMIT" } else { "ROLLBACK" };
         let ended = run(conn, end);
         failpoint("write.after_commit");
-        match ended {
-            Ok(()) => ran.into_iter().for_each(|job| job.answer(None)),
-            Err(error) => {
-                slot.recent.forget();
-                let _ = run(conn, "ROLLBACK");
-                if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
-                    slot.broken = Some(error.to_string());
-                }
-                let failed = || self.not_saved(&error);
-                ran.into_iter().for_each(|job| job.answer(Some(failed())));
+        if let Err(error) = ended {
+            slot.recent.forget();
+            let _ = run(conn, "ROLLBACK");
+            if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+                slot.broken = Some(error.to_string());
             }
+            let failed = |job| (job, Some(self.not_saved(&error)));
+            return ran.into_iter().map(|(job, _)| failed(job)).collect();
         }
-        waiting.collect()
+        ran
     }
 
     /// A neighbour's failure ended the transaction, and nothing of it was kept.
