@@ -234,8 +234,9 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     // took a quarter of an append.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
-    // 16 MiB at most, taken as needed: a long conversation is read more than once.
-    conn.pragma_update(None, "cache_size", -16_384)?;
+    // 32 MiB at most, taken as needed: a long conversation is read more than once, and
+    // one of 10,000 messages should fit.
+    conn.pragma_update(None, "cache_size", -32_768)?;
     // What is purged or scrubbed is overwritten, not only unlinked.
     conn.pragma_update(None, "secure_delete", true)?;
     conn.pragma_update(None, "cell_size_check", true)?;
