@@ -235,7 +235,8 @@ pub(crate) fn each_session(
     mut query: Query,
     mut look: impl FnMut(Standing) -> Result<Go>,
 ) -> Result<()> {
-    query.limit = PAGE;
+    // Whoever asks for a few is not made to wait for a whole page.
+    query.limit = query.limit.min(PAGE);
     loop {
         let page = well.list(&query)?;
         for standing in page.sessions {
