@@ -2,7 +2,7 @@
 
 use stepwell::{
     Append, Created, Edited, Error, ErrorKind, Event, MAX_EVENT_BYTES, Message, Part, Rewound,
-    Role, Scope, Scrubbed, Seq, Step, Time, Write, Written,
+    Role, Scope, Seq, Step, Time, Write, Written,
 };
 
 use crate::claims::claims;
@@ -27,7 +27,6 @@ claims! { $ append = append_claims for Fixture:
     an_event_over_the_size_limit_is_refused_and_leaves_nothing,
     an_event_just_below_the_size_limit_is_kept,
     a_session_begins_only_once,
-    only_a_scrub_records_scrubbed,
     events_appended_from_many_threads_are_all_there,
     an_append_that_fails_half_way_takes_no_neighbour_along,
     seqs_given_to_many_threads_are_dense_and_unique,
@@ -231,13 +230,6 @@ fn a_session_begins_only_once<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let again = Created::new(id("a"), "again");
     let error = w.try_add(&lease, vec![again.into()]).unwrap_err();
-    assert!(matches!(error, Error::Illegal { .. }), "{error}");
-}
-
-fn only_a_scrub_records_scrubbed<F: Fixture>(w: &mut World<F>) {
-    let lease = w.begin("a");
-    let forged = Scrubbed { rule: "none".to_owned(), erased: Vec::new() };
-    let error = w.try_add(&lease, vec![forged.into()]).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
 }
 

@@ -1,8 +1,8 @@
 //! Claims about erasing what events say, without hiding that it happened.
 
 use stepwell::{
-    Change, Created, Digest, Edited, Epoch, Error, Event, Lease, Message, Money, Origin,
-    SPILL_BYTES, Scrub, Seq, Span, Usage,
+    Change, Created, Digest, Edited, Epoch, Erased, Error, Event, Lease, Message, Money, Origin,
+    SPILL_BYTES, Scrub, Scrubbed, Seq, Span, Usage,
 };
 
 use crate::blob::written;
@@ -35,6 +35,9 @@ claims! { $ scrub = scrub_claims for Fixture:
     a_scrub_survives_reopening,
     a_scrub_in_the_trash_needs_no_lease,
     a_scrub_elsewhere_needs_one,
+    a_log_that_was_scrubbed_elsewhere_can_be_recorded,
+    a_scrub_that_names_no_earlier_event_cannot_be_recorded,
+    recording_a_scrub_needs_the_lease,
 }
 
 fn scrub(lease: &Lease, replacements: Vec<(u64, Event)>) -> Scrub {
@@ -343,4 +346,39 @@ fn a_scrub_elsewhere_needs_one<F: Fixture>(w: &mut World<F>) {
     let unleased = Scrub { epoch: None, ..scrub(&lease, vec![(3, blank())]) };
     assert!(matches!(w.store().scrub(unleased), Err(Error::NeedsLease { .. })));
     assert_eq!(texts(&w.log("a")), ["before", "secret swordfish", "after"]);
+}
+
+/// What an imported log says of a scrub.
+fn told(seqs: &[u64]) -> Scrubbed {
+    let erased = |seq: &u64| Erased { seq: Seq::new(*seq), body: Digest::of(b"[erased]") };
+    Scrubbed { rule: "tokens".to_owned(), erased: seqs.iter().map(erased).collect() }
+}
+
+fn a_log_that_was_scrubbed_elsewhere_can_be_recorded<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, blank());
+    w.add(&lease, told(&[1, 2]));
+    w.add(&lease, told(&[]));
+    w.add(&lease, say("it goes on"));
+    assert_eq!(w.log("a")[2].event, told(&[1, 2]).into());
+    // No body was replaced here: the chain is over what was imported.
+    let verdict = w.store().verify(&id("a")).unwrap();
+    assert_eq!((verdict.is_sound(), verdict.intact, verdict.scrubbed), (true, 5, 0));
+    w.assert_folded("a");
+}
+
+fn a_scrub_that_names_no_earlier_event_cannot_be_recorded<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, blank());
+    for seq in [0, 3, 4] {
+        let error = w.try_add(&lease, vec![told(&[2, seq]).into()]).unwrap_err();
+        assert!(matches!(error, Error::Illegal { .. }), "{error}");
+    }
+    assert_eq!(w.log("a").len(), 2);
+}
+
+fn recording_a_scrub_needs_the_lease<F: Fixture>(w: &mut World<F>) {
+    w.begin("a");
+    let error = w.tell("a", told(&[1])).unwrap_err();
+    assert!(matches!(error, Error::NeedsLease { .. }), "{error}");
 }

@@ -2,7 +2,7 @@
 //! few keyed events that a rare kind asks for.
 
 use crate::{
-    Change, Edited, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move, PhaseSet,
+    Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move, PhaseSet,
     Recorded, Restored, Result, Seq, Timeline, Undone,
 };
 
@@ -35,7 +35,17 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
     }
     match &event {
         Event::Created(_) => Err(refuse("the session has begun already".to_owned())),
-        Event::Scrubbed(_) => Err(refuse("only a scrub records it".to_owned())),
+        // A scrub records its own. An imported log carries those of the session's life
+        // elsewhere: without them its replaced bodies would pass for the original ones.
+        Event::Scrubbed(scrubbed) => {
+            let earlier = Seq::FIRST..=head.seq;
+            match scrubbed.erased.iter().find(|erased| !earlier.contains(&erased.seq)) {
+                None => Ok(event),
+                Some(Erased { seq, .. }) => {
+                    Err(refuse(format!("{seq} is none of its events 1..{}", head.seq)))
+                }
+            }
+        }
         Event::Phase(change) => {
             let (Some(set), Some(phase)) = (head.phases, head.phase) else {
                 return Err(refuse("the session has no phases".to_owned()));
