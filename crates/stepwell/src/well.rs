@@ -8,7 +8,7 @@ use crate::keeper::Keeper;
 use crate::session::Session;
 use crate::{
     Append, Claim, Clock, Create, Created, Driver, Edited, Entropy, Epoch, Error, Event, Family,
-    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, MemoryStore, Order, Origin, Page, Place,
+    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, Order, Origin, Page, Place,
     Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search, Seq,
     SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged, StopReason,
     Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Write,
@@ -139,7 +139,7 @@ impl Stepwell {
             epoch: Epoch::FIRST,
             current: None,
         })?;
-        Ok(Session::open(self.clone(), lease))
+        Ok(self.hold(lease))
     }
 
     /// Takes a session up again, whatever its status: takes its lease, and notes that
@@ -166,7 +166,14 @@ impl Stepwell {
     /// running it.
     pub fn hold(&self, id: &SessionId) -> Result<Session> {
         let lease = self.store().acquire(id, &self.claim())?;
-        Ok(Session::open(self.clone(), lease))
+        Ok(self.keep(lease))
+    }
+
+    /// The session of a lease that was taken through the [store](Self::store). The lease
+    /// is kept alive until the session is dropped; nothing is recorded.
+    #[must_use]
+    pub fn keep(&self, lease: Lease) -> Session {
+        Session::open(self.clone(), lease)
     }
 
     /// Makes a session that shares another one's events up to `at`, or all of them.
@@ -337,7 +344,10 @@ impl Stepwell {
         Ok(removal)
     }
 
-    fn claim(&self) -> Claim {
+    /// The claim under which this well takes leases, for writes that go through the
+    /// [store](Self::store).
+    #[must_use]
+    pub fn claim(&self) -> Claim {
         let surroundings = &self.shared.surroundings;
         Claim { holder: surroundings.processes.this(), ttl: surroundings.lease_ttl }
     }

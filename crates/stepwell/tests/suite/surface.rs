@@ -495,3 +495,16 @@ fn a_relative_path_means_the_same_store_after_the_process_moves() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
+
+#[test]
+fn a_lease_taken_through_the_store_makes_a_session_that_records_nothing_by_itself() {
+    let well = Stepwell::in_memory();
+    let id = finished(&well, "a");
+    let lease = well.store().acquire(&id, &well.claim()).unwrap();
+    let mut session = well.hold(lease);
+    assert!(matches!(well.resume(&id), Err(Error::Held { .. })));
+    assert_eq!(session.append(Message::user("later")).unwrap(), Seq::new(3));
+    drop(session);
+    assert_eq!(well.standing(&id).unwrap().head.status, Status::Success);
+    assert!(well.standing(&id).unwrap().held.is_none());
+}
