@@ -32,6 +32,7 @@ pub mod facts;
 pub mod filter;
 pub mod fork;
 pub mod gate;
+pub mod generate;
 pub mod guard;
 pub mod head;
 pub mod heir;

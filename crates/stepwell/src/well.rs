@@ -8,9 +8,9 @@ use crate::keeper::Keeper;
 use crate::session::Session;
 use crate::{
     Append, Claim, Clock, Create, Created, Driver, Edited, Entropy, Epoch, Error, Event, Family,
-    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, Order, Origin, Page, Place,
-    Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search, Seq,
-    SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged, StopReason,
+    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, Order, Origin, Page,
+    Place, Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search,
+    Seq, SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged, StopReason,
     Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Write,
 };
 

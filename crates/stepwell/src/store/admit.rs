@@ -2,8 +2,8 @@
 //! few keyed events that a rare kind asks for.
 
 use crate::{
-    Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move, PhaseSet,
-    Recorded, Restored, Result, Seq, Timeline, Undone,
+    Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move,
+    PhaseSet, Recorded, Restored, Result, Seq, Timeline, Undone,
 };
 
 /// The most tags that a session can bear, so that its head stays small.

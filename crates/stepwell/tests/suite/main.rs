@@ -3,7 +3,6 @@
 
 mod conformance;
 mod damage;
-mod generate;
 mod golden;
 mod properties;
 mod surface;

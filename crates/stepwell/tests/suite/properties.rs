@@ -10,8 +10,7 @@ use stepwell::{
     Rewound, Role, Scope, Seq, Session, SessionId, Span, SqliteStore, State, Stepwell, Store,
     Surroundings, Time, Undone, View,
 };
-
-use crate::generate;
+use stepwell_conformance::generate;
 
 /// How many random cases each property sees at least; `PROPTEST_CASES` asks for more.
 const CASES: u32 = 1_000;

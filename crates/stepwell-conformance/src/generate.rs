@@ -1,4 +1,4 @@
-//! Random events of every kind, for the property tests.
+//! Random events of every kind, for property tests.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use stepwell::{
 
 /// Any text: of any script, with quotes, control characters and NUL, now and then so
 /// long that it spills.
-pub(crate) fn text() -> BoxedStrategy<String> {
+pub fn text() -> BoxedStrategy<String> {
     prop_oneof![
         8 => any::<String>(),
         2 => "[ -~]{0,40}",
@@ -31,7 +31,8 @@ fn id() -> BoxedStrategy<SessionId> {
     name().prop_map(|name| name.parse().unwrap()).boxed()
 }
 
-pub(crate) fn lane() -> BoxedStrategy<Lane> {
+/// A lane, most often the main one.
+pub fn lane() -> BoxedStrategy<Lane> {
     prop_oneof![Just(Lane::main()), "[a-zé]{1,8}".prop_map(|name| name.parse().unwrap())].boxed()
 }
 
@@ -43,7 +44,8 @@ fn digest() -> BoxedStrategy<Digest> {
     any::<[u8; 32]>().prop_map(Digest::from_bytes).boxed()
 }
 
-pub(crate) fn money() -> BoxedStrategy<Money> {
+/// Any amount.
+pub fn money() -> BoxedStrategy<Money> {
     (-1_000_000_000_000_000_i128..1_000_000_000_000_000).prop_map(Money::from_picos).boxed()
 }
 
@@ -51,7 +53,8 @@ fn time() -> BoxedStrategy<Time> {
     any::<i64>().prop_map(Time::from_micros).boxed()
 }
 
-pub(crate) fn usage() -> BoxedStrategy<Usage> {
+/// Any usage.
+pub fn usage() -> BoxedStrategy<Usage> {
     any::<[u32; 4]>()
         .prop_map(|[input, output, cached, reasoning]| Usage {
             input: input.into(),
@@ -121,7 +124,8 @@ fn role() -> BoxedStrategy<Role> {
     prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]).boxed()
 }
 
-pub(crate) fn message() -> BoxedStrategy<Message> {
+/// Any message, be it one that no provider would take.
+pub fn message() -> BoxedStrategy<Message> {
     let parts = prop::collection::vec(part(), 0..4);
     let spent = (prop::option::of(usage()), prop::option::of(money()));
     (lane(), role(), parts, prop::option::of(name()), spent)
@@ -396,7 +400,7 @@ fn moves() -> BoxedStrategy<Event> {
 }
 
 /// Any event.
-pub(crate) fn event() -> BoxedStrategy<Event> {
+pub fn event() -> BoxedStrategy<Event> {
     prop_oneof![
         4 => message().prop_map(Event::from),
         1 => created().prop_map(Event::from),
