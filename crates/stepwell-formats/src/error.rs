@@ -1,0 +1,68 @@
+//! What can go wrong while reading sessions in or writing them out.
+
+use std::io;
+
+use stepwell::{Digest, ErrorKind, Seq, SessionId};
+
+/// The result of everything that can fail here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, naming the thing and the place.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] stepwell::Error),
+    #[error("the input could not be read: {0}")]
+    Read(io::Error),
+    #[error("the export could not be written: {0}")]
+    Write(io::Error),
+
+    #[error("the input is not a Stepwell archive: {why}")]
+    NotAnArchive { why: String },
+    #[error("the archive has version {found}; this version reads up to {known}")]
+    Newer { found: u64, known: u64 },
+    #[error("the archive is malformed at line {line}: {why}")]
+    Malformed { line: usize, why: String },
+    #[error("the archive ends too early, at line {line}: a part of it is missing")]
+    Truncated { line: usize },
+    #[error("line {line} of the archive has an entry of more than {limit} bytes")]
+    TooLarge { line: usize, limit: u64 },
+
+    #[error("session {session}, seq {seq}: the archive cannot be right: {why}")]
+    Unfit { session: SessionId, seq: Seq, why: String },
+    #[error("session {session}, seq {seq}: the store does not take it: {source}")]
+    Refused { session: SessionId, seq: Seq, source: stepwell::Error },
+    #[error("blob {digest}: the archive does not hold it in base64: {why}")]
+    NotBase64 { digest: Digest, why: String },
+    #[error("blob {digest}: the archive holds other bytes, whose digest is {found}")]
+    WrongBlob { digest: Digest, found: Digest },
+
+    #[error("session {session} is in the store already and differs from the archive at seq {seq}")]
+    Differs { session: SessionId, seq: Seq },
+    #[error("session {session} belongs to session {parent}, which is not in the store")]
+    NoParent { session: SessionId, parent: SessionId },
+}
+
+impl Error {
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) => error.kind(),
+            Self::Read(_) | Self::Write(_) => ErrorKind::Io,
+            Self::NotAnArchive { .. }
+            | Self::Malformed { .. }
+            | Self::Truncated { .. }
+            | Self::TooLarge { .. }
+            | Self::Unfit { .. }
+            | Self::Refused { .. }
+            | Self::NotBase64 { .. }
+            | Self::WrongBlob { .. } => ErrorKind::Invalid,
+            Self::Newer { .. } => ErrorKind::Incompatible,
+            Self::Differs { .. } => ErrorKind::Conflict,
+            Self::NoParent { .. } => ErrorKind::Absent,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! An import that is killed can be repeated, whatever the kill left behind.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use stepwell::{
+    Holder, MemoryStore, Message, Processes, Pulse, Stepwell, Surroundings, SystemClock,
+};
+use stepwell_conformance::TestProcesses;
+use stepwell_formats::Format;
+
+use crate::mortal::{Death, Mortal};
+use crate::support::{assert_same, exported, fork, id, imported, log, names, root, say, subagent};
+
+/// Sessions whose import takes every turn: a fork from below its parent's own events, of
+/// a fork of a subagent, longer than a chunk, with a subagent of its own.
+fn tangled() -> Stepwell {
+    let well = Stepwell::in_memory();
+    drop(root(&well, "a"));
+    say(&mut subagent(&well, "a", "b"), &["b1", "b2"]);
+    say(&mut fork(&well, "b", 2, "c"), &["c1", "c2"]);
+    say(&mut fork(&well, "c", 4, "d"), &["d1"]);
+    let mut e = fork(&well, "d", 3, "e");
+    e.append_all((0..600).map(|n| Message::user(format!("e{n}")).into()).collect()).unwrap();
+    drop(e);
+    say(&mut subagent(&well, "e", "f"), &["f1"]);
+    well
+}
+
+/// A well in memory that sees which processes die.
+fn watchful() -> (Stepwell, Arc<TestProcesses>) {
+    let processes = Arc::new(TestProcesses::default());
+    let (clock, seen) = (Arc::new(SystemClock), Arc::clone(&processes));
+    let store = Arc::new(MemoryStore::with(clock, seen));
+    (Stepwell::with(store, Surroundings::default()), processes)
+}
+
+/// The process that dies at its write of that number.
+#[derive(Clone, Copy, Debug)]
+struct Doomed(u32);
+
+impl Processes for Doomed {
+    fn this(&self) -> Holder {
+        TestProcesses::holder(100 + self.0)
+    }
+
+    fn pulse(&self, _: &Holder) -> Pulse {
+        Pulse::Alive
+    }
+}
+
+/// Imports until the process dies; is the import done?
+fn import_until_death(
+    (there, processes): &(Stepwell, Arc<TestProcesses>),
+    writes: u32,
+    death: Death,
+    archive: &[u8],
+) -> bool {
+    let mortal = Mortal::after(Arc::clone(there.store()), writes.into(), death);
+    let surroundings =
+        Surroundings { processes: Arc::new(Doomed(writes)), ..Surroundings::default() };
+    let well = Stepwell::with(Arc::new(mortal), surroundings);
+    let done = catch_unwind(AssertUnwindSafe(|| imported(&well, archive).unwrap())).is_ok();
+    processes.mark_gone(&Doomed(writes).this());
+    done
+}
+
+#[test]
+fn an_import_that_is_killed_at_any_write_can_be_repeated() {
+    let well = tangled();
+    let archive = exported(&well, "e", Format::Jsonl);
+    for death in [Death::Before, Death::After] {
+        let mut writes = 0;
+        loop {
+            let world = watchful();
+            let there = &world.0;
+            if import_until_death(&world, writes, death, &archive) {
+                break;
+            }
+            imported(there, &archive).unwrap();
+            assert_eq!(names(there), ["e", "f"], "killed {death:?} write {writes}");
+            assert_same(&well, there, &id("e"));
+            assert_same(&well, there, &id("f"));
+            writes += 1;
+        }
+        assert!(writes > 10, "the import took {writes} writes");
+    }
+}
+
+#[test]
+fn an_import_can_be_killed_again_and_again() {
+    let well = tangled();
+    let archive = exported(&well, "e", Format::Json);
+    let world = watchful();
+    let there = &world.0;
+    let mut writes = 0;
+    while !import_until_death(&world, writes, Death::After, &archive) {
+        writes += 1;
+        assert!(writes < 100, "it gets no further");
+    }
+    assert_eq!(names(there), ["e", "f"]);
+    assert_same(&well, there, &id("e"));
+}
+
+#[test]
+fn ancestors_are_imported_over_what_a_kill_left_of_them() {
+    let well = tangled();
+    let archive = exported(&well, "e", Format::Jsonl);
+    for writes in 0.. {
+        let world = watchful();
+        let there = &world.0;
+        let done = import_until_death(&world, writes, Death::After, &archive);
+        imported(there, exported(&well, "a", Format::Json)).unwrap();
+        imported(there, exported(&well, "c", Format::Json)).unwrap();
+        imported(there, exported(&well, "d", Format::Json)).unwrap();
+        imported(there, &archive).unwrap();
+        assert_eq!(names(there), ["a", "b", "c", "d", "e", "f"], "killed at write {writes}");
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            assert_same(&well, there, &id(name));
+        }
+        if done {
+            break;
+        }
+    }
+}
+
+#[test]
+fn work_on_what_a_kill_left_behind_is_not_lost() {
+    let well = Stepwell::in_memory();
+    say(&mut root(&well, "a"), &["a1", "a2"]);
+    say(&mut fork(&well, "a", 3, "b"), &["b1"]);
+    let archive = exported(&well, "b", Format::Jsonl);
+    let world = watchful();
+    let there = &world.0;
+    // Killed when the parent's stand-in is complete.
+    assert!(!import_until_death(&world, 1, Death::After, &archive));
+    assert!(names(there).contains(&"a".to_owned()));
+    say(&mut there.resume(&id("a")).unwrap(), &["my own work"]);
+    let mine = log(there, &id("a"));
+    imported(there, &archive).unwrap();
+    assert_same(&well, there, &id("b"));
+    assert_eq!(log(there, &id("a")), mine);
+}

@@ -1,0 +1,9 @@
+//! The one test binary of the crate.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod bad_input;
+mod crash;
+mod forks;
+mod mortal;
+mod round_trip;
+mod support;

@@ -1,0 +1,86 @@
+//! A store whose process dies at a write of the test's choice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use stepwell::{
+    Claim, Counts, Digest, DiskUse, Filter, Found, Kind, Lane, LaneState, Lease, Page, Query,
+    Recorded, Removal, Result, Scrub, Search, Seq, SessionId, Slice, Span, Standing, Store, Target,
+    Verdict, Write, Written,
+};
+
+/// Does the process die before its last write, or when that is durable?
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Death {
+    Before,
+    After,
+}
+
+/// A store that panics at a write: for whoever comes later, its process has died.
+#[derive(Debug)]
+pub(crate) struct Mortal {
+    inner: Arc<dyn Store>,
+    left: AtomicI64,
+    death: Death,
+}
+
+impl Mortal {
+    /// Dies at its write number `writes`, counted from zero.
+    pub(crate) fn after(inner: Arc<dyn Store>, writes: i64, death: Death) -> Self {
+        Self { inner, left: AtomicI64::new(writes), death }
+    }
+
+    fn write<T>(&self, write: impl FnOnce(&dyn Store) -> Result<T>) -> Result<T> {
+        let last = self.left.fetch_sub(1, Ordering::SeqCst) <= 0;
+        assert!(!(last && matches!(self.death, Death::Before)), "the process dies");
+        let written = write(&*self.inner);
+        assert!(!last, "the process dies");
+        written
+    }
+}
+
+macro_rules! pass_on {
+    ($($name:ident($($arg:ident: $of:ty),*) -> $answer:ty;)*) => {
+        $(fn $name(&self, $($arg: $of),*) -> Result<$answer> {
+            self.inner.$name($($arg),*)
+        })*
+    };
+}
+
+impl Store for Mortal {
+    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        self.write(|inner| inner.batch(writes))
+    }
+
+    fn purge(&self, targets: &[Target]) -> Result<Removal> {
+        self.write(|inner| inner.purge(targets))
+    }
+
+    /// The dead give nothing back.
+    fn release(&self, lease: &Lease) -> Result<()> {
+        if self.left.load(Ordering::SeqCst) < 0 { Ok(()) } else { self.inner.release(lease) }
+    }
+
+    pass_on! {
+        standing(id: &SessionId) -> Standing;
+        lanes(id: &SessionId) -> BTreeMap<Lane, LaneState>;
+        events(id: &SessionId, span: Span) -> Slice;
+        facts(id: &SessionId, kinds: &[Kind]) -> Vec<Recorded>;
+        list(query: &Query) -> Page;
+        count(filter: &Filter) -> Counts;
+        acquire(id: &SessionId, claim: &Claim) -> Lease;
+        renew(lease: &Lease, ttl: Duration) -> Lease;
+        put_blob(bytes: &[u8]) -> Digest;
+        blob(digest: &Digest) -> Vec<u8>;
+        search(search: &Search) -> Found;
+        trash(targets: &[Target]) -> Removal;
+        restore(ids: &[SessionId]) -> Removal;
+        scrub(scrub: Scrub) -> Seq;
+        disk_use() -> DiskUse;
+        wait_after(id: &SessionId, seq: Seq, timeout: Duration) -> Seq;
+        verify(id: &SessionId) -> Verdict;
+        repair(id: &SessionId) -> Verdict;
+    }
+}
