@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use stepwell::{Damage, SessionId, Stepwell};
 
-use crate::Result;
 use crate::archive::{self, Form};
+use crate::document::Document;
+use crate::{Error, Result, html, markdown};
 
 /// How a session is written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,11 +17,15 @@ pub enum Format {
     Json,
     /// An archive as lines of JSON.
     Jsonl,
+    /// The conversation, for any Markdown viewer.
+    Markdown,
+    /// The conversation, as one page that needs nothing else.
+    Html,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 2] = [Self::Json, Self::Jsonl];
+    pub const ALL: [Self; 4] = [Self::Json, Self::Jsonl, Self::Markdown, Self::Html];
 
     /// The word for it.
     #[must_use]
@@ -28,6 +33,8 @@ impl Format {
         match self {
             Self::Json => "json",
             Self::Jsonl => "jsonl",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
         }
     }
 }
@@ -40,16 +47,18 @@ impl fmt::Display for Format {
 
 /// The text names no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a format; use json or jsonl")]
+#[error("{0:?} is not a format; use json, jsonl, markdown or html")]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {
     type Err = UnknownFormat;
 
+    /// `md` is taken as `markdown`.
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        let word = if text == "md" { "markdown" } else { text };
         Self::ALL
             .into_iter()
-            .find(|format| format.as_str() == text)
+            .find(|format| format.as_str() == word)
             .ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
@@ -65,8 +74,8 @@ pub struct Exported {
     pub damaged: Vec<(SessionId, Damage)>,
 }
 
-/// Writes a session out, with the sessions of its subagents. Of a damaged session, what can
-/// be read.
+/// Writes a session out: an archive with the sessions of its subagents, or the
+/// conversation alone. Of a damaged session, what can be read.
 pub fn export(
     well: &Stepwell,
     id: &SessionId,
@@ -76,5 +85,23 @@ pub fn export(
     match format {
         Format::Json => archive::export(well, id, Form::Object, to),
         Format::Jsonl => archive::export(well, id, Form::Lines, to),
+        Format::Markdown => page(well, id, to, markdown::render),
+        Format::Html => page(well, id, to, html::render),
     }
+}
+
+fn page(
+    well: &Stepwell,
+    id: &SessionId,
+    to: &mut dyn Write,
+    render: fn(&Document) -> String,
+) -> Result<Exported> {
+    let standing = well.standing(id)?;
+    let span = stepwell::Span { to: standing.head.seq, ..stepwell::Span::ALL };
+    let slice = well.store().events(id, span)?;
+    let events = slice.events.len() as u64;
+    let damaged = slice.damage.iter().map(|damage| (id.clone(), damage.clone())).collect();
+    let document = Document::of(&standing, slice);
+    to.write_all(render(&document).as_bytes()).map_err(Error::Write)?;
+    Ok(Exported { sessions: 1, events, damaged })
 }

@@ -17,6 +17,11 @@
 //! let there = Stepwell::in_memory();
 //! assert_eq!(import(&there, &mut archive.as_slice())?.made, [id.clone()]);
 //! assert_eq!(import(&there, &mut archive.as_slice())?.already_there, [id.clone()]);
+//!
+//! // A page is for people: what was said, without what was rewound.
+//! let mut page = Vec::new();
+//! export(&there, &id, Format::Markdown, &mut page)?;
+//! assert!(String::from_utf8(page)?.starts_with("# fix the login"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -24,8 +29,12 @@
 //! no terminal, environment or folder: it reads from and writes to what it is given.
 
 mod archive;
+mod document;
 mod error;
+mod escape;
 mod export;
+mod html;
+mod markdown;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use error::{Error, Result};

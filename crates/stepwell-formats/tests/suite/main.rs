@@ -3,7 +3,10 @@
 
 mod bad_input;
 mod crash;
+mod damage;
 mod forks;
+mod hostile;
 mod mortal;
+mod pages;
 mod round_trip;
 mod support;

@@ -1,0 +1,232 @@
+//! Pages for people: what they show, compared with golden files, and of damaged sessions.
+
+use std::fs;
+use std::path::PathBuf;
+
+use stepwell::{
+    Artifact, Checkpoint, Compacted, Create, Created, Digest, Event, FileChanged, FileState, Image,
+    Lane, Message, Money, NewEvent, Part, Role, Seq, Session, Status, StatusChanged, Step,
+    Stepwell, StopReason, Text, Time, ToolResult, Undone, Usage, Write,
+};
+use stepwell_formats::{Format, export};
+
+use crate::support::{id, root, say, text};
+
+const NAME: &str = "20260223-143022-a1b2c3";
+
+/// A picture of one pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// A session that a test can date: each event comes a second after the one before.
+pub(crate) struct Dated {
+    session: Session,
+    at: Time,
+}
+
+impl Dated {
+    pub(crate) fn begin(well: &Stepwell, created: Created) -> Self {
+        let at: Time = "2026-02-23T14:30:22Z".parse().unwrap();
+        let claim = Some(well.claim());
+        let create = Create { created, event_id: None, at: Some(at), claim };
+        let written = well.store().write(Write::Create(create)).unwrap();
+        Self { session: well.hold(written.lease.unwrap()), at }
+    }
+
+    pub(crate) fn add(&mut self, event: impl Into<Event>) -> Seq {
+        self.at = Time::from_micros(self.at.as_micros() + 1_000_000);
+        self.session.append(NewEvent::from(event.into()).at(self.at)).unwrap()
+    }
+}
+
+fn file(path: &str, before: FileState, after: FileState) -> FileChanged {
+    FileChanged { path: path.to_owned(), before, after, renamed_from: None }
+}
+
+fn kept_elsewhere() -> FileState {
+    FileState::NotCaptured { digest: None, why: "too large".to_owned() }
+}
+
+/// A session with one of everything that a page shows.
+fn rich(well: &Stepwell) {
+    let created = Created::new(id(NAME), "Fix the login\n\nIt fails for *some* users.")
+        .with_agent("build")
+        .with_model("acme", "large-1");
+    let mut it = Dated::begin(well, created);
+    it.add(Message::system("You are careful.\n\n# Rules\n- ask first"));
+    it.add(Message::user(
+        "Fix the login.\n\nIt fails for *some* users: `a < b`, see <https://x.example>.",
+    ));
+    let mut answer = Message::assistant("I look at the code.")
+        .calling("c1", "read_file", r#"{"path":"src/login.rs","limit":10}"#)
+        .calling("c2", "run", r#"{"cmd":"cargo test\n--all","env":{}}"#);
+    let thought = Text { text: "Where is it?\nPerhaps in `login.rs`.".to_owned(), opaque: None };
+    answer.parts.insert(0, Part::Thinking(thought));
+    let usage = Usage { input: 1_000, output: 100, ..Usage::default() };
+    it.add(answer.spending(usage, Some(Money::from_picos(12_345_000_000))));
+    let code = "fn login() {\n    todo!()\n}\n";
+    it.add(Message::tool_result("c1", code));
+    let picture =
+        Image { media_type: "image/png".to_owned(), data: PIXEL.to_owned(), opaque: None };
+    let failed = ToolResult {
+        call_id: "c2".to_owned(),
+        text: "```\nerror: 1 test failed\n```".to_owned(),
+        is_error: true,
+        images: vec![picture],
+        opaque: None,
+    };
+    it.add(Message::new(Role::Tool, vec![Part::ToolResult(failed)]));
+    it.add(Step { lane: Lane::main(), n: 1 });
+    it.add(file("src/login.rs", kept_elsewhere(), kept_elsewhere()));
+    it.add(file("src/new.rs", FileState::Absent, kept_elsewhere()));
+    it.add(file("src/old.rs", kept_elsewhere(), FileState::Absent));
+    let before_detour = it.add(Checkpoint { name: "before".to_owned(), ..Checkpoint::default() });
+    it.add(Message::user("Take a detour."));
+    it.add(Message::assistant("Gladly."));
+    it.session.rewind(before_detour, stepwell::Scope::Chat).unwrap();
+    let lines = "Fixed:\n\n```rust\nfn login() -> Vec<User> {}\n```\n\n# Done\n\n1. one\n2. two\n";
+    it.add(Message::assistant(lines));
+    it.add(Message::user("And this?").in_lane("critic".parse().unwrap()));
+    let critic = Message::assistant("").calling("c1", "think", "not json");
+    it.add(critic.in_lane("critic".parse().unwrap()));
+    let digest = Digest::of(b"report");
+    it.add(Artifact { path: "out/report.md".to_owned(), digest });
+    it.add(StatusChanged {
+        status: Status::Success,
+        reason: Some(StopReason::LlmDone),
+        error: None,
+    });
+}
+
+fn golden(format: Format) -> PathBuf {
+    let end = if format == Format::Html { "html" } else { "md" };
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/suite/golden/rich.{end}"))
+}
+
+/// The page without the one time that the store gave.
+fn page(format: Format) -> String {
+    let well = Stepwell::in_memory();
+    rich(&well);
+    let updated = well.standing(&id(NAME)).unwrap().head.updated_at.to_string();
+    text(&well, NAME, format).replace(&updated, "2026-02-23T14:31:00Z")
+}
+
+#[test]
+fn markdown_looks_as_it_did() {
+    assert_eq!(page(Format::Markdown), fs::read_to_string(golden(Format::Markdown)).unwrap());
+}
+
+#[test]
+fn html_looks_as_it_did() {
+    assert_eq!(page(Format::Html), fs::read_to_string(golden(Format::Html)).unwrap());
+}
+
+#[test]
+#[ignore = "rewrites the golden files: cargo test -p stepwell-formats -- --ignored rewrite"]
+fn rewrite_the_golden_files() {
+    for format in [Format::Markdown, Format::Html] {
+        fs::write(golden(format), page(format)).unwrap();
+    }
+}
+
+#[test]
+fn both_pages_say_the_same() {
+    let well = Stepwell::in_memory();
+    rich(&well);
+    let (markdown, html) = (text(&well, NAME, Format::Markdown), text(&well, NAME, Format::Html));
+    for words in [
+        "Fix the login",
+        "$0.0123",
+        "2 messages are not shown: they were rewound.",
+        "You are careful.",
+        "Where is it?",
+        "read_file — src/login.rs",
+        "run — cargo test --all (failed)",
+        "error: 1 test failed",
+        "interrupted, outcome unknown",
+        PIXEL,
+        "Lane critic",
+        "src/new.rs",
+        "created",
+        "out/report.md",
+    ] {
+        assert!(markdown.contains(words), "Markdown lacks {words:?}");
+        assert!(html.contains(words), "HTML lacks {words:?}");
+    }
+    for page in [markdown, html] {
+        assert!(!page.contains("Take a detour"));
+    }
+}
+
+#[test]
+fn an_unpriced_call_makes_the_cost_unknown() {
+    let well = Stepwell::in_memory();
+    let mut session = root(&well, "a");
+    session.append(Message::assistant("hm").spending(Usage::default(), None)).unwrap();
+    assert!(text(&well, "a", Format::Markdown).contains("| cost | ? |"));
+    assert!(text(&well, "a", Format::Html).contains("<th>cost</th><td>?</td>"));
+}
+
+#[test]
+fn a_compacted_session_shows_its_summary_and_says_so() {
+    let well = Stepwell::in_memory();
+    let mut session = root(&well, "a");
+    say(&mut session, &["one", "two"]);
+    let compacted = Compacted {
+        lane: Lane::main(),
+        from: Seq::new(2),
+        to: Seq::new(3),
+        summary: Some("they counted".to_owned()),
+        pinned: vec![],
+        tokens_before: 0,
+        tokens_after: 0,
+        usage: None,
+        cost: None,
+    };
+    let at = session.append(compacted).unwrap();
+    let note = "Earlier messages are not shown: they were compacted.";
+    let page = text(&well, "a", Format::Markdown);
+    assert!(page.contains("## Summary of earlier messages\n\nthey counted\n"), "{page}");
+    assert!(page.contains(note) && !page.contains("\none\n"));
+    session.append(Undone::Compaction { of: at }).unwrap();
+    let page = text(&well, "a", Format::Markdown);
+    assert!(!page.contains(note) && page.contains("\none\n"));
+}
+
+#[test]
+fn a_rewind_is_seen_by_lanes_that_begin_after_it() {
+    let well = Stepwell::in_memory();
+    let mut session = root(&well, "a");
+    say(&mut session, &["one", "two"]);
+    let critic = |text: &str| Message::user(text).in_lane("critic".parse().unwrap());
+    session.append(critic("early")).unwrap();
+    session.rewind(Seq::new(2), stepwell::Scope::Chat).unwrap();
+    session.append(critic("late")).unwrap();
+    let page = text(&well, "a", Format::Markdown);
+    assert!(page.contains("late") && !page.contains("early") && !page.contains("two"), "{page}");
+}
+
+#[test]
+fn a_session_without_words_has_a_page() {
+    let well = Stepwell::in_memory();
+    drop(well.create(Created::new(id("a"), " \n ")).unwrap());
+    assert!(text(&well, "a", Format::Markdown).starts_with("# a\n"));
+    assert!(text(&well, "a", Format::Html).contains("<h1 dir=\"auto\">a</h1>"));
+}
+
+#[test]
+fn a_session_that_is_not_there_is_absent() {
+    let well = Stepwell::in_memory();
+    for format in Format::ALL {
+        let error = export(&well, &id("a"), format, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), stepwell::ErrorKind::Absent);
+    }
+}
+
+#[test]
+fn every_format_reads_back_from_its_word() {
+    for format in Format::ALL {
+        assert_eq!(format.as_str().parse(), Ok(format));
+    }
+    assert_eq!("md".parse(), Ok(Format::Markdown));
+    assert!("pdf".parse::<Format>().unwrap_err().to_string().contains("jsonl"));
+}
