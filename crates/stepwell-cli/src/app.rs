@@ -48,7 +48,7 @@ impl App {
     pub(crate) fn new(global: &Global, world: World) -> Result<Self> {
         let lost = || Failure::new(Exit::Absent, "the current folder is gone");
         let folder = match &global.folder {
-            Some(folder) => std::fs::canonicalize(folder).map_err(|error| {
+            Some(folder) => go_to(folder).map_err(|error| {
                 let message = format!("-C {}: {error}", folder.display());
                 Failure::new(Exit::Absent, message)
             })?,
@@ -227,6 +227,12 @@ impl App {
             None => failure,
         }
     }
+}
+
+/// Goes to a folder, so that every path that was typed is meant from there.
+fn go_to(folder: &Path) -> std::io::Result<PathBuf> {
+    std::env::set_current_dir(folder)?;
+    std::fs::canonicalize(".")
 }
 
 /// Looks at every session that a query asks for, page by page, until told to stop.

@@ -63,6 +63,16 @@ impl Failure {
         }
     }
 
+    /// The same failure, naming the file that it is about.
+    pub(crate) fn at(self, path: &std::path::Path) -> Self {
+        match self {
+            Self::Said { message, hint, exit } => {
+                Self::Said { message: format!("{}: {message}", path.display()), hint, exit }
+            }
+            Self::ClosedPipe => Self::ClosedPipe,
+        }
+    }
+
     /// A failure to read or write one of the user's files.
     pub(crate) fn file(path: &std::path::Path, doing: &str, error: &io::Error) -> Self {
         Self::new(Exit::Failed, format_args!("{}: {error} while {doing}", path.display()))
@@ -112,6 +122,30 @@ impl From<Error> for Failure {
             _ => None,
         };
         Self::Said { message: error.to_string(), hint, exit: exit_of(error.kind()) }
+    }
+}
+
+impl From<stepwell_formats::Error> for Failure {
+    fn from(error: stepwell_formats::Error) -> Self {
+        use stepwell_formats::Error as Formats;
+        match error {
+            Formats::Store(error) => error.into(),
+            // The answer's own stream; a file's name is added by whoever opened it.
+            Formats::Write(error) => error.into(),
+            error => {
+                let failure = Self::new(exit_of(error.kind()), &error);
+                match &error {
+                    Formats::Differs { session, .. } => {
+                        failure.hint(format_args!("stepwell show {session} shows the one here"))
+                    }
+                    Formats::NoParent { parent, .. } => {
+                        failure.hint(format_args!("export {parent}, which brings it along"))
+                    }
+                    Formats::Newer { .. } => failure.hint("install a newer stepwell"),
+                    _ => failure,
+                }
+            }
+        }
     }
 }
 

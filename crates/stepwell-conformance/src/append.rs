@@ -268,9 +268,9 @@ fn an_append_that_fails_half_way_takes_no_neighbour_along<F: Fixture>(w: &mut Wo
         for (turn, lease) in leases.iter().enumerate() {
             scope.spawn(move || {
                 for n in 0..20 {
-                    let forged = Scrubbed { rule: "none".to_owned(), erased: Vec::new() };
+                    let again = Created::new(lease.session.clone(), "again");
                     let fails = (n + turn) % 2 == 0;
-                    let second = if fails { forged.into() } else { say("whole") };
+                    let second = if fails { again.into() } else { say("whole") };
                     let append = Append {
                         session: lease.session.clone(),
                         epoch: Some(lease.epoch),

@@ -139,7 +139,7 @@ impl Stepwell {
             epoch: Epoch::FIRST,
             current: None,
         })?;
-        Ok(self.hold(lease))
+        Ok(self.keep(lease))
     }
 
     /// Takes a session up again, whatever its status: takes its lease, and notes that

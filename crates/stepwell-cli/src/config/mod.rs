@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) use load::user_file;
 pub(crate) use settings::{KEYS, Key, Settings, nearest};
 pub(crate) use value::IdStyle;
-pub(crate) use write::{commented, put, replace};
+pub(crate) use write::{beside, commented, put, replace};
 
 /// The settings in force, and where each came from.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table};
 
@@ -52,8 +52,7 @@ pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<()> {
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A link stays one: what it points at is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut draft = path.clone().into_os_string();
-    draft.push(format!(".new-{}", std::process::id()));
+    let draft = beside(&path);
     fs::write(&draft, text)?;
     if let Ok(old) = fs::metadata(&path) {
         fs::set_permissions(&draft, old.permissions())?;
@@ -62,6 +61,13 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
         // The draft is of no use to anyone.
         let _ = fs::remove_file(&draft);
     })
+}
+
+/// A name beside a file for what is to take its place.
+pub(crate) fn beside(path: &Path) -> PathBuf {
+    let mut draft = path.to_owned().into_os_string();
+    draft.push(format!(".new-{}", std::process::id()));
+    draft.into()
 }
 
 /// A file with every key, its default and what it does, all commented out.

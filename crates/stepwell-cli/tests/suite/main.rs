@@ -13,6 +13,7 @@ mod desk;
 mod erasing;
 mod hooks;
 mod looking;
+mod moving;
 mod naming;
 mod piping;
 mod repairing;

@@ -145,7 +145,10 @@ fn an_ancestor_that_was_scrubbed_here_differs() {
     let session = there.resume(&id("b")).unwrap();
     let replacements = vec![(Seq::new(2), Message::user("[erased]").into())];
     let (epoch, rule) = (session.lease().epoch, "tokens".to_owned());
-    there.store().scrub(Scrub { session: id("b"), epoch, rule, replacements }).unwrap();
+    there
+        .store()
+        .scrub(Scrub { session: id("b"), epoch: Some(epoch), rule, replacements })
+        .unwrap();
     let error = imported(&there, exported(&well, "d", Format::Json)).unwrap_err();
     let Error::Differs { session, seq } = &error else { panic!("{error}") };
     assert_eq!((session, *seq), (&id("b"), Seq::new(2)));

@@ -501,7 +501,7 @@ fn a_lease_taken_through_the_store_makes_a_session_that_records_nothing_by_itsel
     let well = Stepwell::in_memory();
     let id = finished(&well, "a");
     let lease = well.store().acquire(&id, &well.claim()).unwrap();
-    let mut session = well.hold(lease);
+    let mut session = well.keep(lease);
     assert!(matches!(well.resume(&id), Err(Error::Held { .. })));
     assert_eq!(session.append(Message::user("later")).unwrap(), Seq::new(3));
     drop(session);
