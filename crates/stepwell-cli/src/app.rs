@@ -18,7 +18,6 @@ use crate::registry::Registry;
 use crate::world::World;
 
 /// What every command works with.
-#[derive(Debug)]
 pub(crate) struct App {
     pub(crate) world: World,
     pub(crate) config: Config,
@@ -68,7 +67,8 @@ impl App {
         };
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
-        Ok(Self { world, config, place, out: Output::new(form, paint) })
+        let out = Output::new(form, paint, world.terminal);
+        Ok(Self { world, config, place, out })
     }
 
     /// Now.

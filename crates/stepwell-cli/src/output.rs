@@ -1,12 +1,13 @@
 //! The answer: text for people, JSON for programs, on stdout and nowhere else.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, LineWriter, Write};
 
 use serde::Serialize;
 
 use crate::failure::Result;
 use crate::text::visible;
+use crate::world::Terminal;
 
 /// How the answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +19,20 @@ pub(crate) enum Form {
 }
 
 /// Where the answer goes.
-#[derive(Debug)]
 pub(crate) struct Output {
-    to: BufWriter<Stdout>,
+    to: Box<dyn Write>,
     pub(crate) form: Form,
     pub(crate) paint: Paint,
 }
 
 impl Output {
-    pub(crate) fn new(form: Form, paint: Paint) -> Self {
-        Self { to: BufWriter::new(io::stdout()), form, paint }
+    pub(crate) fn new(form: Form, paint: Paint, terminal: Terminal) -> Self {
+        // Line by line where a person watches, so that notes stand where they belong.
+        let to: Box<dyn Write> = match terminal.output {
+            true => Box::new(LineWriter::new(io::stdout())),
+            false => Box::new(BufWriter::new(io::stdout())),
+        };
+        Self { to, form, paint }
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -55,7 +60,7 @@ impl Output {
 
     /// The bytes of the answer, for whoever writes them as they are.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
-        &mut self.to
+        &mut *self.to
     }
 
     /// Makes sure that all of it went out.
