@@ -270,7 +270,7 @@ fn tools() -> BoxedStrategy<Event> {
     prop_oneof![
         (lane(), text(), text(), effect, digest()).prop_map(
             |(lane, call_id, tool, effect, arguments)| {
-                ToolStarted { lane, call_id, tool, effect, arguments }.into()
+                ToolStarted { lane, call_id, tool, effect, arguments, targets: Vec::new() }.into()
             }
         ),
         (lane(), text(), outcome, any::<u64>()).prop_map(

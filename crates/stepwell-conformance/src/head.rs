@@ -41,6 +41,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
             tool: "sh".into(),
             effect: Effect::Unsafe,
             arguments: Digest::of(b"{}"),
+            targets: Vec::new(),
         }
         .into(),
         ToolFinished { lane: main(), call_id: "c".into(), outcome: Outcome::Done, duration_ms: 3 }

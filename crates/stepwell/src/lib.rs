@@ -130,7 +130,7 @@ pub use model::work::{
     Artifact, Checkpoint, CheckpointReason, Compacted, Effect, Erased, Failure, FileChanged,
     FileState, Gate, GateAnswered, Node, NodeState, Outcome, Permission, PhaseChanged, Question,
     Restored, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus, ToolFinished,
-    ToolStarted, Undone,
+    ToolStarted, ToolTarget, Undone,
 };
 pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use retention::{Because, Plan, Policy, Protection, Taken};

@@ -39,6 +39,23 @@ pub struct ToolStarted {
     pub effect: Effect,
     /// Digest of the arguments' text.
     pub arguments: Digest,
+    /// The files that it is about to change, with what they are and what they will be: a
+    /// change that was made can be told from one that was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<ToolTarget>,
+}
+
+/// A file that a tool is about to change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolTarget {
+    /// Where, relative to the workspace.
+    pub path: String,
+    /// Digest of what stands there; absent, nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// Digest of what will; absent, nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
 }
 
 /// How a tool's run ended.

@@ -104,6 +104,7 @@ fn fill(folder: &Path) {
                 tool: "write_file".into(),
                 effect: Effect::Idempotent,
                 arguments: stepwell::Digest::of(b"{}"),
+                targets: Vec::new(),
             }
             .into(),
             ToolFinished {

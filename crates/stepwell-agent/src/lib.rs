@@ -1,0 +1,10 @@
+//! A coding agent whose every step is durable.
+//!
+//! What happens next is decided by a pure state machine ([`machine`]); a driver
+//! performs what it asks for and records each event before the next thing begins, so that
+//! a run that stops for any reason is taken up exactly there.
+
+pub mod machine;
+pub mod permission;
+pub mod provider;
+pub mod tool;

@@ -1,0 +1,385 @@
+//! What happens next: a state that is folded from what was recorded, and the one move that
+//! follows from it. Pure; its tests need no model, tool, disk or clock.
+//!
+//! Because the state is a fold of the log, a run that is resumed is in the same state as
+//! the one that stopped, and makes the same next move.
+
+use std::collections::BTreeMap;
+
+use stepwell::{
+    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Spent, Status, StopReason,
+    ToolCall, ToolTarget,
+};
+
+use crate::permission::{Mode, Verdict, judge};
+
+/// Where a run is.
+#[derive(Clone, Debug)]
+pub struct State {
+    lane: Lane,
+    turn: Turn,
+    /// Choices of the user that are remembered for this session.
+    remembered: BTreeMap<String, bool>,
+    /// Questions that were asked for permission, and how they were answered.
+    gates: BTreeMap<String, Option<GateAnswer>>,
+    /// What this session spent.
+    pub spent: Spent,
+    /// Steps of this lane.
+    pub steps: u64,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Debug, PartialEq)]
+enum Turn {
+    /// Nothing was said yet.
+    Nobody,
+    /// The model's: a user or tools spoke last.
+    Model,
+    /// The tools', for the calls of the model's last answer.
+    Tools(Vec<Call>),
+    /// Nobody's: the model's last answer asks for nothing.
+    Over,
+}
+
+/// A call of the model's last answer.
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    call: ToolCall,
+    /// It began to run, in this process or in one that died.
+    started: Option<Started>,
+    /// Its result was recorded.
+    answered: bool,
+}
+
+/// A call that began to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Started {
+    /// How it may be treated.
+    pub effect: Effect,
+    /// What it was to change.
+    pub targets: Vec<ToolTarget>,
+}
+
+/// An answer to a question for permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateAnswer {
+    allow: bool,
+    reason: String,
+}
+
+/// What the run may do; it does not change while it runs.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// When a person is asked.
+    pub mode: Mode,
+    /// Does a call that was cut off run again, though nobody knows what it did?
+    pub retry_unsafe: bool,
+    /// Each tool's effect, by its name.
+    pub effects: BTreeMap<String, Effect>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// What a run may use.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// Steps in this invocation.
+    pub steps: Option<u64>,
+    /// Tokens in this invocation.
+    pub tokens: Option<u64>,
+    /// Dollars in this invocation.
+    pub budget: Option<Money>,
+    /// Dollars in the session, over all of its invocations.
+    pub budget_total: Option<Money>,
+}
+
+/// What was used when this invocation began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Baseline {
+    /// What the session had spent.
+    pub spent: Spent,
+    /// Its steps.
+    pub steps: u64,
+}
+
+/// What the next call may cost at most, as far as that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Estimate {
+    /// Tokens, in both directions.
+    pub tokens: u64,
+    /// Dollars; absent, the price is not known.
+    pub cost: Option<Money>,
+}
+
+/// The next move.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Move {
+    /// Ask the model.
+    CallModel,
+    /// Run a tool; that it starts is recorded first.
+    RunTool(ToolCall),
+    /// A call was cut off whose change may have been made: look whether it was.
+    Inspect(ToolCall, Vec<ToolTarget>),
+    /// Answer a call without running it.
+    Settle(ToolCall, Settled),
+    /// Ask a person whether a call may run.
+    Ask(ToolCall),
+    /// The step is complete: record it.
+    Seal,
+    /// Stop.
+    Stop(Stop),
+}
+
+/// Why a call is answered without being run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It was cut off, and nobody knows what it did.
+    Unknown,
+    /// It may not run.
+    Denied(String),
+    /// There is no such tool.
+    NoSuchTool,
+}
+
+/// How a run stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// How it stands then.
+    pub status: Status,
+    /// Why.
+    pub reason: StopReason,
+}
+
+impl Stop {
+    /// A limit was reached.
+    #[must_use]
+    pub const fn limit(reason: StopReason) -> Self {
+        Self { status: Status::Partial, reason }
+    }
+}
+
+impl State {
+    /// A run of which nothing is known yet.
+    #[must_use]
+    pub fn new(lane: Lane) -> Self {
+        Self {
+            lane,
+            turn: Turn::Nobody,
+            remembered: BTreeMap::new(),
+            gates: BTreeMap::new(),
+            spent: Spent::default(),
+            steps: 0,
+        }
+    }
+
+    /// Takes in what was recorded. Events that a rewind took back are to be left out.
+    pub fn apply(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            // A fork starts to count anew.
+            Event::Created(_) => self.spent = Spent::default(),
+            Event::Message(message) if message.lane == self.lane => self.hear(message),
+            Event::ToolStarted(started) if started.lane == self.lane => {
+                let (effect, targets) = (started.effect, started.targets.clone());
+                if let Some(call) = self.call(&started.call_id) {
+                    call.started = Some(Started { effect, targets });
+                }
+            }
+            Event::Step(step) if step.lane == self.lane => {
+                self.steps += 1;
+                if matches!(self.turn, Turn::Tools(_)) {
+                    self.turn = Turn::Model;
+                }
+            }
+            Event::Compacted(compacted) => {
+                if let Some(usage) = compacted.usage {
+                    self.spent.count(usage, compacted.cost);
+                }
+            }
+            Event::Permission(permission) => {
+                self.remembered.insert(permission.rule.clone(), permission.allow);
+            }
+            Event::Gate(gate) => {
+                self.gates.insert(gate.id.clone(), None);
+            }
+            Event::GateAnswered(answer) => {
+                let (word, reason) = answer.answer.split_once(':').unwrap_or((&answer.answer, ""));
+                let allow = matches!(word.trim(), "approve" | "approved" | "yes" | "y" | "allow");
+                let answer = GateAnswer { allow, reason: reason.trim().to_owned() };
+                self.gates.insert(gate_call(&recorded.event), Some(answer));
+            }
+            _ => {}
+        }
+    }
+
+    fn hear(&mut self, message: &Message) {
+        if let Some(usage) = message.usage {
+            self.spent.count(usage, message.cost);
+        }
+        match message.role {
+            Role::System => {}
+            Role::User => self.turn = Turn::Model,
+            Role::Assistant => {
+                let calls: Vec<Call> = message.calls().cloned().map(Call::new).collect();
+                self.turn = if calls.is_empty() { Turn::Over } else { Turn::Tools(calls) };
+            }
+            Role::Tool => {
+                for result in message.results() {
+                    if let Some(call) = self.call(&result.call_id) {
+                        call.answered = true;
+                    }
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, id: &str) -> Option<&mut Call> {
+        match &mut self.turn {
+            Turn::Tools(calls) => calls.iter_mut().find(|call| call.call.id == id),
+            _ => None,
+        }
+    }
+
+    /// Is there nothing more to do, unless somebody says something?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.turn == Turn::Over
+    }
+
+    /// The next move, given what the next call to the model may cost.
+    #[must_use]
+    pub fn next(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
+        let calls = match &self.turn {
+            Turn::Tools(calls) => calls,
+            Turn::Over => {
+                let (status, reason) = (Status::Success, StopReason::LlmDone);
+                return Move::Stop(Stop { status, reason });
+            }
+            Turn::Nobody | Turn::Model => return self.ask_model(rules, since, estimate),
+        };
+        let Some(pending) = calls.iter().find(|call| !call.answered) else {
+            return Move::Seal;
+        };
+        let call = pending.call.clone();
+        match &pending.started {
+            Some(Started { effect: Effect::Pure, .. }) => Move::RunTool(call),
+            Some(Started { effect: Effect::Idempotent, targets }) => {
+                Move::Inspect(call, targets.clone())
+            }
+            Some(Started { effect: Effect::Unsafe, .. }) if rules.retry_unsafe => {
+                Move::RunTool(call)
+            }
+            Some(Started { effect: Effect::Unsafe, .. }) => Move::Settle(call, Settled::Unknown),
+            None => self.begin(call, rules),
+        }
+    }
+
+    /// What becomes of a call that has not run.
+    fn begin(&self, call: ToolCall, rules: &Rules) -> Move {
+        let Some(effect) = rules.effects.get(&call.name) else {
+            return Move::Settle(call, Settled::NoSuchTool);
+        };
+        match self.gates.get(&call.id) {
+            Some(Some(GateAnswer { allow: true, .. })) => return Move::RunTool(call),
+            Some(Some(GateAnswer { allow: false, reason })) => {
+                return Move::Settle(call, Settled::Denied(reason.clone()));
+            }
+            _ => {}
+        }
+        match judge(rules.mode, *effect, self.remembered.get(&call.name).copied()) {
+            Verdict::Allow => Move::RunTool(call),
+            Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
+            Verdict::Ask => Move::Ask(call),
+        }
+    }
+
+    fn ask_model(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
+        let limits = &rules.limits;
+        let used = self.spent.usage.total().saturating_sub(since.spent.usage.total());
+        let steps = self.steps.saturating_sub(since.steps);
+        let cost = |spent: Money| Some(plus(spent, estimate.cost?));
+        let spent = minus(self.spent.cost, since.spent.cost);
+        let reason = if limits.steps.is_some_and(|limit| steps >= limit) {
+            StopReason::MaxSteps
+        } else if limits.tokens.is_some_and(|limit| used.saturating_add(estimate.tokens) > limit) {
+            StopReason::BudgetExceeded
+        } else if exceeds(limits.budget, cost(spent))
+            || exceeds(limits.budget_total, cost(self.spent.cost))
+        {
+            StopReason::BudgetExceeded
+        } else {
+            return Move::CallModel;
+        };
+        Move::Stop(Stop::limit(reason))
+    }
+}
+
+impl Call {
+    fn new(call: ToolCall) -> Self {
+        Self { call, started: None, answered: false }
+    }
+}
+
+/// The call that a question for permission is about: its gate bears the call's id.
+fn gate_call(event: &Event) -> String {
+    match event {
+        Event::GateAnswered(answer) => answer.id.clone(),
+        _ => String::new(),
+    }
+}
+
+/// Is what it may come to more than the limit? Not knowing counts as more: whoever sets a
+/// limit wants it kept.
+fn exceeds(limit: Option<Money>, cost: Option<Money>) -> bool {
+    limit.is_some_and(|limit| cost.is_none_or(|cost| cost > limit))
+}
+
+fn plus(one: Money, other: Money) -> Money {
+    Money::from_picos(one.as_picos().saturating_add(other.as_picos()))
+}
+
+fn minus(one: Money, other: Money) -> Money {
+    Money::from_picos(one.as_picos().saturating_sub(other.as_picos()))
+}
+
+/// How a call that was cut off stands, by what is on disk now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Its change was made.
+    Made,
+    /// Nothing was changed.
+    Untouched,
+    /// Neither: something else happened to its targets.
+    Other,
+}
+
+/// What a call that was cut off did, given what its targets are now.
+#[must_use]
+pub fn inspect(targets: &[ToolTarget], now: &[Option<stepwell::Digest>]) -> Found {
+    let all = |is: fn(&ToolTarget) -> &Option<stepwell::Digest>| {
+        targets.len() == now.len() && targets.iter().zip(now).all(|(target, now)| is(target) == now)
+    };
+    if targets.is_empty() {
+        Found::Other
+    } else if all(|target| &target.after) {
+        Found::Made
+    } else if all(|target| &target.before) {
+        Found::Untouched
+    } else {
+        Found::Other
+    }
+}
+
+/// What a model is told of a call that was not run, or whose end nobody saw.
+#[must_use]
+pub fn told(settled: &Settled) -> (String, Outcome) {
+    match settled {
+        Settled::Unknown => (stepwell::INTERRUPTED.to_owned(), Outcome::Unknown),
+        Settled::Denied(reason) if reason.is_empty() => {
+            ("the user did not allow this".to_owned(), Outcome::Denied)
+        }
+        Settled::Denied(reason) => {
+            (format!("the user did not allow this: {reason}"), Outcome::Denied)
+        }
+        Settled::NoSuchTool => ("there is no such tool".to_owned(), Outcome::Failed),
+    }
+}

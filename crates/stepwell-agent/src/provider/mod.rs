@@ -1,0 +1,127 @@
+//! Models: the one question that is asked of them, and the ways in which they fail.
+//!
+//! A provider turns our messages into its own words and back. Nothing of its client
+//! library shows here, so that it can be replaced.
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use stepwell::{Message, Usage};
+
+/// Answers as a model.
+pub trait Provider: fmt::Debug + Send + Sync {
+    /// The provider's name, as it is recorded: `openai`, `anthropic`, `script`.
+    fn name(&self) -> &str;
+
+    /// Asks for the next message of a conversation.
+    ///
+    /// The messages are a valid conversation (`stepwell::View::check`). What arrives is told to
+    /// `told` as it comes; only a complete answer is returned: a stream that breaks off is
+    /// [`Fault::Truncated`], whatever it said before. Dropping the future cancels the call.
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        told: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>>;
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The model's name as the user typed it, without the provider.
+    pub model: &'a str,
+    /// Standing instructions.
+    pub system: &'a str,
+    /// The conversation.
+    pub messages: &'a [Message],
+    /// The tools that it may call.
+    pub tools: &'a [ToolSpec],
+    /// The most tokens that it may answer with.
+    pub max_output: u64,
+}
+
+/// A tool as a model is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments: an object.
+    pub parameters: serde_json::Value,
+}
+
+/// A piece of an answer, as it comes. For showing only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// Text.
+    Text(String),
+    /// Visible reasoning.
+    Thinking(String),
+}
+
+/// A complete answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The model's message: text, thinking, tool calls, with the provider's opaque data.
+    /// A call's arguments are the model's own text, even if they are no JSON.
+    pub message: Message,
+    /// Its tokens, if the provider said.
+    pub usage: Option<Usage>,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The model had said what it wanted.
+    Complete,
+    /// It used up the tokens that it may answer with.
+    OutputLimit,
+    /// The provider refused to say it.
+    Filtered,
+}
+
+/// A call failed. The text is safe to show and to store: it holds no prompt and no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{provider}: {what}")]
+pub struct CallError {
+    /// Which provider.
+    pub provider: String,
+    /// What it said, or what happened to it.
+    pub what: String,
+    /// What to do about it.
+    pub fault: Fault,
+}
+
+/// What to do about a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The credentials are missing or refused: give others.
+    Auth,
+    /// There is no such model: name another.
+    UnknownModel,
+    /// The provider does not take the request: asking again is of no use.
+    Refused,
+    /// The conversation does not fit the model.
+    ContextFull,
+    /// Too many requests: wait, at least this long if it said, and ask again.
+    RateLimited(Option<Duration>),
+    /// It could not be reached, or failed: ask again.
+    Unavailable,
+    /// The answer broke off: ask again.
+    Truncated,
+    /// It took too long: ask again.
+    TimedOut,
+}
+
+impl Fault {
+    /// Is it worth asking again?
+    #[must_use]
+    pub const fn is_passing(self) -> bool {
+        matches!(self, Self::RateLimited(_) | Self::Unavailable | Self::Truncated | Self::TimedOut)
+    }
+}
