@@ -300,9 +300,8 @@ impl State {
         let spent = minus(self.spent.cost, since.spent.cost);
         let reason = if limits.steps.is_some_and(|limit| steps >= limit) {
             StopReason::MaxSteps
-        } else if limits.tokens.is_some_and(|limit| used.saturating_add(estimate.tokens) > limit) {
-            StopReason::BudgetExceeded
-        } else if exceeds(limits.budget, cost(spent))
+        } else if limits.tokens.is_some_and(|limit| used.saturating_add(estimate.tokens) > limit)
+            || exceeds(limits.budget, cost(spent))
             || exceeds(limits.budget_total, cost(self.spent.cost))
         {
             StopReason::BudgetExceeded

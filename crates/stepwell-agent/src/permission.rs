@@ -63,9 +63,10 @@ pub enum Verdict {
 #[must_use]
 pub const fn judge(mode: Mode, effect: Effect, remembered: Option<bool>) -> Verdict {
     match (remembered, mode, effect) {
-        (Some(true), _, _) | (None, Mode::Yolo, _) => Verdict::Allow,
+        (Some(true), _, _)
+        | (None, Mode::Yolo, _)
+        | (None, Mode::ConfirmSensitive, Effect::Pure) => Verdict::Allow,
         (Some(false), _, _) => Verdict::Deny,
-        (None, Mode::ConfirmSensitive, Effect::Pure) => Verdict::Allow,
         (None, _, _) => Verdict::Ask,
     }
 }

@@ -13,7 +13,7 @@ use crate::args::{Colour, Global};
 use crate::config::{Config, IdStyle};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Form, Output, Paint, note};
-use crate::place::Place;
+use crate::place::{Found, Place};
 use crate::registry::Registry;
 use crate::world::World;
 
@@ -21,8 +21,19 @@ use crate::world::World;
 pub(crate) struct App {
     pub(crate) world: World,
     pub(crate) config: Config,
+    /// Why the configuration is not the user's, for those who go on without it.
+    pub(crate) config_fault: Option<String>,
     pub(crate) place: Place,
     pub(crate) out: Output,
+}
+
+/// What a command needs before it can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// A folder that is there, and a configuration without faults.
+    Place,
+    /// Nothing: it helps where everything else is wrong.
+    Nothing,
 }
 
 /// An open store: a well, and the file behind it.
@@ -44,22 +55,32 @@ impl Deref for Well {
 const PAGE: usize = 1_000;
 
 impl App {
-    pub(crate) fn new(global: &Global, world: World) -> Result<Self> {
+    pub(crate) fn new(global: &Global, world: World, needs: Needs) -> Result<Self> {
         let lost = || Failure::new(Exit::Absent, "the current folder is gone");
+        let absolute = |path: &PathBuf| path.is_absolute();
         let folder = match &global.folder {
             Some(folder) => go_to(folder).map_err(|error| {
                 let message = format!("-C {}: {error}", folder.display());
                 Failure::new(Exit::Absent, message)
             })?,
-            None => world.folder.clone().ok_or_else(lost)?,
+            None => world.folder.clone().unwrap_or_default(),
         };
         let named = global.store.clone();
         let named = named.or_else(|| world.variable("STEPWELL_STORE").map(PathBuf::from));
+        // A store that is named in full needs no folder to be found from.
+        let homeless = folder.as_os_str().is_empty() && !named.as_ref().is_some_and(absolute);
+        if homeless && needs == Needs::Place {
+            return Err(lost());
+        }
         let place = match named {
             Some(store) => Place::named(&folder.join(store)),
             None => Place::around(&folder),
         };
-        let config = Config::load(&world, &place, &global.settings)?;
+        let (config, config_fault) = match Config::load(&world, &place, &global.settings) {
+            Ok(config) => (config, None),
+            Err(failure) if needs == Needs::Place => return Err(failure),
+            Err(failure) => (Config::default(), Some(failure.to_string())),
+        };
         let colour = match global.color {
             Colour::Always => true,
             Colour::Never => false,
@@ -68,7 +89,7 @@ impl App {
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
         let out = Output::new(form, paint, world.terminal);
-        Ok(Self { world, config, place, out })
+        Ok(Self { world, config, config_fault, place, out })
     }
 
     /// Now.
@@ -78,10 +99,11 @@ impl App {
 
     /// Opens the store for reading, if there is one.
     pub(crate) fn look(&self) -> Result<Option<Well>> {
-        if !self.place.has_store() {
-            return Ok(None);
+        match (self.place.has_store(), self.place.found) {
+            (true, _) => self.open(&self.place.store, Access::Read).map(Some),
+            (false, Found::Around) => Ok(None),
+            (false, Found::Named) => Err(Error::NoStore(self.place.store.clone()).into()),
         }
-        self.open(&self.place.store, Access::Read).map(Some)
     }
 
     /// Opens a store that is there.
@@ -99,7 +121,6 @@ impl App {
         if fresh && let Err(error) = self.place.ignore() {
             note(format_args!("warning: .gitignore could not be changed: {error}"));
         }
-        self.register(&self.place.store);
         Ok(well)
     }
 
@@ -108,6 +129,9 @@ impl App {
         let clock = Arc::clone(&self.world.clock);
         let options = SqliteOptions { access, clock, ..SqliteOptions::default() };
         let file = Arc::new(SqliteStore::open_with(folder, options)?);
+        if access == Access::Write {
+            self.register(folder);
+        }
         let sessions = &self.config.settings;
         let id_format = match sessions.id_format {
             IdStyle::Timestamp => IdFormat::Timestamp,
@@ -189,13 +213,32 @@ impl App {
     /// Opens the store and finds a session in it. Where there is no store there is no
     /// such session.
     pub(crate) fn session(&self, name: &str, access: Access) -> Result<(Well, SessionId)> {
+        self.session_in(Whereabouts::Kept, name, access)
+    }
+
+    /// Opens the store and finds a session in it, in the trash or not.
+    pub(crate) fn session_in(
+        &self,
+        place: Whereabouts,
+        name: &str,
+        access: Access,
+    ) -> Result<(Well, SessionId)> {
         if !self.place.has_store() {
             let hint = "there is no store here; stepwell init makes one";
             return Err(Failure::from(Error::NoMatch(name.to_owned())).hint(hint));
         }
         let well = self.existing(access)?;
-        let id = self.find(&well, name)?;
+        let id = self.find_in(&well, place, name)?;
         Ok((well, id))
+    }
+
+    /// Remembers damage that a reading command came upon, so that lists show it. A store
+    /// that cannot be written stays as it is.
+    pub(crate) fn remember_damage(&self, id: &SessionId) {
+        if let Ok(well) = self.existing(Access::Write) {
+            // Reading it again is what marks it; what it finds was told already.
+            let _ = well.store().verify(id);
+        }
     }
 
     /// Why a name means nothing here, and where it may mean something.
@@ -205,7 +248,7 @@ impl App {
             Whereabouts::Trash => Whereabouts::Kept,
             _ => Whereabouts::Trash,
         };
-        match (well.find_in(other, name), place) {
+        match (well.look_up(other, name), place) {
             (Ok(id), Whereabouts::Trash) => {
                 return failure.hint(format_args!("{id} is not in the trash"));
             }
@@ -217,7 +260,8 @@ impl App {
         }
         let known = self.registry().and_then(|registry| registry.all().ok()).unwrap_or_default();
         let elsewhere = known.into_iter().find(|store| {
-            let found = self.open(store, Access::Read).ok().map(|well| well.find(name));
+            let found = self.open(store, Access::Read).ok();
+            let found = found.map(|well| well.look_up(Whereabouts::Kept, name));
             name != "@last" && *store != self.place.store && matches!(found, Some(Ok(_)))
         });
         match elsewhere {
@@ -226,6 +270,14 @@ impl App {
             }
             None => failure,
         }
+    }
+}
+
+/// Refuses to answer in JSON what is no JSON.
+pub(crate) fn refuse_json(app: &App) -> Result<()> {
+    match app.out.is_json() {
+        true => Err(Failure::new(Exit::Usage, "this answer has no form in JSON")),
+        false => Ok(()),
     }
 }
 

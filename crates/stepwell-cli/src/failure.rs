@@ -45,6 +45,15 @@ pub(crate) enum Failure {
     ClosedPipe,
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Said { message, .. } => f.write_str(message),
+            Self::ClosedPipe => f.write_str("the pipe was closed"),
+        }
+    }
+}
+
 /// The result of a command's parts.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -107,7 +116,7 @@ impl From<Error> for Failure {
             Error::NoMatch(_) | Error::NoSession(_) => {
                 Some("stepwell sessions --all lists what is here".to_owned())
             }
-            Error::Ambiguous { .. } => Some("type more of the id".to_owned()),
+            Error::Ambiguous { .. } => Some("type more of the id, or all of it".to_owned()),
             Error::NoStore(_) => Some("stepwell init makes a store here".to_owned()),
             Error::Trashed(id) => Some(format!("stepwell trash restore {id}")),
             Error::Exists(id) => Some(format!("stepwell show {id}")),

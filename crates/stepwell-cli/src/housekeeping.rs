@@ -2,6 +2,8 @@
 //! has been in it for long enough, and, if asked for, old sessions are cleaned up.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime};
 
 use stepwell::Policy;
@@ -33,7 +35,8 @@ pub(crate) fn tidy(app: &App, well: &Well) -> Result<()> {
         note(format_args!("The trash let go of {gone} that had been in it for {days} days."));
     }
     if app.config.settings.auto_cleanup && is_due(app) {
-        let policy = Policy { older_than: Some(cleanup_age(app)), ..Policy::default() };
+        let (older_than, silence) = (Some(cleanup_age(app)), app.config.settings.resume_timeout);
+        let policy = Policy { older_than, silence, ..Policy::default() };
         let removal = well.clean_up(&well.plan_cleanup(&policy)?)?;
         if !removal.taken.is_empty() {
             let gone = count(removal.taken.len(), "session");
@@ -51,5 +54,7 @@ fn is_due(app: &App) -> bool {
     let last = last.and_then(since_epoch).map(|at| stepwell::Time::EPOCH.plus(at));
     let due = last.is_none_or(|last| app.now().since(last) >= DAY);
     // A mark that cannot be made means that it is looked at again next time.
-    due && fs::write(&mark, "").is_ok()
+    let mut private = fs::OpenOptions::new();
+    private.create(true).write(true).truncate(true).mode(0o600);
+    due && private.open(&mark).and_then(|mut file| file.write_all(b"\n")).is_ok()
 }

@@ -143,6 +143,11 @@ pub(crate) fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<
     let mut session = hold(well, id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
+    if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase))
+        && update.phase != Some(phase)
+    {
+        return Err(is_final(id, phase));
+    }
     let mut events: Vec<NewEvent> = Vec::new();
     if !update.metadata.is_empty() {
         events.push(Edited { metadata: update.metadata, ..Edited::default() }.into());
@@ -191,6 +196,8 @@ pub(crate) enum Finalized {
     Now,
     /// The session had ended so before; nothing was recorded.
     Before,
+    /// The session had ended before, in another way; nothing was recorded.
+    Otherwise(Phase),
 }
 
 /// Ends an agent's session, once: ending it again in the same way changes nothing, in
@@ -205,8 +212,10 @@ pub(crate) fn finalize(
     let head = session.standing()?.head;
     refuse_own(&head)?;
     let to = Phase::from(outcome);
-    let Some(from) = head.phase.filter(|from| *from != to) else {
-        return Ok(Finalized::Before);
+    let from = match head.phase {
+        Some(from) if from == to => return Ok(Finalized::Before),
+        Some(from) if PhaseSet::Lifecycle.is_final(from) => return Ok(Finalized::Otherwise(from)),
+        from => from.unwrap_or(PhaseSet::Lifecycle.initial()),
     };
     let mut events: Vec<NewEvent> = Vec::new();
     if !metadata.is_empty() {
@@ -220,6 +229,12 @@ pub(crate) fn finalize(
 /// A summary as metadata.
 pub(crate) fn summary(text: Option<String>) -> BTreeMap<String, Value> {
     text.map(|text| (SUMMARY.to_owned(), Value::from(text))).into_iter().collect()
+}
+
+/// The failure of whoever wants to change what has ended.
+pub(crate) fn is_final(id: &SessionId, phase: Phase) -> Failure {
+    Failure::new(Exit::Failed, format_args!("{id} is {phase}; this phase is final"))
+        .hint(format_args!("stepwell agent get {id}"))
 }
 
 fn refuse_own(head: &Head) -> Result<()> {

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Err(error) => return args::report(&error),
     };
     log::start(&cli.global, &world);
-    let mut app = match App::new(&cli.global, world) {
+    let mut app = match App::new(&cli.global, world, cli.command.needs()) {
         Ok(app) => app,
         Err(failure) => return commands::could_not_begin(&cli.command, failure),
     };

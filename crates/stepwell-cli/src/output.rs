@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, LineWriter, Write};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 
 use crate::failure::Result;
@@ -61,6 +62,15 @@ impl Output {
     /// The bytes of the answer, for whoever writes them as they are.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
         &mut *self.to
+    }
+
+    /// Has whoever read the answer gone? A pipe tells without being written to.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        let stdout = io::stdout();
+        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let told = rustix::event::poll(&mut watched, Some(&now)).is_ok();
+        told && watched[0].revents().contains(PollFlags::ERR)
     }
 
     /// Makes sure that all of it went out.

@@ -16,6 +16,17 @@ pub(crate) struct Place {
     pub(crate) root: PathBuf,
     /// The store's folder.
     pub(crate) store: PathBuf,
+    /// How it was found.
+    pub(crate) found: Found,
+}
+
+/// How a store was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The user named it: it is meant to be there.
+    Named,
+    /// By looking around.
+    Around,
 }
 
 impl Place {
@@ -26,7 +37,7 @@ impl Place {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let store = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let root = store.parent().unwrap_or(&store).to_owned();
-        Self { root, store }
+        Self { root, store, found: Found::Named }
     }
 
     /// The store that a folder belongs to: the nearest one above it, or else the place
@@ -35,17 +46,26 @@ impl Place {
     pub(crate) fn around(folder: &Path) -> Self {
         if let Some(store) = Stepwell::discover(folder) {
             let root = store.parent().unwrap_or(&store).to_owned();
-            return Self { root, store };
+            return Self { root, store, found: Found::Around };
         }
         let has = |name: &'static str| move |above: &&Path| above.join(name).exists();
         let configured = folder.ancestors().find(has(CONFIG_FILE));
         let root = configured.or_else(|| git_root(folder)).unwrap_or(folder).to_owned();
-        Self { store: root.join(STORE_FOLDER), root }
+        Self { store: root.join(STORE_FOLDER), root, found: Found::Around }
     }
 
     /// Is there a store?
     pub(crate) fn has_store(&self) -> bool {
-        self.store.join("stepwell.db").is_file()
+        // One that cannot be looked at is there: whoever opens it says why it cannot.
+        match fs::metadata(self.store.join("stepwell.db")) {
+            Err(error) => error.kind() != io::ErrorKind::NotFound || self.is_odd(),
+            Ok(_) => true,
+        }
+    }
+
+    /// Is there something of the store's name that is no folder?
+    fn is_odd(&self) -> bool {
+        fs::symlink_metadata(&self.store).is_ok() && !self.store.is_dir()
     }
 
     fn gitignore(&self) -> io::Result<String> {

@@ -56,8 +56,12 @@ impl Registry {
         for entry in entries {
             let path = entry?.path();
             // A draft that another process is about to rename, or left behind.
-            if path.extension().is_none() {
-                stores.push(PathBuf::from(std::ffi::OsString::from_vec(fs::read(path)?)));
+            if path.extension().is_some() {
+                continue;
+            }
+            // One entry that cannot be read hides no other.
+            if let Ok(store) = fs::read(path) {
+                stores.push(PathBuf::from(std::ffi::OsString::from_vec(store)));
             }
         }
         stores.sort();

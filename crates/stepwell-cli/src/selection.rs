@@ -97,6 +97,11 @@ impl Selection {
         self.status.contains(&Shown::Damaged)
     }
 
+    /// Is there more to filter by than the library's filter does?
+    pub(crate) fn filters_more(&self) -> bool {
+        self.wants_damaged()
+    }
+
     /// Does a session that the filter let through stand as asked?
     pub(crate) fn takes(&self, standing: &Standing) -> bool {
         !self.wants_damaged() || self.status.contains(&Shown::of(standing))

@@ -82,7 +82,10 @@ impl World {
             terminal: Terminal {
                 can_ask: input.is_terminal() && std::io::stderr().is_terminal(),
                 output: output.is_terminal(),
-                width: columns.or_else(|| width(&output)).filter(|width| *width > 0),
+                width: columns
+                    .filter(|_| output.is_terminal())
+                    .or_else(|| width(&output))
+                    .filter(|width| *width > 0),
                 plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
             },
         }

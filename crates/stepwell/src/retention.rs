@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::{Driver, Origin, Place, Seq, SessionId, Standing, Status, Target, Time};
+use crate::{Driver, Origin, Place, ResumeLimits, Seq, SessionId, Standing, Status, Target, Time};
 
 /// What a cleanup may take. With no rule at all it takes nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Takes sessions in which nothing was recorded for so long.
     pub older_than: Option<Duration>,
@@ -20,6 +20,23 @@ pub struct Policy {
     pub tags: Vec<String>,
     /// Takes only sessions that such a driver moves on.
     pub driver: Option<Driver>,
+    /// How long an agent that Stepwell does not run, and that says it runs, must have been
+    /// silent to be taken for gone.
+    pub silence: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            older_than: None,
+            keep_last: None,
+            max_bytes: None,
+            status: Vec::new(),
+            tags: Vec::new(),
+            driver: None,
+            silence: ResumeLimits::default().timeout,
+        }
+    }
 }
 
 /// What a cleanup would do, to be shown before it is done.
@@ -84,7 +101,7 @@ impl Plan {
             let recent = policy.keep_last.is_some_and(|keep| count - n <= keep);
             let rule = if recent { None } else { policy.names(family, bytes, now) };
             let Some(because) = rule else { continue };
-            if let Some(protection) = family.protection() {
+            if let Some(protection) = family.protection(policy.silence, now) {
                 plan.protected.push((family.root.head.id.clone(), protection));
                 continue;
             }
@@ -127,14 +144,10 @@ impl Policy {
             && self.driver.is_none_or(|driver| driver == head.driver);
         let only_count =
             self.keep_last.is_some() && self.older_than.is_none() && self.max_bytes.is_none();
-        // One that says it runs, and that nobody can ask, goes only by its age.
-        let says_it_runs = head.driver == Driver::External && head.status == Status::Running;
         if !meant {
             None
         } else if self.older_than.is_some_and(|age| now.since(family.updated) >= age) {
             Some(Because::Age)
-        } else if says_it_runs {
-            None
         } else if self.max_bytes.is_some_and(|limit| bytes > limit) {
             Some(Because::Bytes)
         } else {
@@ -153,18 +166,23 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
-    fn protection(&self) -> Option<Protection> {
-        protection(self.root).or_else(|| {
-            let below = self.below.iter().find(|below| protection(below).is_some())?;
+    fn protection(&self, silence: Duration, now: Time) -> Option<Protection> {
+        protection(self.root, silence, now).or_else(|| {
+            let protected = |below: &&&Standing| protection(below, silence, now).is_some();
+            let below = self.below.iter().find(protected)?;
             Some(Protection::Descendant(below.head.id.clone()))
         })
     }
 }
 
-fn protection(standing: &Standing) -> Option<Protection> {
-    // An agent that Stepwell does not run says that it runs until it says otherwise;
-    // only a lease proves that someone is at work.
-    let runs = standing.head.status == Status::Running && standing.head.driver == Driver::Own;
+fn protection(standing: &Standing, silence: Duration, now: Time) -> Option<Protection> {
+    // A lease proves that someone is at work. An agent that Stepwell does not run has
+    // none, and says that it runs until it says otherwise: it is believed for a while.
+    let believed = match standing.head.driver {
+        Driver::Own => true,
+        Driver::External => now.since(standing.head.updated_at) < silence,
+    };
+    let runs = standing.head.status == Status::Running && believed;
     if runs || standing.held.is_some() {
         Some(Protection::Running)
     } else if standing.head.pinned {
@@ -331,7 +349,11 @@ mod tests {
         external.head.status = Status::Running;
         external.head.driver = Driver::External;
         assert_eq!(taken(&older_than(7), &[external.clone()]), ["a"]);
+        // While it speaks now and then, it is believed.
+        external.head.updated_at = NOW.minus(Duration::from_secs(29 * 60));
         let count = Policy { keep_last: Some(0), ..Policy::default() };
-        assert!(taken(&count, &[external]).is_empty());
+        let plan = Plan::of(&count, &[external], NOW);
+        assert_eq!(plan.protected, [("a".parse().unwrap(), Protection::Running)]);
+        assert!(plan.take.is_empty());
     }
 }

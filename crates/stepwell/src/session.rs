@@ -55,7 +55,7 @@ impl Session {
             events,
         };
         let written = self.well.store().write(Write::Append(append))?;
-        tracing::debug!(session = %self.id(), seq = %written.last, "session_saved");
+        tracing::info!(session = %self.id(), seq = %written.last, "session_saved");
         Ok(written)
     }
 

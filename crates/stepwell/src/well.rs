@@ -217,7 +217,8 @@ impl Stepwell {
         found
     }
 
-    fn look_up(&self, place: Place, name: &str) -> Result<SessionId> {
+    /// As [`find_in`](Self::find_in), for those to whom not finding is nothing to tell of.
+    pub fn look_up(&self, place: Place, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?
         {
@@ -273,7 +274,7 @@ impl Stepwell {
         let append =
             Append { session: id.clone(), epoch: None, expected: None, events: vec![event.into()] };
         let seq = self.store().write(Write::Append(append))?.last;
-        tracing::debug!(session = %id, %seq, "session_saved");
+        tracing::info!(session = %id, %seq, "session_saved");
         Ok(seq)
     }
 

@@ -1,1 +1,1 @@
-
+//! The agent, end to end.

@@ -12,7 +12,8 @@ use super::show::word;
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::Consent;
 use crate::failure::{Exit, Result};
-use crate::lifecycle::{self, Begin, Outcome, Update};
+use crate::housekeeping::tidy;
+use crate::lifecycle::{self, Begin, Finalized, Outcome, Update};
 use crate::table::{Align, Column, Table};
 use crate::text::{ago, one_line};
 
@@ -149,6 +150,13 @@ const COLUMNS: &[Column] = &[
     Column { name: "PURPOSE", align: Align::Left },
 ];
 
+/// An agent whose session is damaged.
+#[derive(Serialize)]
+struct Unreadable<'a> {
+    agent_id: &'a SessionId,
+    damage: &'a str,
+}
+
 #[derive(Serialize)]
 struct Made<'a> {
     agent_id: &'a SessionId,
@@ -168,6 +176,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let well = app.make()?;
             let id = lifecycle::create(&well, begin)?;
             app.out.answer(&Made { agent_id: &id }, &id)?;
+            tidy(app, &well)?;
             Ok(Exit::Done)
         }
         Action::Update { session, phase, metadata, error, ready, not_ready } => {
@@ -189,14 +198,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::ShouldResume { session } => should_resume(session, app),
         Action::Finalize { session, outcome, summary } => {
             let (well, id) = app.session(session, Access::Write)?;
-            lifecycle::finalize(&well, &id, *outcome, lifecycle::summary(summary.clone()))?;
+            let summary = lifecycle::summary(summary.clone());
+            if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, summary)?
+            {
+                return Err(lifecycle::is_final(&id, phase));
+            }
             told(&well, &id, app)
         }
         Action::List { active_only, agent } => list(*active_only, agent.clone(), app),
         Action::Cleanup { hours, dry_run, consent } => {
             let older_than = Some(Duration::from_secs(u64::from(*hours) * 3600));
             let driver = Some(Driver::External);
-            let policy = Policy { older_than, driver, ..Policy::default() };
+            let silence = app.config.settings.resume_timeout;
+            let policy = Policy { older_than, driver, silence, ..Policy::default() };
             clean(&policy, Mode { dry_run: *dry_run, consent: *consent }, app)
         }
     }
@@ -209,6 +223,7 @@ fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
         true => app.out.object(&lifecycle::read(well, id)?)?,
         false => app.out.line(format_args!("{id} {phase}"))?,
     }
+    tidy(app, well)?;
     Ok(Exit::Done)
 }
 
@@ -229,7 +244,7 @@ fn should_resume(name: &str, app: &mut App) -> Result<Exit> {
 
 fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
-    let mut found = false;
+    let (mut found, mut damaged) = (false, false);
     if let Some(well) = app.look()? {
         let filter = Filter { driver: Some(Driver::External), agent, ..Filter::default() };
         each_session(&well, Query { filter, ..Query::default() }, |standing| {
@@ -240,9 +255,20 @@ fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit>
             }
             found = true;
             if app.out.is_json() {
-                app.out.object(&lifecycle::read(&well, &head.id)?)?;
+                // One that cannot be read hides no other.
+                match (&standing.damage, lifecycle::read(&well, &head.id)) {
+                    (None, Ok(agent)) => app.out.object(&agent)?,
+                    (damage, read) => {
+                        damaged = true;
+                        let what = damage.as_ref().map(|damage| damage.what.clone());
+                        let what = what.or_else(|| read.err().map(|failure| failure.to_string()));
+                        let what = what.unwrap_or_default();
+                        app.out.object(&Unreadable { agent_id: &head.id, damage: &what })?;
+                    }
+                }
                 return Ok(Go::On);
             }
+            damaged |= standing.damage.is_some();
             let phase = match &standing.damage {
                 Some(_) => "damaged",
                 None => head.phase.map_or("-", Phase::as_str),
@@ -259,8 +285,9 @@ fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit>
             Ok(Go::On)
         })?;
     }
+    let exit = if damaged { Exit::Damaged } else { Exit::Done };
     if app.out.is_json() {
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     if !found {
         app.out.line("No agents' sessions.")?;
@@ -269,7 +296,7 @@ fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit>
     for line in table.lines(app.out.paint, app.world.terminal.width) {
         app.out.line(line)?;
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use stepwell::{Access, Kind};
 
 use crate::app::App;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::housekeeping::tidy;
 use crate::text::visible;
 
@@ -23,6 +23,12 @@ struct Answer<'a> {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
+    if let Some(name) = &args.name
+        && (name.trim().is_empty() || name.chars().any(char::is_control))
+    {
+        let message = "a checkpoint's name is not empty and has no control characters";
+        return Err(Failure::new(Exit::Failed, message));
+    }
     let mut session = well.hold(&id)?;
     let name = match &args.name {
         Some(name) => name.clone(),

@@ -86,6 +86,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         status: args.status.clone(),
         tags: args.tag.clone(),
         driver: None,
+        silence: app.config.settings.resume_timeout,
     };
     clean(&policy, Mode { dry_run: args.dry_run, consent: args.consent }, app)
 }

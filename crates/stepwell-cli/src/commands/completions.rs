@@ -1,6 +1,6 @@
 use clap_complete::Shell;
 
-use crate::app::App;
+use crate::app::{App, refuse_json};
 use crate::args::definition;
 use crate::failure::{Exit, Result};
 
@@ -12,6 +12,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    refuse_json(app)?;
     // Made in memory: the generator panics where a closed pipe would end it.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut definition(), "stepwell", &mut script);

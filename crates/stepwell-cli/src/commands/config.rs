@@ -115,9 +115,9 @@ fn get(key: &Key, app: &mut App) -> Result<Exit> {
 }
 
 fn set(key: &Key, text: &str, path: &Path, app: &mut App) -> Result<Exit> {
-    put(path, key, text)?;
+    let value = put(path, key, text)?;
     let source = path.display().to_string();
-    let line = format!("{} = {} in {}", key.name, visible(text), visible(&source));
-    app.out.answer(&Line { key: key.name, value: text.into(), source }, line)?;
+    let line = format!("{} = {} in {}", key.name, plain(&value), visible(&source));
+    app.out.answer(&Line { key: key.name, value: json(&value), source }, line)?;
     Ok(Exit::Done)
 }

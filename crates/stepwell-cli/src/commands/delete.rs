@@ -52,17 +52,20 @@ pub(crate) fn left(removal: Removal) -> Result<()> {
     Err(first)
 }
 
-/// How many sessions are named in a command to undo it; more would not be read.
-const NAMED: usize = 5;
+/// How many sessions are named in a command to undo it; more would not fit one.
+const NAMED: usize = 200;
 
 /// Says how to bring these back. Their subagents' sessions come with them.
 pub(crate) fn undo(ids: &[SessionId], app: &App) {
     let days = app.config.settings.retention_days.get();
-    // A trash that keeps nothing gives nothing back.
-    if ids.is_empty() || days == 0 {
+    if ids.is_empty() {
         return;
     }
     let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
-    let names = if ids.len() <= NAMED { names.join(" ") } else { "ID...".to_owned() };
+    if ids.len() > NAMED {
+        note(format_args!("Undo within {days} days: stepwell trash list --json names them"));
+        return;
+    }
+    let names = names.join(" ");
     note(format_args!("Undo: stepwell trash restore {names} (within {days} days)"));
 }

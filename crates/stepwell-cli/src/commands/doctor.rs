@@ -11,7 +11,7 @@ use super::verify::every;
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
-use crate::text::visible;
+use crate::text::{count, visible};
 
 /// Looks the store over and says what it would repair; --repair does it.
 ///
@@ -55,13 +55,13 @@ impl Finding {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut findings = vec![registry(app, args.repair)?];
+    let mut findings = vec![configuration(app), registry(app, args.repair)];
     if app.place.has_store() {
-        findings.push(permissions(&app.place.store, args.repair)?);
+        findings.push(permissions(&app.place.store, args.repair));
         match app.existing(Access::Read) {
             Ok(well) => {
                 findings.push(lock(app));
-                findings.extend(examine(&well, app)?);
+                findings.extend(examine(&well)?);
             }
             Err(Failure::Said { message, .. }) => {
                 findings.push(Finding::new("store", vec![message]));
@@ -69,18 +69,22 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             Err(closed) => return Err(closed),
         }
         if args.repair {
-            repair(&mut findings, app)?;
+            repair(&mut findings, app);
         }
-        findings.push(ignored(app, args.repair)?);
+        findings.push(ignored(app, args.repair));
     } else {
         note("There is no store here; stepwell init makes one.");
     }
     let mut worst = Exit::Done;
     for finding in &findings {
         print(finding, app)?;
-        if !finding.problems.is_empty() && !finding.repaired && !finding.harmless {
-            worst = Exit::Damaged;
+        if finding.problems.is_empty() || finding.repaired || finding.harmless {
+            continue;
         }
+        worst = match (finding.check, worst) {
+            ("store" | "sessions" | "lock", _) | (_, Exit::Damaged) => Exit::Damaged,
+            _ => Exit::Failed,
+        };
     }
     if !args.repair && findings.iter().any(|finding| finding.repair.is_some()) {
         note("hint: stepwell doctor --repair does what is said above");
@@ -109,13 +113,14 @@ fn print(finding: &Finding, app: &mut App) -> Result<()> {
 }
 
 /// What can be seen without changing anything.
-fn examine(well: &Well, app: &App) -> Result<Vec<Finding>> {
+fn examine(well: &Well) -> Result<Vec<Finding>> {
     let file = match well.file.integrity() {
         Ok(found) => found,
         Err(error) => vec![error.to_string()],
     };
     // Permissions have a check of their own.
-    let file = file.into_iter().filter(|line| !line.starts_with("others can read")).collect();
+    let file: Vec<String> =
+        file.into_iter().filter(|line| !line.starts_with("others can read")).collect();
     let mut damaged = Vec::new();
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
     each_session(well, Query { filter, ..Query::default() }, |standing| {
@@ -128,33 +133,43 @@ fn examine(well: &Well, app: &App) -> Result<Vec<Finding>> {
     let stale = well.file.stale_leases()?.into_iter();
     let stale = stale.map(|(id, holder)| format!("{id}: {holder} died without giving it back"));
     let unseen = well.search(&Search::new("stepwell")).map_or(0, |found| found.unseen);
-    let behind = if unseen > 0 { vec![format!("{unseen} events behind")] } else { Vec::new() };
-    let hooks = app.place.store.join("hooks.log");
-    let hooks = match fs::metadata(&hooks) {
-        Ok(meta) if meta.len() > 2 << 20 => vec![format!("{} is too large", hooks.display())],
-        _ => Vec::new(),
+    let behind = if unseen > 0 {
+        vec![format!("{} behind", count(usize::try_from(unseen).unwrap_or(0), "event"))]
+    } else {
+        Vec::new()
     };
     Ok(vec![
-        Finding::new("store", file).repairable("build the search index anew"),
+        match file.iter().any(|line: &String| line.contains("search")) {
+            true => Finding::new("store", file).repairable("build the search index anew"),
+            false => Finding::new("store", file),
+        },
         Finding::new("sessions", damaged).repairable("rebuild their heads from their events"),
         Finding::new("leases", stale.collect()).repairable("take them back").harmless(),
         Finding::new("search index", behind).repairable("bring it up to date").harmless(),
-        Finding::new("hooks log", hooks).harmless(),
     ])
 }
 
-fn repair(findings: &mut [Finding], app: &App) -> Result<()> {
-    let well = app.existing(Access::Write)?;
+fn repair(findings: &mut [Finding], app: &App) {
+    // A store that cannot be opened for writing has a finding of its own.
+    let Ok(well) = app.existing(Access::Write) else { return };
+    let whole = || well.file.integrity().is_ok_and(|found| found.is_empty());
     for finding in findings.iter_mut().filter(|finding| finding.repair.is_some()) {
         finding.repaired = match finding.check {
-            "store" => well.file.rebuild_search().is_ok() && well.file.integrity()?.is_empty(),
-            "sessions" => rebuild(&well)?,
-            "leases" => take_back(&well)?,
+            "store" => well.file.rebuild_search().is_ok() && whole(),
+            "sessions" => said(rebuild(&well)),
+            "leases" => said(take_back(&well)),
             "search index" => well.file.catch_up().is_ok(),
             _ => finding.repaired,
         };
     }
-    Ok(())
+}
+
+/// What a repair came to; why it failed is told.
+fn said(repaired: Result<bool>) -> bool {
+    repaired.unwrap_or_else(|failure| {
+        note(format_args!("error: {failure}"));
+        false
+    })
 }
 
 /// Rebuilds every session that is known to be damaged. Says whether all are sound now.
@@ -215,18 +230,23 @@ fn lock(app: &App) -> Finding {
     Finding::new("lock", problems)
 }
 
+/// The configuration can be read.
+fn configuration(app: &App) -> Finding {
+    Finding::new("config", app.config_fault.iter().cloned().collect())
+}
+
 /// The store's folder and files are the user's alone.
-fn permissions(store: &Path, repair: bool) -> Result<Finding> {
+fn permissions(store: &Path, repair: bool) -> Finding {
     let mut problems = Vec::new();
-    let fault = |error| Failure::file(store, "looking at its permissions", &error);
     let mut paths = vec![(store.to_owned(), 0o700)];
-    for entry in fs::read_dir(store).map_err(fault)? {
-        let entry = entry.map_err(fault)?;
-        if entry.file_type().map_err(fault)?.is_file() {
-            paths.push((entry.path(), 0o600));
+    match fs::read_dir(store) {
+        Ok(entries) => {
+            let files = entries.flatten().filter(|it| it.file_type().is_ok_and(|it| it.is_file()));
+            paths.extend(files.map(|entry| (entry.path(), 0o600)));
         }
+        Err(error) => problems.push(format!("{}: {error}", store.display())),
     }
-    let mut repaired = true;
+    let mut repaired = repair && problems.is_empty();
     for (path, wanted) in paths {
         let Ok(meta) = fs::metadata(&path) else { continue };
         let mode = meta.permissions().mode() & 0o777;
@@ -236,35 +256,40 @@ fn permissions(store: &Path, repair: bool) -> Result<Finding> {
             repaired &= repair && fs::set_permissions(&path, private).is_ok();
         }
     }
-    let finding = Finding::new("permissions", problems).repairable("close them to others");
-    Ok(Finding { repaired, ..finding })
+    let repaired = repaired && !problems.is_empty();
+    Finding { repaired, ..Finding::new("permissions", problems).repairable("close them to others") }
 }
 
 /// Every known store is still there.
-fn registry(app: &App, repair: bool) -> Result<Finding> {
-    let Some(registry) = app.registry() else {
-        return Ok(Finding::new("known stores", Vec::new()));
+fn registry(app: &App, repair: bool) -> Finding {
+    let check = "known stores";
+    let stores = match app.registry().map(|registry| (registry.all(), registry)) {
+        None => return Finding::new(check, Vec::new()),
+        Some((Err(error), _)) => {
+            return Finding::new(check, vec![format!("the list cannot be read: {error}")])
+                .harmless();
+        }
+        Some((Ok(stores), registry)) => (stores, registry),
     };
-    let fault = |error| {
-        let state = app.world.state.clone().unwrap_or_default();
-        Failure::file(&state, "reading the list of known stores", &error)
-    };
-    let stores = registry.all().map_err(fault)?;
+    let (stores, registry) = stores;
     let gone = stores.iter().filter(|store| !store.join("stepwell.db").exists());
     let gone: Vec<_> = gone.cloned().collect();
     let repaired = repair && gone.iter().all(|store| registry.remove(store).is_ok());
-    let problems = gone.iter().map(|store| format!("{} is gone", store.display())).collect();
-    let finding = Finding::new("known stores", problems).repairable("forget them").harmless();
-    Ok(Finding { repaired, ..finding })
+    let problems: Vec<String> =
+        gone.iter().map(|store| format!("{} is gone", store.display())).collect();
+    let repaired = repaired && !problems.is_empty();
+    let finding = Finding::new(check, problems).repairable("forget them").harmless();
+    Finding { repaired, ..finding }
 }
 
 /// Git does not see the store.
-fn ignored(app: &App, repair: bool) -> Result<Finding> {
-    let path = app.place.root.join(".gitignore");
-    let fault = |error| Failure::file(&path, "changing it", &error);
-    let missing = !app.place.is_ignored().map_err(fault)?;
-    let problems = if missing { vec!["git would see .stepwell/".to_owned()] } else { Vec::new() };
-    let repaired = missing && repair && app.place.ignore().map_err(fault)?;
+fn ignored(app: &App, repair: bool) -> Finding {
+    let problems = match app.place.is_ignored() {
+        Ok(true) => Vec::new(),
+        Ok(false) => vec!["git would see .stepwell/".to_owned()],
+        Err(error) => vec![format!(".gitignore cannot be read: {error}")],
+    };
+    let repaired = !problems.is_empty() && repair && app.place.ignore().is_ok();
     let finding = Finding::new("gitignore", problems).repairable("add it to .gitignore");
-    Ok(Finding { repaired, ..finding.harmless() })
+    Finding { repaired, ..finding.harmless() }
 }

@@ -1,11 +1,12 @@
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use stepwell::Access;
 use stepwell_formats::{Exported, Format};
 
-use crate::app::App;
+use crate::app::{App, refuse_json};
 use crate::config::beside;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 
 #[derive(serde::Serialize)]
 struct Answer<'a> {
-    file: &'a std::path::Path,
+    file: &'a Path,
     format: &'static str,
     sessions: usize,
     events: u64,
@@ -42,6 +43,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
     let named = args.output.as_ref().and_then(|path| path.extension()?.to_str()?.parse().ok());
     let format = args.format.or(named).unwrap_or(Format::Json);
+    if args.output.is_none() && matches!(format, Format::Markdown | Format::Html) {
+        refuse_json(app)?;
+    }
     let exported = match &args.output {
         None => stepwell_formats::export(&well, &id, format, app.out.raw())?,
         Some(path) => {
@@ -52,7 +56,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             // Under its name only when it is complete.
             let fault = |error| Failure::file(path, "writing it", &error);
             let draft = beside(path);
-            let mut file = BufWriter::new(File::create(&draft).map_err(fault)?);
+            let mut file = BufWriter::new(private(&draft).map_err(fault)?);
             let written = stepwell_formats::export(&well, &id, format, &mut file);
             let exported =
                 written.map_err(|error| Failure::from(error).at(path)).and_then(|exported| {
@@ -74,7 +78,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         app.out.answer(&answer, line)?;
     }
     for (id, damage) in &damaged {
+        app.remember_damage(id);
         note(format_args!("{id} is damaged at seq {}; what lies before was written", damage.seq));
     }
     Ok(if damaged.is_empty() { Exit::Done } else { Exit::Damaged })
+}
+
+/// A new file that is the user's alone, as the store is.
+fn private(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
 }

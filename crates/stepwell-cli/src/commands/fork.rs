@@ -3,6 +3,7 @@ use stepwell::{Access, Event, Kind, Seq, SessionId};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::housekeeping::tidy;
+use crate::text::one_line;
 
 /// Makes a session that shares another one's past, and prints its id.
 #[derive(Debug, clap::Args)]
@@ -54,7 +55,10 @@ fn point(well: &Well, id: &SessionId, name: &str, last: Seq) -> Result<Seq> {
         )),
         Err(_) => {
             let message = format!("{id} has no checkpoint {name:?}");
-            let names: Vec<_> = checkpoints.iter().filter_map(|fact| fact.event.key()).collect();
+            let names: Vec<_> = checkpoints
+                .iter()
+                .filter_map(|fact| fact.event.key().map(|key| one_line(&key)))
+                .collect();
             Err(Failure::new(Exit::Failed, message).hint(match names.is_empty() {
                 true => format!("stepwell checkpoint {id} NAME makes one"),
                 false => format!("it has {}", names.join(", ")),

@@ -89,7 +89,11 @@ fn payload() -> Result<Payload, String> {
     if text.len() as u64 > LIMIT {
         return Err(format!("more than {LIMIT} bytes"));
     }
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+    // Where it is wrong, not what it says: that may be a secret, and this is logged.
+    serde_json::from_slice(text).map_err(|error| {
+        format!("{:?} error at line {} column {}", error.classify(), error.line(), error.column())
+    })
 }
 
 /// Does a hook's work. No fault in it, not even a panic, reaches the caller.
@@ -181,7 +185,7 @@ fn read_settings(path: &PathBuf) -> Result<Settings> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Failure::file(path, "reading it", &error)),
     };
-    Settings::read(&text).map_err(|error| unreadable(path, &error))
+    Settings::read(text.trim_start_matches('\u{feff}')).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &std::path::Path, error: &serde_json::Error) -> Failure {

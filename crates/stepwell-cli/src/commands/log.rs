@@ -3,7 +3,7 @@ use std::time::Duration;
 use stepwell::{Access, Error, Recorded, Seq, SessionId, Span, Stepwell};
 
 use crate::app::{App, each_event};
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::wire::is_over;
 
@@ -54,12 +54,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             other => other?,
         };
         if let Some(damage) = damage {
+            app.remember_damage(&id);
             return Err(damage.into_error(&id).into());
         }
         if stopped {
             return Ok(Exit::Done);
         }
         app.out.flush()?;
+        if app.out.is_abandoned() {
+            return Err(Failure::ClosedPipe);
+        }
         match well.store().wait_after(&id, next.prev(), PATIENCE) {
             Ok(_) => {}
             Err(Error::NoSession(_)) => {

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::app::App;
+use crate::app::{App, refuse_json};
 use crate::args::definition;
 use crate::failure::{Exit, Failure, Result};
 use crate::text::{count, visible};
@@ -21,6 +21,9 @@ struct Answer<'a> {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if args.pages.is_none() {
+        refuse_json(app)?;
+    }
     let Some(folder) = &args.pages else {
         let mut page = Vec::new();
         clap_mangen::Man::new(definition()).render(&mut page)?;

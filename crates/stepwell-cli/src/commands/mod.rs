@@ -32,7 +32,7 @@ mod verify;
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::app::App;
+use crate::app::{App, Needs};
 use crate::failure::{Exit, Failure, Result};
 
 /// Lists the commands once: each is a module of the same name with `Args` and `run`.
@@ -85,6 +85,16 @@ commands! {
     Doctor = doctor::Args => doctor::run,
     Completions = completions::Args => completions::run,
     Man = man::Args => man::run,
+}
+
+impl Command {
+    /// What it needs before it can begin.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => Needs::Nothing,
+            _ => Needs::Place,
+        }
+    }
 }
 
 /// Ends a command that could not even begin. A hook answers all the same.

@@ -1,11 +1,11 @@
-use stepwell::{Access, Place};
+use stepwell::{Access, Family, Filter, Origin, Place, Query, SessionId, Standing};
 
 use super::sessions::task;
-use crate::app::App;
+use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
 use crate::output::note;
-use crate::text::bytes;
+use crate::text::{bytes, count};
 
 /// Erases a session for good, with its subagents' sessions.
 ///
@@ -18,6 +18,24 @@ pub(crate) struct Args {
     consent: Consent,
 }
 
+/// A session and the sessions of its subagents, which go with it.
+fn family(well: &Well, id: &SessionId) -> Result<Vec<Standing>> {
+    let mut all = vec![well.standing(id)?];
+    let mut next = 0;
+    while let Some(parent) = all.get(next).map(|standing| standing.head.id.clone()) {
+        let (family, place) = (Family::ChildrenOf(parent), Place::Anywhere);
+        let filter = Filter { family, place, ..Filter::default() };
+        each_session(well, Query { filter, ..Query::default() }, |child| {
+            if matches!(child.head.origin, Origin::Subagent { .. }) {
+                all.push(child);
+            }
+            Ok(Go::On)
+        })?;
+        next += 1;
+    }
+    Ok(all)
+}
+
 #[derive(serde::Serialize)]
 struct Line<'a> {
     erased: &'a str,
@@ -26,12 +44,21 @@ struct Line<'a> {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Asked before the store is opened for writing: a person may think about it.
     let id = {
-        let well = app.existing(Access::Read)?;
-        let id = app.find_in(&well, Place::Anywhere, &args.session)?;
-        let standing = well.standing(&id)?;
-        let (events, size) = (standing.head.seq, bytes(standing.bytes));
-        note(format_args!("{id}: {}", task(&standing)));
-        let question = format!("Erase its {events} events ({size}) for good?");
+        let (well, id) = app.session_in(Place::Anywhere, &args.session, Access::Read)?;
+        let (mut events, mut size) = (0, 0);
+        let all = family(&well, &id)?;
+        for standing in &all {
+            let place = if standing.trashed_at.is_some() { " (in the trash)" } else { "" };
+            note(format_args!("{}{place}: {}", standing.head.id, task(standing)));
+            events += standing.head.seq.get();
+            size += standing.bytes;
+        }
+        let question = format!(
+            "Erase {} with {} ({}) for good?",
+            count(all.len(), "session"),
+            count(usize::try_from(events).unwrap_or(usize::MAX), "event"),
+            bytes(size)
+        );
         args.consent.ask(app, &question, Unasked::Refuse)?;
         id
     };

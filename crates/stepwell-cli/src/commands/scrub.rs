@@ -2,8 +2,8 @@ use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
-    Access, Digest, Event, FileState, Filter, Place, Query, Recorded, Scrub, Seq, SessionId, Span,
-    Standing,
+    Access, Digest, Event, FileState, Filter, Lane, Place, Query, Recorded, Scrub, Seq, SessionId,
+    Span, Standing,
 };
 
 use crate::app::{App, Go, Well, each_event, each_session};
@@ -36,13 +36,18 @@ pub(crate) struct Args {
 /// What stands in the place of what was erased.
 const ERASED: &str = "[scrubbed]";
 
+/// What stands in the place of a lane's name, in which brackets are not allowed.
+const ERASED_NAME: &str = "scrubbed";
+
 /// What is to be erased in one session.
 struct Found {
     id: SessionId,
     trashed: bool,
-    events: Vec<Seq>,
+    events: usize,
     /// Events that match but are kept in another session.
     shared: usize,
+    /// Why it could not be looked into, as a whole or in part.
+    unseen: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -52,7 +57,50 @@ struct Line<'a> {
     scrubbed_at: Seq,
 }
 
+/// How often sessions are looked at again for what came while others were scrubbed.
+const PASSES: usize = 10;
+
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let pattern = compile(args)?;
+    let rule = args.rule.clone().unwrap_or_else(|| {
+        // A pattern may be the secret itself; its digest tells two scrubs apart.
+        format!("pattern {}", &Digest::of(args.pattern.as_bytes()).to_string()[..8])
+    });
+    let mut found = look(args, &pattern, app)?;
+    let matching = |found: &[Found]| found.iter().map(|found| found.events).sum::<usize>();
+    let in_logs = logs(app, &pattern, Logs::Look)?;
+    let erased = matching(&found);
+    if erased > 0 || in_logs > 0 {
+        for found in found.iter().filter(|found| found.events > 0) {
+            let place = if found.trashed { " (in the trash)" } else { "" };
+            note(format_args!("{}{place}: {}", found.id, count(found.events, "event")));
+        }
+        if in_logs > 0 {
+            note(format_args!("the hooks' log: {}", count(in_logs, "line")));
+        }
+        let what = count(erased + in_logs, "place");
+        args.consent.ask(
+            app,
+            &format!("Erase the matches in {what} for good?"),
+            Unasked::Refuse,
+        )?;
+        let well = app.existing(Access::Write)?;
+        for _ in 0..PASSES {
+            for found in found.iter().filter(|found| found.events > 0) {
+                erase(&well, found, &pattern, &rule, app)?;
+            }
+            // What was recorded meanwhile is looked at as well.
+            found = look(args, &pattern, app)?;
+            if matching(&found) == 0 {
+                break;
+            }
+        }
+        logs(app, &pattern, Logs::Erase)?;
+    }
+    conclude(&found, erased + in_logs, app)
+}
+
+fn compile(args: &Args) -> Result<Regex> {
     let pattern = if args.fixed { regex::escape(&args.pattern) } else { args.pattern.clone() };
     let pattern = Regex::new(&pattern).map_err(|error| {
         Failure::new(Exit::Usage, format_args!("the pattern is wrong: {error}"))
@@ -60,25 +108,38 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if pattern.is_match("") {
         return Err(Failure::new(Exit::Usage, "the pattern matches everything, even nothing"));
     }
-    let found = look(args, &pattern, app)?;
-    let erased: usize = found.iter().map(|found| found.events.len()).sum();
-    let shared: usize = found.iter().map(|found| found.shared).sum();
-    if erased > 0 {
-        for found in found.iter().filter(|found| !found.events.is_empty()) {
-            let place = if found.trashed { " (in the trash)" } else { "" };
-            note(format_args!("{}{place}: {}", found.id, count(found.events.len(), "event")));
-        }
-        let question = format!("Erase the matches in {} for good?", count(erased, "event"));
-        args.consent.ask(app, &question, Unasked::Refuse)?;
-        let rule = args.rule.clone().unwrap_or_else(|| {
-            // A pattern may be the secret itself; its digest tells two scrubs apart.
-            format!("pattern {}", &Digest::of(args.pattern.as_bytes()).to_string()[..8])
-        });
-        let well = app.existing(Access::Write)?;
-        for found in found.into_iter().filter(|found| !found.events.is_empty()) {
-            erase(&well, &found, &pattern, &rule, app)?;
+    if pattern.is_match(ERASED) {
+        let message = format!("the pattern matches {ERASED}, which stands for what was erased");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    if args.rule.as_ref().is_some_and(|rule| pattern.is_match(rule)) {
+        return Err(Failure::new(Exit::Usage, "the rule, which is recorded, matches the pattern"));
+    }
+    Ok(pattern)
+}
+
+/// Says what could not be erased. That something matches nothing is only said if all of it
+/// was seen.
+fn conclude(found: &[Found], erased: usize, app: &mut App) -> Result<Exit> {
+    let mut unseen = false;
+    for Found { id, unseen: why, .. } in found {
+        if let Some(why) = why {
+            unseen = true;
+            note(format_args!(
+                "error: {id} was not scrubbed: {why}; stepwell purge {id} erases it"
+            ));
         }
     }
+    if unseen {
+        return Ok(Exit::Damaged);
+    }
+    let left: usize = found.iter().map(|found| found.events).sum();
+    if left > 0 {
+        let message =
+            format!("{} still match: they are written faster than erased", count(left, "event"));
+        return Err(Failure::new(Exit::Busy, message));
+    }
+    let shared: usize = found.iter().map(|found| found.shared).sum();
     if shared > 0 {
         let message = format!("matching events that are shared with other sessions: {shared}");
         return Err(Failure::new(Exit::Failed, message)
@@ -93,58 +154,56 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// What matches, in the session that is named or in all of them.
 fn look(args: &Args, pattern: &Regex, app: &App) -> Result<Vec<Found>> {
     let mut found = Vec::new();
-    let Some(name) = &args.session else {
-        if let Some(well) = app.look()? {
-            let filter = Filter { place: Place::Anywhere, ..Filter::default() };
-            each_session(&well, Query { filter, ..Query::default() }, |standing| {
-                found.push(matches(&well, &standing, standing.own_from, pattern)?);
-                Ok(Go::On)
-            })?;
-        }
-        return Ok(found);
-    };
-    let well = app.existing(Access::Read)?;
-    let id = app.find_in(&well, Place::Anywhere, name)?;
-    let standing = well.standing(&id)?;
-    found.push(matches(&well, &standing, Seq::FIRST, pattern)?);
+    if let Some(name) = &args.session {
+        let (well, id) = app.session_in(Place::Anywhere, name, Access::Read)?;
+        let standing = well.standing(&id)?;
+        found.push(matches(&well, &standing, Seq::FIRST, pattern)?);
+    } else if let Some(well) = app.look()? {
+        let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+        each_session(&well, Query { filter, ..Query::default() }, |standing| {
+            found.push(matches(&well, &standing, standing.own_from, pattern)?);
+            Ok(Go::On)
+        })?;
+    }
     Ok(found)
 }
 
 fn matches(well: &Well, standing: &Standing, from: Seq, pattern: &Regex) -> Result<Found> {
     let id = standing.head.id.clone();
     let trashed = standing.trashed_at.is_some();
-    let mut found = Found { id: id.clone(), trashed, events: Vec::new(), shared: 0 };
+    let mut found = Found { id: id.clone(), trashed, events: 0, shared: 0, unseen: None };
     let damage = each_event(well, &id, Span { from, ..Span::ALL }, |event| {
-        if scrubbed(well, &event, pattern)?.is_some() {
-            match event.seq < standing.own_from {
-                true => found.shared += 1,
-                false => found.events.push(event.seq),
-            }
+        match scrubbed(well, &event, pattern) {
+            Ok(None) => {}
+            Ok(Some(_)) if event.seq < standing.own_from => found.shared += 1,
+            Ok(Some(_)) => found.events += 1,
+            Err(failure) => found.unseen = Some(failure.to_string()),
         }
         Ok(())
     })?;
-    if let Some(damage) = damage {
-        note(format_args!(
-            "warning: {id} is damaged at seq {}; what lies behind cannot be looked into, \
-             only purged",
-            damage.seq
-        ));
-        found.events.clear();
+    if let Some(damage) = damage.or_else(|| standing.damage.clone()) {
+        found.unseen = Some(format!("it is damaged at seq {}", damage.seq));
+    }
+    // A session that cannot be scrubbed as a whole is not scrubbed at all.
+    if found.unseen.is_some() {
+        found.events = 0;
     }
     Ok(found)
 }
 
 fn erase(well: &Well, found: &Found, pattern: &Regex, rule: &str, app: &mut App) -> Result<()> {
-    // The lease keeps others from writing while what matched is read again.
+    // The lease keeps others from writing while what matches is read again.
     let held = if found.trashed { None } else { Some(well.hold(&found.id)?) };
+    let from = well.standing(&found.id)?.own_from;
     let mut replacements = Vec::new();
-    for seq in &found.events {
-        let span = Span { from: *seq, to: *seq, ..Span::ALL };
-        for event in well.store().events(&found.id, span)?.intact(&found.id)? {
-            if let Some(scrubbed) = scrubbed(well, &event, pattern)? {
-                replacements.push((scrubbed.seq, scrubbed.event));
-            }
+    let damage = each_event(well, &found.id, Span { from, ..Span::ALL }, |event| {
+        if let Some(scrubbed) = scrubbed(well, &event, pattern)? {
+            replacements.push((scrubbed.seq, scrubbed.event));
         }
+        Ok(())
+    })?;
+    if let Some(damage) = damage {
+        return Err(damage.into_error(&found.id).into());
     }
     let events = replacements.len();
     let scrub = Scrub {
@@ -160,6 +219,30 @@ fn erase(well: &Well, found: &Found, pattern: &Regex, rule: &str, app: &mut App)
     app.out.answer(&Line { session: found.id.as_str(), events, scrubbed_at: seq }, line)
 }
 
+/// What is done about the hooks' logs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Logs {
+    Look,
+    Erase,
+}
+
+/// The hooks' logs, which name agents: how many lines of them match.
+fn logs(app: &App, pattern: &Regex, what: Logs) -> Result<usize> {
+    let mut lines = 0;
+    for name in ["hooks.log", "hooks.log.1"] {
+        let path = app.place.store.join(name);
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let matching = text.lines().filter(|line| pattern.is_match(line)).count();
+        lines += matching;
+        if matching > 0 && what == Logs::Erase {
+            let scrubbed = pattern.replace_all(&text, ERASED);
+            crate::config::replace(&path, &scrubbed)
+                .map_err(|error| Failure::file(&path, "scrubbing it", &error))?;
+        }
+    }
+    Ok(lines)
+}
+
 /// The event without what matches; nothing, if nothing does.
 fn scrubbed(well: &Well, event: &Recorded, pattern: &Regex) -> Result<Option<Recorded>> {
     let (seq, kind) = (event.seq, event.event.kind().to_owned());
@@ -172,11 +255,11 @@ fn scrubbed(well: &Well, event: &Recorded, pattern: &Regex) -> Result<Option<Rec
         _ => Fields::Ours,
     };
     let mut value = serde_json::to_value(event).map_err(fault)?;
-    let mut changed = replace(&mut value["body"], &event.event, whose, pattern);
+    let mut changed = replace(&mut value["body"], &event.event, whose, "", pattern);
     let mut scrubbed: Recorded = serde_json::from_value(value).map_err(fault)?;
     if let Event::File(file) = &mut scrubbed.event {
         for state in [&mut file.before, &mut file.after] {
-            changed |= forget(well, state, pattern);
+            changed |= forget(well, state, pattern)?;
         }
     }
     Ok(changed.then_some(scrubbed))
@@ -191,26 +274,38 @@ enum Fields {
     Users,
 }
 
-/// Replaces matches in every text of a body. Says whether there were any.
-fn replace(value: &mut Value, event: &Event, fields: Fields, pattern: &Regex) -> bool {
+/// Replaces matches in every text of a body; `path` is where in it this value stands. Says
+/// whether there were any.
+fn replace(value: &mut Value, event: &Event, fields: Fields, path: &str, pattern: &Regex) -> bool {
     match value {
+        // The lane that every session has is our word.
+        Value::String(text) if path == "lane" && text == Lane::main().as_str() => false,
         Value::String(text) if pattern.is_match(text) => {
-            *text = pattern.replace_all(text, ERASED).into_owned();
+            let erased = if path == "lane" { ERASED_NAME } else { ERASED };
+            *text = pattern.replace_all(text, erased).into_owned();
+            true
+        }
+        // A number of the user's may be what is to be erased; ours count things.
+        Value::Number(number)
+            if fields == Fields::Users && pattern.is_match(&number.to_string()) =>
+        {
+            *value = ERASED.into();
             true
         }
         Value::Array(values) => {
-            values.iter_mut().fold(false, |any, it| replace(it, event, fields, pattern) | any)
+            values.iter_mut().fold(false, |any, it| replace(it, event, fields, path, pattern) | any)
         }
         Value::Object(entries) => {
             let mut changed = false;
             for (name, mut value) in std::mem::take(entries) {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 let key = match fields {
                     Fields::Ours => name.clone(),
                     Fields::Users => pattern.replace_all(&name, ERASED).into_owned(),
                 };
-                let below = if holds_users(event, &name) { Fields::Users } else { fields };
-                if fields == Fields::Users || !is_structure(event, &name) {
-                    changed |= replace(&mut value, event, below, pattern);
+                let below = if holds_users(event, &path) { Fields::Users } else { fields };
+                if fields == Fields::Users || !is_structure(event, &path) {
+                    changed |= replace(&mut value, event, below, &path, pattern);
                 }
                 changed |= key != name;
                 entries.insert(key, value);
@@ -222,54 +317,54 @@ fn replace(value: &mut Value, event: &Event, fields: Fields, pattern: &Regex) ->
 }
 
 /// Does a field of ours hold JSON of the user's, of any shape?
-fn holds_users(event: &Event, name: &str) -> bool {
+fn holds_users(event: &Event, path: &str) -> bool {
     match event {
-        Event::Created(_) => matches!(name, "variables" | "answers"),
-        Event::Edited(_) | Event::Checkpoint(_) => name == "metadata",
-        Event::Node(_) => name == "output",
-        Event::Unknown(_) => true,
+        Event::Created(_) => matches!(path, "flow.variables" | "project.answers"),
+        Event::Edited(_) | Event::Checkpoint(_) => path == "metadata",
+        Event::Node(_) => path == "output",
         _ => false,
     }
 }
 
 /// Fields of ours that say how a record hangs together, not what anyone said.
-fn is_structure(event: &Event, name: &str) -> bool {
-    let everywhere = [
-        "lane",
-        "role",
-        "status",
-        "reason",
-        "effect",
-        "outcome",
-        "state",
-        "scope",
-        "blob",
-        "digest",
-        "hash",
-        "phases",
-        "driver",
-        "origin",
-        "started_at",
-    ];
-    let here: &[&str] = match event {
-        Event::Phase(_) | Event::Scrubbed(_) | Event::Rewound(_) | Event::Undone(_) => return true,
-        Event::ToolStarted(_) => &["arguments"],
-        Event::Created(_) => &["id"],
-        Event::Message(_) | Event::Compacted(_) => &["cost"],
-        Event::Edited(_) => &["budget"],
+fn is_structure(event: &Event, path: &str) -> bool {
+    let fields: &[&str] = match event {
+        Event::Created(_) => {
+            &["id", "driver", "phases", "origin", "flow.hash", "source.started_at"]
+        }
+        Event::Message(_) => &["role", "cost"],
+        Event::Compacted(_) => &["cost"],
+        Event::ToolStarted(_) => &["effect", "arguments", "targets.before", "targets.after"],
+        Event::ToolFinished(_) => &["outcome"],
+        Event::Status(_) => &["status", "reason"],
+        Event::Phase(_) => &["from", "to"],
+        Event::File(_) => &[
+            "before.file",
+            "after.file",
+            "before.not_captured.digest",
+            "after.not_captured.digest",
+        ],
+        Event::Node(_) => &["state"],
         Event::Gate(_) => &["deadline"],
+        Event::Checkpoint(_) => &["reason"],
+        Event::Rewound(_) => &["to", "scope", "restored.phase"],
+        Event::Undone(_) => &["rewind.of", "rewind.scope", "rewind.restored.phase"],
+        Event::Scrubbed(_) => &["erased"],
+        Event::Artifact(_) => &["digest"],
+        Event::Task(_) => &["status"],
+        Event::Edited(_) => &["budget"],
         _ => &[],
     };
-    everywhere.contains(&name) || here.contains(&name)
+    fields.contains(&path)
 }
 
 /// Forgets a file's contents if they match.
-fn forget(well: &Well, state: &mut FileState, pattern: &Regex) -> bool {
-    let FileState::File { blob, .. } = state else { return false };
-    let bytes = well.store().blob(blob).unwrap_or_default();
+fn forget(well: &Well, state: &mut FileState, pattern: &Regex) -> Result<bool> {
+    let FileState::File { blob, .. } = state else { return Ok(false) };
+    let bytes = well.store().blob(blob)?;
     if !pattern.is_match(&String::from_utf8_lossy(&bytes)) {
-        return false;
+        return Ok(false);
     }
     *state = FileState::NotCaptured { digest: Some(*blob), why: "scrubbed".to_owned() };
-    true
+    Ok(true)
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, Time};
 
 use crate::app::App;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
 use crate::selection::Selection;
 use crate::text::{moment, visible};
@@ -46,9 +46,14 @@ struct Line<'a> {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let text = args.words.join(" ");
+    if !text.chars().any(char::is_alphanumeric) {
+        return Err(Failure::new(Exit::Usage, "there is no word to search for"));
+    }
     let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };
     let rank = if args.rank { Rank::Relevance } else { Rank::Newest };
-    let search = Search { text: text.clone(), filter, rank, limit: args.limit };
+    // What is filtered here is filtered after the store has counted.
+    let limit = if args.selection.filters_more() { usize::MAX } else { args.limit };
+    let search = Search { text: text.clone(), filter, rank, limit };
     let mut hits: Vec<(Option<PathBuf>, Hit)> = Vec::new();
     let mut unseen = 0;
     // A search brings the index up to date, where that is possible.

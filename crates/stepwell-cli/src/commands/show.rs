@@ -132,6 +132,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     if let Some(damage) = damage {
         let (seq, readable, what) = (damage.seq, damage.seq.prev(), &damage.what);
+        app.remember_damage(&id);
         note(match seq == Seq::ZERO {
             true => format!("damaged: {what}; stepwell doctor --repair rebuilds it"),
             false => format!("damaged at seq {seq}: {what}; readable up to {readable}"),
@@ -410,7 +411,7 @@ fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwel
                 Part::Thinking(text) => indented(&text.text, "  | "),
                 Part::Image(image) => format!("  (an image, {})", visible(&image.media_type)),
                 Part::ToolCall(call) => {
-                    format!("  -> {}({})", visible(&call.name), visible(&call.arguments))
+                    format!("  -> {}({})", one_line(&call.name), one_line(&call.arguments))
                 }
                 Part::ToolResult(result) => indented(&result.text, "  <- "),
             };

@@ -7,7 +7,7 @@ use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::Style;
 use crate::selection::Selection;
-use crate::text::{cost, day, grouped, one_line, width};
+use crate::text::{cost, cut, day, grouped, one_line, width};
 use crate::wire::{Spending, is_over};
 
 /// Shows how sessions went, and what they cost by day, model and agent.
@@ -172,28 +172,46 @@ fn show(stats: &Stats, app: &mut App) -> Result<()> {
     say("Resume rate", resumed)?;
     say("Cost", cost(&stats.all.spent))?;
     say("Tokens", format!("{} in, {} out", grouped(usage.input), grouped(usage.output)))?;
-    chart("By day", &stats.by_day, app)?;
-    chart("By model", &stats.by_model, app)?;
-    chart("By agent", &stats.by_agent, app)
+    chart("By day", &stats.by_day, Rows::Last, app)?;
+    chart("By model", &stats.by_model, Rows::Largest, app)?;
+    chart("By agent", &stats.by_agent, Rows::Largest, app)
 }
 
-/// How many rows a chart has, the newest or the last of them.
+/// How many rows a chart has.
 const ROWS: usize = 14;
 
 /// How many columns its longest bar has.
 const BAR: u64 = 20;
 
+/// In which order a chart's rows stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    /// By name, the last ones: days.
+    Last,
+    /// The largest first.
+    Largest,
+}
+
 /// One bar for each group: its cost, or where nothing has a price, its tokens.
-fn chart(title: &str, groups: &BTreeMap<String, Group>, app: &mut App) -> Result<()> {
+fn chart(title: &str, groups: &BTreeMap<String, Group>, rows: Rows, app: &mut App) -> Result<()> {
     let priced = groups.values().any(|group| !group.spent.cost.is_zero());
     let weight = |group: &Group| match priced {
         true => u128::try_from(group.spent.cost.as_picos()).unwrap_or(0),
         false => u128::from(group.spent.usage.total()),
     };
     let most = groups.values().map(weight).max().unwrap_or(0).max(1);
-    let shown: Vec<_> = groups.iter().skip(groups.len().saturating_sub(ROWS)).collect();
+    let mut shown: Vec<_> = groups.iter().collect();
+    match rows {
+        Rows::Last => shown.drain(..shown.len().saturating_sub(ROWS)).for_each(drop),
+        Rows::Largest => {
+            shown.sort_by_key(|(_, group)| std::cmp::Reverse((weight(group), group.sessions)));
+            shown.truncate(ROWS);
+        }
+    }
+    let left_out = groups.len() - shown.len();
     let names = shown.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     let costs = shown.iter().map(|(_, group)| cost(&group.spent).len()).max().unwrap_or(0);
+    let columns = app.world.terminal.width.unwrap_or(usize::MAX);
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, title))?;
     for (name, group) in shown {
@@ -202,10 +220,13 @@ fn chart(title: &str, groups: &BTreeMap<String, Group>, app: &mut App) -> Result
         let room = " ".repeat(names - width(name));
         let (cost, tokens) = (cost(&group.spent), grouped(group.spent.usage.total()));
         let sessions = crate::text::count(usize::try_from(group.sessions).unwrap_or(0), "session");
-        let bar = app.out.paint.paint(Style::Cyan, &format!("{bar:<20}"));
-        app.out.line(format_args!(
-            "  {name}{room}  {bar}  {cost:>costs$}  {tokens} tokens  {sessions}"
-        ))?;
+        let line =
+            format!("  {name}{room}  {bar:<20}  {cost:>costs$}  {tokens} tokens  {sessions}");
+        app.out.line(cut(&line, columns))?;
     }
-    Ok(())
+    match (left_out, rows) {
+        (0, _) => Ok(()),
+        (n, Rows::Last) => app.out.line(format_args!("  and {n} before")),
+        (n, Rows::Largest) => app.out.line(format_args!("  and {n} more")),
+    }
 }

@@ -13,7 +13,7 @@ pub(crate) struct Args {
     /// The session: its id, the beginning of one, its label, or @last.
     session: String,
     /// The tags.
-    #[arg(required = true)]
+    #[arg(required = true, value_delimiter = ',')]
     tags: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct UntagArgs {
     /// The session: its id, the beginning of one, its label, or @last.
     session: String,
     /// The tags.
-    #[arg(required = true)]
+    #[arg(required = true, value_delimiter = ',')]
     tags: Vec<String>,
 }
 

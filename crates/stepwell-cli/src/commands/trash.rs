@@ -106,7 +106,7 @@ fn list(app: &mut App) -> Result<Exit> {
 }
 
 fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
-    let well = app.existing(Access::Write)?;
+    let (well, _) = app.session_in(Place::Trash, &sessions[0], Access::Write)?;
     let found = sessions.iter().map(|name| app.find_in(&well, Place::Trash, name));
     let ids = found.collect::<Result<Vec<_>>>()?;
     let removal = well.store().restore(&ids)?;

@@ -28,15 +28,18 @@ struct Line<'a> {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, ids) = match &args.session {
         Some(name) => {
-            let well = app.existing(Access::Read)?;
-            let id = app.find_in(&well, Place::Anywhere, name)?;
-            (well, vec![id])
+            let (_, id) = app.session_in(Place::Anywhere, name, Access::Read)?;
+            (app.open_at_best(&app.place.store)?, vec![id])
         }
         None => {
-            let Some(well) = app.look()? else {
-                app.out.line("No sessions yet.")?;
-                return Ok(Exit::Done);
-            };
+            if app.look()?.is_none() {
+                return match app.out.is_json() {
+                    true => Ok(Exit::Done),
+                    false => app.out.line("No sessions yet.").map(|()| Exit::Done),
+                };
+            }
+            // Damage that is found is remembered, where that is possible.
+            let well = app.open_at_best(&app.place.store)?;
             let ids = every(&well)?;
             (well, ids)
         }

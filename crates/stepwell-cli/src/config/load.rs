@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item, Value};
 
-use super::settings::{KEYS, Key, Raw, Settings, nearest};
+use super::settings::{KEYS, Key, Raw, nearest};
 use super::{Config, Source};
 use crate::failure::{Exit, Failure, Result};
 use crate::place::{CONFIG_FILE, Place};
@@ -20,8 +20,7 @@ pub(crate) fn user_file(world: &World) -> Option<PathBuf> {
 
 impl Config {
     pub(crate) fn load(world: &World, place: &Place, flags: &[String]) -> Result<Self> {
-        let sources = vec![Source::Default; KEYS.len()];
-        let mut config = Self { settings: Settings::default(), sources };
+        let mut config = Self::default();
         for path in user_file(world).into_iter().chain([place.root.join(CONFIG_FILE)]) {
             config.read_file(&path)?;
         }

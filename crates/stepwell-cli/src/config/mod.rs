@@ -22,6 +22,12 @@ pub(crate) struct Config {
     sources: Vec<Source>,
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        Self { settings: Settings::default(), sources: vec![Source::Default; KEYS.len()] }
+    }
+}
+
 /// Where a value came from. Later ones win.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {

@@ -99,7 +99,7 @@ settings! {
     /// Cleans up once a day, without being asked.
     auto_cleanup: bool = false, "sessions.auto_cleanup";
     /// After how many days the trash lets go of a session for good.
-    retention_days: Number<0, { u32::MAX }> = Number::new(30), "sessions.retention_days";
+    retention_days: Number<1, { u32::MAX }> = Number::new(30), "sessions.retention_days";
     /// Takes up the last unfinished session when a run starts without a task.
     resume_on_startup: bool = false, "sessions.resume_on_startup";
     /// How new ids look: timestamp, hex or uuid.

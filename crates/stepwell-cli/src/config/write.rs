@@ -5,14 +5,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{DocumentMut, Item, Table};
+use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::settings::{KEYS, Key, Raw, Settings};
 use crate::failure::{Exit, Failure, Result};
 
 /// Gives a key a value in a file, and makes the file if there is none. All else in it
-/// stays as it is.
-pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<()> {
+/// stays as it is. The answer is the value as it was understood.
+pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
     let mut settings = Settings::default();
     settings
         .put(key, Raw::Text(text))
@@ -45,7 +45,8 @@ pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(fault("making its folder"))?;
     }
-    replace(path, &document.to_string()).map_err(fault("writing it"))
+    replace(path, &document.to_string()).map_err(fault("writing it"))?;
+    Ok(settings.get(key))
 }
 
 /// Replaces a file as a whole, so that nobody ever reads half of it.

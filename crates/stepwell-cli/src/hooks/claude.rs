@@ -96,8 +96,9 @@ const TAIL: u64 = 256 << 10;
 
 /// The last answer of the model in a transcript, if one can be read.
 fn last_answer(path: &Path) -> Option<Payload> {
+    // Looked at before it is opened: opening a pipe would wait for whoever writes to it.
+    let length = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
     let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut tail = Vec::new();
     file.take(TAIL).read_to_end(&mut tail).ok()?;

@@ -131,7 +131,10 @@ fn find(well: &Stepwell, payload: &Payload) -> Result<Option<Standing>> {
     let agent = text(payload, "agent_name").map(ToOwned::to_owned);
     let filter = Filter { driver: Some(Driver::External), agent, ..Filter::default() };
     let sessions = well.list(&Query { filter, ..Query::default() })?.sessions;
-    let of_task = |standing: &Standing| standing.head.metadata.get("task_id") == Some(task);
+    // A number here may be a text there.
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let of_task =
+        |standing: &Standing| standing.head.metadata.get("task_id").map(plain) == Some(plain(task));
     Ok(sessions.into_iter().find(|standing| of_task(standing) && is_open(standing)))
 }
 

@@ -188,7 +188,12 @@ fn runs(matcher: &RawValue) -> Vec<Value> {
 /// Is it our command, by its name or by a path to it, with options or without?
 fn is_command(hook: &Value, command: &str) -> bool {
     let Some(line) = hook["command"].as_str() else { return false };
-    let program = line.split_whitespace().next().unwrap_or_default();
+    let line = line.trim();
+    // A path with spaces in it is quoted.
+    let program = match line.chars().next() {
+        Some(quote @ ('"' | '\'')) => line[1..].split(quote).next().unwrap_or_default(),
+        _ => line.split_whitespace().next().unwrap_or_default(),
+    };
     let is_stepwell = program.rsplit('/').next() == Some("stepwell");
     let rest = command.trim_start_matches("stepwell");
     is_stepwell && line.contains(rest)

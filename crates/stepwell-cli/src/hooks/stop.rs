@@ -39,8 +39,12 @@ pub(crate) fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stoppe
     let mut metadata = lifecycle::summary(summary);
     let names = [named, text(payload, "session_id")];
     for id in names.into_iter().flatten().filter_map(|name| name.parse::<SessionId>().ok()) {
-        if well.store().exists(&id)? {
-            let outcome = outcome(told).unwrap_or_else(|| from_transcript(payload));
+        let standing = match well.standing(&id) {
+            Err(stepwell::Error::NoSession(_)) => None,
+            other => Some(other?).filter(|standing| standing.trashed_at.is_none()),
+        };
+        if standing.is_some() {
+            let outcome = outcome(told, payload).unwrap_or_else(|| from_transcript(payload));
             return end(well, &id, outcome, metadata);
         }
     }
@@ -58,10 +62,15 @@ pub(crate) fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stoppe
         if is_final(&standing) {
             continue;
         }
-        let outcome = outcome(told).unwrap_or_else(|| call.outcome());
-        let stopped = end(well, &standing.head.id, outcome, metadata.clone())?;
-        // Another hook ended this one just now: it told of another agent's end.
-        if stopped.finalized {
+        let outcome = outcome(told, payload).unwrap_or_else(|| call.outcome());
+        let id = &standing.head.id;
+        let stopped = end(well, id, outcome, metadata.clone())?;
+        // Another hook ended this one just now. If it told of the same agent's end, that
+        // was it; all of them look in the same order, so no other was taken for it.
+        let told = well.standing(id)?.head.metadata;
+        let same = call.subagent().is_some()
+            && told.get(SUBAGENT).and_then(Value::as_str) == call.subagent();
+        if stopped.finalized || same {
             return Ok(stopped);
         }
     }
@@ -88,6 +97,7 @@ fn end(
     }
     match lifecycle::finalize(well, id, outcome, metadata)? {
         Finalized::Before => Ok(ended(id, "already_finalized", Some(outcome.into()))),
+        Finalized::Otherwise(phase) => Ok(ended(id, "already_finalized", Some(phase))),
         Finalized::Now => {
             let answer = ended(id, "finalized", Some(outcome.into()));
             Ok(Stopped { finalized: true, ..answer })
@@ -100,29 +110,52 @@ fn ended(id: &SessionId, reason: &'static str, phase: Option<Phase>) -> Stopped 
     Stopped { finalized: false, reason, agent_id: Some(id.to_string()), outcome }
 }
 
-/// How the agent ended, as far as the payload says.
-fn outcome(told: &Payload) -> Option<Outcome> {
-    let word = ["outcome", "status", "result"].iter().find_map(|name| text(told, name));
-    match word.map(str::to_lowercase).as_deref() {
-        Some("completed" | "complete" | "success" | "succeeded" | "done" | "ok") => {
-            return Some(Outcome::Completed);
+/// How the agent ended, as far as the payload says. A failure that is told of anywhere
+/// counts: one that was taken for a success would be final.
+fn outcome(told: &Payload, payload: &Payload) -> Option<Outcome> {
+    let said: Vec<Outcome> = [told, payload].into_iter().flat_map(signs).collect();
+    let has = |outcome| said.contains(&outcome).then_some(outcome);
+    has(Outcome::Failed).or_else(|| has(Outcome::Abandoned)).or_else(|| has(Outcome::Completed))
+}
+
+/// Every sign of how it ended.
+fn signs(payload: &Payload) -> Vec<Outcome> {
+    let mut signs = Vec::new();
+    for name in ["outcome", "status", "result"] {
+        match text(payload, name).map(str::to_lowercase).as_deref() {
+            Some("completed" | "complete" | "success" | "succeeded" | "done" | "ok") => {
+                signs.push(Outcome::Completed);
+            }
+            Some("failed" | "failure" | "error" | "timeout" | "crashed") => {
+                signs.push(Outcome::Failed);
+            }
+            Some("abandoned" | "cancelled" | "canceled" | "aborted") => {
+                signs.push(Outcome::Abandoned);
+            }
+            _ => {}
         }
-        Some("failed" | "failure" | "error" | "timeout" | "crashed") => {
-            return Some(Outcome::Failed);
-        }
-        Some("abandoned" | "cancelled" | "canceled" | "aborted") => {
-            return Some(Outcome::Abandoned);
-        }
-        _ => {}
     }
-    let flag = |name: &str| told.get(name).and_then(Value::as_bool);
-    let failed = flag("is_error").or_else(|| flag("success").map(|success| !success));
-    let code = told.get("exit_code").and_then(Value::as_i64).map(|code| code != 0);
-    let error = told.get("error").filter(|error| !error.is_null()).map(|error| {
-        error.as_str().is_none_or(|text| !text.is_empty()) && *error != Value::Bool(false)
+    // A flag may be told as a text.
+    let flag = |name: &str| match payload.get(name)? {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) => text.trim().to_lowercase().parse().ok(),
+        _ => None,
+    };
+    let number = |value: &Value| value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
+    let error = payload.get("error").map(|error| match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.trim().is_empty(),
+        _ => true,
     });
-    let failed = failed.or(code).or(error)?;
-    Some(if failed { Outcome::Failed } else { Outcome::Completed })
+    let failed = [
+        flag("success").map(|success| !success),
+        flag("is_error"),
+        payload.get("exit_code").and_then(number).map(|code| code != 0),
+        error.filter(|failed| *failed),
+    ];
+    let sign = |failed: bool| if failed { Outcome::Failed } else { Outcome::Completed };
+    signs.extend(failed.into_iter().flatten().map(sign));
+    signs
 }
 
 #[cfg(test)]
@@ -131,7 +164,18 @@ mod tests {
 
     #[test]
     fn an_outcome_is_told_in_many_ways() {
-        let told = |json: &str| outcome(&serde_json::from_str(json).unwrap());
+        let told = |json: &str| {
+            let payload: Payload = serde_json::from_str(json).unwrap();
+            outcome(object(&payload, "task_info").unwrap_or(&payload), &payload)
+        };
+        assert_eq!(
+            told(r#"{"task_info":{"agent_id":"a"},"success":false}"#),
+            Some(Outcome::Failed)
+        );
+        assert_eq!(told(r#"{"success":"false"}"#), Some(Outcome::Failed));
+        assert_eq!(told(r#"{"exit_code":"1"}"#), Some(Outcome::Failed));
+        assert_eq!(told(r#"{"status":"completed","error":"boom"}"#), Some(Outcome::Failed));
+        assert_eq!(told(r#"{"success":true,"exit_code":3}"#), Some(Outcome::Failed));
         assert_eq!(told(r#"{"success":true}"#), Some(Outcome::Completed));
         assert_eq!(told(r#"{"success":false}"#), Some(Outcome::Failed));
         assert_eq!(told(r#"{"status":"Failed"}"#), Some(Outcome::Failed));

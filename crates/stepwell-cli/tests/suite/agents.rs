@@ -117,7 +117,7 @@ fn agents_are_listed_and_cleaned_up_apart_from_other_sessions() {
     desk.say("agent list --agent other --json");
     desk.say("agent cleanup --hours 24");
     desk.say("agent cleanup --hours 0 --dry-run");
-    desk.say("agent cleanup --hours 0");
+    desk.say("agent cleanup --hours 0 --config agent.resume_timeout=0s");
     desk.say("agent cleanup --hours -1");
     desk.say("sessions");
     // A run of Stepwell's own is not an agent's to update.

@@ -117,3 +117,23 @@ fn cleanup_by_itself_happens_once_a_day() {
     desk.say("sessions");
     assert_snapshot!(desk.transcript());
 }
+
+#[test]
+fn a_subagents_session_comes_back_with_its_parent_only() {
+    let mut desk = Desk::furnished();
+    desk.quietly(&["delete", AUTH]).line();
+    desk.run(&["trash", "restore", crate::desk::REVIEW]);
+    desk.run(&["trash", "restore", AUTH]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn an_agent_that_speaks_now_and_then_is_not_cleaned_up() {
+    let mut desk = Desk::new();
+    desk.quietly(&["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"]).line();
+    desk.say("cleanup --older-than 0");
+    desk.set("STEPWELL_NOW", "2026-03-09T12:30:00Z");
+    desk.say("cleanup --older-than 0 --dry-run");
+    let size = regex::Regex::new(r"\d+ B").unwrap();
+    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+}

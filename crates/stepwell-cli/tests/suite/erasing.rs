@@ -96,3 +96,71 @@ fn what_a_fork_shares_is_scrubbed_where_it_is_kept() {
     assert!(log.contains("[scrubbed]") && !log.contains("todo"));
     assert_snapshot!(desk.transcript());
 }
+
+#[test]
+fn a_scrub_reaches_every_field_that_holds_someones_words() {
+    use stepwell::{Change, Created, Edited, Failure, Lane, Node, NodeState, Scope, Source};
+    let mut desk = Desk::new();
+    let secret = "hunter2";
+    {
+        let well = desk.well();
+        let mut created: Created = well.draft(format!("task {secret}"));
+        created.id = "all-of-it".parse().unwrap();
+        created.agent = format!("agent {secret}");
+        created.model = format!("model {secret}");
+        created.workspace = format!("/home/{secret}");
+        created.source = Some(Source { system: "x".into(), id: secret.into(), started_at: None });
+        let mut session = well.create(created).unwrap();
+        let goal = Edited { goal: Change::Set(format!("goal {secret}")), ..Edited::default() };
+        let point = session.append(goal).unwrap();
+        let lane: Lane = format!("lane-{secret}").parse().unwrap();
+        session.step_in(&lane, [Message::assistant("hi")]).unwrap();
+        session.append(Failure { message: format!("error {secret}") }).unwrap();
+        let output = Some(serde_json::json!({ "n": 123_456_789, secret: [secret] }));
+        let state = NodeState::Done;
+        session
+            .append(Node { key: secret.into(), state, output, usage: None, error: None })
+            .unwrap();
+        session.checkpoint(format!("point {secret}")).unwrap();
+        session.rewind(point, Scope::Chat).unwrap();
+        let edited = Edited {
+            label: Change::Set(format!("label {secret}")),
+            tag: [format!("tag {secret}")].into(),
+            metadata: [("n".to_owned(), serde_json::json!(123_456_789))].into(),
+            ..Edited::default()
+        };
+        session.append(edited).unwrap();
+    }
+    desk.feed(&["hook", "pre-delegate"], &format!(r#"{{"agent_id":"{secret}"}}"#));
+    for pattern in [secret, "123456789"] {
+        assert!(on_disk(&desk, pattern));
+        let ran = desk.quietly(&["scrub", pattern, "--yes"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(!on_disk(&desk, pattern), "{pattern}");
+    }
+    assert_eq!(desk.quietly(&["verify"]).code, Some(0));
+    assert!(desk.quietly(&["agent", "list", "--agent", "agent hunter2"]).stdout.starts_with("No"));
+    let ran = desk.quietly(&["scrub", "swordfish", "--rule", "no swordfish", "--yes"]);
+    assert_eq!(ran.code, Some(2));
+}
+
+#[test]
+fn what_cannot_be_looked_into_is_not_said_to_match_nothing() {
+    let mut desk = Desk::furnished();
+    desk.database()
+        .execute(
+            "UPDATE events SET body = replace(body, 'make', 'take') WHERE body LIKE '%make%'",
+            [],
+        )
+        .unwrap();
+    desk.run(&["scrub", "todo", "--yes"]);
+    assert_eq!(desk.quietly(&["scrub", "nowhere", "--yes"]).code, Some(7));
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_purge_names_everything_that_goes() {
+    let mut desk = Desk::furnished();
+    desk.run(&["purge", AUTH]);
+    assert!(desk.transcript().contains(crate::desk::REVIEW));
+}

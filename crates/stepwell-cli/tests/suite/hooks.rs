@@ -158,3 +158,79 @@ fn hooks_are_installed_beside_what_is_there() {
     desk.say("hook install vim");
     assert_snapshot!(format!("{}{installed}{left}", desk.transcript()));
 }
+
+/// Runs a hook many times at once on the same input. How often each reason was given.
+fn at_once(
+    desk: &Desk,
+    hook: &[&str],
+    inputs: &[String],
+) -> std::collections::BTreeMap<String, usize> {
+    use std::io::Write;
+    use std::process::Stdio;
+    let children: Vec<_> = inputs
+        .iter()
+        .map(|input| {
+            let mut command = desk.command(hook);
+            let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = pipes.spawn().unwrap();
+            child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+            child
+        })
+        .collect();
+    let mut reasons = std::collections::BTreeMap::new();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        *reasons.entry(answer["reason"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    reasons
+}
+
+#[test]
+fn stops_that_come_at_once_end_a_session_once() {
+    let mut desk = Desk::new();
+    waiting(&mut desk, "agent-1");
+    let inputs: Vec<String> = (0..16)
+        .map(|n| json!({ "agent_id": "agent-1", "success": n % 2 == 0 }).to_string())
+        .collect();
+    let reasons = at_once(&desk, AFTER, &inputs);
+    assert_eq!(reasons, [("already_finalized".into(), 15), ("finalized".into(), 1)].into());
+}
+
+#[test]
+fn one_subagents_end_told_many_times_at_once_ends_one_delegation() {
+    let mut desk = Desk::new();
+    desk.quietly(&["init"]).line();
+    for _ in 0..4 {
+        desk.feed(BEFORE, &claude("PreToolUse", "conversation-1").to_string());
+    }
+    let mut stop = claude("SubagentStop", "conversation-1");
+    stop["agent_id"] = json!("same");
+    let reasons = at_once(&desk, AFTER, &vec![stop.to_string(); 12]);
+    assert_eq!(reasons, [("already_finalized".into(), 11), ("finalized".into(), 1)].into());
+    // Different subagents' ends each end one of the others.
+    let stops: Vec<String> = (0..3)
+        .map(|n| {
+            stop["agent_id"] = json!(format!("other-{n}"));
+            stop.to_string()
+        })
+        .collect();
+    assert_eq!(at_once(&desk, AFTER, &stops), [("finalized".into(), 3)].into());
+}
+
+#[test]
+fn a_hook_waits_for_no_pipe_and_keeps_no_secret() {
+    let mut desk = Desk::new();
+    waiting(&mut desk, "agent-1");
+    let pipe = desk.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut stop = claude("SubagentStop", "c");
+    stop["agent_id"] = json!("agent-1");
+    stop["transcript_path"] = json!(pipe);
+    assert_eq!(desk.feed(AFTER, &stop.to_string()).json()[0]["outcome"], "completed");
+    desk.feed(BEFORE, "\"hunter2\"");
+    assert!(!desk.read(".stepwell/hooks.log").contains("hunter2"));
+    desk.quietly(&["delete", "agent-1"]).line();
+    assert_eq!(desk.feed(AFTER, r#"{"agent_id":"agent-1"}"#).json()[0]["reason"], "no_session");
+}

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::desk::{AUTH, Desk, TESTS};
+use crate::desk::{AUTH, Desk, TESTS, WIDE};
 
 /// Every command that can answer in JSON, on a desk with sessions.
 const COMMANDS: &[&[&str]] = &[
@@ -49,6 +49,8 @@ const COMMANDS: &[&[&str]] = &[
     &["trash", "list"],
     &["trash", "restore", TESTS],
     &["cleanup", "--dry-run"],
+    &["scrub", "auth", "--yes"],
+    &["purge", WIDE, "--yes"],
     &["cleanup"],
     &["trash", "empty", "--yes"],
     &["backup", "copy.db"],
@@ -79,7 +81,16 @@ fn json_commands_answer_nothing_but_json() {
 #[test]
 fn empty_answers_in_json_are_empty() {
     let desk = Desk::new();
-    for command in [&["sessions"][..], &["search", "x"], &["trash", "list"], &["agent", "list"]] {
+    for command in [
+        &["sessions"][..],
+        &["sessions", "--everywhere"],
+        &["search", "x"],
+        &["trash", "list"],
+        &["trash", "empty", "--yes"],
+        &["agent", "list"],
+        &["verify"],
+        &["scrub", "x", "--yes"],
+    ] {
         let args: Vec<&str> = command.iter().chain(&["--json"]).copied().collect();
         let ran = desk.quietly(&args);
         assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(0)), "{command:?}");
@@ -145,7 +156,7 @@ fn what_the_library_does_is_told_to_those_who_ask() {
     let mut verbose: Vec<&str> = create.to_vec();
     verbose.push("-v");
     told(&desk, &verbose, "session_created");
-    told(&desk, &["-vv", "agent", "update", "agent-1", "--phase", "planning"], "session_saved");
+    told(&desk, &["-v", "agent", "update", "agent-1", "--phase", "planning"], "session_saved");
     told(&desk, &["-v", "show", "nobody"], "session_not_found");
     told(&desk, &["-v", "delete", "agent-1"], "session_deleted");
     told(&desk, &["-v", "trash", "restore", "agent-1"], "session_restored");
@@ -167,4 +178,43 @@ fn a_long_list_streams() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.contains("\"created\""));
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn what_has_no_form_in_json_is_refused() {
+    let desk = Desk::furnished();
+    for command in [
+        &["man"][..],
+        &["completions", "bash"],
+        &["export", AUTH, "--format", "markdown"],
+        &["export", AUTH, "--format", "html"],
+    ] {
+        let args: Vec<&str> = command.iter().chain(&["--json"]).copied().collect();
+        let ran = desk.quietly(&args);
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{command:?}");
+    }
+}
+
+#[test]
+fn a_follower_whose_reader_is_gone_ends() {
+    let desk = Desk::new();
+    let args = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
+    desk.quietly(&args).line();
+    let mut follower =
+        desk.command(&["log", "-f", "agent-1"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    drop(lines);
+    assert!(follower.wait().unwrap().success());
+}
+
+#[test]
+fn help_comes_even_where_everything_else_is_wrong() {
+    let desk = Desk::new();
+    desk.file("stepwell.toml", "nonsense");
+    assert_eq!(desk.quietly(&["completions", "bash"]).code, Some(0));
+    assert_eq!(desk.quietly(&["man"]).code, Some(0));
+    let doctor = desk.quietly(&["doctor"]);
+    assert_eq!(doctor.code, Some(1));
+    assert!(doctor.stdout.contains("stepwell.toml line 1"), "{}", doctor.stdout);
 }

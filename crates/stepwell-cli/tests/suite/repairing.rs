@@ -33,8 +33,6 @@ fn a_damaged_session_is_named_and_hides_no_other() {
     break_event(&desk, AUTH, 4);
     desk.say("verify");
     desk.run(&["verify", AUTH, "--json"]);
-    // What was found is remembered by whoever may write.
-    desk.well().store().verify(&AUTH.parse().unwrap()).unwrap();
     desk.say("sessions");
     desk.say("sessions --status damaged --json");
     desk.run(&["show", AUTH]);
@@ -126,5 +124,30 @@ fn doctor_sees_what_others_could() {
     desk.say("doctor --repair");
     desk.say("doctor");
     desk.run(&["log", AUTH, "-n", "1"]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_store_that_cannot_be_looked_at_is_not_taken_for_none() {
+    let mut desk = Desk::new();
+    desk.file(".stepwell", "a file");
+    desk.say("sessions");
+    desk.say("sessions --store nowhere");
+    desk.say("agent should-resume x --store nowhere");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_damaged_agent_hides_no_other() {
+    let mut desk = Desk::new();
+    for id in ["agent-1", "agent-2"] {
+        desk.quietly(&["agent", "create", "--agent", "a", "--purpose", "p", "--id", id]).line();
+        desk.quietly(&["agent", "update", id, "--phase", "planning"]).line();
+    }
+    break_event(&desk, "agent-1", 2);
+    desk.say("agent list --json");
+    desk.say("verify");
+    desk.say("agent should-resume agent-1");
+    desk.say("agent list");
     assert_snapshot!(desk.transcript());
 }

@@ -75,8 +75,8 @@ fn a_log_that_is_followed_ends_when_its_session_is_erased() {
     let desk = Desk::new();
     let args = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
     desk.quietly(&args).line();
-    let mut follower =
-        desk.command(&["log", "-f", "agent-1"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = desk.command(&["log", "-f", "agent-1"]);
+    let mut follower = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("created"));
     assert_eq!(desk.quietly(&["purge", "agent-1", "--yes"]).code, Some(0));

@@ -190,8 +190,8 @@ impl Rows for SqliteRows<'_> {
         // would make SQLite rewrite their indexes, a page each.
         let hot = self.run_keeping(
             "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
-             updated = ?7, cost = ?8, steps = ?9, model = ?11, lane = ?15 \
-             WHERE key = ?1 AND status = ?10 AND label IS ?12 AND unindexed = 1 \
+             updated = ?7, cost = ?8, steps = ?9, model = ?11, lane = ?15, agent = ?16, \
+             workspace = ?17 WHERE key = ?1 AND status = ?10 AND label IS ?12 AND unindexed = 1 \
              AND trashed IS ?13 AND damage_at IS ?14",
             params![
                 row.key,
@@ -209,6 +209,8 @@ impl Rows for SqliteRows<'_> {
                 row.trashed_at.map(Time::as_micros),
                 row.damage.as_ref().map(|damage| damage.seq.get()),
                 lane,
+                row.head.agent,
+                row.head.workspace,
             ],
         )?;
         if hot == 1 {

@@ -4,7 +4,7 @@ use super::query::Place;
 use super::read::{self, find};
 use super::rows::{Base, Key, Rows, SessionRow, World};
 use super::{Removal, Target, Verdict};
-use crate::{Digest, Error, Head, Held, Result, Seq, SessionId};
+use crate::{Digest, Error, Head, Held, Origin, Result, Seq, SessionId};
 
 /// Moves sessions to the trash, with their subagents' sessions.
 pub(crate) fn trash(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
@@ -31,6 +31,12 @@ pub(crate) fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
             let kind = "a restore".to_owned();
             return Err(Error::Illegal { session: target.id.clone(), kind, why });
         };
+        // A subagent's session is found below its parent, or not at all.
+        if let Origin::Subagent { parent } = &row.head.origin
+            && find(rows, parent).is_ok_and(|parent| parent.trashed_at.is_some())
+        {
+            return Err(Error::Trashed(parent.clone()));
+        }
         for key in rows.family(row.key)? {
             let Some(mut member) = rows.session_by_key(key)? else {
                 continue;

@@ -194,19 +194,23 @@ fn a_plan_takes_what_has_not_moved_and_the_trash_gives_it_back() {
 }
 
 #[test]
-fn what_was_brought_back_survives_the_emptying_of_the_trash() {
+fn a_subagents_session_comes_back_with_its_parent_and_not_alone() {
     let well = Stepwell::in_memory();
     let parent = well.create(named("parent")).unwrap();
     parent.spawn(named("child")).unwrap().finish(Status::Success, None).unwrap();
     parent.finish(Status::Success, None).unwrap();
     let (parent, child) = ("parent".parse().unwrap(), "child".parse().unwrap());
     well.delete(&parent).unwrap();
-    well.restore(&child).unwrap();
+    let alone = well.restore(&child);
+    assert!(matches!(alone, Err(Error::Trashed(id)) if id == parent));
     // Nothing new begins below what is in the trash.
     let origin = stepwell::Origin::Subagent { parent: parent.clone() };
     let late = well.create(Created { origin, ..named("late") });
     assert!(matches!(late, Err(Error::Trashed(_))));
-    assert_eq!(well.empty_trash(Duration::ZERO).unwrap().taken, [parent]);
+    assert_eq!(well.restore(&parent).unwrap(), [parent.clone(), child.clone()]);
+    well.delete(&child).unwrap();
+    well.restore(&child).unwrap();
+    assert!(well.empty_trash(Duration::ZERO).unwrap().taken.is_empty());
     assert!(well.standing(&child).is_ok());
 }
 
