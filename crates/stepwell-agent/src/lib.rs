@@ -7,4 +7,5 @@
 pub mod machine;
 pub mod permission;
 pub mod provider;
+pub mod redact;
 pub mod tool;

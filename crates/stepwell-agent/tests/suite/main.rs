@@ -1,1 +1,5 @@
 //! The agent, end to end.
+//! The one test binary of the crate.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod redact;

@@ -1,0 +1,249 @@
+//! Redaction: secrets are taken out of what is about to be written, and the name of the rule
+//! that recognised one stands in its place.
+
+mod arguments;
+mod rules;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+use stepwell::{Image, Message, Opaque, Part, Text, ToolResult};
+
+use self::rules::{PLACEHOLDER, RULES, Value, is_secret};
+
+/// The name of the rule for values that were given, such as the keys in use.
+const GIVEN: &str = "provider-key";
+
+/// A shorter value that was given is not looked for: a local server's key is often a plain
+/// word such as `none`, which every text holds.
+const MIN_GIVEN_BYTES: usize = 8;
+
+/// Room for the compiled rules; more than they take, with keys of any usual length.
+const COMPILED_BYTES: usize = 64 << 20;
+
+/// Takes secrets out of texts. Its time grows with the text alone, whatever the text says.
+#[derive(Clone)]
+pub struct Redactor {
+    /// All rules in one expression: an alternative for each, with its group for the secret.
+    /// A placeholder is an alternative too, so that nothing is found in one.
+    pattern: Regex,
+    /// The rule of each group, in order.
+    groups: Vec<Group>,
+    given: Vec<String>,
+}
+
+/// What a group of the pattern stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Group {
+    name: &'static str,
+    value: Value,
+}
+
+/// A secret in a text.
+struct Found {
+    /// Where what was matched begins: the secret, or the words that make it one.
+    start: usize,
+    secret: std::ops::Range<usize>,
+    /// Absent, it is a placeholder, and stays.
+    rule: Option<&'static str>,
+}
+
+/// A match of the pattern.
+struct Hit {
+    start: usize,
+    secret: std::ops::Range<usize>,
+    group: Group,
+}
+
+impl fmt::Debug for Redactor {
+    /// Without the values that were given.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("given", &self.given.len()).finish_non_exhaustive()
+    }
+}
+
+impl Redactor {
+    /// Knows the rules, and these values.
+    #[must_use]
+    pub fn new(given: impl IntoIterator<Item = String>) -> Self {
+        let mut given: Vec<_> =
+            given.into_iter().filter(|value| value.len() >= MIN_GIVEN_BYTES).collect();
+        // Of two that begin alike the longer one is tried first.
+        given.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+        given.dedup();
+        let mut alternatives = vec![format!("({PLACEHOLDER})")];
+        let mut groups = vec![Group { name: "", value: Value::Placeholder }];
+        for value in &given {
+            alternatives.push(format!("({})", regex::escape(value)));
+            groups.push(Group { name: GIVEN, value: Value::Certain });
+        }
+        for rule in RULES {
+            alternatives.push(format!("(?:{})", rule.pattern));
+            groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
+        }
+        let pattern = RegexBuilder::new(&alternatives.join("|"))
+            .size_limit(COMPILED_BYTES)
+            .build()
+            .expect("every rule compiles, which the tests show, and values are escaped");
+        debug_assert_eq!(pattern.captures_len(), groups.len() + 1, "one group for each secret");
+        Self { pattern, groups, given }
+    }
+
+    /// The text with each secret replaced by `[redacted:rule]`. What stands around it stays,
+    /// and what was redacted before is left as it is.
+    #[must_use]
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut redacted = String::new();
+        let (mut rest, mut changed) = (text, false);
+        while let Some(found) = self.first(rest) {
+            let (before, after) = (&rest[..found.secret.start], &rest[found.secret.end..]);
+            match found.rule {
+                None => redacted.push_str(&rest[..found.secret.end]),
+                Some(rule) => {
+                    // The words in front may hold another secret: a token as a user's name.
+                    redacted.push_str(&before[..found.start]);
+                    redacted.push_str(&self.redact(&before[found.start..]));
+                    redacted.push_str("[redacted:");
+                    redacted.push_str(rule);
+                    redacted.push(']');
+                    changed = true;
+                }
+            }
+            // What follows is a text of its own: a secret that begins where another ends is
+            // not hidden by it.
+            rest = after;
+        }
+        if !changed {
+            return Cow::Borrowed(text);
+        }
+        redacted.push_str(rest);
+        Cow::Owned(redacted)
+    }
+
+    /// The rule by which a file's bytes hold a secret.
+    #[must_use]
+    pub fn holds_secret(&self, bytes: &[u8]) -> Option<&'static str> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut rest = text.as_ref();
+        while let Some(found) = self.first(rest) {
+            if found.rule.is_some() {
+                return found.rule;
+            }
+            rest = &rest[found.secret.end..];
+        }
+        None
+    }
+
+    /// The message without secrets, and whether it held any.
+    ///
+    /// A call's arguments stay JSON if they were. A provider's own data stays byte for byte,
+    /// unless it holds a secret or vouches for a thought that was changed: then it is taken
+    /// out, because the provider would refuse it.
+    #[must_use]
+    pub fn redact_message(&self, mut message: Message) -> (Message, bool) {
+        let mut changed = false;
+        for part in &mut message.parts {
+            changed |= match part {
+                Part::Text(Text { text, opaque }) => self.replace(text) | self.take(opaque),
+                Part::Thinking(Text { text, opaque }) => {
+                    let changed = self.replace(text);
+                    if changed {
+                        *opaque = None;
+                    }
+                    changed | self.take(opaque)
+                }
+                Part::Image(image) => self.replace_image(image),
+                Part::ToolCall(call) => {
+                    let redacted = arguments::redact(self, &call.arguments);
+                    let changed = redacted.is_some();
+                    if let Some(redacted) = redacted {
+                        call.arguments = redacted;
+                    }
+                    changed | self.take(&mut call.opaque)
+                }
+                Part::ToolResult(ToolResult { text, images, opaque, .. }) => {
+                    let mut changed = self.replace(text);
+                    for image in images {
+                        changed |= self.replace_image(image);
+                    }
+                    changed | self.take(opaque)
+                }
+            };
+        }
+        (message, changed)
+    }
+
+    /// Redacts in place.
+    fn replace(&self, text: &mut String) -> bool {
+        match self.redact(text) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(redacted) => {
+                *text = redacted;
+                true
+            }
+        }
+    }
+
+    /// A picture's bytes are no text; its address is.
+    fn replace_image(&self, image: &mut Image) -> bool {
+        let is_address = image.data.contains("://");
+        (is_address && self.replace(&mut image.data)) | self.take(&mut image.opaque)
+    }
+
+    /// Takes out a provider's own data if it holds a secret.
+    fn take(&self, opaque: &mut Option<Opaque>) -> bool {
+        let holds = |opaque: &Opaque| matches!(self.redact(&opaque.data), Cow::Owned(_));
+        opaque.take_if(|opaque| holds(opaque)).is_some()
+    }
+
+    /// The first secret or placeholder.
+    fn first(&self, text: &str) -> Option<Found> {
+        let mut at = 0;
+        loop {
+            let hit = self.next(text, at)?;
+            if hit.group.value == Value::Placeholder {
+                return Some(Found { start: hit.start, secret: hit.secret, rule: None });
+            }
+            let value = &text[hit.secret.clone()];
+            if is_secret(value, hit.group.value, &text[hit.secret.end..]) {
+                return Some(self.whole(text, &hit));
+            }
+            // The value may hold a secret, though it is none as a whole.
+            at = hit.secret.start;
+        }
+    }
+
+    /// The secret, up to the end of any other that begins in it: a value that ends at a
+    /// space may be the first word of a private key.
+    fn whole(&self, text: &str, hit: &Hit) -> Found {
+        let (mut rule, mut secret) = (hit.group.name, hit.secret.clone());
+        // One that is known by its shape would find itself at its start.
+        let mut at = secret.start.max(text.ceil_char_boundary(hit.start + 1));
+        while let Some(inner) = self.next(text, at).filter(|inner| inner.start < secret.end) {
+            if inner.group.value == Value::Certain {
+                // A shape says more than the words in front.
+                if hit.start < inner.start && inner.secret.start == hit.secret.start {
+                    rule = inner.group.name;
+                }
+                secret.end = secret.end.max(inner.secret.end);
+            }
+            at = match inner.group.value {
+                Value::Quoted | Value::Bare => inner.secret.start,
+                Value::Certain | Value::Placeholder => inner.secret.end,
+            };
+        }
+        Found { start: hit.start, secret, rule: Some(rule) }
+    }
+
+    /// The next match from a position on, whatever its value is worth.
+    fn next(&self, text: &str, at: usize) -> Option<Hit> {
+        // Most texts hold none, and this says so without keeping track of groups.
+        let at = self.pattern.find_at(text, at)?.start();
+        let captures = self.pattern.captures_at(text, at)?;
+        let start = captures.get(0)?.start();
+        let mut groups = captures.iter().skip(1).zip(&self.groups);
+        let (secret, group) = groups.find_map(|(hit, group)| Some((hit?.range(), *group)))?;
+        Some(Hit { start, secret, group })
+    }
+}
