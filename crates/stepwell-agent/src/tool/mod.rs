@@ -1,13 +1,25 @@
 //! Tools: what a model can do, and how each may be treated after a crash.
 
+mod changing;
+mod disk;
+mod list;
+mod looking;
+mod read;
+mod search;
+mod spot;
+mod walk;
+
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use stepwell::{Effect, Outcome, ToolTarget};
 
+pub use self::disk::look;
 use crate::provider::ToolSpec;
 
 /// A tool.
@@ -102,4 +114,59 @@ pub enum Content {
     Symlink(String),
     /// A file whose bytes are not kept, and why.
     NotKept(String),
+}
+
+/// The tools that every agent can be given.
+#[must_use]
+pub fn builtin() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(read::read_file()),
+        Arc::new(changing::write_file()),
+        Arc::new(changing::edit_file()),
+        Arc::new(changing::delete_file()),
+        Arc::new(list::list_files()),
+        Arc::new(search::search()),
+    ]
+}
+
+/// A tool's description, whose arguments are these properties and no others.
+fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSpec {
+    let parameters = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    });
+    ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
+}
+
+/// A tool's arguments, or what the model should know about them.
+fn parse<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, String> {
+    T::deserialize(arguments).map_err(|error| format!("wrong arguments for {tool}: {error}"))
+}
+
+/// An argument in a preview: one line, not too long, whatever the model gave.
+fn word(arguments: &Value, name: &str) -> String {
+    /// What a person can take in at a glance.
+    const LONG: usize = 200;
+    let Some(text) = arguments[name].as_str() else { return "?".to_owned() };
+    let shown: String = text.chars().take(LONG).flat_map(visible).collect();
+    if text.chars().nth(LONG).is_some() { format!("{shown} …") } else { shown }
+}
+
+/// A character as a person may safely be shown it: what moves the cursor, or turns the
+/// direction of the text, could hide what is about to run.
+fn visible(character: char) -> Vec<char> {
+    match character {
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            character.escape_unicode().collect()
+        }
+        character if character.is_control() => character.escape_default().collect(),
+        character => vec![character],
+    }
+}
+
+/// As much of a text as fits, cut between characters.
+fn cut(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
 }

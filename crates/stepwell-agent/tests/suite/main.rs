@@ -3,3 +3,4 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod redact;
+mod tools;

@@ -1,0 +1,63 @@
+//! `list_files`: which files there are.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::looking::{Looking, Wanted};
+use super::walk::{self, Go, Within};
+use super::{Place, parse, spec, word};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    path: Option<String>,
+    glob: Option<String>,
+}
+
+/// The tool.
+pub(super) fn list_files() -> Looking {
+    let spec = spec(
+        "list_files",
+        "Lists the files of the workspace, in its folders too, one path a line. Files that \
+         .gitignore names are left out.",
+        &json!({
+            "path": {
+                "type": "string",
+                "description": "A folder, relative to the workspace. Default: all of it."
+            },
+            "glob": {
+                "type": "string",
+                "description": "Only files that match, such as *.rs or src/**/test_*.py; \
+                                relative to path."
+            }
+        }),
+        &[],
+    );
+    let preview = |arguments: &Value| match arguments["path"].as_str() {
+        Some(_) => format!("list the files in {}", word(arguments, "path")),
+        None => "list the files".to_owned(),
+    };
+    Looking { spec, preview, look }
+}
+
+fn look(arguments: &Value, place: &Place, wanted: &Wanted) -> Result<String, String> {
+    let arguments: Arguments = parse("list_files", arguments)?;
+    let within = Within { path: arguments.path.as_deref(), glob: arguments.glob.as_deref() };
+    let (mut listed, mut missing) = (String::new(), 0_usize);
+    walk::files(place, within, wanted, |path| {
+        if missing == 0 && listed.len() + path.len() < place.output_limit {
+            listed.push_str(path);
+            listed.push('\n');
+        } else {
+            missing += 1;
+        }
+        Ok(Go::On)
+    })?;
+    if missing > 0 {
+        listed.push_str(&format!("[{missing} more files; narrow it with path or glob]"));
+    }
+    if listed.is_empty() {
+        listed.push_str("[no files]");
+    }
+    Ok(listed)
+}

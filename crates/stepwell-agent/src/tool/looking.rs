@@ -1,0 +1,73 @@
+//! Looking: tools that change nothing. They run on a thread of their own and stop when nobody
+//! waits for them any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use stepwell::Effect;
+
+use super::{Done, Place, Plan, Tool};
+use crate::provider::ToolSpec;
+
+/// A tool that only looks.
+#[derive(Debug)]
+pub(super) struct Looking {
+    pub(super) spec: ToolSpec,
+    pub(super) preview: fn(&Value) -> String,
+    pub(super) look: fn(&Value, &Place, &Wanted) -> Result<String, String>,
+}
+
+/// Whether somebody still waits for the answer.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted(Arc<AtomicBool>);
+
+impl Wanted {
+    /// An error once nobody does; nobody reads it either.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.0.load(Ordering::Relaxed) { Ok(()) } else { Err("stopped".to_owned()) }
+    }
+}
+
+/// Ends the wish when it is dropped.
+struct Wish(Wanted);
+
+impl Drop for Wish {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Tool for Looking {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    fn preview(&self, arguments: &Value) -> String {
+        (self.preview)(arguments)
+    }
+
+    fn plan(&self, _: &Value, _: &Place) -> Result<Plan, String> {
+        Ok(Plan::default())
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+        Box::pin(async move {
+            let wish = Wish(Wanted(Arc::new(AtomicBool::new(true))));
+            let (wanted, look) = (wish.0.clone(), self.look);
+            let (arguments, place) = (arguments.clone(), place.clone());
+            let looked =
+                tokio::task::spawn_blocking(move || look(&arguments, &place, &wanted)).await;
+            match looked {
+                Ok(Ok(text)) => Done::ok(text),
+                Ok(Err(text)) => Done::failed(text),
+                Err(error) => Done::failed(format!("the tool broke: {error}")),
+            }
+        })
+    }
+}
