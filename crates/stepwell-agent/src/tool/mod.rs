@@ -1,12 +1,15 @@
 //! Tools: what a model can do, and how each may be treated after a crash.
 
 mod changing;
+mod command;
 mod disk;
 mod list;
 mod looking;
+mod output;
 mod read;
 mod search;
 mod spot;
+mod supervise;
 mod walk;
 
 use std::fmt;
@@ -20,6 +23,7 @@ use serde_json::{Value, json};
 use stepwell::{Effect, Outcome, ToolTarget};
 
 pub use self::disk::look;
+pub use self::supervise::supervise;
 use crate::provider::ToolSpec;
 
 /// A tool.
@@ -126,6 +130,7 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(changing::delete_file()),
         Arc::new(list::list_files()),
         Arc::new(search::search()),
+        Arc::new(command::run_command()),
     ]
 }
 

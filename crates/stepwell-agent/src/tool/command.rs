@@ -1,0 +1,292 @@
+//! `run_command`: a command line, with the user's rights, in the workspace.
+//!
+//! The command is held on a leash by a supervisor, or by a thread of ours where there is
+//! none: letting go of the leash ends it with all that it started.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stepwell::{Effect, Outcome};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::process::ChildStdin;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::output::Output;
+use super::supervise::{GRACE, exit_code, hold, shell};
+use super::{Done, Place, Plan, Tool, parse, spec, visible};
+use crate::provider::ToolSpec;
+
+/// How long we read on after the command ended. What is in the pipe is there at once; only a
+/// process that left the group can still hold it open.
+const DRAIN: Duration = Duration::from_millis(250);
+
+/// How long a command that was let go of has to be gone: the grace, and time to be scheduled.
+const GONE: Duration = GRACE.saturating_mul(10);
+
+/// The tool.
+#[derive(Debug)]
+pub(super) struct RunCommand {
+    spec: ToolSpec,
+}
+
+/// Runs a command line.
+pub(super) fn run_command() -> RunCommand {
+    let spec = spec(
+        "run_command",
+        "Runs a command line with sh in the root of the workspace and returns what it wrote \
+         to stdout and stderr, and its exit code. There is no input and no terminal: use \
+         options that ask nothing. Processes that it leaves in the background are ended when \
+         it ends. Very long output is shown without its middle.",
+        &json!({
+            "command": {
+                "type": "string", "minLength": 1,
+                "description": "The command line, such as cargo test 2>&1 | tail -50."
+            },
+            "timeout_seconds": {
+                "type": "integer", "minimum": 1,
+                "description": "When to give up and end the command. Default, and at most: \
+                                what the user has set."
+            }
+        }),
+        &["command"],
+    );
+    RunCommand { spec }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    command: String,
+    timeout_seconds: Option<u64>,
+}
+
+impl Arguments {
+    fn read(arguments: &Value) -> Result<Self, String> {
+        let arguments: Self = parse("run_command", arguments)?;
+        if arguments.command.trim().is_empty() {
+            return Err("the command is empty".to_owned());
+        }
+        if arguments.command.contains('\0') {
+            return Err("the command holds a NUL character".to_owned());
+        }
+        if arguments.timeout_seconds == Some(0) {
+            return Err("timeout_seconds is at least 1".to_owned());
+        }
+        Ok(arguments)
+    }
+}
+
+impl Tool for RunCommand {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Unsafe
+    }
+
+    /// All of it: whoever allows a command has to see its end too.
+    fn preview(&self, arguments: &Value) -> String {
+        let line = arguments["command"].as_str().unwrap_or("?");
+        format!("run {}", line.chars().flat_map(visible).collect::<String>())
+    }
+
+    fn plan(&self, arguments: &Value, _: &Place) -> Result<Plan, String> {
+        Arguments::read(arguments).map(|_| Plan::default())
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+        Box::pin(async move {
+            match Arguments::read(arguments) {
+                Ok(arguments) => run(&arguments, place).await,
+                Err(why) => Done::failed(why),
+            }
+        })
+    }
+}
+
+async fn run(arguments: &Arguments, place: &Place) -> Done {
+    let asked = arguments.timeout_seconds.map_or(Duration::MAX, Duration::from_secs);
+    let limit = asked.min(place.command_timeout);
+    let mut running = match Running::start(OsStr::new(&arguments.command), place) {
+        Ok(running) => running,
+        Err(error) => return Done::failed(NoCode::NotStarted(error).to_string()),
+    };
+    let (outcome, note) = match timeout(limit, running.end()).await {
+        Ok(Ok(0)) => (Outcome::Done, "exit code 0".to_owned()),
+        Ok(Ok(code)) => (Outcome::Failed, format!("exit code {code}")),
+        Ok(Err(not_started @ NoCode::NotStarted(_))) => {
+            return Done::failed(not_started.to_string());
+        }
+        Ok(Err(lost @ NoCode::Lost(_))) => (Outcome::Unknown, lost.to_string()),
+        Err(_) => {
+            running.leash = None;
+            let _ = timeout(GONE, running.end()).await;
+            (Outcome::TimedOut, format!("ended after {} s: it took too long", limit.as_secs()))
+        }
+    };
+    let mut text = running.output().await;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Done { outcome, text: format!("{text}[{note}]"), changed: Vec::new() }
+}
+
+/// A command that runs. Dropping it lets go of the leash.
+struct Running {
+    leash: Option<Leash>,
+    ended: BoxFuture<'static, Result<i32, NoCode>>,
+    pipe: pipe::Receiver,
+    output: Output,
+    /// The pipe has nothing more to give.
+    silent: bool,
+}
+
+/// Our end of the leash. It is never written to.
+#[expect(dead_code, reason = "it is held, and closed when it is dropped")]
+enum Leash {
+    Process(Option<ChildStdin>),
+    Thread(PipeWriter),
+}
+
+/// Why there is no exit code.
+#[derive(Debug, thiserror::Error)]
+enum NoCode {
+    #[error("the command could not be started: {0}")]
+    NotStarted(io::Error),
+    #[error("the command was lost sight of, and may still be running: {0}")]
+    Lost(String),
+}
+
+impl Running {
+    fn start(line: &OsStr, place: &Place) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let (leash, ended) = match &place.supervisor {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(line).stdin(Stdio::piped());
+                supervised(prepared(command, place, writer)?)?
+            }
+            None => threaded(prepared(shell(line), place, writer)?)?,
+        };
+        let (pipe, output) = (receiver(reader)?, Output::new(place.output_limit));
+        Ok(Self { leash: Some(leash), ended, pipe, output, silent: false })
+    }
+
+    /// The exit code, once it ended. Takes in what it writes meanwhile.
+    async fn end(&mut self) -> Result<i32, NoCode> {
+        let mut buffer = vec![0; 16 << 10];
+        loop {
+            tokio::select! {
+                ended = &mut self.ended => return ended,
+                read = self.pipe.read(&mut buffer), if !self.silent => match read {
+                    Ok(0) | Err(_) => self.silent = true,
+                    Ok(len) => self.output.push(&buffer[..len]),
+                },
+            }
+        }
+    }
+
+    /// All that it wrote.
+    async fn output(mut self) -> String {
+        let mut buffer = vec![0; 16 << 10];
+        let rest = async {
+            while let Ok(len @ 1..) = self.pipe.read(&mut buffer).await {
+                self.output.push(&buffer[..len]);
+            }
+        };
+        if !self.silent {
+            let _ = timeout(DRAIN, rest).await;
+        }
+        self.output.text()
+    }
+}
+
+/// The command as both kinds of supervision start it: in the workspace, with its output in one
+/// pipe so that its order is kept, and without our keys.
+fn prepared(mut command: Command, place: &Place, output: PipeWriter) -> io::Result<Command> {
+    command.current_dir(&place.root).stdout(output.try_clone()?).stderr(output);
+    // Nothing is read from the environment; it is passed on, with some names left out.
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(is_ours) {
+        command.env_remove(name);
+    }
+    Ok(command)
+}
+
+/// Is it a variable that holds a provider's key, or a setting of Stepwell's?
+fn is_ours(name: &OsString) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    name.ends_with("_API_KEY") || name.starts_with("STEPWELL_")
+}
+
+type Started = (Leash, BoxFuture<'static, Result<i32, NoCode>>);
+
+/// Starts a supervisor, whose exit code is the command's.
+fn supervised(command: Command) -> io::Result<Started> {
+    let mut child = tokio::process::Command::from(command).spawn()?;
+    let leash = Leash::Process(child.stdin.take());
+    let ended = async move {
+        let status = child.wait().await.map_err(|error| NoCode::Lost(error.to_string()))?;
+        match status.signal() {
+            Some(signal) => {
+                Err(NoCode::Lost(format!("its supervisor was killed by signal {signal}")))
+            }
+            None => Ok(exit_code(status)),
+        }
+    };
+    Ok((leash, Box::pin(ended)))
+}
+
+/// Supervises by a thread: as good, while this process lives.
+fn threaded(command: Command) -> io::Result<Started> {
+    let (reader, writer) = io::pipe()?;
+    let (sender, receiver) = oneshot::channel();
+    thread::Builder::new().name("command".to_owned()).spawn(move || {
+        // Nobody may be waiting any more.
+        let _ = sender.send(hold(command, reader));
+    })?;
+    let ended = async move {
+        match receiver.await {
+            Ok(Ok(status)) => Ok(exit_code(status)),
+            Ok(Err(error)) => Err(NoCode::NotStarted(error)),
+            Err(_) => Err(NoCode::Lost("its thread broke".to_owned())),
+        }
+    };
+    Ok((Leash::Thread(writer), Box::pin(ended)))
+}
+
+fn receiver(reader: PipeReader) -> io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(reader.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_our_settings_are_not_passed_on() {
+        for name in ["OPENAI_API_KEY", "stepwell_model", "my_api_key"] {
+            assert!(is_ours(&name.into()), "{name}");
+        }
+        for name in ["PATH", "API_KEYS", "NOT_STEPWELL_X"] {
+            assert!(!is_ours(&name.into()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_preview_shows_all_of_the_command_and_hides_nothing() {
+        let command = format!("{}\u{202e}\x1b[2K\nrm -rf .", "x".repeat(999));
+        let preview = run_command().preview(&json!({ "command": command }));
+        assert!(preview.ends_with("\\u{202e}\\u{1b}[2K\\nrm -rf ."), "{preview}");
+    }
+}

@@ -1,0 +1,41 @@
+//! A supervisor for the tests, and a process that runs a command under one and can be killed.
+//!
+//! `supervise LINE` supervises; `run ROOT LINE` runs the line by the tool, under `supervise`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+use stepwell_agent::tool::{Place, builtin, supervise};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match arguments.iter().map(OsString::as_os_str).collect::<Vec<_>>()[..] {
+        [mode, line] if mode == "supervise" => {
+            ExitCode::from(u8::try_from(supervise(line)).unwrap_or(u8::MAX))
+        }
+        [mode, root, line] if mode == "run" => {
+            let line = line.to_str().expect("the tests give text");
+            run(root.into(), line);
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::from(2),
+    }
+}
+
+fn run(root: PathBuf, line: &str) {
+    let own = std::env::current_exe().expect("a process knows its program");
+    let place = Place {
+        root,
+        command_timeout: Duration::from_secs(600),
+        output_limit: 1 << 16,
+        supervisor: Some((own, vec!["supervise".to_owned()])),
+    };
+    let tools = builtin();
+    let tool = tools.iter().find(|tool| tool.spec().name == "run_command");
+    let tool = tool.expect("it is a builtin");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    runtime.block_on(tool.run(&json!({ "command": line }), &place));
+}
