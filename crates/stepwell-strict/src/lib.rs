@@ -1,0 +1,26 @@
+//! A model provider for tests that rejects what the vendors reject.
+//!
+//! It listens on a loopback port and speaks OpenAI's chat completions
+//! (`/v1/chat/completions`) and Anthropic's messages (`/v1/messages`), streaming and not.
+//! A conversation that a vendor would answer with 400 is answered with 400 here, in the
+//! vendor's words. What it says to the rest comes from the test: queued, or from a function.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use stepwell_strict::{Reply, Rules, Say, Strict};
+//!
+//! let strict = Strict::start(Rules::default()).await.unwrap();
+//! strict.push(Say::text("Hello.").calling("call_1", "read_file", &["{\"path\":", "\"a\"}"]));
+//! strict.push(Reply::error(429, "slow down").retry_after("2"));
+//! assert!(strict.base_url().ends_with("/v1"));
+//! assert_eq!(strict.rejected(), 0);
+//! # });
+//! ```
+
+mod anthropic;
+mod openai;
+mod reply;
+mod server;
+
+pub use reply::{Ending, HttpError, Piece, Reply, Say, Stop, Tokens};
+pub use server::{Asked, Protocol, Rules, Strict};

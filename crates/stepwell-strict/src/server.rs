@@ -1,0 +1,429 @@
+//! The server: a port, what it was asked, and the queue of what it says.
+
+use std::collections::{HashSet, VecDeque};
+use std::convert::Infallible;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::stream::{Stream, StreamExt};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::reply::{Ending, HttpError, Piece, Reply, Say};
+use crate::{anthropic, openai};
+
+type Body = BoxBody<Bytes, io::Error>;
+type Answering = Box<dyn FnMut(&Asked) -> Reply + Send>;
+
+/// Whose words a request speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// `/v1/chat/completions`
+    OpenAi,
+    /// `/v1/messages`
+    Anthropic,
+}
+
+/// What the server holds a request to, besides the vendors' rules.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The key that it takes.
+    pub key: String,
+    /// The models that it has; empty: any.
+    pub models: Vec<String>,
+    /// The tokens that fit, at four bytes of the request each.
+    pub context: Option<usize>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { key: "sk-strict-0123456789".to_owned(), models: Vec::new(), context: None }
+    }
+}
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Whose words it speaks.
+    pub protocol: Protocol,
+    /// Its headers, by their lower-case name.
+    pub headers: Vec<(String, String)>,
+    /// Its body.
+    pub body: Value,
+    /// Its body as it was written.
+    pub text: String,
+    /// The vendor's words, if it was rejected.
+    pub rejected: Option<String>,
+}
+
+/// A provider on a loopback port. It stops when it is dropped.
+pub struct Strict {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    hung_up: watch::Receiver<usize>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    rules: Rules,
+    state: Mutex<State>,
+    hung_up: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Reply>,
+    otherwise: Option<Answering>,
+    asked: Vec<Asked>,
+    /// What the thinking blocks that were sent out are signed with.
+    signatures: HashSet<String>,
+}
+
+impl fmt::Debug for Strict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Strict").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Strict {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Strict {
+    /// Listens on a free loopback port, on the runtime that it is called from.
+    pub async fn start(rules: Rules) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let (sender, hung_up) = watch::channel(0);
+        let shared = Arc::new(Shared { rules, state: Mutex::default(), hung_up: sender });
+        let serving = Arc::clone(&shared);
+        let task = tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let shared = Arc::clone(&serving);
+                tokio::spawn(async move {
+                    let service = service_fn(|request| handle(Arc::clone(&shared), request));
+                    let connection = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(socket), service);
+                    // A caller that hangs up is part of the tests.
+                    drop(connection.await);
+                });
+            }
+        });
+        Ok(Self { address, shared, hung_up, task })
+    }
+
+    /// The URL that both protocols' paths stand under.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The key that it takes.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.shared.rules.key
+    }
+
+    /// Queues an answer. A request that is rejected takes none.
+    pub fn push(&self, reply: impl Into<Reply>) {
+        self.shared.state().queue.push_back(reply.into());
+    }
+
+    /// Answers from a function when the queue is empty.
+    pub fn answer_with(&self, answer: impl FnMut(&Asked) -> Reply + Send + 'static) {
+        self.shared.state().otherwise = Some(Box::new(answer));
+    }
+
+    /// Takes signatures of thinking that another server issued.
+    pub fn trust_signature(&self, signature: impl Into<String>) {
+        self.shared.state().signatures.insert(signature.into());
+    }
+
+    /// Every request so far.
+    #[must_use]
+    pub fn asked(&self) -> Vec<Asked> {
+        self.shared.state().asked.clone()
+    }
+
+    /// How many requests were rejected as invalid (not for their key, model or length).
+    #[must_use]
+    pub fn rejected(&self) -> usize {
+        self.shared.state().asked.iter().filter(|asked| asked.rejected.is_some()).count()
+    }
+
+    /// Waits until this many callers have hung up before their answer was complete.
+    pub async fn hung_up(&self, times: usize) {
+        let mut hung_up = self.hung_up.clone();
+        // The sender lives as long as `self`.
+        drop(hung_up.wait_for(|count| *count >= times).await);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<Response<Body>> {
+    let protocol = match request.uri().path() {
+        "/v1/chat/completions" => Protocol::OpenAi,
+        "/v1/messages" => Protocol::Anthropic,
+        _ => return Ok(plain(StatusCode::NOT_FOUND, "no such path")),
+    };
+    let (head, body) = request.into_parts();
+    let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+    let stream = body["stream"] == Value::Bool(true);
+    let asked = Asked { protocol, headers: pairs(&head.headers), body, text, rejected: None };
+
+    let watched = Watched { shared: Arc::clone(&shared), complete: false };
+    match decide(&shared, asked) {
+        Reply::Error(error) => Ok(watched.completed(failed(protocol, &error))),
+        Reply::Drop => {
+            watched.completed(());
+            Err(io::Error::other("dropped by the test"))
+        }
+        Reply::Hang => std::future::pending().await,
+        Reply::Say(say) => {
+            tokio::time::sleep(say.delay).await;
+            Ok(if stream {
+                streamed(protocol, &say, watched)
+            } else {
+                whole(protocol, &say, watched)
+            })
+        }
+    }
+}
+
+/// What a request is answered with: by the key, the vendor's rules, then the test.
+fn decide(shared: &Shared, mut asked: Asked) -> Reply {
+    let mut state = shared.state();
+    let refused = access(&shared.rules, &asked);
+    if refused.is_none() {
+        let checked = match asked.protocol {
+            Protocol::OpenAi => openai::check(&asked.body),
+            Protocol::Anthropic => anthropic::check(&asked, &state.signatures),
+        };
+        asked.rejected = checked.err();
+    }
+    let rejected = asked.rejected.clone();
+    state.asked.push(asked.clone());
+    if let Some(error) = refused {
+        return error.into();
+    }
+    if let Some(message) = rejected {
+        return Reply::error(400, message).into();
+    }
+    let reply = match (state.queue.pop_front(), state.otherwise.as_mut()) {
+        (Some(reply), _) => reply,
+        (None, Some(answer)) => answer(&asked),
+        (None, None) => Reply::error(500, "the test queued no more answers").into(),
+    };
+    if let Reply::Say(say) = &reply {
+        let signed = say.pieces.iter().filter_map(|piece| match piece {
+            Piece::Thinking { signature, .. } => Some(signature.clone()),
+            Piece::Redacted(data) => Some(data.clone()),
+            _ => None,
+        });
+        state.signatures.extend(signed);
+    }
+    reply
+}
+
+/// The key, the model and the length, in the vendors' words.
+fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
+    let (header, expected) = match asked.protocol {
+        Protocol::OpenAi => ("authorization", format!("Bearer {}", rules.key)),
+        Protocol::Anthropic => ("x-api-key", rules.key.clone()),
+    };
+    let given = asked.header(header).unwrap_or_default();
+    if given != expected {
+        return Some(match asked.protocol {
+            Protocol::OpenAi => Reply::error(401, format!("Incorrect API key provided: {given}."))
+                .code("invalid_api_key"),
+            Protocol::Anthropic => Reply::error(401, "invalid x-api-key"),
+        });
+    }
+    let model = asked.body["model"].as_str().unwrap_or_default();
+    if !rules.models.is_empty() && !rules.models.iter().any(|known| known == model) {
+        return Some(match asked.protocol {
+            Protocol::OpenAi => Reply::error(
+                404,
+                format!("The model `{model}` does not exist or you do not have access to it."),
+            )
+            .code("model_not_found"),
+            Protocol::Anthropic => Reply::error(404, format!("model: {model}")),
+        });
+    }
+    let tokens = asked.text.len() / 4;
+    let most = rules.context.filter(|most| tokens > *most)?;
+    Some(match asked.protocol {
+        Protocol::OpenAi => Reply::error(
+            400,
+            format!(
+                "This model's maximum context length is {most} tokens. However, your messages \
+                 resulted in {tokens} tokens. Please reduce the length of the messages."
+            ),
+        )
+        .code("context_length_exceeded"),
+        Protocol::Anthropic => {
+            Reply::error(400, format!("prompt is too long: {tokens} tokens > {most} maximum"))
+        }
+    })
+}
+
+impl Asked {
+    /// A header of it, by its lower-case name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {
+    let value = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    headers.iter().map(|(k, v)| (k.as_str().to_owned(), value(v.as_bytes()))).collect()
+}
+
+fn failed(protocol: Protocol, error: &HttpError) -> Response<Body> {
+    let body = match protocol {
+        Protocol::OpenAi => openai::error(error),
+        Protocol::Anthropic => anthropic::error(error),
+    };
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = plain(status, &body.to_string());
+    if let Some(value) = error.retry_after.as_ref().and_then(|value| value.parse().ok()) {
+        response.headers_mut().insert(RETRY_AFTER, value);
+    }
+    response
+}
+
+fn whole(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
+    let body = match protocol {
+        Protocol::OpenAi => openai::whole(say),
+        Protocol::Anthropic => anthropic::whole(say),
+    };
+    watched.completed(plain(StatusCode::OK, &body.to_string()))
+}
+
+fn streamed(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
+    let (mut events, overloaded) = match protocol {
+        Protocol::OpenAi => (openai::events(say), openai::overloaded()),
+        Protocol::Anthropic => (anthropic::events(say), anthropic::overloaded()),
+    };
+    let (kept, end) = match say.ending {
+        Ending::Whole => (events.len(), End::Clean),
+        Ending::CutAfter(n) | Ending::OverloadedAfter(n) => (n, End::Clean),
+        Ending::BrokenAfter(n) => (n, End::Broken),
+        Ending::SilentAfter(n) => (n, End::Silent),
+    };
+    events.truncate(kept);
+    if matches!(say.ending, Ending::OverloadedAfter(_)) {
+        events.push(overloaded);
+    }
+    // Each event leaves in two pieces, so that letters and lines are cut in the middle.
+    let pieces: Vec<Bytes> = events
+        .into_iter()
+        .flat_map(|event| {
+            let bytes = Bytes::from(event);
+            let middle = bytes.len() / 2;
+            [bytes.slice(..middle), bytes.slice(middle..)]
+        })
+        .collect();
+    let body = Streaming { pieces: pieces.into(), end, watched: Some(watched) };
+    let body = StreamBody::new(body.map(|piece| piece.map(Frame::data)));
+    let mut response = Response::new(BodyExt::boxed(body));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+fn plain(status: StatusCode, body: &str) -> Response<Body> {
+    let body = Full::new(Bytes::from(body.to_owned())).map_err(|never: Infallible| match never {});
+    let mut response = Response::new(BodyExt::boxed(body));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    response
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    Clean,
+    Broken,
+    Silent,
+}
+
+/// A streamed body. It yields to the runtime between its pieces, so that they are sent one
+/// by one.
+struct Streaming {
+    pieces: VecDeque<Bytes>,
+    end: End,
+    watched: Option<Watched>,
+}
+
+impl Stream for Streaming {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(piece) = self.pieces.pop_front() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        match self.end {
+            End::Silent => Poll::Pending,
+            End::Clean => {
+                if let Some(watched) = self.watched.take() {
+                    watched.completed(());
+                }
+                Poll::Ready(None)
+            }
+            End::Broken => {
+                if let Some(watched) = self.watched.take() {
+                    watched.completed(());
+                }
+                Poll::Ready(Some(Err(io::Error::other("broken by the test"))))
+            }
+        }
+    }
+}
+
+/// Counts a caller that hangs up before its answer is complete.
+struct Watched {
+    shared: Arc<Shared>,
+    complete: bool,
+}
+
+impl Watched {
+    fn completed<T>(mut self, with: T) -> T {
+        self.complete = true;
+        with
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.complete {
+            self.shared.hung_up.send_modify(|count| *count += 1);
+        }
+    }
+}
