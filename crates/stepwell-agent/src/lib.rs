@@ -6,6 +6,7 @@
 
 pub mod machine;
 pub mod permission;
+pub mod price;
 pub mod provider;
 pub mod redact;
 pub mod tool;

@@ -1,0 +1,265 @@
+//! What models cost, as far as it is known.
+//!
+//! The prices that ship stand in `prices.json`, each with its date. A price that is not
+//! known is absent, never zero.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use stepwell::{Money, Usage};
+
+const SHIPPED: &str = include_str!("../prices.json");
+
+/// The name under which a provider's price for every model stands.
+const ANY: &str = "*";
+
+/// What one model costs, in dollars per million tokens, and how much it takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Tokens sent.
+    pub input: Money,
+    /// Tokens sent that the provider read from its cache; as the rest if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Money>,
+    /// Tokens received, hidden reasoning included.
+    pub output: Money,
+    /// What a call costs whose input is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long: Option<Long>,
+    /// How many tokens fit the model, in both directions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
+    /// How many tokens it answers with at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+    /// The day on which the price was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+}
+
+/// The price of a whole call whose input is longer than a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Long {
+    /// More tokens sent than this.
+    pub over: u64,
+    /// Tokens sent.
+    pub input: Money,
+    /// Tokens sent that were cached.
+    pub cached: Money,
+    /// Tokens received.
+    pub output: Money,
+}
+
+impl Price {
+    /// What one call cost.
+    #[must_use]
+    pub fn cost(&self, usage: &Usage) -> Money {
+        let (input, cached, output) = match self.long {
+            Some(long) if usage.input > long.over => (long.input, long.cached, long.output),
+            _ => (self.input, self.cached.unwrap_or(self.input), self.output),
+        };
+        let read = usage.cached.min(usage.input);
+        input.per_million(usage.input - read)
+            + cached.per_million(read)
+            + output.per_million(usage.output)
+    }
+}
+
+/// What a user says about a price: what is absent stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PriceChange {
+    /// Tokens sent.
+    pub input: Option<Money>,
+    /// Tokens sent that were cached.
+    pub cached: Option<Money>,
+    /// Tokens received.
+    pub output: Option<Money>,
+    /// How many tokens fit the model.
+    pub context: Option<u64>,
+    /// How many tokens it answers with at most.
+    pub max_output: Option<u64>,
+}
+
+/// A price cannot be made of what was said.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPrice {
+    /// It does not name a model.
+    #[error("a price is given for provider/model, not for {0:?}")]
+    Name(String),
+    /// A model without a known price needs both sides of one.
+    #[error("the price of {0} is not known: give its input and its output")]
+    Half(String),
+}
+
+/// The known prices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prices(BTreeMap<String, BTreeMap<String, Price>>);
+
+impl Default for Prices {
+    /// Those that ship.
+    fn default() -> Self {
+        #[derive(Deserialize)]
+        struct File {
+            models: BTreeMap<String, BTreeMap<String, Price>>,
+        }
+        let file: File = serde_json::from_str(SHIPPED).expect("a test reads the file that ships");
+        Self(file.models)
+    }
+}
+
+impl Prices {
+    /// The price of a model: by its name, by its name without a date, or the one for all of
+    /// the provider's models.
+    #[must_use]
+    pub fn find(&self, provider: &str, model: &str) -> Option<&Price> {
+        let models = self.0.get(provider)?;
+        let dated = || {
+            let base = |name: &&String| model.strip_prefix(name.as_str()).is_some_and(is_date);
+            models.keys().filter(base).max_by_key(|name| name.len()).and_then(|n| models.get(n))
+        };
+        models.get(model).or_else(dated).or_else(|| models.get(ANY))
+    }
+
+    /// What a call cost, unless the price is not known.
+    #[must_use]
+    pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Option<Money> {
+        self.find(provider, model).map(|price| price.cost(usage))
+    }
+
+    /// With a user's own prices, by `provider/model`; `provider/*` is for all of its models.
+    pub fn with(mut self, changes: &BTreeMap<String, PriceChange>) -> Result<Self, BadPrice> {
+        for (name, change) in changes {
+            let named = name.split_once('/').filter(|(p, m)| !p.is_empty() && !m.is_empty());
+            let (provider, model) = named.ok_or_else(|| BadPrice::Name(name.clone()))?;
+            let price = match self.find(provider, model) {
+                Some(known) => changed(known.clone(), change),
+                None => fresh(change).ok_or_else(|| BadPrice::Half(name.clone()))?,
+            };
+            self.0.entry(provider.to_owned()).or_default().insert(model.to_owned(), price);
+        }
+        Ok(self)
+    }
+}
+
+/// A price that the user changed is the user's: the vendor's date and tier no longer hold.
+fn changed(mut price: Price, change: &PriceChange) -> Price {
+    if change.input.is_some() || change.cached.is_some() || change.output.is_some() {
+        price.long = None;
+        price.as_of = None;
+    }
+    // A discount is a part of the input's price: a new one has its own, or none.
+    if change.input.is_some() {
+        price.cached = None;
+    }
+    price.input = change.input.unwrap_or(price.input);
+    price.cached = change.cached.or(price.cached);
+    price.output = change.output.unwrap_or(price.output);
+    price.context = change.context.or(price.context);
+    price.max_output = change.max_output.or(price.max_output);
+    price
+}
+
+fn fresh(change: &PriceChange) -> Option<Price> {
+    Some(Price {
+        input: change.input?,
+        cached: change.cached,
+        output: change.output?,
+        long: None,
+        context: change.context,
+        max_output: change.max_output,
+        as_of: None,
+    })
+}
+
+/// Is this what vendors put behind a name for one of its editions: `-2025-04-14`,
+/// `-20250514`, `-001`, `-latest`? Anything else is another model: `-mini`, `-5`.
+fn is_date(suffix: &str) -> bool {
+    let Some(rest) = suffix.strip_prefix('-').or_else(|| suffix.strip_prefix('@')) else {
+        return false;
+    };
+    let numeric = rest.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    let groups: Vec<usize> = rest.split('-').map(str::len).collect();
+    rest == "latest" || (numeric && matches!(groups.as_slice(), [3 | 4 | 8] | [4, 2, 2]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn money(text: &str) -> Money {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_file_that_ships_is_read_and_every_price_has_its_date() {
+        let prices = Prices::default();
+        for (provider, models) in &prices.0 {
+            for (model, price) in models {
+                let dated = price.as_of.as_ref().is_some_and(|date| date.len() == 10);
+                assert!(dated, "{provider}/{model} has no date");
+                let cached = price.cached.unwrap_or(price.input);
+                assert!(cached <= price.input, "{provider}/{model}: caching costs more");
+                assert!(price.output >= price.input, "{provider}/{model}: output is cheaper");
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_costs_what_its_tokens_cost_to_the_last_digit() {
+        let prices = Prices::default();
+        let usage = Usage { input: 1_001, output: 7, cached: 1_000, reasoning: 3 };
+        // 1 at $2, 1,000 at $0.50 and 7 at $8 per million.
+        let cost = prices.cost("openai", "gpt-4.1", &usage);
+        assert_eq!(cost, Some(money("0.000558")));
+        let odd = Usage { input: 10, output: 0, cached: 20, reasoning: 0 };
+        assert_eq!(prices.cost("openai", "gpt-4.1", &odd), Some(money("0.000005")));
+    }
+
+    #[test]
+    fn a_long_call_is_dearer_as_a_whole() {
+        let prices = Prices::default();
+        let usage = |input| Usage { input, output: 1_000, cached: 0, reasoning: 0 };
+        let at = prices.cost("gemini", "gemini-2.5-pro", &usage(200_000)).unwrap();
+        let over = prices.cost("gemini", "gemini-2.5-pro", &usage(200_001)).unwrap();
+        assert_eq!(at, money("0.26"));
+        assert_eq!(over, money("0.5150025"));
+    }
+
+    #[test]
+    fn a_date_behind_a_name_is_the_same_model_and_anything_else_is_not() {
+        let prices = Prices::default();
+        let find = |provider: &str, model: &str| prices.find(provider, model).map(|p| p.input);
+        assert_eq!(find("openai", "gpt-4.1-2025-04-14"), Some(money("2")));
+        assert_eq!(find("openai", "gpt-4o-mini-2024-07-18"), Some(money("0.15")));
+        assert_eq!(find("anthropic", "claude-sonnet-4-20250514"), Some(money("3")));
+        assert_eq!(find("anthropic", "claude-3-5-haiku-latest"), Some(money("0.8")));
+        assert_eq!(find("gemini", "gemini-2.0-flash-001"), Some(money("0.1")));
+        for unknown in ["gpt-4o-audio", "gpt-4.12", "gpt-4.1-9", "gpt-99", ""] {
+            assert_eq!(find("openai", unknown), None, "{unknown} has a price");
+        }
+        assert_eq!(find("anthropic", "claude-opus-4-9-20260101"), None);
+        assert_eq!(find("nobody", "gpt-4.1"), None);
+    }
+
+    #[test]
+    fn a_local_model_is_known_to_be_free() {
+        let usage = Usage { input: 5_000, output: 100, ..Usage::default() };
+        assert_eq!(Prices::default().cost("ollama", "llama3:8b", &usage), Some(Money::ZERO));
+    }
+
+    #[test]
+    fn a_users_price_stands_over_the_one_that_ships() {
+        let change = |input: &str| PriceChange { input: Some(money(input)), ..Default::default() };
+        let new = PriceChange { output: Some(money("4")), ..change("1") };
+        let changes = [("openai/gpt-4.1".to_owned(), change("1")), ("mine/*".to_owned(), new)];
+        let prices = Prices::default().with(&changes.into()).unwrap();
+        let known = prices.find("openai", "gpt-4.1").unwrap();
+        assert_eq!((known.input, known.cached, known.output), (money("1"), None, money("8")));
+        assert_eq!(prices.find("mine", "anything").unwrap().output, money("4"));
+        let half = [("mine/x".to_owned(), change("1"))];
+        assert_eq!(Prices::default().with(&half.into()), Err(BadPrice::Half("mine/x".to_owned())));
+    }
+}
