@@ -3,7 +3,10 @@
 //! A provider turns our messages into its own words and back. Nothing of its client
 //! library shows here, so that it can be replaced.
 
+pub mod remote;
+
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -25,6 +28,20 @@ pub trait Provider: fmt::Debug + Send + Sync {
         request: Request<'a>,
         told: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Answer, CallError>>;
+}
+
+impl<P: Provider + ?Sized> Provider for Arc<P> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        told: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        (**self).answer(request, told)
+    }
 }
 
 /// What a model is asked.

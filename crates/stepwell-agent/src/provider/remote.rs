@@ -1,0 +1,284 @@
+//! Models behind a network: OpenAI, Anthropic, Gemini, Ollama, and all who speak as OpenAI does.
+//!
+//! The client library (genai) carries requests, knows the addresses and reads the streams.
+//! What a conversation looks like on the wire is written here for OpenAI and Anthropic,
+//! because the library rewrites model names, moves thinking, and parses arguments that
+//! must stay as the model wrote them.
+
+mod anthropic;
+mod fault;
+mod gemini;
+mod openai;
+mod outgoing;
+mod reading;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent};
+use genai::resolver::AuthData;
+use genai::{Client, ModelIden, ServiceTarget};
+
+use self::anthropic::Thoughts;
+use self::fault::Failure;
+use self::reading::Reading;
+use super::{Answer, CallError, Delta, Fault, Provider, Request};
+
+/// How long a provider may be silent, unless a user says otherwise. Models with hidden
+/// reasoning say nothing for minutes.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What stands in for a key where none is needed: the client library insists on one, and
+/// local servers do not look.
+const NO_KEY: &str = "none";
+
+/// Whose words an endpoint speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// OpenAI's chat completions, which most others speak too.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Gemini's generateContent.
+    Gemini,
+}
+
+impl Protocol {
+    /// Where the vendor itself answers.
+    #[must_use]
+    pub const fn vendor_url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1/",
+            Self::Anthropic => "https://api.anthropic.com/v1/",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta/",
+        }
+    }
+
+    const fn adapter(self) -> AdapterKind {
+        match self {
+            Self::OpenAi => AdapterKind::OpenAI,
+            Self::Anthropic => AdapterKind::Anthropic,
+            Self::Gemini => AdapterKind::Gemini,
+        }
+    }
+}
+
+/// A secret that shows itself to nobody but the provider.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// A key; white space around it is not part of it.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// Where a provider is reached, and how.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The provider's name, as it is recorded.
+    pub provider: String,
+    /// Whose words it speaks.
+    pub protocol: Protocol,
+    /// Where it answers, such as `http://localhost:11434/v1`; the vendor if absent.
+    pub base_url: Option<String>,
+    /// Its key. The vendors need one.
+    pub key: Option<Key>,
+    /// How long it may be silent: before its answer begins, and between two pieces of it.
+    pub timeout: Duration,
+    /// The proxy on the way, such as `http://proxy:3128`. The environment is not asked.
+    pub proxy: Option<String>,
+}
+
+/// A model behind a network.
+pub struct Remote {
+    endpoint: Endpoint,
+    base_url: String,
+    client: Client,
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+impl Remote {
+    /// Nothing is sent yet; what is wrong with the endpoint itself is said here.
+    pub fn new(endpoint: Endpoint) -> Result<Self, CallError> {
+        let wrong =
+            |fault, what: String| CallError { provider: endpoint.provider.clone(), what, fault };
+        if endpoint.base_url.is_none() && endpoint.key.as_ref().is_none_or(|k| k.0.is_empty()) {
+            return Err(wrong(Fault::Auth, "it needs a key, and there is none".to_owned()));
+        }
+        let mut base_url =
+            endpoint.base_url.clone().unwrap_or_else(|| endpoint.protocol.vendor_url().to_owned());
+        if !base_url.ends_with('/') {
+            base_url.push('/');
+        }
+        if !reqwest::Url::parse(&base_url).is_ok_and(|url| url.has_host()) {
+            let what = format!("its base_url {base_url:?} is not a URL such as http://host/v1");
+            return Err(wrong(Fault::Refused, what));
+        }
+        let client = http(&endpoint).map_err(|error| {
+            wrong(Fault::Refused, format!("its client cannot be made: {error}"))
+        })?;
+        let client = Client::builder().with_reqwest(client).build();
+        let client =
+            client.map_err(|_| wrong(Fault::Refused, "its client cannot be made".to_owned()))?;
+        Ok(Self { endpoint, base_url, client })
+    }
+
+    fn target(&self, model: &str) -> ServiceTarget {
+        let key = self.endpoint.key.as_ref().map(Key::reveal).filter(|key| !key.is_empty());
+        ServiceTarget {
+            endpoint: genai::resolver::Endpoint::from_owned(self.base_url.as_str()),
+            auth: AuthData::from_single(key.unwrap_or(NO_KEY)),
+            model: ModelIden::new(self.endpoint.protocol.adapter(), model),
+        }
+    }
+
+    async fn ask(
+        &self,
+        request: Request<'_>,
+        told: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<Answer, CallError> {
+        let provider = self.endpoint.provider.as_str();
+        let wire = match self.endpoint.protocol {
+            Protocol::OpenAi => openai::encode(provider, request),
+            Protocol::Anthropic => anthropic::encode(provider, request, Thoughts::Kept),
+            Protocol::Gemini => gemini::encode(provider, request),
+        };
+        let failure = match self.send(wire, request, told).await {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => failure,
+        };
+        if !(self.endpoint.protocol == Protocol::Anthropic && failure.blames_thinking()) {
+            return Err(failure.into_call_error(&self.endpoint, request));
+        }
+        let wire = anthropic::encode(provider, request, Thoughts::Left);
+        let again = self.send(wire, request, told).await;
+        again.map_err(|failure| failure.into_call_error(&self.endpoint, request))
+    }
+
+    async fn send(
+        &self,
+        wire: Wire,
+        request: Request<'_>,
+        told: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<Answer, Failure> {
+        let reasoning = Arc::new(AtomicU64::new(0));
+        let options = self.options(wire.options, Arc::clone(&reasoning));
+        let target = self.target(&wire.model);
+        let response = self.client.exec_chat_stream(target, wire.chat, Some(&options)).await;
+        let mut stream = response.map_err(|error| Failure::of(&error))?.stream;
+        let mut reading = Reading::new(self.endpoint.protocol, &self.endpoint.provider);
+        while let Some(event) = stream.next().await {
+            match event.map_err(|error| Failure::of(&error))? {
+                ChatStreamEvent::Start | ChatStreamEvent::Heartbeat => {}
+                ChatStreamEvent::Chunk(chunk) => {
+                    reading.text(&chunk.content);
+                    told(Delta::Text(chunk.content));
+                }
+                ChatStreamEvent::ReasoningChunk(chunk) => {
+                    reading.thinking(&chunk.content);
+                    told(Delta::Thinking(chunk.content));
+                }
+                ChatStreamEvent::ThoughtSignatureChunk(_) => reading.signed(),
+                ChatStreamEvent::ToolCallChunk(chunk) => reading.call(chunk.tool_call),
+                ChatStreamEvent::End(end) => {
+                    let hidden = reasoning.load(Ordering::Relaxed);
+                    return reading.finish(end, request, hidden).ok_or_else(Failure::truncated);
+                }
+            }
+        }
+        Err(Failure::truncated())
+    }
+
+    /// Everything is captured: a stream without capture forgets signatures and usage.
+    fn options(&self, options: ChatOptions, reasoning: Arc<AtomicU64>) -> ChatOptions {
+        let options = options
+            .with_capture_content(true)
+            .with_capture_reasoning_content(true)
+            .with_capture_tool_calls(true)
+            .with_capture_usage(true)
+            .with_stream_header_timeout(self.endpoint.timeout)
+            .with_stream_read_timeout(self.endpoint.timeout);
+        if self.endpoint.protocol != Protocol::Anthropic {
+            return options;
+        }
+        // The library does not read Anthropic's count of thinking tokens from a stream.
+        options.with_raw_frame_fn(move |_, frame| {
+            if frame.event == Some("message_delta") {
+                let usage = frame.json().unwrap_or_default();
+                let tokens = &usage["usage"]["output_tokens_details"]["thinking_tokens"];
+                if let Some(tokens) = tokens.as_u64() {
+                    reasoning.store(tokens, Ordering::Relaxed);
+                }
+            }
+        })
+    }
+}
+
+impl Provider for Remote {
+    fn name(&self) -> &str {
+        &self.endpoint.provider
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        told: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        self.ask(request, told).boxed()
+    }
+}
+
+/// What the client library is given to send.
+struct Wire {
+    /// The name that the library sees; where it can, the true one travels in the body.
+    model: String,
+    chat: ChatRequest,
+    options: ChatOptions,
+}
+
+/// An HTTP client that goes where it is told: no redirects, which would carry the key to
+/// another host, and no proxy out of the environment.
+fn http(endpoint: &Endpoint) -> reqwest::Result<reqwest::Client> {
+    use_ring();
+    let builder = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(endpoint.timeout);
+    match &endpoint.proxy {
+        Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy)?).build(),
+        None => builder.build(),
+    }
+}
+
+/// TLS is built without a default for its cryptography: it is ring, once in a process.
+fn use_ring() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error says that the program chose one already, which is as good.
+        drop(rustls::crypto::ring::default_provider().install_default());
+    });
+}

@@ -1,0 +1,155 @@
+//! What every protocol needs of a conversation on its way out.
+
+use std::collections::{HashMap, HashSet};
+
+use genai::chat::Tool;
+use serde_json::{Map, Value, json};
+use stepwell::{Image, Message, Opaque, Text, ToolResult};
+
+use crate::provider::ToolSpec;
+
+/// The longest call id that every vendor takes; OpenAI's limit.
+const LONGEST_ID: usize = 40;
+
+/// Call ids as the wire sees them. A conversation may hold ids of another provider, which
+/// this one would refuse.
+pub(super) struct Ids<'a>(HashMap<&'a str, String>);
+
+impl<'a> Ids<'a> {
+    pub(super) fn of(messages: &'a [Message]) -> Self {
+        let ids: Vec<&str> =
+            messages.iter().flat_map(Message::calls).map(|call| call.id.as_str()).collect();
+        let mut taken: HashSet<String> =
+            ids.iter().filter(|id| is_legal(id)).map(|&id| id.to_owned()).collect();
+        let mut names = HashMap::new();
+        for id in ids {
+            if !is_legal(id) && !names.contains_key(id) {
+                names.insert(id, fresh(id, &mut taken));
+            }
+        }
+        Self(names)
+    }
+
+    pub(super) fn get(&self, id: &str) -> String {
+        self.0.get(id).cloned().unwrap_or_else(|| id.to_owned())
+    }
+}
+
+/// A legal id like `id` that is not taken; it is then.
+pub(super) fn fresh(id: &str, taken: &mut HashSet<String>) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let stem: String = id.chars().map(legal).take(LONGEST_ID - 8).collect();
+    let stem = if stem.is_empty() { "call".to_owned() } else { stem };
+    let mut name = if id.len() > LONGEST_ID { format!("{stem}_1") } else { stem.clone() };
+    let mut n = 1;
+    while !taken.insert(name.clone()) {
+        n += 1;
+        name = format!("{stem}_{n}");
+    }
+    name
+}
+
+pub(super) fn is_legal(id: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    !id.is_empty() && id.len() <= LONGEST_ID && id.bytes().all(legal)
+}
+
+/// A call's arguments as the object that vendors insist on. What the model wrote wrong is
+/// shown to it as text.
+pub(super) fn arguments(text: &str) -> Map<String, Value> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => map,
+        _ if text.trim().is_empty() => Map::new(),
+        _ => [("invalid_json".to_owned(), json!(text))].into_iter().collect(),
+    }
+}
+
+/// A result's text; never empty, and where the protocol has no flag for it, an error says
+/// so itself.
+pub(super) fn result_text(result: &ToolResult) -> String {
+    match (result.text.trim().is_empty(), result.is_error) {
+        (true, true) => "error: the tool failed and said nothing".to_owned(),
+        (true, false) => "(no output)".to_owned(),
+        (false, true) => format!("error: {}", result.text),
+        (false, false) => result.text.clone(),
+    }
+}
+
+/// The text of a part, unless it is blank: no vendor takes empty texts.
+pub(super) fn spoken(text: &Text) -> Option<&str> {
+    (!text.text.trim().is_empty()).then_some(text.text.as_str())
+}
+
+/// Data that this provider attached; another's is never sent.
+pub(super) fn own<'a>(opaque: Option<&'a Opaque>, provider: &str) -> Option<&'a str> {
+    opaque.filter(|opaque| opaque.provider == provider).map(|opaque| opaque.data.as_str())
+}
+
+/// Standing instructions: the request's, then those in the conversation.
+pub(super) fn systems<'a>(
+    system: &'a str,
+    messages: impl Iterator<Item = &'a Message>,
+) -> Option<String> {
+    let said = messages.map(Message::text);
+    let all: Vec<String> =
+        std::iter::once(system.to_owned()).chain(said).filter(|s| !s.trim().is_empty()).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
+}
+
+/// Where a picture is.
+pub(super) enum Picture<'a> {
+    Url(&'a str),
+    Base64 { media_type: &'a str, data: &'a str },
+}
+
+impl<'a> Picture<'a> {
+    pub(super) fn of(image: &'a Image) -> Self {
+        if image.data.starts_with("http://") || image.data.starts_with("https://") {
+            return Self::Url(&image.data);
+        }
+        let embedded =
+            image.data.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+        let (media_type, data) = embedded.unwrap_or((&image.media_type, &image.data));
+        Self::Base64 { media_type, data }
+    }
+}
+
+pub(super) fn tools(specs: &[ToolSpec]) -> Option<Vec<Tool>> {
+    let tool = |spec: &ToolSpec| {
+        Tool::new(spec.name.as_str())
+            .with_description(spec.description.as_str())
+            .with_schema(spec.parameters.clone())
+    };
+    (!specs.is_empty()).then(|| specs.iter().map(tool).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_ids_become_legal_and_stay_apart() {
+        let long = "x".repeat(64);
+        let longer = "x".repeat(65);
+        let message = Message::assistant("go")
+            .calling("call#read#0", "read", "{}")
+            .calling("call_read_0", "read", "{}")
+            .calling(&long, "read", "{}")
+            .calling(&longer, "read", "{}");
+        let messages = [message];
+        let ids = Ids::of(&messages);
+        let sent: Vec<String> = messages[0].calls().map(|call| ids.get(&call.id)).collect();
+        assert_eq!(sent[1], "call_read_0");
+        assert!(sent.iter().all(|id| is_legal(id)), "{sent:?}");
+        assert_eq!(sent.iter().collect::<HashSet<_>>().len(), 4, "{sent:?}");
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_shown_as_text() {
+        assert_eq!(Value::Object(arguments(r#"{"a":1}"#)), json!({"a": 1}));
+        assert_eq!(Value::Object(arguments("")), json!({}));
+        for text in ["{\"a\":", "[1]", "\"a\""] {
+            assert_eq!(Value::Object(arguments(text)), json!({"invalid_json": text}));
+        }
+    }
+}
