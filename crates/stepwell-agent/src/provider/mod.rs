@@ -3,6 +3,7 @@
 //! A provider turns our messages into its own words and back. Nothing of its client
 //! library shows here, so that it can be replaced.
 
+pub mod name;
 pub mod remote;
 
 use std::fmt;
