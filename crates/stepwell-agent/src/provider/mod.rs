@@ -5,6 +5,7 @@
 
 pub mod name;
 pub mod remote;
+pub mod retry;
 
 use std::fmt;
 use std::sync::Arc;

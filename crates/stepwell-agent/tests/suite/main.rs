@@ -5,3 +5,5 @@
 mod command;
 mod redact;
 mod tools;
+//! The agent, from outside.
+mod providers;

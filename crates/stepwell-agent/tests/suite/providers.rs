@@ -1,0 +1,626 @@
+//! Providers on the wire, against a server that rejects what the vendors reject.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolResult, Usage};
+use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
+use stepwell_agent::provider::retry::{Patience, Retrying, Waiting};
+use stepwell_agent::provider::{
+    Answer, CallError, Delta, Ended, Fault, Provider, Request, ToolSpec,
+};
+use stepwell_strict::{Ending, Reply, Rules, Say, Stop, Strict, Tokens};
+
+const BOTH: [Protocol; 2] = [Protocol::OpenAi, Protocol::Anthropic];
+const PROMPT: &str = "Where does the nightjar of operation Halcyon sleep?";
+const PIXEL: &str = "iVBORw0KGgo=";
+
+async fn strict() -> Strict {
+    Strict::start(Rules::default()).await.unwrap()
+}
+
+fn endpoint(strict: &Strict, protocol: Protocol) -> Endpoint {
+    Endpoint {
+        provider: "vendor".to_owned(),
+        protocol,
+        base_url: Some(strict.base_url()),
+        key: Some(Key::new(strict.key())),
+        timeout: Duration::from_secs(20),
+        proxy: None,
+    }
+}
+
+fn remote(strict: &Strict, protocol: Protocol) -> Remote {
+    Remote::new(endpoint(strict, protocol)).unwrap()
+}
+
+fn tools() -> Vec<ToolSpec> {
+    let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let description = "Reads a file.".to_owned();
+    vec![ToolSpec { name: "read_file".to_owned(), description, parameters }]
+}
+
+fn request<'a>(messages: &'a [Message], tools: &'a [ToolSpec]) -> Request<'a> {
+    Request { model: "some-model", system: "You are terse.", messages, tools, max_output: 1234 }
+}
+
+async fn ask(provider: &dyn Provider, messages: &[Message]) -> Result<Answer, CallError> {
+    provider.answer(request(messages, &tools()), &mut |_| {}).await
+}
+
+fn user() -> Message {
+    Message::user(PROMPT)
+}
+
+fn results(of: &Message) -> Message {
+    let result = |id: &str| {
+        Part::ToolResult(ToolResult {
+            call_id: id.to_owned(),
+            text: "done".to_owned(),
+            ..ToolResult::default()
+        })
+    };
+    Message::new(Role::Tool, of.calls().map(|call| result(&call.id)).collect())
+}
+
+#[tokio::test]
+async fn every_kind_of_part_goes_out_and_comes_back() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        strict.push(
+            Say::default()
+                .thinking("First the trees, thén the ground.", "c2lnbmVk")
+                .redacted("aGlkZGVu")
+                .saying("I will löök at both. 🦉")
+                .calling("call_1", "read_file", &["{ \"path\":", " \"a.md\" }"])
+                .calling("call_2", "read_file", &["{}"]),
+        );
+        let image = |data: &str| Image {
+            media_type: "image/png".to_owned(),
+            data: data.to_owned(),
+            opaque: None,
+        };
+        let mut first = user();
+        first.parts.push(Part::Image(image(PIXEL)));
+        first.parts.push(Part::Image(image("https://example.org/owl.png")));
+        first.parts.push(Part::text("  "));
+        let mut told = Vec::new();
+        let tools = tools();
+        let messages = [Message::system("Be kind."), first.clone()];
+        let mut hear = |delta| told.push(delta);
+        let answer = provider.answer(request(&messages, &tools), &mut hear).await.unwrap();
+
+        let said: String = told
+            .iter()
+            .filter_map(|d| if let Delta::Text(text) = d { Some(text.as_str()) } else { None })
+            .collect();
+        assert_eq!(said, "I will löök at both. 🦉");
+        assert_eq!(answer.message.text(), said);
+        assert_eq!(answer.ended, Ended::Complete);
+        assert_eq!(answer.message.model.as_deref(), Some("some-model"));
+        let calls: Vec<_> =
+            answer.message.calls().map(|c| (c.id.as_str(), c.arguments.as_str())).collect();
+        assert_eq!(calls, [("call_1", "{ \"path\": \"a.md\" }"), ("call_2", "{}")]);
+        let thought = |part: &Part| match part {
+            Part::Thinking(text) => Some((text.text.clone(), text.opaque.clone().unwrap().data)),
+            _ => None,
+        };
+        let thoughts: Vec<_> = answer.message.parts.iter().filter_map(thought).collect();
+        let visible = "First the trees, thén the ground.".to_owned();
+        match protocol {
+            Protocol::Anthropic => {
+                let hidden = r#"{"type":"redacted_thinking","data":"aGlkZGVu"}"#;
+                let hidden = (String::new(), hidden.to_owned());
+                assert_eq!(thoughts, [(visible, "c2lnbmVk".to_owned()), hidden]);
+            }
+            _ => assert_eq!(thoughts, [(visible, "reasoning_content".to_owned())]),
+        }
+
+        let mut tool = results(&answer.message);
+        let Part::ToolResult(failed) = &mut tool.parts[1] else { unreachable!() };
+        failed.is_error = true;
+        failed.text = "no such file".to_owned();
+        failed.images = vec![image(PIXEL)];
+        let Part::ToolResult(silent) = &mut tool.parts[0] else { unreachable!() };
+        silent.text = String::new();
+        strict.push(Say::text("They sleep on the ground."));
+        let [system, _] = messages;
+        let conversation = [system, first, answer.message, tool, Message::user("Thanks."), user()];
+        ask(&provider, &conversation).await.unwrap();
+
+        let asked = strict.asked();
+        assert_eq!(
+            strict.rejected(),
+            0,
+            "{:?}",
+            asked.iter().map(|a| &a.rejected).collect::<Vec<_>>()
+        );
+        let body = &asked[1].body;
+        assert!(!asked[1].text.contains("\"text\":\"  \""));
+        assert!(asked[1].text.contains(PIXEL) && asked[1].text.contains("owl.png"));
+        match protocol {
+            Protocol::Anthropic => anthropic_saw(body),
+            _ => openai_saw(body),
+        }
+    }
+}
+
+fn anthropic_saw(body: &Value) {
+    assert_eq!(body["system"], "You are terse.\n\nBe kind.");
+    assert_eq!(body["max_tokens"], 1234);
+    let blocks = &body["messages"][1]["content"];
+    let kinds: Vec<_> = blocks.as_array().unwrap().iter().map(|b| b["type"].clone()).collect();
+    assert_eq!(kinds, ["thinking", "redacted_thinking", "text", "tool_use", "tool_use"]);
+    assert_eq!(blocks[0]["signature"], "c2lnbmVk");
+    assert_eq!(blocks[3]["input"], json!({"path": "a.md"}));
+    let results = &body["messages"][2]["content"];
+    assert_eq!(results[0]["content"], "(no output)");
+    assert_eq!(results[1]["is_error"], true);
+    assert_eq!(results[1]["content"][1]["type"], "image");
+}
+
+fn openai_saw(body: &Value) {
+    assert_eq!(body["max_tokens"], 1234);
+    assert_eq!(body["stream_options"], json!({"include_usage": true}));
+    let roles: Vec<_> =
+        body["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
+    let expected =
+        ["system", "system", "user", "assistant", "tool", "tool", "user", "user", "user"];
+    assert_eq!(roles, expected);
+    let spoke = &body["messages"][3];
+    assert_eq!(spoke["tool_calls"][0]["function"]["arguments"], "{ \"path\": \"a.md\" }");
+    assert_eq!(spoke["reasoning_content"], "First the trees, thén the ground.");
+    assert_eq!(body["messages"][5]["content"], "error: no such file");
+}
+
+#[tokio::test]
+async fn thinking_between_words_keeps_its_place() {
+    let strict = strict().await;
+    let provider = remote(&strict, Protocol::Anthropic);
+    strict.push(
+        Say::default()
+            .redacted("front")
+            .thinking("one", "sig1")
+            .saying("so")
+            .thinking("two", "sig2")
+            .calling("call_1", "read_file", &["{}"]),
+    );
+    let answer = ask(&provider, &[user()]).await.unwrap();
+    strict.push(Say::text("ok"));
+    let tool = results(&answer.message);
+    ask(&provider, &[user(), answer.message, tool]).await.unwrap();
+    let blocks = strict.asked()[1].body["messages"][1]["content"].clone();
+    let shown: Vec<_> = blocks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|b| {
+            (b["type"].as_str().unwrap().to_owned(), b["signature"].as_str().map(str::to_owned))
+        })
+        .collect();
+    let block =
+        |kind: &str, signature: Option<&str>| (kind.to_owned(), signature.map(str::to_owned));
+    assert_eq!(
+        shown,
+        [
+            block("redacted_thinking", None),
+            block("thinking", Some("sig1")),
+            block("text", None),
+            block("thinking", Some("sig2")),
+            block("tool_use", None),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn malformed_arguments_are_kept_and_go_back_in_a_valid_form() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        let wrong = Say::default()
+            .calling("a", "read_file", &["{\"path\": ", "\"x"])
+            .calling("b", "read_file", &[])
+            .calling("c", "read_file", &["[1, 2]"]);
+        strict.push(wrong.stopping(Stop::Length));
+        let answer = ask(&provider, &[user()]).await.unwrap();
+        let arguments: Vec<_> = answer.message.calls().map(|c| c.arguments.clone()).collect();
+        assert_eq!(arguments, ["{\"path\": \"x", "{}", "[1, 2]"]);
+        assert_eq!(answer.ended, Ended::OutputLimit);
+        strict.push(Say::text("ok"));
+        let tool = results(&answer.message);
+        ask(&provider, &[user(), answer.message, tool]).await.unwrap();
+        assert!(strict.asked()[1].text.contains("invalid_json"));
+    }
+}
+
+#[tokio::test]
+async fn tokens_are_counted_in_one_way() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        let tokens = Tokens { input: 1000, cached: 900, output: 50, reasoning: 30 };
+        strict.push(Say::text("hi").using(tokens));
+        let usage = ask(&provider, &[user()]).await.unwrap().usage;
+        assert_eq!(usage, Some(Usage { input: 1000, output: 50, cached: 900, reasoning: 30 }));
+    }
+    let strict = strict().await;
+    strict.push(Say::text("hi"));
+    let answer = ask(&remote(&strict, Protocol::OpenAi), &[user()]).await.unwrap();
+    assert_eq!(answer.usage, None, "what was not said is not counted as zero");
+}
+
+#[tokio::test]
+async fn a_refusal_ends_an_answer_as_filtered() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        strict.push(Say::text("I").stopping(Stop::Filtered));
+        let answer = ask(&remote(&strict, protocol), &[user()]).await.unwrap();
+        assert_eq!(answer.ended, Ended::Filtered);
+    }
+}
+
+#[tokio::test]
+async fn each_status_is_its_fault() {
+    let error = Reply::error;
+    let wait = Some(Duration::from_secs(7));
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        let cases: Vec<(Reply, Fault)> = vec![
+            (error(401, "no").into(), Fault::Auth),
+            (error(403, "no").into(), Fault::Auth),
+            (error(404, "no").into(), Fault::UnknownModel),
+            (error(429, "slow").retry_after("7").into(), Fault::RateLimited(wait)),
+            (error(429, "slow").into(), Fault::RateLimited(None)),
+            (error(500, "oh").into(), Fault::Unavailable),
+            (error(529, "busy").into(), Fault::Unavailable),
+            (error(400, "temperature: out of range").into(), Fault::Refused),
+            (error(402, "pay").into(), Fault::Refused),
+            (error(302, "there").into(), Fault::Refused),
+            (Reply::Drop, Fault::Unavailable),
+        ];
+        for (reply, fault) in cases {
+            strict.push(reply.clone());
+            let got = ask(&provider, &[user()]).await.unwrap_err();
+            assert_eq!(got.fault, fault, "{protocol:?}: {reply:?}: {got}");
+            assert_eq!(got.provider, "vendor");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_key_model_or_length_is_told_apart() {
+    for protocol in BOTH {
+        let models = vec!["some-model".to_owned()];
+        let rules = Rules { models, context: Some(500), ..Rules::default() };
+        let strict = Strict::start(rules).await.unwrap();
+        let wrong =
+            Endpoint { key: Some(Key::new("sk-wrong-abcdef")), ..endpoint(&strict, protocol) };
+        let error = ask(&Remote::new(wrong).unwrap(), &[user()]).await.unwrap_err();
+        assert_eq!(error.fault, Fault::Auth);
+        assert!(!error.to_string().contains("sk-wrong"), "{error}");
+
+        let provider = remote(&strict, protocol);
+        let messages = [user()];
+        let other = Request { model: "other", ..request(&messages, &[]) };
+        let error = provider.answer(other, &mut |_| {}).await.unwrap_err();
+        assert_eq!(error.fault, Fault::UnknownModel);
+        assert!(error.to_string().contains("other"), "{error}");
+
+        let long = [Message::user("word ".repeat(1000))];
+        assert_eq!(ask(&provider, &long).await.unwrap_err().fault, Fault::ContextFull);
+    }
+}
+
+#[tokio::test]
+async fn a_vendor_without_a_key_and_a_wrong_address_fail_before_anything_is_sent() {
+    let strict = strict().await;
+    let keyless = Endpoint { key: None, base_url: None, ..endpoint(&strict, Protocol::Anthropic) };
+    assert_eq!(Remote::new(keyless).unwrap_err().fault, Fault::Auth);
+    let nowhere =
+        Endpoint { base_url: Some("localhost".to_owned()), ..endpoint(&strict, Protocol::OpenAi) };
+    assert!(Remote::new(nowhere).unwrap_err().to_string().contains("base_url"));
+    let unheard = Endpoint {
+        base_url: Some("http://127.0.0.1:9/v1".to_owned()),
+        ..endpoint(&strict, Protocol::OpenAi)
+    };
+    let error = ask(&Remote::new(unheard).unwrap(), &[user()]).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Unavailable);
+}
+
+/// Every place where a stream can stop, and every way in which it can.
+#[tokio::test]
+async fn a_half_stream_is_never_an_answer() {
+    let tokens = Tokens { input: 9, output: 9, ..Tokens::default() };
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        let say = || Say::text("Hello.").calling("a", "read_file", &["{", "}"]).using(tokens);
+        let mut whole_after = None;
+        for n in 0..40 {
+            for ending in [Ending::CutAfter(n), Ending::BrokenAfter(n), Ending::OverloadedAfter(n)]
+            {
+                strict.push(say().ending(ending));
+                match ask(&provider, &[user()]).await {
+                    Err(error) => {
+                        let passing = [Fault::Truncated, Fault::Unavailable];
+                        assert!(passing.contains(&error.fault), "{ending:?}: {error}");
+                        // A connection that breaks may take with it what was sent last.
+                        let behind =
+                            whole_after.is_some() && !matches!(ending, Ending::BrokenAfter(_));
+                        assert!(!behind, "{ending:?} failed behind the end: {error}");
+                    }
+                    // The end itself was sent: what breaks behind it is of no matter.
+                    Ok(answer) => {
+                        assert_eq!(answer.message.calls().next().unwrap().arguments, "{}");
+                        assert_eq!(answer.usage.unwrap().total(), 18);
+                        whole_after.get_or_insert(n);
+                    }
+                }
+            }
+        }
+        assert!(whole_after.is_some_and(|n| n > 5), "{protocol:?}: {whole_after:?}");
+    }
+}
+
+#[tokio::test]
+async fn silence_times_out_before_and_within_an_answer() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let hasty = Endpoint { timeout: Duration::from_millis(150), ..endpoint(&strict, protocol) };
+        let provider = Remote::new(hasty).unwrap();
+        strict.push(Reply::Hang);
+        assert_eq!(ask(&provider, &[user()]).await.unwrap_err().fault, Fault::TimedOut);
+        strict.push(Say::text("Hello.").ending(Ending::SilentAfter(4)));
+        assert_eq!(ask(&provider, &[user()]).await.unwrap_err().fault, Fault::TimedOut);
+        strict.push(Say::text("Hello.").after(Duration::from_millis(20)));
+        assert!(ask(&provider, &[user()]).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_models_name_arrives_as_it_was_typed() {
+    let names = ["x-high", "x-low", "x-none", "gpt-5-minimal", "a/b-max", "openai::x-medium", "o3"];
+    for protocol in BOTH {
+        let strict = strict().await;
+        strict.answer_with(|_| Say::text("ok").into());
+        let provider = remote(&strict, protocol);
+        let messages = [user()];
+        for model in names {
+            let named = Request { model, ..request(&messages, &[]) };
+            provider.answer(named, &mut |_| {}).await.unwrap();
+        }
+        for (asked, name) in strict.asked().iter().zip(names) {
+            assert_eq!(asked.body["model"], name);
+            assert_eq!(asked.body.get("reasoning_effort"), None);
+            assert_eq!(asked.body.get("thinking"), None);
+            assert_eq!(asked.body.get("output_config"), None);
+            assert_eq!(asked.body.get("tools"), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn signed_thinking_goes_back_to_its_signer_and_model_only() {
+    let strict = strict().await;
+    strict.trust_signature("sig");
+    strict.answer_with(|_| Say::text("ok").into());
+    let provider = remote(&strict, Protocol::Anthropic);
+    let thinking = |signer: &str| {
+        let opaque = Opaque { provider: signer.to_owned(), data: "sig".to_owned() };
+        Part::Thinking(Text { text: "Hm.".to_owned(), opaque: Some(opaque) })
+    };
+    let said = |signer: &str, model: Option<&str>| {
+        let mut message = Message::new(Role::Assistant, vec![thinking(signer), Part::text("Yes.")]);
+        message.model = model.map(str::to_owned);
+        [user(), message, user()]
+    };
+    for (signer, model, kept) in [
+        ("vendor", Some("some-model"), true),
+        ("vendor", None, true),
+        ("vendor", Some("another"), false),
+        ("another", Some("some-model"), false),
+    ] {
+        ask(&provider, &said(signer, model)).await.unwrap();
+        let text = strict.asked().last().unwrap().text.clone();
+        assert_eq!(text.contains("\"signature\":\"sig\""), kept, "{signer} {model:?}");
+    }
+    assert_eq!(strict.rejected(), 0);
+}
+
+#[tokio::test]
+async fn thinking_that_is_refused_is_left_out_and_the_call_goes_on() {
+    let strict = strict().await;
+    strict.push(Say::text("ok"));
+    let opaque = Opaque { provider: "vendor".to_owned(), data: "stale".to_owned() };
+    let thinking = Part::Thinking(Text { text: "Hm.".to_owned(), opaque: Some(opaque) });
+    let said = Message::new(Role::Assistant, vec![thinking, Part::text("Yes.")]);
+    let answer = ask(&remote(&strict, Protocol::Anthropic), &[user(), said, user()]).await;
+    assert_eq!(answer.unwrap().message.text(), "ok");
+    assert_eq!(strict.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn ids_stay_unique_and_legal_over_a_conversation() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        let long = "i".repeat(70);
+        let foreign = Message::assistant("Hm.")
+            .calling("call#read#0", "read_file", "{}")
+            .calling(&long, "read_file", "{}")
+            .calling("call_0", "read_file", "{}");
+        let mut conversation = vec![user(), foreign.clone(), results(&foreign)];
+        for _ in 0..3 {
+            strict.push(Say::default().calling("call_0", "read_file", &["{}"]));
+            let answer = ask(&provider, &conversation).await.unwrap();
+            conversation.push(answer.message.clone());
+            conversation.push(results(&answer.message));
+        }
+        stepwell::View::check(&conversation).unwrap();
+        assert_eq!(strict.rejected(), 0, "{:?}", strict.asked().last().unwrap().rejected);
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_that_begins_with_the_model_is_made_valid() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        strict.push(Say::text("ok"));
+        let thought_only = Message::new(
+            Role::Assistant,
+            vec![Part::Thinking(Text { text: "Hm.".to_owned(), opaque: None })],
+        );
+        let conversation = [thought_only, Message::assistant("Hello."), user()];
+        ask(&remote(&strict, protocol), &conversation).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_call_closes_its_connection() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        strict.push(Reply::Hang);
+        strict.push(Say::text("Hello.").ending(Ending::SilentAfter(4)));
+        for dropped in 1..=2 {
+            let messages = [user()];
+            let call = ask(&provider, &messages);
+            let cut = tokio::time::timeout(Duration::from_millis(200), call).await;
+            assert!(cut.is_err(), "it was answered");
+            let closed = tokio::time::timeout(Duration::from_secs(10), strict.hung_up(dropped));
+            closed.await.expect("the connection stays open");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_holds_neither_the_prompt_nor_the_key() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        let key = strict.key().to_owned();
+        let echo = format!("Invalid value: '{PROMPT}' is not allowed.");
+        let half = format!("messages.0: ...{}...", &PROMPT[9..]);
+        let leak = format!("Incorrect API key provided: {key}. Find yours elsewhere.");
+        for (status, message) in [(400, &echo), (400, &half), (401, &leak), (500, &echo)] {
+            strict.push(Reply::error(status, message));
+            let error = ask(&provider, &[user()]).await.unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("nightjar") && !shown.contains("Halcyon"), "{shown}");
+            assert!(!shown.contains(&key), "{shown}");
+            assert!(shown.contains(&status.to_string()), "{shown}");
+        }
+        assert!(!format!("{provider:?}").contains(&key));
+        strict.push(Reply::error(400, "temperature: must be below 2"));
+        let error = ask(&provider, &[user()]).await.unwrap_err();
+        assert_eq!(error.to_string(), "vendor: 400 Bad Request: temperature: must be below 2");
+    }
+}
+
+const QUICK: Patience = Patience {
+    attempts: 5,
+    first: Duration::from_millis(1),
+    longest: Duration::from_millis(5),
+    total: Duration::from_secs(30),
+    seed: 7,
+};
+
+#[tokio::test]
+async fn passing_faults_are_asked_again_until_a_whole_answer_comes() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let waits: Arc<Mutex<Vec<Waiting>>> = Arc::default();
+        let heard = Arc::clone(&waits);
+        let provider = Retrying::new(remote(&strict, protocol), QUICK)
+            .telling(move |waiting| heard.lock().unwrap().push(waiting.clone()));
+        strict.push(Reply::error(429, "slow").retry_after("0.05"));
+        strict.push(Reply::error(503, "busy"));
+        strict.push(Say::text("Half an ans").ending(Ending::CutAfter(5)));
+        strict.push(Reply::Drop);
+        strict.push(Say::text("Whole."));
+        let answer = ask(&provider, &[user()]).await.unwrap();
+        assert_eq!(answer.message.text(), "Whole.");
+        let waits = waits.lock().unwrap();
+        let attempts: Vec<_> = waits.iter().map(|waiting| waiting.attempt).collect();
+        assert_eq!(attempts, [1, 2, 3, 4]);
+        assert!(waits[0].wait >= Duration::from_millis(50));
+        assert_eq!(waits[2].error.fault, Fault::Truncated);
+        assert_eq!(strict.asked().len(), 5);
+    }
+}
+
+/// Answers with its faults in turn, the last one for ever.
+#[derive(Debug)]
+struct Failing(Mutex<VecDeque<Fault>>);
+
+impl Failing {
+    fn with(faults: &[Fault]) -> Self {
+        Self(Mutex::new(faults.iter().copied().collect()))
+    }
+}
+
+impl Provider for Failing {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        _: Request<'a>,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        let mut faults = self.0.lock().unwrap();
+        let fault = if faults.len() > 1 { faults.pop_front().unwrap() } else { faults[0] };
+        let error = CallError { provider: "failing".to_owned(), what: "no".to_owned(), fault };
+        async move { Err(error) }.boxed()
+    }
+}
+
+/// Asks once with these faults; returns the waits and the last fault.
+async fn endure(faults: &[Fault], patience: Patience) -> (Vec<Duration>, Fault) {
+    let waits: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let heard = Arc::clone(&waits);
+    let provider = Retrying::new(Arc::new(Failing::with(faults)), patience)
+        .telling(move |waiting| heard.lock().unwrap().push(waiting.wait));
+    let fault = ask(&provider, &[user()]).await.unwrap_err().fault;
+    let waits = waits.lock().unwrap().clone();
+    (waits, fault)
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_grow_with_chance_and_end() {
+    let patience = Patience { seed: 3, ..Patience::default() };
+    let (waits, fault) = endure(&[Fault::Unavailable], patience).await;
+    assert_eq!(fault, Fault::Unavailable);
+    assert_eq!(waits.len(), patience.attempts - 1);
+    for (n, wait) in waits.iter().enumerate() {
+        let base = patience.first * 2_u32.pow(u32::try_from(n).unwrap());
+        assert!((base..=base * 2).contains(wait), "wait {n} is {wait:?}");
+    }
+    let (others, _) = endure(&[Fault::Unavailable], Patience { seed: 4, ..patience }).await;
+    assert_ne!(waits, others, "chance is the same for all");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_pass_is_not_asked_again() {
+    for fault in [Fault::Auth, Fault::UnknownModel, Fault::Refused, Fault::ContextFull] {
+        assert_eq!(endure(&[fault], Patience::default()).await, (vec![], fault));
+        let (waits, last) = endure(&[Fault::TimedOut, fault], Patience::default()).await;
+        assert_eq!((waits.len(), last), (1, fault));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_would_take_too_long_is_not_begun() {
+    let hour = Fault::RateLimited(Some(Duration::from_secs(3600)));
+    assert_eq!(endure(&[hour], Patience::default()).await, (vec![], hour));
+    let minute = Fault::RateLimited(Some(Duration::from_secs(60)));
+    let (waits, _) = endure(&[minute], Patience { attempts: 100, ..Patience::default() }).await;
+    assert_eq!(waits, vec![Duration::from_secs(60); 5]);
+}
