@@ -6,4 +6,5 @@ mod command;
 mod redact;
 mod tools;
 //! The agent, from outside.
+mod gemini;
 mod providers;

@@ -333,6 +333,15 @@ async fn a_vendor_without_a_key_and_a_wrong_address_fail_before_anything_is_sent
     assert_eq!(error.fault, Fault::Unavailable);
 }
 
+#[tokio::test]
+async fn a_local_server_needs_no_key() {
+    let rules = Rules { key: "none".to_owned(), ..Rules::default() };
+    let strict = Strict::start(rules).await.unwrap();
+    strict.push(Say::text("ok"));
+    let keyless = Endpoint { key: None, ..endpoint(&strict, Protocol::OpenAi) };
+    ask(&Remote::new(keyless).unwrap(), &[user()]).await.unwrap();
+}
+
 /// Every place where a stream can stop, and every way in which it can.
 #[tokio::test]
 async fn a_half_stream_is_never_an_answer() {

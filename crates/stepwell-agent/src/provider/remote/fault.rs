@@ -49,7 +49,28 @@ impl Failure {
 
     /// What the client library reports. Its own text holds whole requests, and is not used.
     pub(super) fn of(error: &genai::Error) -> Self {
-        explain(error)
+        use genai::Error as E;
+        match error {
+            E::HttpError { status, body, headers, .. } => http(*status, body, headers),
+            E::WebStream { error, .. } => stream(error.as_ref()),
+            E::WebModelCall { webc_error, .. } | E::WebAdapterCall { webc_error, .. } => {
+                match webc_error {
+                    genai::webc::Error::ResponseFailedStatus { status, body, headers } => {
+                        http(*status, body, headers)
+                    }
+                    genai::webc::Error::Reqwest(error) => transport(error),
+                    _ => Self::new(Fault::Unavailable, "its answer could not be read"),
+                }
+            }
+            E::ChatResponse { body, .. } => in_stream(body),
+            E::StreamParse { .. } | E::JsonValueExt(_) | E::SerdeJson(_) => {
+                Self::new(Fault::Truncated, "a piece of its answer could not be read")
+            }
+            E::RequiresApiKey { .. } | E::NoAuthResolver { .. } | E::NoAuthData { .. } => {
+                Self::new(Fault::Auth, "it needs a key, and there is none")
+            }
+            _ => Self::new(Fault::Refused, "the request could not be made"),
+        }
     }
 
     /// An answer without its end.
@@ -77,34 +98,9 @@ impl Failure {
     }
 }
 
-fn explain(error: &genai::Error) -> Failure {
-    use genai::Error as E;
-    match error {
-        E::HttpError { status, body, headers, .. } => http(*status, body, headers),
-        E::WebStream { error, .. } => stream(error.as_ref()),
-        E::WebModelCall { webc_error, .. } | E::WebAdapterCall { webc_error, .. } => {
-            match webc_error {
-                genai::webc::Error::ResponseFailedStatus { status, body, headers } => {
-                    http(*status, body, headers)
-                }
-                genai::webc::Error::Reqwest(error) => transport(error),
-                _ => Failure::new(Fault::Unavailable, "its answer could not be read"),
-            }
-        }
-        E::ChatResponse { body, .. } => in_stream(body),
-        E::StreamParse { .. } | E::JsonValueExt(_) | E::SerdeJson(_) => {
-            Failure::new(Fault::Truncated, "a piece of its answer could not be read")
-        }
-        E::RequiresApiKey { .. } | E::NoAuthResolver { .. } | E::NoAuthData { .. } => {
-            Failure::new(Fault::Auth, "it needs a key, and there is none")
-        }
-        _ => Failure::new(Fault::Refused, "the request could not be made"),
-    }
-}
-
 fn stream(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Failure {
     if let Some(error) = error.downcast_ref::<genai::Error>() {
-        return explain(error);
+        return Failure::of(error);
     }
     if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
         let what = match timeout {
