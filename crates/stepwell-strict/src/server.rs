@@ -74,13 +74,13 @@ pub struct Asked {
 pub struct Strict {
     address: SocketAddr,
     shared: Arc<Shared>,
-    hung_up: watch::Receiver<usize>,
     task: JoinHandle<()>,
 }
 
 struct Shared {
     rules: Rules,
     state: Mutex<State>,
+    arrived: watch::Sender<usize>,
     hung_up: watch::Sender<usize>,
 }
 
@@ -110,8 +110,12 @@ impl Strict {
     pub async fn start(rules: Rules) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let (sender, hung_up) = watch::channel(0);
-        let shared = Arc::new(Shared { rules, state: Mutex::default(), hung_up: sender });
+        let shared = Arc::new(Shared {
+            rules,
+            state: Mutex::default(),
+            arrived: watch::Sender::new(0),
+            hung_up: watch::Sender::new(0),
+        });
         let serving = Arc::clone(&shared);
         let task = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
@@ -125,7 +129,7 @@ impl Strict {
                 });
             }
         });
-        Ok(Self { address, shared, hung_up, task })
+        Ok(Self { address, shared, task })
     }
 
     /// The URL that both protocols' paths stand under.
@@ -167,12 +171,20 @@ impl Strict {
         self.shared.state().asked.iter().filter(|asked| asked.rejected.is_some()).count()
     }
 
+    /// Waits until this many requests have arrived.
+    pub async fn arrived(&self, times: usize) {
+        reached(&self.shared.arrived, times).await;
+    }
+
     /// Waits until this many callers have hung up before their answer was complete.
     pub async fn hung_up(&self, times: usize) {
-        let mut hung_up = self.hung_up.clone();
-        // The sender lives as long as `self`.
-        drop(hung_up.wait_for(|count| *count >= times).await);
+        reached(&self.shared.hung_up, times).await;
     }
+}
+
+async fn reached(counter: &watch::Sender<usize>, times: usize) {
+    // It fails only without a sender, which the caller holds.
+    drop(counter.subscribe().wait_for(|count| *count >= times).await);
 }
 
 impl Shared {
@@ -226,6 +238,7 @@ fn decide(shared: &Shared, mut asked: Asked) -> Reply {
     }
     let rejected = asked.rejected.clone();
     state.asked.push(asked.clone());
+    shared.arrived.send_modify(|count| *count += 1);
     if let Some(error) = refused {
         return error.into();
     }
