@@ -1,10 +1,8 @@
-//! The agent, end to end.
-//! The one test binary of the crate.
+//! The agent, from outside: the one test binary of the crate.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod command;
-mod redact;
-mod tools;
-//! The agent, from outside.
 mod gemini;
 mod providers;
+mod redact;
+mod tools;
