@@ -1,4 +1,5 @@
 //! The strict provider rejects what it should, and takes what it should.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use serde_json::{Value, json};
 use stepwell_strict::{Reply, Rules, Say, Strict, Tokens};

@@ -8,7 +8,7 @@ use super::Wire;
 use super::outgoing::{Ids, Picture, arguments, own, result_text, spoken, systems, tools};
 use crate::provider::Request;
 
-/// What marks thinking that came in the field `reasoning_content`. DeepSeek and Kimi want
+/// What marks thinking that came in the field `reasoning_content`. Some vendors want
 /// it back beside the calls that it led to; OpenAI never sends it.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 

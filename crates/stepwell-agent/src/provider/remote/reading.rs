@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use genai::chat::{ContentPart, StopReason, StreamEnd};
+use genai::chat::{ContentPart, MessageContent, StopReason, StreamEnd};
 use serde_json::Value;
 use stepwell::{Message, Opaque, Part, Role, Text, ToolCall, Usage};
 
@@ -89,7 +89,7 @@ impl<'a> Reading<'a> {
             StopReason::Other(reason) if reason == "MALFORMED_FUNCTION_CALL" => return None,
             _ => Ended::Complete,
         };
-        let captured = end.captured_content.map(|content| content.into_parts()).unwrap_or_default();
+        let captured = end.captured_content.map(MessageContent::into_parts).unwrap_or_default();
         match self.protocol {
             Protocol::OpenAi => self.mark_reasoning(),
             Protocol::Anthropic => self.restore_thinking(captured),
