@@ -4,9 +4,14 @@
 //! performs what it asks for and records each event before the next thing begins, so that
 //! a run that stops for any reason is taken up exactly there.
 
+pub mod agent;
+mod error;
 pub mod machine;
 pub mod permission;
 pub mod price;
 pub mod provider;
 pub mod redact;
+pub mod run;
 pub mod tool;
+
+pub use error::{Error, Result};

@@ -142,7 +142,7 @@ pub enum Settled {
 }
 
 /// How a run stops.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// How it stands then.
     pub status: Status,
@@ -209,6 +209,45 @@ impl State {
             }
             _ => {}
         }
+    }
+
+    /// Takes in only what was spent: what a rewind took back was paid all the same.
+    pub fn count(&mut self, recorded: &Recorded) {
+        let (usage, cost) = match &recorded.event {
+            Event::Created(_) => return self.spent = Spent::default(),
+            Event::Message(message) => (message.usage, message.cost),
+            Event::Compacted(compacted) => (compacted.usage, compacted.cost),
+            _ => return,
+        };
+        if let Some(usage) = usage {
+            self.spent.count(usage, cost);
+        }
+    }
+
+    /// Does this call still wait for its result?
+    #[must_use]
+    pub fn is_pending(&self, id: &str) -> bool {
+        match &self.turn {
+            Turn::Tools(calls) => calls.iter().any(|call| call.call.id == id && !call.answered),
+            _ => false,
+        }
+    }
+
+    /// The first call that still waits for its result.
+    #[must_use]
+    pub fn pending(&self) -> Option<ToolCall> {
+        match &self.turn {
+            Turn::Tools(calls) => {
+                calls.iter().find(|call| !call.answered).map(|call| call.call.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// Was a person asked about this call, without an answer yet?
+    #[must_use]
+    pub fn is_asked(&self, id: &str) -> bool {
+        matches!(self.gates.get(id), Some(None))
     }
 
     fn hear(&mut self, message: &Message) {
@@ -380,5 +419,183 @@ pub fn told(settled: &Settled) -> (String, Outcome) {
             (format!("the user did not allow this: {reason}"), Outcome::Denied)
         }
         Settled::NoSuchTool => ("there is no such tool".to_owned(), Outcome::Failed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stepwell::{
+        Digest, Failure, Gate, GateAnswered, Permission, Seq, Step, Time, ToolStarted, Usage,
+    };
+
+    use super::*;
+
+    /// A run, told event by event.
+    struct Told(State, u64);
+
+    impl Told {
+        fn new() -> Self {
+            Self(State::new(Lane::main()), 0)
+        }
+
+        fn then(mut self, event: impl Into<Event>) -> Self {
+            self.1 += 1;
+            let (seq, event) = (Seq::new(self.1), event.into());
+            self.0.apply(&Recorded { seq, at: Time::EPOCH, id: None, event });
+            self
+        }
+
+        fn next(&self, rules: &Rules) -> Move {
+            self.0.next(rules, &Baseline::default(), &Estimate::default())
+        }
+    }
+
+    fn rules(mode: Mode) -> Rules {
+        let effects =
+            [("look", Effect::Pure), ("write", Effect::Idempotent), ("run", Effect::Unsafe)];
+        let effects = effects.into_iter().map(|(name, it)| (name.to_owned(), it)).collect();
+        Rules { mode, retry_unsafe: false, effects, limits: Limits::default() }
+    }
+
+    fn asks(calls: &[(&str, &str)]) -> Message {
+        let message = Message::assistant("hm");
+        calls.iter().fold(message, |message, (id, tool)| message.calling(*id, *tool, "{}"))
+    }
+
+    fn started(id: &str, effect: Effect, targets: Vec<ToolTarget>) -> ToolStarted {
+        let (lane, call_id, tool) = (Lane::main(), id.to_owned(), String::new());
+        ToolStarted { lane, call_id, tool, effect, arguments: Digest::of(b""), targets }
+    }
+
+    fn call(made: &Move) -> &str {
+        match made {
+            Move::RunTool(call)
+            | Move::Inspect(call, _)
+            | Move::Settle(call, _)
+            | Move::Ask(call) => &call.id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_conversation_goes_from_user_to_model_to_tools_and_back() {
+        let yolo = rules(Mode::Yolo);
+        let told = Told::new().then(Message::user("go"));
+        assert_eq!(told.next(&yolo), Move::CallModel);
+        let told = told.then(asks(&[("a", "look"), ("b", "run")]));
+        assert_eq!(call(&told.next(&yolo)), "a");
+        let told = told.then(Message::tool_result("a", "x"));
+        assert!(matches!(told.next(&yolo), Move::RunTool(call) if call.id == "b"));
+        let told = told.then(Message::tool_result("b", "y"));
+        assert_eq!(told.next(&yolo), Move::Seal);
+        let told = told.then(Step { lane: Lane::main(), n: 1 });
+        assert_eq!(told.next(&yolo), Move::CallModel);
+        let told = told.then(Message::assistant("done")).then(Step { lane: Lane::main(), n: 2 });
+        let done = Stop { status: Status::Success, reason: StopReason::LlmDone };
+        assert_eq!(told.next(&yolo), Move::Stop(done));
+        // Whoever says more goes on.
+        assert_eq!(told.then(Message::user("more")).next(&yolo), Move::CallModel);
+    }
+
+    #[test]
+    fn a_call_that_was_cut_off_is_treated_by_its_effect() {
+        let cut = |effect, targets| {
+            let told = Told::new().then(Message::user("go")).then(asks(&[("a", "run")]));
+            told.then(started("a", effect, targets))
+        };
+        let yolo = rules(Mode::Yolo);
+        assert!(matches!(cut(Effect::Pure, vec![]).next(&yolo), Move::RunTool(_)));
+        let target = ToolTarget { path: "f".into(), before: None, after: Some(Digest::of(b"x")) };
+        let inspect = cut(Effect::Idempotent, vec![target.clone()]).next(&yolo);
+        assert!(matches!(inspect, Move::Inspect(_, targets) if targets == [target]));
+        let unknown = cut(Effect::Unsafe, vec![]).next(&yolo);
+        assert!(matches!(unknown, Move::Settle(_, Settled::Unknown)));
+        let retry = Rules { retry_unsafe: true, ..rules(Mode::Yolo) };
+        assert!(matches!(cut(Effect::Unsafe, vec![]).next(&retry), Move::RunTool(_)));
+    }
+
+    #[test]
+    fn what_a_cut_off_change_did_is_told_by_its_targets() {
+        let (old, new) = (Some(Digest::of(b"old")), Some(Digest::of(b"new")));
+        let target = |before, after| ToolTarget { path: "f".into(), before, after };
+        assert_eq!(inspect(&[target(old, new)], &[new]), Found::Made);
+        assert_eq!(inspect(&[target(old, new)], &[old]), Found::Untouched);
+        assert_eq!(inspect(&[target(old, new)], &[None]), Found::Other);
+        assert_eq!(inspect(&[target(old, None)], &[None]), Found::Made);
+        assert_eq!(inspect(&[target(old, new), target(None, new)], &[new, None]), Found::Other);
+        assert_eq!(inspect(&[], &[]), Found::Other);
+    }
+
+    #[test]
+    fn permission_follows_mode_memory_and_gates() {
+        let asked = |tool| Told::new().then(Message::user("go")).then(asks(&[("a", tool)]));
+        let sensitive = rules(Mode::ConfirmSensitive);
+        assert!(matches!(asked("look").next(&sensitive), Move::RunTool(_)));
+        assert!(matches!(asked("write").next(&sensitive), Move::Ask(_)));
+        assert!(matches!(asked("look").next(&rules(Mode::ConfirmAll)), Move::Ask(_)));
+        assert!(matches!(asked("run").next(&rules(Mode::Yolo)), Move::RunTool(_)));
+        let nobody = asked("dance").next(&rules(Mode::Yolo));
+        assert!(matches!(nobody, Move::Settle(_, Settled::NoSuchTool)));
+        let remembered = |allow| asked("run").then(Permission { rule: "run".into(), allow });
+        assert!(matches!(remembered(true).next(&sensitive), Move::RunTool(_)));
+        let denied = remembered(false).next(&sensitive);
+        assert!(matches!(denied, Move::Settle(_, Settled::Denied(_))));
+        let gate = Gate { id: "a".into(), prompt: "?".into(), default: None, deadline: None };
+        let waiting = asked("run").then(gate);
+        assert!(matches!(waiting.next(&sensitive), Move::Ask(_)));
+        assert!(waiting.0.is_asked("a"));
+        let answer =
+            |text: &str| GateAnswered { id: "a".into(), answer: text.into(), who: "me".into() };
+        let approved = Told(waiting.0.clone(), waiting.1).then(answer("approve"));
+        assert!(matches!(approved.next(&sensitive), Move::RunTool(_)));
+        let denied = waiting.then(answer("deny: too risky")).next(&sensitive);
+        let why = Settled::Denied("too risky".to_owned());
+        assert!(matches!(denied, Move::Settle(_, settled) if settled == why));
+    }
+
+    #[test]
+    fn limits_are_kept_before_the_call_that_would_break_them() {
+        let dollars = |text: &str| text.parse::<Money>().ok();
+        let usage = Usage { input: 100, output: 10, ..Usage::default() };
+        let spent = Message::assistant("x").spending(usage, dollars("0.5"));
+        let told = Told::new().then(spent).then(Message::user("go"));
+        let told = told.then(Step { lane: Lane::main(), n: 1 });
+        let next = |limits: Limits, cost: Option<Money>| {
+            let rules = Rules { limits, ..rules(Mode::Yolo) };
+            told.0.next(&rules, &Baseline::default(), &Estimate { tokens: 50, cost })
+        };
+        let stops = |limits, cost| match next(limits, cost) {
+            Move::Stop(stop) => Some(stop.reason),
+            _ => None,
+        };
+        let budget = |text| Limits { budget: dollars(text), ..Limits::default() };
+        assert_eq!(stops(Limits::default(), None), None);
+        assert_eq!(stops(budget("0.6"), dollars("0.1")), None);
+        assert_eq!(stops(budget("0.6"), dollars("0.11")), Some(StopReason::BudgetExceeded));
+        assert_eq!(stops(budget("0"), dollars("0.01")), Some(StopReason::BudgetExceeded));
+        // What may cost anything costs too much.
+        assert_eq!(stops(budget("9"), None), Some(StopReason::BudgetExceeded));
+        let steps = |n| Limits { steps: Some(n), ..Limits::default() };
+        assert_eq!(stops(steps(1), None), Some(StopReason::MaxSteps));
+        assert_eq!(stops(steps(2), None), None);
+        let tokens = |n| Limits { tokens: Some(n), ..Limits::default() };
+        assert_eq!(stops(tokens(160), None), None);
+        assert_eq!(stops(tokens(159), None), Some(StopReason::BudgetExceeded));
+        // Only the whole session's budget remembers what was spent before.
+        let since = Baseline { spent: told.0.spent, steps: told.0.steps };
+        let rules = Rules { limits: budget("0.2"), ..rules(Mode::Yolo) };
+        let estimate = Estimate { tokens: 50, cost: dollars("0.1") };
+        assert_eq!(told.0.next(&rules, &since, &estimate), Move::CallModel);
+        let limits = Limits { budget_total: dollars("0.2"), ..Limits::default() };
+        let total = Rules { limits, ..rules };
+        assert!(matches!(told.0.next(&total, &since, &estimate), Move::Stop(_)));
+    }
+
+    #[test]
+    fn other_events_change_nothing() {
+        let told = Told::new().then(Message::user("go")).then(Failure { message: "x".into() });
+        assert_eq!(told.next(&rules(Mode::Yolo)), Move::CallModel);
+        let other = Message::assistant("elsewhere").in_lane("side".parse().unwrap());
+        assert_eq!(told.then(other).next(&rules(Mode::Yolo)), Move::CallModel);
     }
 }

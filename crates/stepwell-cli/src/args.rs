@@ -61,6 +61,7 @@ pub(crate) enum Colour {
 
 /// What people want to do, and the commands that do it. Every command is in one group.
 const GROUPS: &[(&str, &[&str])] = &[
+    ("Run", &["run", "resume", "stop", "demo"]),
     ("Look", &["sessions", "show", "log", "search", "stats", "du"]),
     ("Name and keep", &["label", "tag", "untag", "pin", "unpin", "checkpoint", "fork", "abandon"]),
     ("Clean up and undo", &["delete", "trash", "cleanup"]),
@@ -132,8 +133,11 @@ mod tests {
             GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         grouped.sort_unstable();
         let command = definition();
-        let mut defined: Vec<&str> =
-            command.get_subcommands().map(clap::Command::get_name).collect();
+        let mut defined: Vec<&str> = command
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
         defined.sort_unstable();
         assert_eq!(grouped, defined);
     }

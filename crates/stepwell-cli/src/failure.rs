@@ -17,10 +17,18 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The configuration is wrong, or a name means no session or several.
     Absent = 3,
+    /// The provider refused the credentials.
+    Credentials = 4,
+    /// A limit stopped the run; it can be resumed.
+    Partial = 5,
     /// Another process holds the session.
     Busy = 6,
     /// Stored data is damaged, or what was done could not be saved.
     Damaged = 7,
+    /// The run waits for a human.
+    Paused = 8,
+    /// The run was interrupted; it can be resumed.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {

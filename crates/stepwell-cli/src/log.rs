@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
 use crate::args::Global;
@@ -14,17 +14,24 @@ pub(crate) fn start(global: &Global, world: &World) {
         (0, None) => return,
         (0, Some(asked)) => Targets::from_str(asked).unwrap_or_else(|_| {
             tell(&format!("warning: STEPWELL_LOG={asked:?} is no list of targets and levels\n"));
-            Targets::new().with_default(tracing::Level::INFO)
+            ours(tracing::Level::INFO)
         }),
-        (1, _) => Targets::new().with_default(tracing::Level::INFO),
-        (2, _) => Targets::new().with_default(tracing::Level::DEBUG),
-        _ => Targets::new().with_default(tracing::Level::TRACE),
+        (1, _) => ours(tracing::Level::INFO),
+        (2, _) => ours(tracing::Level::DEBUG),
+        _ => ours(tracing::Level::TRACE),
     };
+    // Its errors quote whole prompts.
+    let targets = targets.with_target("genai", LevelFilter::OFF);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_filter(targets);
     tracing_subscriber::registry().with(lines).init();
+}
+
+/// What our own crates tell, up to a level.
+fn ours(level: tracing::Level) -> Targets {
+    Targets::new().with_target("stepwell", level)
 }
 
 fn tell(text: &str) {

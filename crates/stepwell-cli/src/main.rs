@@ -21,6 +21,7 @@ mod log;
 mod output;
 mod place;
 mod registry;
+mod runner;
 mod selection;
 mod table;
 mod text;
@@ -40,6 +41,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return args::report(&error),
     };
+    if let Some(exit) = cli.command.watched() {
+        return exit;
+    }
     log::start(&cli.global, &world);
     let mut app = match App::new(&cli.global, world, cli.command.needs()) {
         Ok(app) => app,

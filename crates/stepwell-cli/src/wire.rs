@@ -142,3 +142,9 @@ impl<'a> From<&'a Standing> for Session<'a> {
 pub(crate) fn is_over(status: Status) -> bool {
     !matches!(status, Status::Running | Status::Paused)
 }
+
+/// The word for a value that JSON knows by one.
+pub(crate) fn word(value: impl Serialize) -> String {
+    let json = serde_json::to_value(value).ok();
+    json.as_ref().and_then(|json| json.as_str()).unwrap_or_default().to_owned()
+}

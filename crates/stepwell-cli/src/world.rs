@@ -91,6 +91,12 @@ impl World {
         }
     }
 
+    /// A variable that holds a key. Read when it is needed, and kept nowhere.
+    #[expect(clippy::disallowed_methods, reason = "this is where the environment comes from")]
+    pub(crate) fn key(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok().filter(|key| !key.trim().is_empty())
+    }
+
     /// One of our variables.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())

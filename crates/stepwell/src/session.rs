@@ -1,11 +1,12 @@
 //! One session, held by its runner.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    Append, Checkpoint, Created, Error, Kind, Lane, Lease, Message, NewEvent, Origin, Phase,
-    PhaseChanged, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId, Slice, Span,
-    Standing, Status, StatusChanged, Step, Stepwell, StopReason, Undone, View, Write, Written,
+    Append, Checkpoint, Created, Digest, Error, Kind, Lane, LaneState, Lease, Message, NewEvent,
+    Origin, Phase, PhaseChanged, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId, Slice,
+    Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Undone, View, Write,
+    Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -85,6 +86,16 @@ impl Session {
     /// Its events.
     pub fn events(&self, span: Span) -> Result<Slice> {
         self.well.store().events(self.id(), span)
+    }
+
+    /// What each lane did and spent.
+    pub fn lanes(&self) -> Result<BTreeMap<Lane, LaneState>> {
+        self.well.store().lanes(self.id())
+    }
+
+    /// Stores bytes under their digest, for an event that will name them.
+    pub fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
+        self.well.store().put_blob(bytes)
     }
 
     /// The events of these kinds that have a key: tasks, files, nodes, gates,

@@ -6,6 +6,7 @@
 pub mod name;
 pub mod remote;
 pub mod retry;
+pub mod script;
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod command;
+mod crash;
 mod gemini;
 mod providers;
 mod redact;

@@ -8,7 +8,6 @@ use stepwell::{
 };
 
 use super::cleanup::{Mode, clean};
-use super::show::word;
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::Consent;
 use crate::failure::{Exit, Result};
@@ -16,6 +15,7 @@ use crate::housekeeping::tidy;
 use crate::lifecycle::{self, Begin, Finalized, Outcome, Update};
 use crate::table::{Align, Column, Table};
 use crate::text::{ago, one_line};
+use crate::wire::word;
 
 /// Follows agents that Stepwell does not run itself.
 ///

@@ -37,47 +37,75 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Some(last_n) => last.get().saturating_sub(last_n) + 1,
         None => args.from.max(1),
     };
-    let mut next = Seq::new(from);
-    loop {
-        // Read before the events, so that one that was recorded since is not missed.
-        let stopped = match args.follow {
-            true => has_stopped(&well, &id)?,
-            false => true,
-        };
-        let damage = each_event(&well, &id, Span { from: next, ..Span::ALL }, |event| {
-            next = event.seq.next();
-            print(&event, &args.kind, app)
-        });
-        let damage = match damage {
-            // It was erased while we followed it.
-            Err(_) if args.follow && !well.store().exists(&id)? => None,
-            other => other?,
-        };
-        if let Some(damage) = damage {
-            app.remember_damage(&id);
-            return Err(damage.into_error(&id).into());
-        }
-        if stopped {
-            return Ok(Exit::Done);
-        }
-        app.out.flush()?;
-        if app.out.is_abandoned() {
-            return Err(Failure::ClosedPipe);
-        }
-        match well.store().wait_after(&id, next.prev(), PATIENCE) {
-            Ok(_) => {}
-            Err(Error::NoSession(_)) => {
-                note(format_args!("{id} was erased"));
-                return Ok(Exit::Done);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let end = if args.follow { End::WhenItStops } else { End::Now };
+    Stream { well: &well, id: &id, kinds: &args.kind, end }.print(Seq::new(from), app)
 }
 
-fn print(event: &Recorded, kinds: &[String], app: &mut App) -> Result<()> {
-    let wanted = kinds.is_empty() || kinds.iter().any(|kind| kind == event.event.kind());
-    if wanted { app.out.object(event) } else { Ok(()) }
+/// Prints what a running session records from now on, until it stops.
+pub(crate) fn follow(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<Exit> {
+    let next = well.standing(id)?.head.seq.next();
+    Stream { well, id, kinds: &[], end: End::WhenItStops }.print(next, app)
+}
+
+/// How far a log is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// As far as it goes now.
+    Now,
+    /// Until the session stops.
+    WhenItStops,
+}
+
+/// A session's events on their way out.
+struct Stream<'a> {
+    well: &'a Stepwell,
+    id: &'a SessionId,
+    /// Only these kinds; none, all.
+    kinds: &'a [String],
+    end: End,
+}
+
+impl Stream<'_> {
+    fn print(&self, mut next: Seq, app: &mut App) -> Result<Exit> {
+        let Self { well, id, end, .. } = *self;
+        loop {
+            // Read before the events, so that one that was recorded since is not missed.
+            let stopped = end == End::Now || has_stopped(well, id)?;
+            let damage = each_event(well, id, Span { from: next, ..Span::ALL }, |event| {
+                next = event.seq.next();
+                self.one(&event, app)
+            });
+            let damage = match damage {
+                // It was erased while we followed it.
+                Err(_) if end == End::WhenItStops && !well.store().exists(id)? => None,
+                other => other?,
+            };
+            if let Some(damage) = damage {
+                app.remember_damage(id);
+                return Err(damage.into_error(id).into());
+            }
+            if stopped {
+                return Ok(Exit::Done);
+            }
+            app.out.flush()?;
+            if app.out.is_abandoned() {
+                return Err(Failure::ClosedPipe);
+            }
+            match well.store().wait_after(id, next.prev(), PATIENCE) {
+                Ok(_) => {}
+                Err(Error::NoSession(_)) => {
+                    note(format_args!("{id} was erased"));
+                    return Ok(Exit::Done);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn one(&self, event: &Recorded, app: &mut App) -> Result<()> {
+        let wanted = self.kinds.is_empty() || self.kinds.iter().any(|it| it == event.event.kind());
+        if wanted { app.out.object(event) } else { Ok(()) }
+    }
 }
 
 fn has_stopped(well: &Stepwell, id: &SessionId) -> Result<bool> {

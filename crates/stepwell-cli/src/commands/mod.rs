@@ -8,6 +8,7 @@ mod cleanup;
 mod completions;
 mod config;
 mod delete;
+mod demo;
 mod doctor;
 mod du;
 mod export;
@@ -20,11 +21,15 @@ mod log;
 mod man;
 mod pin;
 mod purge;
+mod resume;
+mod run;
 mod scrub;
 mod search;
 mod sessions;
 mod show;
 mod stats;
+mod stop;
+mod supervise;
 mod tag;
 mod trash;
 mod verify;
@@ -54,6 +59,12 @@ macro_rules! commands {
 }
 
 commands! {
+    Run = run::Args => run::run,
+    Resume = resume::Args => resume::run,
+    Stop = stop::Args => stop::run,
+    Demo = demo::Args => demo::run,
+    #[command(name = "__supervise", hide = true)]
+    Supervise = supervise::Args => supervised,
     #[command(visible_alias = "ls")]
     Sessions = sessions::Args => sessions::run,
     Show = show::Args => show::run,
@@ -87,7 +98,20 @@ commands! {
     Man = man::Args => man::run,
 }
 
+/// Never reached: `watched` takes its turn before there is an app.
+fn supervised(_args: &supervise::Args, _app: &mut App) -> Result<Exit> {
+    Ok(Exit::Done)
+}
+
 impl Command {
+    /// Watches over another command, if that is what was asked.
+    pub(crate) fn watched(&self) -> Option<ExitCode> {
+        match self {
+            Self::Supervise(args) => Some(supervise::watch(args)),
+            _ => None,
+        }
+    }
+
     /// What it needs before it can begin.
     pub(crate) fn needs(&self) -> Needs {
         match self {

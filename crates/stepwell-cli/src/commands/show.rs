@@ -9,7 +9,7 @@ use crate::app::{App, Go, Well, each_event, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::text::{self, cost, indented, one_line, second, visible};
-use crate::wire;
+use crate::wire::{self, word};
 
 /// Shows a session: what it is, what it spent, its files, its last messages.
 #[derive(Debug, clap::Args)]
@@ -366,12 +366,6 @@ fn role(role: Role) -> &'static str {
         Role::Assistant => "assistant",
         Role::Tool => "tool",
     }
-}
-
-/// The word for a value that JSON knows by one.
-pub(crate) fn word(value: impl Serialize) -> String {
-    let json = serde_json::to_value(value).ok();
-    json.as_ref().and_then(|json| json.as_str()).unwrap_or_default().to_owned()
 }
 
 fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {

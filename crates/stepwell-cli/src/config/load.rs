@@ -1,11 +1,13 @@
 //! Reading the configuration: defaults, the user's file, the workspace's file, the
 //! environment, flags. Later ones win, and unknown keys are errors.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{Document, Item, Value};
+use serde::de::DeserializeOwned;
+use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, nearest};
 use super::{Config, Source};
@@ -21,9 +23,10 @@ pub(crate) fn user_file(world: &World) -> Option<PathBuf> {
 impl Config {
     pub(crate) fn load(world: &World, place: &Place, flags: &[String]) -> Result<Self> {
         let mut config = Self::default();
-        for path in user_file(world).into_iter().chain([place.root.join(CONFIG_FILE)]) {
-            config.read_file(&path)?;
+        if let Some(path) = user_file(world) {
+            config.read_file(&path, Whose::Users)?;
         }
+        config.read_file(&place.root.join(CONFIG_FILE), Whose::Workspaces)?;
         config.read_variables(world)?;
         for flag in flags {
             let (name, value) = flag.split_once('=').ok_or_else(|| {
@@ -45,7 +48,7 @@ impl Config {
         Ok(())
     }
 
-    fn read_file(&mut self, path: &Path) -> Result<()> {
+    fn read_file(&mut self, path: &Path, whose: Whose) -> Result<()> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -60,6 +63,7 @@ impl Config {
         let document = Document::parse(text.as_str()).map_err(|error| {
             wrong(&at(error.span().map_or(0, |span| span.start)), error.message())
         })?;
+        self.read_named(document.as_table(), whose, &at)?;
         for (name, value, place) in values(document.as_table(), "") {
             let key = known(&name).map_err(|why| wrong(&at(place), &why))?;
             let Some(value) = value else {
@@ -69,6 +73,23 @@ impl Config {
                 .map_err(|failure| replace_place(failure, path, &at(place)))?;
         }
         Ok(())
+    }
+
+    /// The tables whose names are the user's. A later file's entry takes an earlier one's
+    /// place.
+    fn read_named(
+        &mut self,
+        table: &dyn TableLike,
+        whose: Whose,
+        at: &dyn Fn(usize) -> String,
+    ) -> Result<()> {
+        named(table, "agents", &mut self.agents, at)?;
+        named(table, "prices", &mut self.prices, at)?;
+        if whose == Whose::Workspaces && table.contains_key("providers") {
+            // A project that could send the user's key elsewhere must not.
+            return Err(wrong(&at(0), "providers belong into your own configuration"));
+        }
+        named(table, "providers", &mut self.providers, at)
     }
 
     /// Variables that name a key. Others that begin with one of its sections are
@@ -97,12 +118,12 @@ impl Config {
 
 /// Every value of a document with its dotted name and its place; tables that a key
 /// names have none.
-fn values<'a>(
-    table: &'a dyn toml_edit::TableLike,
-    prefix: &str,
-) -> Vec<(String, Option<&'a Value>, usize)> {
+fn values<'a>(table: &'a dyn TableLike, prefix: &str) -> Vec<(String, Option<&'a Value>, usize)> {
     let mut found = Vec::new();
     for (name, item) in table.iter() {
+        if prefix.is_empty() && NAMED.contains(&name) {
+            continue;
+        }
         let name = format!("{prefix}{name}");
         let place = item.span().map_or(0, |span| span.start);
         match (item, item.as_table_like()) {
@@ -116,6 +137,59 @@ fn values<'a>(
         }
     }
     found
+}
+
+/// Whose a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Users,
+    Workspaces,
+}
+
+/// Sections whose entries' names are the user's.
+const NAMED: [&str; 3] = ["agents", "prices", "providers"];
+
+/// Reads the entries of such a section.
+fn named<T: DeserializeOwned>(
+    table: &dyn TableLike,
+    section: &str,
+    into: &mut BTreeMap<String, T>,
+    at: &dyn Fn(usize) -> String,
+) -> Result<()> {
+    let Some(entries) = table.get(section) else { return Ok(()) };
+    let place = |item: &Item| at(item.span().map_or(0, |span| span.start));
+    let no_table = || wrong(&place(entries), &format!("{section} is no table"));
+    for (name, item) in entries.as_table_like().ok_or_else(no_table)?.iter() {
+        let fault = |why: &str| wrong(&place(item), &format!("{section}.{name}: {why}"));
+        let entry = item.as_table_like().ok_or_else(|| fault("it is no table"))?;
+        let entry = json(entry).map_err(|why| fault(&why))?;
+        let entry = serde_json::from_value(entry).map_err(|error| fault(&error.to_string()))?;
+        into.insert(name.to_owned(), entry);
+    }
+    Ok(())
+}
+
+/// A table as JSON, for those who read it into a type of their own.
+fn json(table: &dyn TableLike) -> Result<serde_json::Value, String> {
+    let entries = table.iter().map(|(name, item)| {
+        let value = match item {
+            Item::Value(value) => plain(value)?,
+            _ => return Err(format!("{name} is no value")),
+        };
+        Ok((name.to_owned(), value))
+    });
+    entries.collect::<Result<serde_json::Map<_, _>, String>>().map(Into::into)
+}
+
+fn plain(value: &Value) -> Result<serde_json::Value, String> {
+    Ok(match value {
+        Value::String(it) => it.value().clone().into(),
+        Value::Integer(it) => (*it.value()).into(),
+        Value::Float(it) => (*it.value()).into(),
+        Value::Boolean(it) => (*it.value()).into(),
+        Value::Array(it) => it.iter().map(plain).collect::<Result<Vec<_>, _>>()?.into(),
+        other => return Err(format!("{} is of no use here", other.type_name())),
+    })
 }
 
 fn is_section(name: &str) -> bool {

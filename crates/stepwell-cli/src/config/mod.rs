@@ -6,8 +6,13 @@ mod settings;
 mod value;
 mod write;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+
+use serde::Deserialize;
+use stepwell_agent::agent::Agent;
+use stepwell_agent::price::PriceChange;
 
 pub(crate) use load::user_file;
 pub(crate) use settings::{KEYS, Key, Settings, nearest};
@@ -20,11 +25,37 @@ pub(crate) struct Config {
     pub(crate) settings: Settings,
     /// By the place of their key in [`KEYS`].
     sources: Vec<Source>,
+    /// The user's own agents, by name.
+    pub(crate) agents: BTreeMap<String, Agent>,
+    /// The user's own prices, by `provider/model`.
+    pub(crate) prices: BTreeMap<String, PriceChange>,
+    /// The user's own providers, by name.
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+}
+
+/// A provider of the user's own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ProviderConfig {
+    /// Where it answers.
+    pub(crate) base_url: Option<String>,
+    /// Whose words it speaks: openai, anthropic or gemini.
+    pub(crate) protocol: Option<String>,
+    /// The variable that holds its key.
+    pub(crate) key_env: Option<String>,
+    /// The command that prints its key.
+    pub(crate) key_command: Option<String>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { settings: Settings::default(), sources: vec![Source::Default; KEYS.len()] }
+        Self {
+            settings: Settings::default(),
+            sources: vec![Source::Default; KEYS.len()],
+            agents: BTreeMap::new(),
+            prices: BTreeMap::new(),
+            providers: BTreeMap::new(),
+        }
     }
 }
 

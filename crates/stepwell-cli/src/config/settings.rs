@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use stepwell_agent::permission::Mode;
 use toml_edit::Value;
 
 use super::value::{IdStyle, Number, Setting, Share};
@@ -118,12 +119,24 @@ settings! {
     compaction_buffer: Number<0, { u32::MAX }> = Number::new(20_000), "compaction.buffer";
     /// How many of the newest tokens compaction leaves as they are.
     compaction_keep: Number<0, { u32::MAX }> = Number::new(8_000), "compaction.keep_tokens";
+    /// The model of agents that name none, as provider/name.
+    model_name: String = String::new(), "model.name";
+    /// The most tokens of one answer.
+    max_output: Number<1, { u32::MAX }> = Number::new(8_192), "model.max_output";
+    /// How long one request to a model may take.
+    request_timeout: Duration = Duration::from_secs(300), "model.timeout";
     /// How fast the estimate of tokens follows what providers report.
     token_ema_alpha: Share = Share(0.3), "model.token_ema_alpha";
     /// How many recently used models are remembered.
     max_recent: Number<0, 1000> = Number::new(10), "models.max_recent";
     /// How many earlier contents of a file are kept for rewinding.
     max_backups_per_file: Number<0, { u32::MAX }> = Number::new(10), "files.max_backups_per_file";
+    /// The agent that runs, unless another is named.
+    agent_name: String = "build".to_owned(), "agent.name";
+    /// When a person is asked: confirm-all, confirm-sensitive or yolo.
+    mode: Mode = Mode::ConfirmSensitive, "agent.mode";
+    /// How long one command of an agent's may take.
+    command_timeout: Duration = Duration::from_secs(600), "agent.command_timeout";
     /// After how long without activity an agent is not taken up again.
     resume_timeout: Duration = Duration::from_secs(30 * 60), "agent.resume_timeout";
     /// How many errors are too many to take an agent up again.

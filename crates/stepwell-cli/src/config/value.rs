@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use stepwell_agent::permission::Mode;
 use toml_edit::Value;
 
 use crate::when;
@@ -115,6 +116,34 @@ impl Setting for Duration {
 
     fn to_toml(&self) -> Value {
         when::show_length(*self).into()
+    }
+}
+
+impl Setting for String {
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        value.as_str().map(ToOwned::to_owned).ok_or_else(|| "not a text".to_owned())
+    }
+
+    fn to_toml(&self) -> Value {
+        self.as_str().into()
+    }
+}
+
+impl Setting for Mode {
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse()
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        value.as_str().unwrap_or_default().parse()
+    }
+
+    fn to_toml(&self) -> Value {
+        self.as_str().into()
     }
 }
 

@@ -1,0 +1,77 @@
+//! Agents: what one is told, which tools it has, and what it may use.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::permission::Mode;
+
+/// An agent.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agent {
+    /// Its standing instructions.
+    pub prompt: String,
+    /// The model that it uses, as `provider/name`.
+    pub model: Option<String>,
+    /// The tools that it has; absent, all.
+    pub tools: Option<Vec<String>>,
+    /// When a person is asked.
+    pub mode: Option<Mode>,
+    /// Steps in one invocation.
+    pub max_steps: Option<u64>,
+}
+
+/// The tools that change nothing.
+const READ_ONLY: [&str; 3] = ["read_file", "list_files", "search"];
+
+const BUILD: &str = "You are a careful software engineer at work in the user's workspace. \
+    Look before you change: read the files that matter, then make the smallest change that does \
+    what was asked, then check it by running what the project offers (its tests, its build). \
+    Paths are relative to the workspace. When a tool fails, read why and adapt. If a result says \
+    that it was interrupted and its outcome is unknown, look at the state of things before you \
+    repeat it. When the task is done, say in a few sentences what you did and how you checked it.";
+
+const PLAN: &str = "You are a careful software engineer who plans and changes nothing. Read the \
+    workspace as far as the task needs, then answer with a plan: the steps in order, the files \
+    that each one touches, what could go wrong, and how to check that it worked.";
+
+const REVIEW: &str = "You are a careful reviewer who changes nothing. Read what the task names, \
+    and what it depends on. Report defects in order of their weight, each with its file and line, \
+    what happens, and what should; say what you looked at and found in order.";
+
+/// The agents that are built in.
+#[must_use]
+pub fn builtin() -> BTreeMap<String, Agent> {
+    let read_only = || Some(READ_ONLY.iter().map(|&tool| tool.to_owned()).collect());
+    let agent =
+        |prompt: &str, tools| Agent { prompt: prompt.to_owned(), tools, ..Agent::default() };
+    [
+        ("build".to_owned(), agent(BUILD, None)),
+        ("plan".to_owned(), agent(PLAN, read_only())),
+        ("review".to_owned(), agent(REVIEW, read_only())),
+    ]
+    .into()
+}
+
+impl Agent {
+    /// May it use this tool?
+    #[must_use]
+    pub fn has(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+    }
+
+    /// What the model is told: the agent's instructions, and the project's.
+    #[must_use]
+    pub fn system(&self, project: Option<&str>) -> String {
+        match project.map(str::trim).filter(|text| !text.is_empty()) {
+            Some(project) => {
+                format!(
+                    "{}\n\nThe project's own instructions (AGENTS.md):\n\n{project}",
+                    self.prompt
+                )
+            }
+            None => self.prompt.clone(),
+        }
+    }
+}

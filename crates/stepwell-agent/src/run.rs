@@ -1,0 +1,538 @@
+//! The driver: performs the moves that the machine decides on, and records each event
+//! before the next thing begins.
+
+mod record;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stepwell::{
+    Effect, Event, Failure, Gate, Lane, Message, Money, NewEvent, Outcome, Permission, Recorded,
+    Session, Span, Status, StatusChanged, Step, StopReason, Timeline, ToolCall, ToolTarget, Usage,
+    View,
+};
+use tokio::sync::watch as signal;
+
+use crate::error::Result;
+use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
+use crate::provider::{CallError, Fault, Provider, Request, ToolSpec};
+use crate::redact::Redactor;
+use crate::tool::{self, Content, Done, Place, Plan, Tool};
+pub use watch::{Happening, Reply, Watcher};
+
+/// What tokens cost; nothing, if the price is not known.
+pub type Cost = Arc<dyn Fn(&Usage) -> Option<Money> + Send + Sync>;
+
+/// What a run works with. It does not change while it runs.
+#[derive(Clone)]
+pub struct Setup {
+    /// Answers.
+    pub provider: Arc<dyn Provider>,
+    /// Which of its models.
+    pub model: String,
+    /// What tokens cost.
+    pub cost: Cost,
+    /// The tools that the agent may use.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Where they work.
+    pub place: Place,
+    /// What the run may do.
+    pub rules: Rules,
+    /// Keeps secrets out of what is written.
+    pub redactor: Redactor,
+    /// The most tokens of one answer.
+    pub max_output: u64,
+    /// How long this invocation may take.
+    pub timeout: Option<Duration>,
+    /// Does a tool that changes something only say so?
+    pub dry_run: bool,
+}
+
+impl std::fmt::Debug for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setup").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// How the session stands.
+    pub status: Status,
+    /// Why.
+    pub reason: StopReason,
+    /// What went wrong, if something did.
+    pub error: Option<CallError>,
+    /// The model's last words.
+    pub output: String,
+    /// Tools that were used in this invocation, each once.
+    pub tools_used: Vec<String>,
+    /// Files that were changed in this invocation, each once.
+    pub files_modified: Vec<String>,
+}
+
+/// A run of an agent in a session.
+pub struct Run<'a> {
+    session: &'a mut Session,
+    setup: &'a Setup,
+    watcher: &'a mut dyn Watcher,
+    lane: Lane,
+    state: State,
+    since: Baseline,
+    system: String,
+    /// What the model is shown, with secrets: only what is written is redacted.
+    conversation: Vec<Message>,
+    /// Calls whose recorded arguments are not what the model wrote.
+    redacted: Vec<String>,
+    specs: Vec<ToolSpec>,
+    ended: Ended,
+}
+
+impl<'a> Run<'a> {
+    /// Takes up a session where it stands.
+    pub fn new(
+        session: &'a mut Session,
+        setup: &'a Setup,
+        watcher: &'a mut dyn Watcher,
+    ) -> Result<Self> {
+        let lane = Lane::main();
+        let events = session.events(Span::ALL)?.intact(session.id())?;
+        let mut state = State::new(lane.clone());
+        let last = events.last().map(|event| event.seq).unwrap_or_default();
+        let timeline = Timeline::at(last, events.iter());
+        for event in &events {
+            // What was spent stays spent, whatever was rewound.
+            if timeline.contains(event.seq) {
+                state.apply(event);
+            } else {
+                state.count(event);
+            }
+        }
+        let since = Baseline { spent: state.spent, steps: state.steps };
+        let marks = ["[redacted:"];
+        let mut redacted = Vec::new();
+        let shown = View::of(&lane, events).messages;
+        let mut system = String::new();
+        let mut conversation = Vec::with_capacity(shown.len());
+        for shown in shown {
+            for call in shown.message.calls() {
+                if marks.iter().any(|mark| call.arguments.contains(mark)) {
+                    redacted.push(call.id.clone());
+                }
+            }
+            match shown.message.role {
+                stepwell::Role::System => system = shown.message.text(),
+                _ => conversation.push(shown.message),
+            }
+        }
+        // A call that has no result yet is not the view's to answer: the run does.
+        if let Some(last) = conversation.last_mut() {
+            last.parts.retain(|part| !is_made_up(part, &state));
+            if last.parts.is_empty() {
+                conversation.pop();
+            }
+        }
+        let specs = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let ended = Ended {
+            status: Status::Running,
+            reason: StopReason::LlmDone,
+            error: None,
+            output: String::new(),
+            tools_used: Vec::new(),
+            files_modified: Vec::new(),
+        };
+        Ok(Self {
+            session,
+            setup,
+            watcher,
+            lane,
+            state,
+            since,
+            system,
+            conversation,
+            redacted,
+            specs,
+            ended,
+        })
+    }
+
+    /// Was nothing said in it yet?
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.conversation.is_empty()
+    }
+
+    /// Records the standing instructions.
+    pub fn instruct(&mut self, text: &str) -> Result<()> {
+        let message = Message::system(text).in_lane(self.lane.clone());
+        let written = self.written(message);
+        self.record(vec![written.into()])?;
+        self.system = text.to_owned();
+        Ok(())
+    }
+
+    /// Records what the user says. The model is shown it as it was said.
+    pub fn say(&mut self, text: &str) -> Result<()> {
+        // Calls that still wait are answered first: nobody may speak in between.
+        while let Some(call) = self.state.pending() {
+            self.settle(&call, &Settled::Unknown)?;
+        }
+        let message = Message::user(text).in_lane(self.lane.clone());
+        let written = self.written(message.clone());
+        self.record(vec![written.into()])?;
+        self.show(message);
+        Ok(())
+    }
+
+    /// Runs until something stops it. `interrupt` becomes true when the user wants it to.
+    pub async fn drive(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Ended> {
+        let deadline = self.setup.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
+        loop {
+            if *interrupt.borrow() {
+                return self.stop(interrupted(), None);
+            }
+            if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
+                return self.stop(Stop::limit(StopReason::Timeout), None);
+            }
+            let estimate = self.estimate();
+            let next = self.state.next(&self.setup.rules, &self.since, &estimate);
+            let cut = Cut { interrupt: &mut interrupt, deadline };
+            if let Some((stop, error)) = self.make(next, cut).await? {
+                return self.stop(stop, error);
+            }
+        }
+    }
+
+    /// Makes one move. An answer ends the run.
+    async fn make(
+        &mut self,
+        next: Move,
+        cut: Cut<'_>,
+    ) -> Result<Option<(Stop, Option<CallError>)>> {
+        match next {
+            Move::CallModel => return self.ask(cut).await,
+            Move::RunTool(call) => self.run_tool(call, cut).await?,
+            Move::Inspect(call, targets) => self.inspect(call, &targets, cut).await?,
+            Move::Settle(call, settled) => self.settle(&call, &settled)?,
+            Move::Ask(call) => return self.permit(call, cut).await,
+            Move::Seal => {
+                let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
+                self.record(vec![step.into()])?;
+                self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
+            }
+            Move::Stop(stop) => return Ok(Some((stop, None))),
+        }
+        Ok(None)
+    }
+
+    /// Asks the model, and records its answer if it gave one.
+    async fn ask(&mut self, mut cut: Cut<'_>) -> Result<Option<(Stop, Option<CallError>)>> {
+        let request = Request {
+            model: &self.setup.model,
+            system: &self.system,
+            messages: &self.conversation,
+            tools: &self.specs,
+            max_output: self.setup.max_output,
+        };
+        let watcher = &mut self.watcher;
+        let mut told = |delta| watcher.saw(Happening::Delta(delta));
+        let answered = tokio::select! {
+            answer = self.setup.provider.answer(request, &mut told) => Ok(answer),
+            stop = cut.off() => Err(stop),
+        };
+        let answer = match answered {
+            Err(stop) => return Ok(Some((stop, None))),
+            Ok(Err(error)) => return self.call_failed(error),
+            Ok(Ok(answer)) => answer,
+        };
+        let cost = answer.usage.and_then(|usage| (self.setup.cost)(&usage));
+        let mut message = answer.message.in_lane(self.lane.clone());
+        if message.parts.is_empty() {
+            // No provider takes a message back that says nothing.
+            message.parts.push(stepwell::Part::text("(no answer)"));
+        }
+        message.model = Some(self.setup.model.clone());
+        message.usage = Some(answer.usage.unwrap_or_default());
+        message.cost = cost;
+        self.ended.output = message.text();
+        let asks = message.calls().next().is_some();
+        let mut events = vec![self.written(message.clone()).into()];
+        if !asks {
+            let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
+            events.push(step.into());
+        }
+        self.record(events)?;
+        self.watcher.saw(Happening::Answered(&message));
+        self.show(message);
+        if !asks {
+            self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
+        }
+        Ok(None)
+    }
+
+    fn call_failed(&mut self, error: CallError) -> Result<Option<(Stop, Option<CallError>)>> {
+        let message = self.setup.redactor.redact(&error.to_string()).into_owned();
+        self.record(vec![Failure { message }.into()])?;
+        let stop = match error.fault {
+            Fault::ContextFull => Stop::limit(StopReason::ContextFull),
+            _ => Stop { status: Status::Failed, reason: StopReason::LlmError },
+        };
+        Ok(Some((stop, Some(error))))
+    }
+
+    /// Asks a person whether a call may run.
+    async fn permit(
+        &mut self,
+        call: ToolCall,
+        cut: Cut<'_>,
+    ) -> Result<Option<(Stop, Option<CallError>)>> {
+        let preview = self.preview(&call);
+        match self.watcher.ask(&call, &preview) {
+            Reply::Yes => self.run_tool(call, cut).await?,
+            Reply::No(reason) => self.settle(&call, &Settled::Denied(reason))?,
+            Reply::Always => self.remember(&call, true)?,
+            Reply::Never => self.remember(&call, false)?,
+            Reply::Later => {
+                let prompt = self.setup.redactor.redact(&preview).into_owned();
+                let gate = Gate { id: call.id, prompt, default: None, deadline: None };
+                // A gate that was asked before the run was paused waits on.
+                if !self.state.is_asked(&gate.id) {
+                    self.record(vec![gate.into()])?;
+                }
+                let (status, reason) = (Status::Paused, StopReason::Gate);
+                return Ok(Some((Stop { status, reason }, None)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn remember(&mut self, call: &ToolCall, allow: bool) -> Result<()> {
+        let permission = Permission { rule: call.name.clone(), allow };
+        self.record(vec![permission.into()])
+    }
+
+    fn preview(&self, call: &ToolCall) -> String {
+        let arguments = serde_json::from_str(&call.arguments);
+        match (self.tool(&call.name), arguments) {
+            (Some(tool), Ok(arguments)) => tool.preview(&arguments),
+            _ => format!("{} {}", call.name, call.arguments),
+        }
+    }
+
+    fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.setup.tools.iter().find(|tool| tool.spec().name == name).cloned()
+    }
+
+    /// Runs a tool: that it starts is on disk before it does.
+    async fn run_tool(&mut self, call: ToolCall, mut cut: Cut<'_>) -> Result<()> {
+        let Some(tool) = self.tool(&call.name) else {
+            return self.settle(&call, &Settled::NoSuchTool);
+        };
+        if self.redacted.contains(&call.id) {
+            let why = "its arguments held a secret and were not kept; ask again".to_owned();
+            return self.finish(&call, &Done { outcome: Outcome::Denied, ..Done::failed(why) }, 0);
+        }
+        let arguments: serde_json::Value = match serde_json::from_str(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let why = format!("the arguments are no JSON: {error}");
+                return self.finish(&call, &Done::failed(why), 0);
+            }
+        };
+        let plan = match tool.plan(&arguments, &self.setup.place) {
+            Ok(plan) => plan,
+            Err(why) => return self.finish(&call, &Done::failed(why), 0),
+        };
+        if self.setup.dry_run && tool.effect() != Effect::Pure {
+            let text = format!("dry run, not done: {}", tool.preview(&arguments));
+            return self.finish(&call, &Done::ok(text), 0);
+        }
+        self.start(&call, &*tool, plan)?;
+        let begun = tokio::time::Instant::now();
+        let done = tokio::select! {
+            done = tool.run(&arguments, &self.setup.place) => done,
+            stop = cut.off() => Done { outcome: Outcome::Unknown, ..Done::failed(cut_off(&stop)) },
+        };
+        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.finish(&call, &done, took)
+    }
+
+    fn start(&mut self, call: &ToolCall, tool: &dyn Tool, plan: Plan) -> Result<()> {
+        let started = stepwell::ToolStarted {
+            lane: self.lane.clone(),
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            effect: tool.effect(),
+            arguments: stepwell::Digest::of(call.arguments.as_bytes()),
+            targets: plan.targets,
+        };
+        self.record(vec![started.into()])?;
+        self.watcher.saw(Happening::ToolStarted(call, &self.preview(call)));
+        Ok(())
+    }
+
+    /// A call that changes files was cut off: was the change made?
+    async fn inspect(
+        &mut self,
+        call: ToolCall,
+        targets: &[ToolTarget],
+        cut: Cut<'_>,
+    ) -> Result<()> {
+        let look = |target: &ToolTarget| tool::look(&self.setup.place, &target.path);
+        let now: Result<Vec<Content>, String> = targets.iter().map(look).collect();
+        let found = now.map_or(Found::Other, |now| {
+            inspect(targets, &now.iter().map(Content::digest).collect::<Vec<_>>())
+        });
+        match found {
+            Found::Made => {
+                let text = "done (found to be done after an interruption)";
+                self.finish(&call, &Done::ok(text), 0)
+            }
+            Found::Untouched => self.run_tool(call, cut).await,
+            Found::Other => self.settle(&call, &Settled::Unknown),
+        }
+    }
+
+    /// Answers a call without running it.
+    fn settle(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
+        let (text, outcome) = told(settled);
+        self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)
+    }
+
+    /// Records what a tool did, together with what the model is told of it.
+    fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
+        let mut events = Vec::new();
+        for changed in &done.changed {
+            events.push(self.file_event(changed)?.into());
+            if !self.ended.files_modified.contains(&changed.path) {
+                self.ended.files_modified.push(changed.path.clone());
+            }
+        }
+        if !self.ended.tools_used.contains(&call.name) {
+            self.ended.tools_used.push(call.name.clone());
+        }
+        let finished = stepwell::ToolFinished {
+            lane: self.lane.clone(),
+            call_id: call.id.clone(),
+            outcome: done.outcome,
+            duration_ms,
+        };
+        let is_error = done.outcome != Outcome::Done;
+        let text = if done.text.is_empty() { "(no output)".to_owned() } else { done.text.clone() };
+        let mut message = Message::tool_result(call.id.clone(), text).in_lane(self.lane.clone());
+        for part in &mut message.parts {
+            if let stepwell::Part::ToolResult(result) = part {
+                result.is_error = is_error;
+            }
+        }
+        events.push(finished.into());
+        events.push(self.written(message.clone()).into());
+        self.record(events)?;
+        self.watcher.saw(Happening::ToolFinished(call, done));
+        self.show(message);
+        Ok(())
+    }
+
+    /// A message as it is written: without secrets.
+    fn written(&self, message: Message) -> Event {
+        self.setup.redactor.redact_message(message).0.into()
+    }
+
+    /// Adds a message to what the model is shown. Results of one answer stand in one
+    /// message, as every provider wants them.
+    fn show(&mut self, message: Message) {
+        match self.conversation.last_mut() {
+            Some(last)
+                if last.role == stepwell::Role::Tool && message.role == stepwell::Role::Tool =>
+            {
+                last.parts.extend(message.parts);
+            }
+            _ => self.conversation.push(message),
+        }
+    }
+
+    /// Records events, all or none, and takes them in.
+    fn record(&mut self, events: Vec<NewEvent>) -> Result<()> {
+        let written = self.session.append_all(events.clone())?;
+        let mut seq = written.first;
+        for NewEvent { id, at, event } in events {
+            let at = at.unwrap_or(stepwell::Time::EPOCH);
+            let recorded = Recorded { seq, at, id, event };
+            self.state.apply(&recorded);
+            self.watcher.saw(Happening::Recorded(&recorded));
+            seq = seq.next();
+        }
+        Ok(())
+    }
+
+    /// Records how the run stands, and ends it.
+    fn stop(self, stop: Stop, error: Option<CallError>) -> Result<Ended> {
+        let said =
+            error.as_ref().map(|error| self.setup.redactor.redact(&error.to_string()).into_owned());
+        let Stop { status, reason } = stop;
+        let change = StatusChanged { status, reason: Some(reason), error: said };
+        self.session.append(change)?;
+        Ok(Ended { status, reason, error, ..self.ended })
+    }
+
+    /// What the next call may cost: what was sent last time and what has come since, and
+    /// the longest answer.
+    fn estimate(&self) -> Estimate {
+        let limits = &self.setup.rules.limits;
+        let limited =
+            limits.budget.is_some() || limits.budget_total.is_some() || limits.tokens.is_some();
+        if !limited {
+            return Estimate::default();
+        }
+        let input = record::tokens(&self.system, &self.conversation, &self.specs);
+        let usage = Usage { input, output: self.setup.max_output, ..Usage::default() };
+        Estimate { tokens: usage.total(), cost: (self.setup.cost)(&usage) }
+    }
+}
+
+/// Was this result made up by the view, for a call that has none yet?
+fn is_made_up(part: &stepwell::Part, state: &State) -> bool {
+    matches!(part, stepwell::Part::ToolResult(result) if state.is_pending(&result.call_id))
+}
+
+fn interrupted() -> Stop {
+    Stop { status: Status::Interrupted, reason: StopReason::UserInterrupt }
+}
+
+fn cut_off(stop: &Stop) -> String {
+    let by = match stop.reason {
+        StopReason::Timeout => "the run's time was up",
+        _ => "the user interrupted it",
+    };
+    format!("{}: {by}", stepwell::INTERRUPTED)
+}
+
+/// What cuts a call or a tool off.
+struct Cut<'a> {
+    interrupt: &'a mut signal::Receiver<bool>,
+    deadline: Option<tokio::time::Instant>,
+}
+
+impl Cut<'_> {
+    /// Returns when it is time to stop.
+    async fn off(&mut self) -> Stop {
+        let deadline = self.deadline;
+        let time_up = async move {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let asked = async {
+            // Whoever could ask is gone: nobody will.
+            if self.interrupt.wait_for(|asked| *asked).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = asked => interrupted(),
+            () = time_up => Stop::limit(StopReason::Timeout),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Runs an agent for the crash tests, and dies where it is told to.
+//!
+//! `stepwell-test-runner WORKSPACE SCRIPT KIND N`: KIND is what is counted, `append`,
+//! `ask`, `answered`, `tool`, `ran` or `never`; at the Nth of them the process kills itself,
+//! as `kill -9` would.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use stepwell::{Effect, Stepwell, ToolCall, View};
+use stepwell_agent::machine::{Limits, Rules};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::script::{Script, Scripted};
+use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request, ToolSpec};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::run::{Happening, Reply, Run, Setup, Watcher};
+use stepwell_agent::tool::{self, Done, Place, Plan, Tool};
+
+/// Where the process dies.
+#[derive(Debug)]
+struct Fate {
+    kind: String,
+    n: usize,
+    seen: AtomicUsize,
+}
+
+impl Fate {
+    fn meet(&self, kind: &str) {
+        if self.kind == kind && self.seen.fetch_add(1, Ordering::SeqCst) + 1 == self.n {
+            let me = rustix::process::getpid();
+            rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
+        }
+    }
+}
+
+/// A model that checks what it is asked, and at which the process may die.
+#[derive(Debug)]
+struct Witness {
+    inner: Scripted,
+    fate: Arc<Fate>,
+}
+
+impl Provider for Witness {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        told: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        View::check(request.messages).expect("the conversation is valid");
+        self.fate.meet("ask");
+        Box::pin(async move {
+            let answer = self.inner.answer(request, told).await;
+            self.fate.meet("answered");
+            answer
+        })
+    }
+}
+
+/// A tool at which the process may die.
+#[derive(Debug)]
+struct Doomed {
+    inner: Arc<dyn Tool>,
+    fate: Arc<Fate>,
+}
+
+impl Tool for Doomed {
+    fn spec(&self) -> &ToolSpec {
+        self.inner.spec()
+    }
+
+    fn effect(&self) -> Effect {
+        self.inner.effect()
+    }
+
+    fn preview(&self, arguments: &Value) -> String {
+        self.inner.preview(arguments)
+    }
+
+    fn plan(&self, arguments: &Value, place: &Place) -> Result<Plan, String> {
+        self.inner.plan(arguments, place)
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+        self.fate.meet("tool");
+        Box::pin(async move {
+            let done = self.inner.run(arguments, place).await;
+            self.fate.meet("ran");
+            done
+        })
+    }
+}
+
+struct Silent(Arc<Fate>);
+
+impl Watcher for Silent {
+    fn saw(&mut self, happening: Happening<'_>) {
+        if let Happening::Recorded(_) = happening {
+            self.0.meet("append");
+        }
+    }
+
+    fn ask(&mut self, _: &ToolCall, _: &str) -> Reply {
+        Reply::Later
+    }
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let root = PathBuf::from(&args[1]);
+    let script = Script::parse(&std::fs::read_to_string(&args[2]).unwrap()).unwrap();
+    let (kind, n) = (args[3].clone(), args[4].parse().unwrap());
+    let fate = Arc::new(Fate { kind, n, seen: AtomicUsize::new(0) });
+    let model = Arc::new(Witness { inner: Scripted::new(script.clone()), fate: fate.clone() });
+    let prices = Scripted::new(script);
+    let tools: Vec<Arc<dyn Tool>> = tool::builtin()
+        .into_iter()
+        .map(|inner| Arc::new(Doomed { inner, fate: fate.clone() }) as Arc<dyn Tool>)
+        .collect();
+    let effects = tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
+    let (mode, limits) = (Mode::Yolo, Limits::default());
+    let setup = Setup {
+        provider: model,
+        model: "script".to_owned(),
+        cost: Arc::new(move |usage| Some(prices.cost(usage))),
+        tools,
+        place: Place {
+            root: root.clone(),
+            command_timeout: Duration::from_secs(10),
+            output_limit: 10_000,
+            supervisor: None,
+        },
+        rules: Rules { mode, retry_unsafe: false, effects, limits },
+        redactor: Redactor::new([]),
+        max_output: 1_000,
+        timeout: None,
+        dry_run: false,
+    };
+    let well = Stepwell::open(root.join(".stepwell")).unwrap();
+    let id = "run".parse().unwrap();
+    let fresh = !well.store().exists(&id).unwrap();
+    let mut session = if fresh {
+        let mut created = well.draft("the task");
+        created.id = id.clone();
+        well.create(created).unwrap()
+    } else {
+        well.resume(&id).unwrap()
+    };
+    let mut watcher = Silent(fate);
+    let mut run = Run::new(&mut session, &setup, &mut watcher).unwrap();
+    if run.is_new() {
+        run.say("the task").unwrap();
+    }
+    let (_stop, interrupt) = tokio::sync::watch::channel(false);
+    let ended = run.drive(interrupt).await.unwrap();
+    assert_eq!(ended.status, stepwell::Status::Success);
+}

@@ -1,0 +1,142 @@
+//! Killed at every append, before and after each call of the model and each tool: a run
+//! that is taken up again ends as if nothing had happened.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use stepwell::{Event, Money, Outcome, Role, Span, Status, Stepwell};
+
+const RUNNER: &str = env!("CARGO_BIN_EXE_stepwell-test-runner");
+
+/// Twelve steps with tools that look, change files, and do what cannot be undone.
+fn script() -> String {
+    let mut answers = String::new();
+    for n in 1..=11 {
+        let calls = match n % 3 {
+            1 => format!(
+                "[{{tool: write_file, arguments: {{path: f{n}.txt, content: 'text {n}'}}}}, \
+                 {{tool: run_command, arguments: {{command: 'echo step-{n} >> log.txt'}}}}]"
+            ),
+            2 => format!(
+                "[{{tool: edit_file, arguments: {{path: f{}.txt, old: text, new: changed}}}}, \
+                 {{tool: read_file, arguments: {{path: f{}.txt}}}}]",
+                n - 1,
+                n - 1
+            ),
+            _ => "[{tool: list_files, arguments: {}}, \
+                  {tool: run_command, arguments: {command: 'echo tick >> ticks.txt'}}]"
+                .to_owned(),
+        };
+        answers.push_str(&format!(
+            "  - {{text: 'Step {n}.', calls: {calls}, usage: {{input: {n}00, output: {n}}}}}\n"
+        ));
+    }
+    format!(
+        "prices: {{input: '3', output: '15'}}\nanswers:\n{answers}  \
+         - {{text: Done., usage: {{input: 1200, output: 12}}}}\n"
+    )
+}
+
+/// Runs until it ends or dies there.
+fn run(root: &Path, script: &Path, kind: &str, n: usize) -> Option<i32> {
+    let mut command = Command::new(RUNNER);
+    command.arg(root).arg(script).arg(kind).arg(n.to_string());
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let code = output.status.code();
+    assert!(code.is_none() || code == Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    code
+}
+
+/// The workspace's files.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(root).unwrap().map(Result::unwrap);
+    let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+    files
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, std::fs::read_to_string(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+/// What a finished run shows.
+struct Seen {
+    files: BTreeMap<String, String>,
+    answers: usize,
+    steps: u64,
+    cost: Money,
+    /// Calls whose outcome nobody knows.
+    unknown: usize,
+}
+
+fn look(root: &Path) -> Seen {
+    let well = Stepwell::open(root.join(".stepwell")).unwrap();
+    let id = "run".parse().unwrap();
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!(head.status, Status::Success);
+    assert!(well.store().verify(&id).unwrap().is_sound());
+    let events = well.store().events(&id, Span::ALL).unwrap().events;
+    let answers = events.iter().filter(
+        |event| matches!(&event.event, Event::Message(message) if message.role == Role::Assistant),
+    );
+    let unknown = events.iter().filter(
+        |event| matches!(&event.event, Event::ToolFinished(it) if it.outcome == Outcome::Unknown),
+    );
+    Seen {
+        files: files(root),
+        answers: answers.count(),
+        steps: head.steps,
+        cost: head.spent.cost,
+        unknown: unknown.count(),
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_anywhere_ends_as_one_that_was_not() {
+    let top = tempfile::tempdir().unwrap();
+    let top = std::fs::canonicalize(top.path()).unwrap();
+    let script_path = top.join("script.yaml");
+    std::fs::write(&script_path, script()).unwrap();
+    let place = |name: &str| {
+        let root = top.join(name);
+        std::fs::create_dir(&root).unwrap();
+        root
+    };
+    let whole = place("whole");
+    assert_eq!(run(&whole, &script_path, "never", 0), Some(0));
+    let expected = look(&whole);
+    assert_eq!((expected.answers, expected.steps, expected.unknown), (12, 12, 0));
+
+    let mut killed = 0;
+    for kind in ["append", "ask", "answered", "tool", "ran"] {
+        for n in 1.. {
+            let root = place(&format!("{kind}-{n}"));
+            if run(&root, &script_path, kind, n).is_some() {
+                // It was over before it came to that.
+                break;
+            }
+            killed += 1;
+            assert_eq!(run(&root, &script_path, "never", 0), Some(0), "{kind} {n}");
+            let seen = look(&root);
+            // Each answered call is there and paid for once.
+            assert_eq!(seen.answers, expected.answers, "{kind} {n}");
+            assert_eq!(seen.steps, expected.steps, "{kind} {n}");
+            assert_eq!(seen.cost, expected.cost, "{kind} {n}");
+            assert!(seen.unknown <= 1, "{kind} {n}");
+            for (name, text) in &expected.files {
+                let here = seen.files.get(name).map_or("", String::as_str);
+                let (lines, ran) = (text.lines().count(), here.lines().count());
+                if seen.unknown == 1 && (name == "log.txt" || name == "ticks.txt") {
+                    // A command that was cut off ran once or not at all, never twice.
+                    assert!(ran == lines || ran + 1 == lines, "{kind} {n}: {name}: {here}");
+                } else {
+                    assert_eq!(here, text, "{kind} {n}: {name}");
+                }
+            }
+            assert!(seen.files.keys().all(|name| expected.files.contains_key(name)), "{kind} {n}");
+            std::fs::remove_dir_all(&root).unwrap();
+        }
+    }
+    assert!(killed > 100, "{killed}");
+}

@@ -1,0 +1,154 @@
+//! From a model's name to what answers, and what it costs.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use stepwell_agent::price::Prices;
+use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};
+use stepwell_agent::provider::remote::{Key, Protocol, Remote};
+use stepwell_agent::provider::retry::{Patience, Retrying};
+use stepwell_agent::provider::script::{Script, Scripted};
+use stepwell_agent::provider::{CallError, Fault, Provider};
+use stepwell_agent::run::Cost;
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+
+/// A model that can be asked.
+pub(crate) struct Model {
+    /// As the user named it.
+    pub(super) named: String,
+    /// Its provider's name, as it is recorded.
+    pub(super) provider_name: String,
+    /// Its own name.
+    pub(super) name: String,
+    /// What answers.
+    pub(super) provider: Arc<dyn Provider>,
+    /// What tokens cost; nothing, if nobody knows.
+    pub(super) cost: Cost,
+    /// Keys that must not be written anywhere.
+    pub(super) secrets: Vec<String>,
+}
+
+impl Model {
+    /// The model of that name.
+    pub(super) fn find(named: &str, app: &App) -> Result<Self> {
+        let providers = providers(app)?;
+        let parsed = providers.parse(named).map_err(|error| Failure::new(Exit::Absent, error))?;
+        match parsed {
+            ModelName::Script(path) => Self::scripted(named, &path, app),
+            ModelName::Remote { provider, model } => {
+                let spec = providers.get(&provider).cloned();
+                let spec = spec.ok_or_else(|| Failure::new(Exit::Absent, "no such provider"))?;
+                Self::remote(named, &spec, model, app)
+            }
+        }
+    }
+
+    fn remote(named: &str, spec: &ProviderSpec, model: String, app: &App) -> Result<Self> {
+        let key = key(spec, app)?;
+        let timeout = app.config.settings.request_timeout;
+        let endpoint = spec.endpoint(key.as_deref().map(Key::new), timeout);
+        let remote = Remote::new(endpoint).map_err(|error| refused(&error, spec))?;
+        let seed =
+            u64::try_from(app.now().as_micros()).unwrap_or(0) ^ u64::from(std::process::id());
+        let patience = Patience { seed, ..Patience::default() };
+        let retrying = Retrying::new(remote, patience).telling(|waiting| {
+            note(format_args!(
+                "{}; asking again in {:.0?} ({} of {})",
+                waiting.error, waiting.wait, waiting.attempt, waiting.attempts
+            ));
+        });
+        let prices = Prices::default().with(&app.config.prices);
+        let prices = prices.map_err(|error| Failure::new(Exit::Absent, error))?;
+        let price = prices.find(&spec.name, &model).cloned();
+        Ok(Self {
+            named: named.to_owned(),
+            provider_name: spec.name.clone(),
+            name: model,
+            provider: Arc::new(retrying),
+            cost: Arc::new(move |usage| price.as_ref().map(|price| price.cost(usage))),
+            secrets: key.into_iter().collect(),
+        })
+    }
+
+    fn scripted(named: &str, path: &Path, app: &App) -> Result<Self> {
+        // A session that is resumed from elsewhere finds its script where it was.
+        let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let place = if place.exists() { place } else { app.place.root.join(path) };
+        let wrong = |why: String| {
+            Failure::new(Exit::Absent, format_args!("the script {}: {why}", place.display()))
+        };
+        let text = std::fs::read_to_string(&place).map_err(|error| wrong(error.to_string()))?;
+        let model = Arc::new(Scripted::new(Script::parse(&text).map_err(wrong)?));
+        let price = Arc::clone(&model);
+        Ok(Self {
+            named: named.to_owned(),
+            provider_name: "script".to_owned(),
+            name: place.display().to_string(),
+            provider: model,
+            cost: Arc::new(move |usage| Some(price.cost(usage))),
+            secrets: Vec::new(),
+        })
+    }
+}
+
+/// The providers that ship, and the user's own.
+fn providers(app: &App) -> Result<Providers> {
+    let mut all = Providers::default();
+    for (name, config) in &app.config.providers {
+        let known = all.get(name).cloned();
+        let protocol = match config.protocol.as_deref() {
+            None => known.as_ref().map_or(Protocol::OpenAi, |known| known.protocol),
+            Some("openai") => Protocol::OpenAi,
+            Some("anthropic") => Protocol::Anthropic,
+            Some("gemini") => Protocol::Gemini,
+            Some(other) => {
+                let message = format!("providers.{name}: {other:?} is no protocol");
+                return Err(
+                    Failure::new(Exit::Absent, message).hint("use openai, anthropic or gemini")
+                );
+            }
+        };
+        let key = match (&config.key_command, &config.key_env) {
+            (Some(command), _) => KeySource::Command(command.clone()),
+            (None, Some(variable)) => KeySource::Variable(variable.clone()),
+            (None, None) => known.as_ref().map_or(KeySource::Nowhere, |known| known.key.clone()),
+        };
+        let base_url = config.base_url.clone().or_else(|| known?.base_url);
+        all = all.with(ProviderSpec { name: name.clone(), protocol, base_url, key });
+    }
+    Ok(all)
+}
+
+/// A provider's key, from where the user keeps it.
+fn key(spec: &ProviderSpec, app: &App) -> Result<Option<String>> {
+    match &spec.key {
+        KeySource::Nowhere => Ok(None),
+        KeySource::Variable(name) => Ok(app.world.key(name)),
+        KeySource::Command(line) => {
+            let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output();
+            match output {
+                Ok(output) if output.status.success() => {
+                    Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+                }
+                _ => {
+                    let message = format!("the command for the key of {} failed", spec.name);
+                    Err(Failure::new(Exit::Credentials, message))
+                }
+            }
+        }
+    }
+}
+
+fn refused(error: &CallError, spec: &ProviderSpec) -> Failure {
+    match (&spec.key, error.fault) {
+        (KeySource::Variable(name), Fault::Auth) => {
+            Failure::new(Exit::Credentials, error).hint(format_args!("set {name}"))
+        }
+        (_, Fault::Auth) => Failure::new(Exit::Credentials, error),
+        _ => Failure::new(Exit::Absent, error),
+    }
+}

@@ -1,0 +1,112 @@
+//! How a run ended, as text and as JSON.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use stepwell::{Lane, LaneState, Standing, Status};
+use stepwell_agent::run::Ended;
+
+use super::{Flags, word};
+use crate::app::App;
+use crate::failure::Result;
+use crate::output::note;
+use crate::text::{cost, count, grouped, one_line};
+use crate::wire;
+
+/// How a run ended.
+pub(super) struct Report<'a> {
+    pub(super) standing: &'a Standing,
+    pub(super) ended: &'a Ended,
+    pub(super) took: Duration,
+    pub(super) resumed_from: Option<u64>,
+    pub(super) lanes: BTreeMap<Lane, LaneState>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    session_id: &'a str,
+    status: Status,
+    stop_reason: stepwell::StopReason,
+    output: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    steps: u64,
+    tools_used: &'a [String],
+    files_modified: &'a [String],
+    duration_seconds: f64,
+    model: &'a str,
+    costs: Costs,
+    /// The seq that the session was at when this invocation took it up.
+    resumed_from: Option<u64>,
+}
+
+/// What the whole session used, over all of its invocations.
+#[derive(Serialize)]
+struct Costs {
+    total_input_tokens: u64,
+    total_output_tokens: u64,
+    total_cached_tokens: u64,
+    total_tokens: u64,
+    /// Absent where a call's price is not known.
+    total_cost_usd: Option<Box<RawValue>>,
+    by_source: BTreeMap<String, Option<Box<RawValue>>>,
+}
+
+impl Report<'_> {
+    pub(super) fn print(&self, flags: &Flags, app: &mut App) -> Result<()> {
+        let head = &self.standing.head;
+        let usage = head.spent.usage;
+        if app.out.is_json() {
+            let price =
+                |spent: &stepwell::Spent| (spent.unpriced == 0).then(|| wire::money(spent.cost));
+            let by_source =
+                self.lanes.iter().map(|(lane, state)| (lane.to_string(), price(&state.spent)));
+            return app.out.object(&Answer {
+                session_id: head.id.as_str(),
+                status: self.ended.status,
+                stop_reason: self.ended.reason,
+                output: &self.ended.output,
+                error: self.ended.error.as_ref().map(ToString::to_string),
+                steps: head.steps,
+                tools_used: &self.ended.tools_used,
+                files_modified: &self.ended.files_modified,
+                duration_seconds: self.took.as_secs_f64(),
+                model: &head.model,
+                costs: Costs {
+                    total_input_tokens: usage.input,
+                    total_output_tokens: usage.output,
+                    total_cached_tokens: usage.cached,
+                    total_tokens: usage.total(),
+                    total_cost_usd: price(&head.spent),
+                    by_source: by_source.collect(),
+                },
+                resumed_from: self.resumed_from,
+            });
+        }
+        if flags.events {
+            return Ok(());
+        }
+        let (status, reason) = (self.ended.status, word(self.ended.reason));
+        let steps = count(usize::try_from(head.steps).unwrap_or(usize::MAX), "step");
+        let tokens = grouped(usage.total());
+        let (cost, seconds) = (cost(&head.spent), self.took.as_secs());
+        note(format_args!(
+            "{} {status} ({reason}): {steps}, {tokens} tokens, {cost}, {seconds}s",
+            head.id
+        ));
+        if let Some(error) = &self.ended.error {
+            note(format_args!("error: {}", one_line(&error.to_string())));
+        }
+        let id = &head.id;
+        match status {
+            Status::Paused => {
+                note(format_args!("hint: stepwell resume {id} --approve, or --deny"));
+            }
+            Status::Success => {}
+            _ => note(format_args!("hint: stepwell resume {id}")),
+        }
+        Ok(())
+    }
+}
