@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
 use crate::provider::{CallError, Fault, Provider, Request, ToolSpec};
 use crate::redact::Redactor;
-use crate::tool::{self, Content, Done, Place, Plan, Tool};
+use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
 pub use watch::{Happening, Reply, Watcher};
 
 /// What tokens cost; nothing, if the price is not known.
@@ -166,8 +166,7 @@ impl<'a> Run<'a> {
     /// Records the standing instructions.
     pub fn instruct(&mut self, text: &str) -> Result<()> {
         let message = Message::system(text).in_lane(self.lane.clone());
-        let written = self.written(message);
-        self.record(vec![written.into()])?;
+        self.record(vec![message.into()])?;
         self.system = text.to_owned();
         Ok(())
     }
@@ -179,8 +178,7 @@ impl<'a> Run<'a> {
             self.settle(&call, &Settled::Unknown)?;
         }
         let message = Message::user(text).in_lane(self.lane.clone());
-        let written = self.written(message.clone());
-        self.record(vec![written.into()])?;
+        self.record(vec![message.clone().into()])?;
         self.show(message);
         Ok(())
     }
@@ -257,7 +255,7 @@ impl<'a> Run<'a> {
         message.cost = cost;
         self.ended.output = message.text();
         let asks = message.calls().next().is_some();
-        let mut events = vec![self.written(message.clone()).into()];
+        let mut events: Vec<Event> = vec![message.clone().into()];
         if !asks {
             let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
             events.push(step.into());
@@ -272,8 +270,7 @@ impl<'a> Run<'a> {
     }
 
     fn call_failed(&mut self, error: CallError) -> Result<Option<(Stop, Option<CallError>)>> {
-        let message = self.setup.redactor.redact(&error.to_string()).into_owned();
-        self.record(vec![Failure { message }.into()])?;
+        self.record(vec![Failure { message: error.to_string() }.into()])?;
         let stop = match error.fault {
             Fault::ContextFull => Stop::limit(StopReason::ContextFull),
             _ => Stop { status: Status::Failed, reason: StopReason::LlmError },
@@ -294,8 +291,7 @@ impl<'a> Run<'a> {
             Reply::Always => self.remember(&call, true)?,
             Reply::Never => self.remember(&call, false)?,
             Reply::Later => {
-                let prompt = self.setup.redactor.redact(&preview).into_owned();
-                let gate = Gate { id: call.id, prompt, default: None, deadline: None };
+                let gate = Gate { id: call.id, prompt: preview, default: None, deadline: None };
                 // A gate that was asked before the run was paused waits on.
                 if !self.state.is_asked(&gate.id) {
                     self.record(vec![gate.into()])?;
@@ -386,8 +382,15 @@ impl<'a> Run<'a> {
         });
         match found {
             Found::Made => {
+                // What stood there before was not kept in time.
+                let before = || Content::NotKept("the run was interrupted".to_owned());
+                let changed = targets.iter().filter_map(|target| {
+                    let (path, after) = (target.path.clone(), look(target).ok()?);
+                    Some(Changed { path, before: before(), after })
+                });
+                let changed = changed.collect();
                 let text = "done (found to be done after an interruption)";
-                self.finish(&call, &Done::ok(text), 0)
+                self.finish(&call, &Done { changed, ..Done::ok(text) }, 0)
             }
             Found::Untouched => self.run_tool(call, cut).await,
             Found::Other => self.settle(&call, &Settled::Unknown),
@@ -402,7 +405,7 @@ impl<'a> Run<'a> {
 
     /// Records what a tool did, together with what the model is told of it.
     fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
-        let mut events = Vec::new();
+        let mut events: Vec<Event> = Vec::new();
         for changed in &done.changed {
             events.push(self.file_event(changed)?.into());
             if !self.ended.files_modified.contains(&changed.path) {
@@ -427,16 +430,26 @@ impl<'a> Run<'a> {
             }
         }
         events.push(finished.into());
-        events.push(self.written(message.clone()).into());
+        events.push(message.clone().into());
         self.record(events)?;
         self.watcher.saw(Happening::ToolFinished(call, done));
         self.show(message);
         Ok(())
     }
 
-    /// A message as it is written: without secrets.
-    fn written(&self, message: Message) -> Event {
-        self.setup.redactor.redact_message(message).0.into()
+    /// An event as it is written: without secrets.
+    fn written(&self, event: &Event) -> Event {
+        let plain = |text: &str| self.setup.redactor.redact(text).into_owned();
+        match event {
+            Event::Message(message) => self.setup.redactor.redact_message(message.clone()).0.into(),
+            Event::Error(failure) => Failure { message: plain(&failure.message) }.into(),
+            Event::Gate(gate) => Gate { prompt: plain(&gate.prompt), ..gate.clone() }.into(),
+            Event::Status(change) => {
+                let error = change.error.as_deref().map(plain);
+                StatusChanged { error, ..change.clone() }.into()
+            }
+            other => other.clone(),
+        }
     }
 
     /// Adds a message to what the model is shown. Results of one answer stand in one
@@ -452,27 +465,28 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Records events, all or none, and takes them in.
-    fn record(&mut self, events: Vec<NewEvent>) -> Result<()> {
-        let written = self.session.append_all(events.clone())?;
-        let mut seq = written.first;
-        for NewEvent { id, at, event } in events {
-            let at = at.unwrap_or(stepwell::Time::EPOCH);
-            let recorded = Recorded { seq, at, id, event };
-            self.state.apply(&recorded);
-            self.watcher.saw(Happening::Recorded(&recorded));
+    /// Records events, all or none, and takes them in: without secrets on disk, as they are
+    /// in memory. Nothing is recorded in any other way.
+    fn record(&mut self, events: Vec<Event>) -> Result<()> {
+        let written: Vec<Event> = events.iter().map(|event| self.written(event)).collect();
+        let at = self.session.now();
+        let entries = written.iter().cloned().map(|event| NewEvent::from(event).at(at)).collect();
+        let mut seq = self.session.append_all(entries)?.first;
+        for (event, written) in events.into_iter().zip(written) {
+            self.state.apply(&Recorded { seq, at, id: None, event });
+            self.watcher.saw(Happening::Recorded(&Recorded { seq, at, id: None, event: written }));
             seq = seq.next();
         }
         Ok(())
     }
 
     /// Records how the run stands, and ends it.
-    fn stop(self, stop: Stop, error: Option<CallError>) -> Result<Ended> {
+    fn stop(mut self, stop: Stop, error: Option<CallError>) -> Result<Ended> {
         let said =
             error.as_ref().map(|error| self.setup.redactor.redact(&error.to_string()).into_owned());
         let Stop { status, reason } = stop;
         let change = StatusChanged { status, reason: Some(reason), error: said };
-        self.session.append(change)?;
+        self.record(vec![change.into()])?;
         Ok(Ended { status, reason, error, ..self.ended })
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::{
     Append, Checkpoint, Created, Digest, Error, Kind, Lane, LaneState, Lease, Message, NewEvent,
     Origin, Phase, PhaseChanged, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId, Slice,
-    Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Undone, View, Write,
+    Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time, Undone, View, Write,
     Written,
 };
 
@@ -29,6 +29,12 @@ impl Session {
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.lease.session
+    }
+
+    /// Now, by the well's clock.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.well.now()
     }
 
     /// Its lease.

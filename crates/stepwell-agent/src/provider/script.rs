@@ -258,7 +258,8 @@ impl Provider for Scripted {
             if !line.text.is_empty() {
                 told(Delta::Text(line.text.clone()));
             }
-            let (message, usage) = (line.message(place), line.usage);
+            // A script without tokens used none; what they cost is known.
+            let (message, usage) = (line.message(place), Some(line.usage.unwrap_or_default()));
             Ok(Answer { message, usage, ended: Ended::Complete })
         })
     }

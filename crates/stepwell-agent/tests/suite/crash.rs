@@ -19,7 +19,7 @@ fn script() -> String {
                  {{tool: run_command, arguments: {{command: 'echo step-{n} >> log.txt'}}}}]"
             ),
             2 => format!(
-                "[{{tool: edit_file, arguments: {{path: f{}.txt, old: text, new: changed}}}}, \
+                "[{{tool: edit_file, arguments: {{path: f{}.txt, old_text: text, new_text: changed}}}}, \
                  {{tool: read_file, arguments: {{path: f{}.txt}}}}]",
                 n - 1,
                 n - 1
@@ -107,6 +107,8 @@ fn a_run_that_is_killed_anywhere_ends_as_one_that_was_not() {
     assert_eq!(run(&whole, &script_path, "never", 0), Some(0));
     let expected = look(&whole);
     assert_eq!((expected.answers, expected.steps, expected.unknown), (12, 12, 0));
+    assert_eq!(expected.files["f1.txt"], "changed 1");
+    assert_eq!(expected.files["log.txt"].lines().count(), 4);
 
     let mut killed = 0;
     for kind in ["append", "ask", "answered", "tool", "ran"] {

@@ -50,14 +50,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             .hint(format_args!("stepwell agent should-resume {id}")));
     }
     let prepared = Prepared::new(&args.flags, Some(&head), app)?;
+    // Known before anything is recorded: a session that is done stays done.
+    let answer = if args.approve || args.deny { Some(answer(args, &well, &id)?) } else { None };
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
         )),
         error => error.into(),
     })?;
-    if args.approve || args.deny {
-        answer(args, &well, &id)?;
+    if let Some(answer) = answer {
+        well.answer(&id, answer)?;
     }
     well.edit(&id, prepared.remembered())?;
     drive(session, &prepared, Words::default(), Some(head.seq.get()), app)
@@ -79,8 +81,8 @@ fn newest(well: &Well) -> Result<SessionId> {
     })
 }
 
-/// Answers the question that the session waits with.
-fn answer(args: &Args, well: &Well, id: &SessionId) -> Result<()> {
+/// The answer to the question that the session waits with.
+fn answer(args: &Args, well: &Well, id: &SessionId) -> Result<GateAnswered> {
     let facts = well.store().facts(id, &[Kind::Gate, Kind::GateAnswered])?;
     let mut open = None;
     for fact in &facts {
@@ -100,6 +102,5 @@ fn answer(args: &Args, well: &Well, id: &SessionId) -> Result<()> {
         Some(reason) => format!("{word}: {reason}"),
         None => word.to_owned(),
     };
-    well.answer(id, GateAnswered { id: gate, answer, who: "the user".to_owned() })?;
-    Ok(())
+    Ok(GateAnswered { id: gate, answer, who: "the user".to_owned() })
 }

@@ -259,10 +259,20 @@ pub(crate) fn drive(
         took: app.now().since(begun),
         resumed_from,
         lanes: session.lanes()?,
+        waiting: waiting(&session)?,
     };
     report.print(&prepared.flags, app)?;
     drop(session);
     Ok(exit(&ended))
+}
+
+/// The last question that was asked.
+fn waiting(session: &Session) -> Result<Option<String>> {
+    let gates = session.facts(&[stepwell::Kind::Gate])?;
+    Ok(gates.into_iter().next_back().and_then(|gate| match gate.event {
+        stepwell::Event::Gate(gate) => Some(gate.prompt),
+        _ => None,
+    }))
 }
 
 /// The exit code that tells how a run ended.

@@ -22,6 +22,8 @@ pub(super) struct Report<'a> {
     pub(super) took: Duration,
     pub(super) resumed_from: Option<u64>,
     pub(super) lanes: BTreeMap<Lane, LaneState>,
+    /// What it waits for.
+    pub(super) waiting: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -102,6 +104,9 @@ impl Report<'_> {
         let id = &head.id;
         match status {
             Status::Paused => {
+                if let Some(prompt) = &self.waiting {
+                    note(format_args!("It wants to: {}", one_line(prompt)));
+                }
                 note(format_args!("hint: stepwell resume {id} --approve, or --deny"));
             }
             Status::Success => {}

@@ -17,6 +17,7 @@ mod moving;
 mod naming;
 mod piping;
 mod repairing;
+mod running;
 mod setting_up;
 mod terminal;
 mod together;

@@ -31,6 +31,8 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "get", "agent.max_errors"],
     &["config", "set", "agent.max_errors", "4"],
     &["init"],
+    &["run", "x", "--model", "script:script.yaml"],
+    &["resume", "--deny"],
     &["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"],
     &["agent", "update", "agent-1", "--phase", "planning"],
     &["agent", "get", "agent-1"],
@@ -60,10 +62,13 @@ const COMMANDS: &[&[&str]] = &[
 #[test]
 fn json_commands_answer_nothing_but_json() {
     let desk = Desk::furnished();
+    let call = "{tool: run_command, arguments: {command: ls}}";
+    desk.file("script.yaml", &format!("- {{text: hi, calls: [{call}]}}\n- {{text: done}}\n"));
     for command in COMMANDS {
         let args: Vec<&str> = command.iter().chain(&["--json", "-v"]).copied().collect();
         let ran = desk.quietly(&args);
-        assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
+        let code = if command[0] == "run" { 8 } else { 0 };
+        assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
         for value in ran.json() {
             assert!(value.is_object(), "{command:?}: {value}");
         }

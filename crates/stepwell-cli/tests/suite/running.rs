@@ -1,0 +1,404 @@
+//! run, resume, stop.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::desk::Desk;
+
+/// Three steps: it looks, it writes and runs, it is done.
+const SCRIPT: &str = "
+prices: {input: '3', output: '15'}
+answers:
+  - text: I look at what is there.
+    calls: [{tool: list_files, arguments: {}}]
+    usage: {input: 1000, output: 50}
+  - text: I write the file.
+    calls:
+      - {tool: write_file, arguments: {path: hello.txt, content: hello}}
+      - {tool: run_command, arguments: {command: 'cat hello.txt; echo done >> log.txt'}}
+    usage: {input: 1200, output: 80}
+  - text: All done.
+    usage: {input: 1400, output: 20}
+";
+
+fn desk(script: &str) -> Desk {
+    let desk = Desk::new();
+    desk.file("script.yaml", script);
+    desk
+}
+
+fn run<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    ["run", "say hello", "--model", "script:script.yaml"].iter().chain(flags).copied().collect()
+}
+
+fn one(desk: &Desk, args: &[&str], code: i32) -> Value {
+    let args: Vec<&str> = args.iter().chain(&["--json"]).copied().collect();
+    let ran = desk.quietly(&args);
+    assert_eq!(ran.code, Some(code), "{args:?}: {} {}", ran.stdout, ran.stderr);
+    let mut answer = ran.json();
+    assert_eq!(answer.len(), 1);
+    answer.remove(0)
+}
+
+fn plain(desk: &Desk) -> String {
+    // The clock stands still in these tests, but commands take real time.
+    let time = regex::Regex::new(r#"("duration_ms":)\d+"#).unwrap();
+    time.replace_all(&desk.transcript(), "${1}0").into_owned()
+}
+
+#[test]
+fn a_run_shows_what_it_does_and_ends_with_what_it_did() {
+    let mut desk = desk(SCRIPT);
+    desk.run(&run(&["--mode", "yolo"]));
+    desk.say("sessions");
+    desk.say("show @last");
+    assert_eq!(desk.read("hello.txt"), "hello");
+    assert_eq!(desk.read("log.txt"), "done\n");
+    assert_snapshot!(plain(&desk));
+}
+
+#[test]
+fn a_run_as_json_is_one_object() {
+    let desk = desk(SCRIPT);
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    for (key, value) in [
+        ("status", Value::from("success")),
+        ("stop_reason", "llm_done".into()),
+        ("output", "All done.".into()),
+        ("steps", 3.into()),
+        ("tools_used", serde_json::json!(["list_files", "write_file", "run_command"])),
+        ("files_modified", serde_json::json!(["hello.txt"])),
+        ("resumed_from", Value::Null),
+    ] {
+        assert_eq!(done[key], value, "{key}");
+    }
+    let costs = &done["costs"];
+    assert_eq!(costs["total_input_tokens"], 3600);
+    assert_eq!(costs["total_tokens"], 3750);
+    assert_eq!(costs["total_cost_usd"].to_string(), "0.01305");
+    assert_eq!(costs["by_source"]["main"].to_string(), "0.01305");
+}
+
+#[test]
+fn events_come_as_lines_while_it_runs() {
+    let desk = desk(SCRIPT);
+    let ran = desk.quietly(&run(&["--mode", "yolo", "--events"]));
+    let kinds: Vec<Value> = ran.json().into_iter().map(|event| event["kind"].clone()).collect();
+    assert_eq!(kinds.first().unwrap(), "message");
+    assert!(kinds.contains(&"tool_started".into()) && kinds.contains(&"step".into()));
+}
+
+#[test]
+fn each_limit_stops_a_run_that_can_be_resumed() {
+    for (flags, reason) in [
+        (&["--max-steps", "1"][..], "max_steps"),
+        (&["--budget", "0"], "budget_exceeded"),
+        (&["--budget", "0.13"], "budget_exceeded"),
+        (&["--budget-total", "0.13"], "budget_exceeded"),
+        (&["--max-tokens", "100"], "budget_exceeded"),
+    ] {
+        let desk = desk(SCRIPT);
+        let flags: Vec<&str> = flags.iter().chain(&["--mode", "yolo"]).copied().collect();
+        let stopped = one(&desk, &run(&flags), 5);
+        assert_eq!(stopped["status"], "partial", "{flags:?}");
+        assert_eq!(stopped["stop_reason"], reason, "{flags:?}");
+        let id = stopped["session_id"].as_str().unwrap();
+        if flags[0] == "--budget-total" {
+            // The session's own budget is kept, until another is given.
+            assert_eq!(one(&desk, &["resume", id], 5)["stop_reason"], reason);
+        }
+        let done = one(&desk, &["resume", id, "--budget-total", "100"], 0);
+        assert_eq!(done["status"], "success", "{flags:?}");
+        assert_eq!(done["costs"]["total_cost_usd"].to_string(), "0.01305", "{flags:?}");
+        assert!(done["resumed_from"].as_u64().unwrap() > 0);
+        assert_eq!(desk.read("log.txt"), "done\n", "{flags:?}");
+    }
+}
+
+#[test]
+fn time_that_is_up_stops_a_run() {
+    let slow =
+        SCRIPT.replace("text: I write the file.", "text: I write the file.\n    delay_ms: 60000");
+    let desk = desk(&slow);
+    let stopped = one(&desk, &run(&["--mode", "yolo", "--timeout", "1"]), 5);
+    assert_eq!(
+        (&stopped["status"], &stopped["stop_reason"]),
+        (&"partial".into(), &"timeout".into())
+    );
+    desk.file("script.yaml", SCRIPT);
+    assert_eq!(one(&desk, &["resume"], 0)["status"], "success");
+}
+
+#[test]
+fn faults_of_the_provider_end_a_run_as_they_should() {
+    for (fault, code, status, reason) in [
+        ("auth", 4, "failed", "llm_error"),
+        ("unknown_model", 3, "failed", "llm_error"),
+        ("refused", 1, "failed", "llm_error"),
+        ("unavailable", 1, "failed", "llm_error"),
+        ("context_full", 5, "partial", "context_full"),
+    ] {
+        let failing = format!("- {{fail: [{fault}], forever: true, text: hi}}\n");
+        let desk = desk(&failing);
+        let ended = one(&desk, &run(&[]), code);
+        assert_eq!((&ended["status"], &ended["stop_reason"]), (&status.into(), &reason.into()));
+        assert!(ended["error"].as_str().is_some(), "{fault}");
+        desk.file("script.yaml", "- {text: hi}");
+        assert_eq!(one(&desk, &["resume"], 0)["output"], "hi", "{fault}");
+    }
+}
+
+#[test]
+fn without_a_terminal_a_run_waits_for_an_answer() {
+    let mut desk = desk(SCRIPT);
+    desk.run(&run(&[]));
+    desk.say("sessions");
+    desk.say("resume");
+    desk.say("resume --approve");
+    assert_eq!(desk.read("hello.txt"), "hello");
+    assert!(!desk.work().join("log.txt").exists());
+    desk.run(&["resume", "--deny", "--reason", "no commands today"]);
+    assert!(!desk.work().join("log.txt").exists());
+    desk.run(&["log", "@last", "--kind", "gate,gate_answered,status"]);
+    desk.say("resume @last --approve");
+    desk.say("sessions");
+    assert_snapshot!(plain(&desk));
+}
+
+#[test]
+fn more_can_be_said_to_a_session_that_is_done() {
+    let script = format!("{SCRIPT}  - text: More is done too.\n");
+    let mut desk = desk(&script);
+    desk.quietly(&run(&["--mode", "yolo"]));
+    desk.run(&["run", "and now more", "--session", "@last"]);
+    desk.run(&["show", "@last", "--messages"]);
+    desk.feed(&["run", "-", "--model", "script:script.yaml", "--max-steps", "1"], "from stdin\n");
+    desk.run(&["run", " ", "--model", "script:script.yaml"]);
+    assert_snapshot!(plain(&desk));
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let desk = desk(SCRIPT);
+    let done = one(&desk, &run(&["--mode", "yolo", "--dry-run"]), 0);
+    assert_eq!(done["files_modified"], serde_json::json!([]));
+    assert!(!desk.work().join("hello.txt").exists() && !desk.work().join("log.txt").exists());
+}
+
+#[test]
+fn a_recorded_run_replays_exactly() {
+    let desk = desk(SCRIPT);
+    one(&desk, &run(&["--mode", "yolo", "--record", "again.json"]), 0);
+    std::fs::remove_file(desk.work().join("hello.txt")).unwrap();
+    let args = ["run", "say hello", "--model", "script:again.json", "--mode", "yolo"];
+    let again = one(&desk, &args, 0);
+    assert_eq!(again["output"], "All done.");
+    assert_eq!(desk.read("hello.txt"), "hello");
+}
+
+#[test]
+fn what_is_not_saved_is_said_and_not_resumed() {
+    let mut desk = desk(SCRIPT);
+    desk.file("stepwell.toml", "[sessions]\nauto_save = false\n");
+    desk.run(&run(&["--mode", "yolo"]));
+    desk.say("resume");
+    desk.say("run more --session x");
+    assert!(!desk.work().join(".stepwell").exists());
+    assert_snapshot!(plain(&desk));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_clearly() {
+    let mut desk = desk(SCRIPT);
+    desk.run(&["run", "x"]);
+    desk.run(&["run", "x", "--model", "opnai/gpt"]);
+    desk.run(&["run", "x", "--model", "openai/gpt-4.1"]);
+    desk.run(&["run", "x", "--model", "script:nowhere.yaml"]);
+    desk.run(&run(&["--agent", "nobody"]));
+    desk.run(&run(&["--mode", "reckless"]));
+    desk.run(&run(&["--timeout", "soon"]));
+    desk.run(&["run", "x", "--model", "ollama/any", "--session", "nobody"]);
+    desk.say("resume nobody");
+    desk.say("resume");
+    desk.say("stop nobody");
+    desk.file("bad.yaml", "- {txt: hi}");
+    desk.run(&["run", "x", "--model", "script:bad.yaml"]);
+    assert_snapshot!(plain(&desk));
+}
+
+#[test]
+fn an_agent_of_ones_own_has_its_tools_and_its_limits() {
+    let mut desk = desk(SCRIPT);
+    desk.file(
+        "stepwell.toml",
+        "[agents.looker]\nprompt = \"You look.\"\ntools = [\"list_files\"]\nmax_steps = 2\n\
+         model = \"script:script.yaml\"\nmode = \"yolo\"\n",
+    );
+    desk.file("AGENTS.md", "Be brief.\n");
+    let ended = one(&desk, &["run", "look", "--agent", "looker"], 5);
+    assert_eq!(ended["stop_reason"], "max_steps");
+    assert!(!desk.work().join("hello.txt").exists());
+    let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    assert!(log.contains("You look.") && log.contains("Be brief."), "{log}");
+    assert!(log.contains("there is no such tool"), "{log}");
+    desk.file("stepwell.toml", "[agents.bad]\nprompd = \"x\"\n");
+    desk.say("sessions");
+    desk.file("stepwell.toml", "[providers.evil]\nbase_url = \"http://evil\"\n");
+    desk.say("sessions");
+    assert_snapshot!(plain(&desk));
+}
+
+/// A run that waits in a command, and its first lines of events.
+fn running(desk: &Desk) -> (std::process::Child, String) {
+    let mut command = desk.command(&run(&["--mode", "yolo", "--events"]));
+    // The real time: a lease must not look as if it had run out.
+    command.env_remove("STEPWELL_NOW");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // The command has begun when its start is recorded.
+    let started = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"unsafe\""));
+    assert!(started.is_some());
+    std::thread::spawn(move || lines.for_each(drop));
+    let id = desk.well().find("@last").unwrap().to_string();
+    (child, id)
+}
+
+const WAITS: &str = "
+- {text: I wait., calls: [{tool: run_command, arguments: {command: 'sleep 600; echo late > late.txt'}}]}
+- {text: Done.}
+";
+
+#[test]
+fn a_run_elsewhere_is_busy_can_be_followed_and_asked_to_stop() {
+    let desk = desk(WAITS);
+    let (mut child, id) = running(&desk);
+    let real = |args: &[&str]| {
+        let mut command = desk.command(args);
+        command.env_remove("STEPWELL_NOW").output().unwrap()
+    };
+    let busy = real(&["resume", &id]);
+    assert_eq!(busy.status.code(), Some(6));
+    let said = String::from_utf8(busy.stderr).unwrap();
+    assert!(said.contains("is held by process") && said.contains("--attach"), "{said}");
+    let mut follower = desk.command(&["resume", &id, "--attach"]);
+    let mut follower = follower.env_remove("STEPWELL_NOW").stdout(Stdio::piped()).spawn().unwrap();
+    let asked = real(&["stop", &id]);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut followed = String::new();
+    std::io::Read::read_to_string(&mut follower.stdout.take().unwrap(), &mut followed).unwrap();
+    assert!(followed.contains("user_interrupt"), "{followed}");
+    assert!(follower.wait().unwrap().success());
+    let head = desk.quietly(&["show", &id, "--json"]).json().remove(0);
+    assert_eq!(
+        (&head["status"], &head["stop_reason"]),
+        (&"interrupted".into(), &"user_interrupt".into())
+    );
+    // The command was ended with the run, and its outcome is told as it is.
+    assert!(!desk.work().join("late.txt").exists());
+    let done = one(&desk, &["resume", &id], 0);
+    assert_eq!(done["output"], "Done.");
+    let log = desk.quietly(&["log", &id]).stdout;
+    assert_eq!(log.matches("\"tool_started\"").count(), 1);
+    assert!(log.contains("interrupted, outcome unknown"), "{log}");
+}
+
+#[test]
+fn a_run_that_was_killed_reads_as_interrupted_and_repeats_nothing() {
+    let desk = desk(WAITS);
+    let (mut child, id) = running(&desk);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let head = desk.quietly(&["show", &id, "--json"]).json().remove(0);
+    assert_eq!((&head["status"], &head["stop_reason"]), (&"interrupted".into(), &"crashed".into()));
+    let done = one(&desk, &["resume", &id], 0);
+    assert_eq!(done["output"], "Done.");
+    let log = desk.quietly(&["log", &id]).stdout;
+    assert_eq!(log.matches("\"tool_started\"").count(), 1);
+    assert!(log.contains("interrupted, outcome unknown"), "{log}");
+}
+
+#[test]
+fn secrets_are_written_nowhere() {
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let script = format!(
+        "
+- text: The token is {secret}.
+  calls:
+    - {{tool: write_file, arguments: {{path: .env, content: 'TOKEN={secret}'}}}}
+    - {{tool: read_file, arguments: {{path: planted.txt}}}}
+    - {{tool: run_command, arguments: {{command: 'echo {secret}'}}}}
+- {{text: Done.}}
+"
+    );
+    let desk = desk(&script);
+    desk.file("planted.txt", &format!("here: {secret}\n"));
+    let task = format!("use {secret} for it");
+    let args = ["run", &task, "--model", "script:script.yaml", "--mode", "yolo"];
+    let ran = desk.quietly(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // The work itself was done with it.
+    assert_eq!(desk.read(".env"), format!("TOKEN={secret}"));
+    for entry in std::fs::read_dir(desk.work().join(".stepwell")).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
+    }
+    // Every body and every blob, as they read.
+    let archive = desk.quietly(&["export", "@last"]).stdout;
+    assert!(!archive.contains(secret) && archive.contains("[redacted:"), "{archive}");
+    let well = desk.well();
+    let digests: Vec<String> = {
+        let database = desk.database();
+        let mut blobs = database.prepare("SELECT lower(hex(digest)) FROM blobs").unwrap();
+        blobs.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    for digest in digests {
+        let blob = well.store().blob(&digest.parse().unwrap()).unwrap();
+        assert!(!String::from_utf8_lossy(&blob).contains(secret));
+    }
+}
+
+#[test]
+fn the_recipe_for_ci_works_as_it_was_written() {
+    let desk = desk(SCRIPT);
+    desk.file(
+        "ci.sh",
+        "stepwell run \"implement feature X\" --mode yolo --model script:script.yaml --max-steps 1 --json > result.json\n\
+         SESSION=$(jq -r '.session_id // empty' result.json)\n\
+         if [ \"$(jq -r '.status' result.json)\" = \"partial\" ]; then\n\
+         stepwell resume \"$SESSION\" --mode yolo --budget 1.00\n\
+         fi\n",
+    );
+    let folder = std::path::Path::new(crate::desk::STEPWELL).parent().unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display());
+    let mut command = std::process::Command::new("sh");
+    command.arg("ci.sh").env_clear().env("PATH", path).env("HOME", desk.path("home"));
+    let output = command.current_dir(desk.work()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(desk.read("log.txt"), "done\n");
+}
+
+#[test]
+fn the_demo_ends_well_and_leaves_nothing() {
+    let mut desk = Desk::new();
+    std::fs::create_dir(desk.path("tmp")).unwrap();
+    let folder = desk.path("tmp");
+    desk.set("TMPDIR", folder.to_str().unwrap());
+    desk.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let ran = desk.quietly(&["demo"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.stdout, ran.stderr);
+    for part in [
+        "kill -9",
+        "interrupted",
+        "ok: greets by name",
+        "success",
+        "+ echo \"Hello, ${1:-world}!\"",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    assert_eq!(std::fs::read_dir(desk.path("tmp")).unwrap().count(), 0);
+    assert!(!desk.work().join(".stepwell").exists());
+}
