@@ -26,7 +26,17 @@ impl Config {
         if let Some(path) = user_file(world) {
             config.read_file(&path, Whose::Users)?;
         }
+        // A project may ask for more care than its user, never for less: whoever opens it
+        // has not read its file yet.
+        let (mode, agents) = (config.settings.mode, std::mem::take(&mut config.agents));
         config.read_file(&place.root.join(CONFIG_FILE), Whose::Workspaces)?;
+        config.settings.mode = config.settings.mode.min(mode);
+        for agent in config.agents.values_mut() {
+            agent.mode = agent.mode.map(|asked| asked.min(mode));
+        }
+        for (name, agent) in agents {
+            config.agents.entry(name).or_insert(agent);
+        }
         config.read_variables(world)?;
         for flag in flags {
             let (name, value) = flag.split_once('=').ok_or_else(|| {

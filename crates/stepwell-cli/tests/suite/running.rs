@@ -235,7 +235,7 @@ fn an_agent_of_ones_own_has_its_tools_and_its_limits() {
     desk.file(
         "stepwell.toml",
         "[agents.looker]\nprompt = \"You look.\"\ntools = [\"list_files\"]\nmax_steps = 2\n\
-         model = \"script:script.yaml\"\nmode = \"yolo\"\n",
+         model = \"script:script.yaml\"\n",
     );
     desk.file("AGENTS.md", "Be brief.\n");
     let ended = one(&desk, &["run", "look", "--agent", "looker"], 5);
@@ -401,4 +401,100 @@ fn the_demo_ends_well_and_leaves_nothing() {
     }
     assert_eq!(std::fs::read_dir(desk.path("tmp")).unwrap().count(), 0);
     assert!(!desk.work().join(".stepwell").exists());
+}
+
+#[test]
+fn a_project_cannot_make_itself_trusted() {
+    let desk = desk(SCRIPT);
+    let loose = "[agent]\nmode = \"yolo\"\n[agents.build]\nprompt = \"x\"\nmode = \"yolo\"\n";
+    desk.file("stepwell.toml", loose);
+    assert_eq!(one(&desk, &run(&[]), 8)["stop_reason"], "gate");
+    assert!(!desk.work().join("hello.txt").exists());
+    // Its user can.
+    desk.quietly(&["config", "set", "agent.mode", "yolo", "--user"]).line();
+    assert_eq!(one(&desk, &run(&[]), 0)["status"], "success");
+    // And it can ask for more care.
+    desk.file("stepwell.toml", "[agent]\nmode = \"confirm-all\"\n");
+    assert_eq!(one(&desk, &run(&[]), 8)["stop_reason"], "gate");
+}
+
+/// A desk whose user has a provider of their own, and that provider.
+fn with_provider(protocol: &str) -> (Desk, stepwell_strict::Strict, tokio::runtime::Runtime) {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let strict =
+        runtime.block_on(stepwell_strict::Strict::start(stepwell_strict::Rules::default()));
+    let strict = strict.unwrap();
+    let mut desk = Desk::new();
+    let config = format!(
+        "[providers.local]\nbase_url = \"{}\"\nprotocol = \"{protocol}\"\nkey_env = \"LOCAL_KEY\"\n\
+         [prices.\"local/*\"]\ninput = \"3\"\noutput = \"15\"\n",
+        strict.base_url()
+    );
+    let path = desk.path("home/.config/stepwell/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, config).unwrap();
+    desk.set("LOCAL_KEY", strict.key());
+    (desk, strict, runtime)
+}
+
+#[test]
+fn a_strict_provider_never_has_to_refuse() {
+    use stepwell_strict::{Say, Tokens};
+    for protocol in ["openai", "anthropic"] {
+        let (desk, strict, _runtime) = with_provider(protocol);
+        let tokens = || Tokens { input: 1_000, output: 10, ..Tokens::default() };
+        strict.push(
+            Say::text("I look and I write.")
+                .calling("call_1", "list_files", &["{}"])
+                .calling("call_2", "write_file", &["{\"path\":\"a.txt\",", "\"content\":\"x\"}"])
+                .calling("call_3", "run_command", &["{\"command\":\"echo ran >> log.txt\"}"])
+                .using(tokens()),
+        );
+        let model = ["--model", "local/large-high"];
+        let args: Vec<&str> = ["run", "do it"].iter().chain(&model).copied().collect();
+        // One call runs, the second waits.
+        let paused = one(&desk, &args, 8);
+        let id = paused["session_id"].as_str().unwrap().to_owned();
+        assert_eq!(one(&desk, &["resume", &id, "--approve"], 8)["status"], "paused");
+        assert_eq!(desk.read("a.txt"), "x");
+        strict.push(Say::text("Not allowed, so I stop.").using(tokens()));
+        let done = one(&desk, &["resume", &id, "--deny", "--reason", "no"], 0);
+        assert_eq!(done["output"], "Not allowed, so I stop.");
+        assert_eq!(done["costs"]["total_cost_usd"].to_string(), "0.0063", "{protocol}");
+        // More is said to it, and malformed arguments come back to the model as an error.
+        strict.push(Say::text("").calling("call_1", "read_file", &["{\"path\""]).using(tokens()));
+        strict.push(Say::text("I see.").using(tokens()));
+        let more = one(&desk, &["run", "and more", "--session", &id], 0);
+        assert_eq!(more["output"], "I see.");
+        assert_eq!(strict.rejected(), 0, "{protocol}");
+        assert_eq!(strict.asked().len(), 4);
+        let model = |asked: &stepwell_strict::Asked| asked.body["model"].clone();
+        assert!(strict.asked().iter().all(|asked| model(asked) == "large-high"));
+    }
+}
+
+#[test]
+fn faults_of_a_real_provider_end_a_run_as_they_should() {
+    use stepwell_strict::{Ending, Reply, Say};
+    let (mut desk, strict, _runtime) = with_provider("openai");
+    // A stream that breaks off is asked again, and only the whole answer is recorded.
+    strict.push(Say::text("Half of the ans").ending(Ending::CutAfter(1)));
+    strict.push(Say::text("The whole answer."));
+    let done = one(&desk, &["run", "x", "--model", "local/large"], 0);
+    assert_eq!((&done["output"], &done["steps"]), (&"The whole answer.".into(), &1.into()));
+    strict.push(
+        Reply::error(400, "This model's maximum context length is 10 tokens.")
+            .code("context_length_exceeded"),
+    );
+    assert_eq!(
+        one(&desk, &["run", "x", "--model", "local/large"], 5)["stop_reason"],
+        "context_full"
+    );
+    strict.push(Reply::error(404, "The model `large` does not exist").code("model_not_found"));
+    assert_eq!(one(&desk, &["run", "x", "--model", "local/large"], 3)["stop_reason"], "llm_error");
+    desk.set("LOCAL_KEY", "wrong");
+    let refused = one(&desk, &["run", "my secret prompt", "--model", "local/large"], 4);
+    let error = refused["error"].as_str().unwrap();
+    assert!(!error.contains("my secret prompt") && !error.contains("wrong"), "{error}");
 }
