@@ -86,6 +86,9 @@ pub struct Run<'a> {
     /// Calls whose recorded arguments are not what the model wrote.
     redacted: Vec<String>,
     specs: Vec<ToolSpec>,
+    /// About how many tokens a request has: counted as the conversation grows, so that a
+    /// step does not cost more the longer it is.
+    tokens: u64,
     ended: Ended,
 }
 
@@ -133,7 +136,8 @@ impl<'a> Run<'a> {
                 conversation.pop();
             }
         }
-        let specs = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let specs: Vec<ToolSpec> = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let tokens = record::tokens(&system, &conversation, &specs);
         let ended = Ended {
             status: Status::Running,
             reason: StopReason::LlmDone,
@@ -153,6 +157,7 @@ impl<'a> Run<'a> {
             conversation,
             redacted,
             specs,
+            tokens,
             ended,
         })
     }
@@ -167,6 +172,7 @@ impl<'a> Run<'a> {
     pub fn instruct(&mut self, text: &str) -> Result<()> {
         let message = Message::system(text).in_lane(self.lane.clone());
         self.record(vec![message.into()])?;
+        self.tokens += record::tokens(text, &[], &[]);
         self.system = text.to_owned();
         Ok(())
     }
@@ -455,6 +461,7 @@ impl<'a> Run<'a> {
     /// Adds a message to what the model is shown. Results of one answer stand in one
     /// message, as every provider wants them.
     fn show(&mut self, message: Message) {
+        self.tokens += record::tokens("", std::slice::from_ref(&message), &[]);
         match self.conversation.last_mut() {
             Some(last)
                 if last.role == stepwell::Role::Tool && message.role == stepwell::Role::Tool =>
@@ -499,8 +506,7 @@ impl<'a> Run<'a> {
         if !limited {
             return Estimate::default();
         }
-        let input = record::tokens(&self.system, &self.conversation, &self.specs);
-        let usage = Usage { input, output: self.setup.max_output, ..Usage::default() };
+        let usage = Usage { input: self.tokens, output: self.setup.max_output, ..Usage::default() };
         Estimate { tokens: usage.total(), cost: (self.setup.cost)(&usage) }
     }
 }

@@ -60,5 +60,5 @@ pub(super) fn tokens(system: &str, messages: &[Message], tools: &[ToolSpec]) -> 
         .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len())
         .sum();
     let characters = u64::try_from(system.len() + messages + tools).unwrap_or(u64::MAX);
-    characters / CHARACTERS
+    characters.div_ceil(CHARACTERS)
 }

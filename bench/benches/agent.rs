@@ -1,0 +1,149 @@
+//! The agent: what a step costs beside its model and its tools, early in a run and late.
+//!
+//! `cargo bench -p stepwell-bench --bench agent`.
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+#![allow(clippy::print_stdout, reason = "a benchmark's table is its answer")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use stepwell::{Effect, Message, Stepwell, ToolCall, Usage};
+use stepwell_agent::machine::{Limits, Rules};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::run::{Happening, Reply, Run, Setup, Watcher};
+use stepwell_agent::tool::{Done, Place, Plan, Tool};
+use stepwell_bench::{Table, Times};
+
+const STEPS: usize = 5_000;
+
+/// A model that answers at once, whatever it is asked: calls the tool until it is enough.
+#[derive(Debug, Default)]
+struct Instantly(AtomicUsize);
+
+impl Provider for Instantly {
+    fn name(&self) -> &str {
+        "bench"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        _: Request<'a>,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        let n = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        let text = "I look at the next file, and say why in a few words. ".repeat(8);
+        let message = match n < STEPS {
+            true => Message::assistant(text).calling(format!("c{n}"), "look", "{}"),
+            false => Message::assistant("Done."),
+        };
+        let usage = Some(Usage { input: 1_000, output: 100, ..Usage::default() });
+        Box::pin(async move { Ok(Answer { message, usage, ended: Ended::Complete }) })
+    }
+}
+
+/// A tool that returns 1 KB at once.
+#[derive(Debug)]
+struct Look(ToolSpec);
+
+impl Tool for Look {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    fn preview(&self, _: &Value) -> String {
+        "look".to_owned()
+    }
+
+    fn plan(&self, _: &Value, _: &Place) -> Result<Plan, String> {
+        Ok(Plan::default())
+    }
+
+    fn run<'a>(&'a self, _: &'a Value, _: &'a Place) -> BoxFuture<'a, Done> {
+        Box::pin(async { Done::ok("some text of a file ".repeat(50)) })
+    }
+}
+
+/// When each step was complete.
+struct Stopwatch(Vec<Instant>);
+
+impl Watcher for Stopwatch {
+    fn saw(&mut self, happening: Happening<'_>) {
+        if let Happening::Step(..) = happening {
+            self.0.push(Instant::now());
+        }
+    }
+
+    fn ask(&mut self, _: &ToolCall, _: &str) -> Reply {
+        Reply::Yes
+    }
+}
+
+/// The process's memory at its largest, in megabytes.
+fn memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    kilobytes.unwrap_or(0.0) / 1024.0
+}
+
+fn main() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let spec = ToolSpec {
+        name: "look".to_owned(),
+        description: "Looks.".to_owned(),
+        parameters: serde_json::json!({ "type": "object" }),
+    };
+    let effects: BTreeMap<_, _> = [("look".to_owned(), Effect::Pure)].into();
+    let setup = Setup {
+        provider: Arc::new(Instantly::default()),
+        model: "bench".to_owned(),
+        cost: Arc::new(|_| None),
+        tools: vec![Arc::new(Look(spec))],
+        place: Place {
+            root: folder.path().to_owned(),
+            command_timeout: Duration::from_secs(1),
+            output_limit: 10_000,
+            supervisor: None,
+        },
+        rules: Rules {
+            mode: Mode::Yolo,
+            retry_unsafe: false,
+            effects,
+            limits: Limits { tokens: Some(u64::MAX), ..Limits::default() },
+        },
+        redactor: Redactor::new([]),
+        max_output: 1_000,
+        timeout: None,
+        dry_run: false,
+    };
+    let well = Stepwell::open(folder.path().join(".stepwell")).unwrap();
+    let mut session = well.create(well.draft("bench")).unwrap();
+    let mut watch = Stopwatch(Vec::new());
+    let before = memory();
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut run = Run::new(&mut session, &setup, &mut watch).unwrap();
+        run.say("go").unwrap();
+        let (_stop, interrupt) = tokio::sync::watch::channel(false);
+        run.drive(interrupt).await.unwrap();
+    });
+    let grown = memory() - before;
+    let steps: Vec<Duration> = watch.0.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let around = |from: usize, to: usize| Times::from_samples(steps[from..to].iter().copied());
+    let (early, late) = (around(10, 510), around(STEPS - 502, STEPS - 2));
+    let table = Table::begin();
+    table.row("overhead of a step around 5,000", &late, ("around 10", &early), "≤ 1.1x");
+    table.figure("memory of a run of 5,000 steps", &format!("{grown:.0} MB"), "1.5 KB a step", "");
+}
