@@ -9,9 +9,9 @@ use stepwell::{
     SqliteStore, Standing, Stepwell, Surroundings, Time,
 };
 
-use crate::args::{Colour, Global};
 use crate::config::{Config, IdStyle};
 use crate::failure::{Exit, Failure, Result};
+use crate::global::{Colour, Global};
 use crate::output::{Form, Output, Paint, note};
 use crate::place::{Found, Place};
 use crate::registry::Registry;
@@ -25,6 +25,8 @@ pub(crate) struct App {
     pub(crate) config_fault: Option<String>,
     pub(crate) place: Place,
     pub(crate) out: Output,
+    /// All that can be typed, for completions and man pages.
+    pub(crate) definition: fn() -> clap::Command,
 }
 
 /// What a command needs before it can begin.
@@ -55,7 +57,12 @@ impl Deref for Well {
 const PAGE: usize = 1_000;
 
 impl App {
-    pub(crate) fn new(global: &Global, world: World, needs: Needs) -> Result<Self> {
+    pub(crate) fn new(
+        global: &Global,
+        world: World,
+        needs: Needs,
+        definition: fn() -> clap::Command,
+    ) -> Result<Self> {
         let lost = || Failure::new(Exit::Absent, "the current folder is gone");
         let absolute = |path: &PathBuf| path.is_absolute();
         let folder = match &global.folder {
@@ -89,7 +96,7 @@ impl App {
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
         let out = Output::new(form, paint, world.terminal);
-        Ok(Self { world, config, config_fault, place, out })
+        Ok(Self { world, config, config_fault, place, out, definition })
     }
 
     /// Now.

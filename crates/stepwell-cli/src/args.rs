@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::Command;
 use crate::failure::Exit;
+use crate::global::Global;
 
 /// Keeps every AI-agent run durable: list, show, search, resume and clean up sessions.
 #[derive(Debug, Parser)]
@@ -18,45 +18,6 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Options that every command takes.
-#[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "Options everywhere")]
-pub(crate) struct Global {
-    /// The store's folder, in place of the one that the current folder belongs to
-    /// (STEPWELL_STORE).
-    #[arg(long, global = true, value_name = "PATH")]
-    pub(crate) store: Option<PathBuf>,
-    /// Goes there first, as if started in that folder.
-    #[arg(short = 'C', global = true, value_name = "DIR")]
-    pub(crate) folder: Option<PathBuf>,
-    /// Answers in JSON: one object, or one per line.
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Sets a configuration value for this command.
-    #[arg(long = "config", global = true, value_name = "KEY=VALUE")]
-    pub(crate) settings: Vec<String>,
-    /// Tells on stderr what is done; twice, in detail (STEPWELL_LOG).
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
-    /// Colours the answer: auto, always or never.
-    #[arg(
-        long,
-        global = true,
-        value_name = "WHEN",
-        default_value = "auto",
-        hide_default_value = true
-    )]
-    pub(crate) color: Colour,
-}
-
-/// When the answer is coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Colour {
-    Auto,
-    Always,
-    Never,
 }
 
 /// What people want to do, and the commands that do it. Every command is in one group.

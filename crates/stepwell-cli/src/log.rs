@@ -5,7 +5,7 @@ use std::str::FromStr;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-use crate::args::Global;
+use crate::global::Global;
 use crate::world::World;
 
 /// Starts telling, if `-v` or `STEPWELL_LOG` asks for it.

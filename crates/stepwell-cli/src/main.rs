@@ -14,6 +14,7 @@ mod ask;
 mod commands;
 mod config;
 mod failure;
+mod global;
 mod hooks;
 mod housekeeping;
 mod lifecycle;
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         return exit;
     }
     log::start(&cli.global, &world);
-    let mut app = match App::new(&cli.global, world, cli.command.needs()) {
+    let mut app = match App::new(&cli.global, world, cli.command.needs(), args::definition) {
         Ok(app) => app,
         Err(failure) => return commands::could_not_begin(&cli.command, failure),
     };

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use crate::asked::Asked;
 use crate::reply::{HttpError, Piece, Say, Stop, Tokens, chunks};
-use crate::server::Asked;
 
 /// Checks a request. The error is the vendor's message.
 pub(crate) fn check(asked: &Asked, signatures: &HashSet<String>) -> Result<(), String> {

@@ -18,9 +18,11 @@
 //! ```
 
 mod anthropic;
+mod asked;
 mod openai;
 mod reply;
 mod server;
 
+pub use asked::{Asked, Protocol};
 pub use reply::{Ending, HttpError, Piece, Reply, Say, Stop, Tokens};
-pub use server::{Asked, Protocol, Rules, Strict};
+pub use server::{Rules, Strict};

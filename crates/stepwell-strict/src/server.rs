@@ -23,20 +23,12 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::asked::{Asked, Protocol};
 use crate::reply::{Ending, HttpError, Piece, Reply, Say};
 use crate::{anthropic, openai};
 
 type Body = BoxBody<Bytes, io::Error>;
 type Answering = Box<dyn FnMut(&Asked) -> Reply + Send>;
-
-/// Whose words a request speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// `/v1/chat/completions`
-    OpenAi,
-    /// `/v1/messages`
-    Anthropic,
-}
 
 /// What the server holds a request to, besides the vendors' rules.
 #[derive(Clone, Debug)]
@@ -53,21 +45,6 @@ impl Default for Rules {
     fn default() -> Self {
         Self { key: "sk-strict-0123456789".to_owned(), models: Vec::new(), context: None }
     }
-}
-
-/// A request as it arrived.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    /// Whose words it speaks.
-    pub protocol: Protocol,
-    /// Its headers, by their lower-case name.
-    pub headers: Vec<(String, String)>,
-    /// Its body.
-    pub body: Value,
-    /// Its body as it was written.
-    pub text: String,
-    /// The vendor's words, if it was rejected.
-    pub rejected: Option<String>,
 }
 
 /// A provider on a loopback port. It stops when it is dropped.
@@ -301,14 +278,6 @@ fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
             Reply::error(400, format!("prompt is too long: {tokens} tokens > {most} maximum"))
         }
     })
-}
-
-impl Asked {
-    /// A header of it, by its lower-case name.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
 }
 
 fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {

@@ -2,7 +2,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::app::{App, refuse_json};
-use crate::args::definition;
 use crate::failure::{Exit, Failure, Result};
 use crate::text::{count, visible};
 
@@ -26,13 +25,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let Some(folder) = &args.pages else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(definition()).render(&mut page)?;
+        clap_mangen::Man::new((app.definition)()).render(&mut page)?;
         app.out.raw().write_all(&page)?;
         return Ok(Exit::Done);
     };
     let fault = |error| Failure::file(folder, "writing the pages", &error);
     fs::create_dir_all(folder).map_err(fault)?;
-    clap_mangen::generate_to(definition(), folder).map_err(fault)?;
+    clap_mangen::generate_to((app.definition)(), folder).map_err(fault)?;
     let entries = fs::read_dir(folder).map_err(fault)?.flatten();
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("stepwell");
     let pages = entries.filter(ours).count();

@@ -1,0 +1,42 @@
+//! Options that every command takes.
+
+use std::path::PathBuf;
+
+/// Options that every command takes.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Options everywhere")]
+pub(crate) struct Global {
+    /// The store's folder, in place of the one that the current folder belongs to
+    /// (STEPWELL_STORE).
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) store: Option<PathBuf>,
+    /// Goes there first, as if started in that folder.
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Answers in JSON: one object, or one per line.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Sets a configuration value for this command.
+    #[arg(long = "config", global = true, value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Tells on stderr what is done; twice, in detail (STEPWELL_LOG).
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Colours the answer: auto, always or never.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
+    pub(crate) color: Colour,
+}
+
+/// When the answer is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
