@@ -258,6 +258,8 @@ impl State {
             Role::System => {}
             Role::User => self.turn = Turn::Model,
             Role::Assistant => {
+                // What was allowed was allowed for the calls of another answer.
+                self.gates.clear();
                 let calls: Vec<Call> = message.calls().cloned().map(Call::new).collect();
                 self.turn = if calls.is_empty() { Turn::Over } else { Turn::Tools(calls) };
             }

@@ -4,19 +4,20 @@
 mod record;
 mod watch;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Effect, Event, Failure, Gate, Lane, Message, Money, NewEvent, Outcome, Permission, Recorded,
-    Session, Span, Status, StatusChanged, Step, StopReason, Timeline, ToolCall, ToolTarget, Usage,
-    View,
+    Effect, Event, Failure, FileChanged, FileState, Gate, Lane, Message, Money, NewEvent, Outcome,
+    Permission, Recorded, Role, Session, Span, Status, StatusChanged, Step, StopReason, Timeline,
+    ToolCall, ToolTarget, Usage, View,
 };
 use tokio::sync::watch as signal;
 
 use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
-use crate::provider::{CallError, Fault, Provider, Request, ToolSpec};
+use crate::provider::{self, CallError, Fault, Provider, Request, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
 pub use watch::{Happening, Reply, Watcher};
@@ -85,6 +86,8 @@ pub struct Run<'a> {
     conversation: Vec<Message>,
     /// Calls whose recorded arguments are not what the model wrote.
     redacted: Vec<String>,
+    /// Every call's id so far.
+    ids: HashSet<String>,
     specs: Vec<ToolSpec>,
     /// About how many tokens a request has: counted as the conversation grows, so that a
     /// step does not cost more the longer it is.
@@ -114,18 +117,19 @@ impl<'a> Run<'a> {
         }
         let since = Baseline { spent: state.spent, steps: state.steps };
         let marks = ["[redacted:"];
-        let mut redacted = Vec::new();
+        let (mut redacted, mut ids) = (Vec::new(), HashSet::new());
         let shown = View::of(&lane, events).messages;
         let mut system = String::new();
         let mut conversation = Vec::with_capacity(shown.len());
         for shown in shown {
             for call in shown.message.calls() {
+                ids.insert(call.id.clone());
                 if marks.iter().any(|mark| call.arguments.contains(mark)) {
                     redacted.push(call.id.clone());
                 }
             }
             match shown.message.role {
-                stepwell::Role::System => system = shown.message.text(),
+                Role::System => system = shown.message.text(),
                 _ => conversation.push(shown.message),
             }
         }
@@ -156,6 +160,7 @@ impl<'a> Run<'a> {
             system,
             conversation,
             redacted,
+            ids,
             specs,
             tokens,
             ended,
@@ -166,6 +171,13 @@ impl<'a> Run<'a> {
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.conversation.is_empty()
+    }
+
+    /// Shows the model what the user said as it was said, in place of what was recorded.
+    pub fn reveal(&mut self, text: &str) {
+        if let Some(last) = self.conversation.last_mut().filter(|it| it.role == Role::User) {
+            last.parts = vec![stepwell::Part::text(text)];
+        }
     }
 
     /// Records the standing instructions.
@@ -191,7 +203,9 @@ impl<'a> Run<'a> {
 
     /// Runs until something stops it. `interrupt` becomes true when the user wants it to.
     pub async fn drive(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Ended> {
-        let deadline = self.setup.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
+        // A time that cannot be told is never up.
+        let now = tokio::time::Instant::now();
+        let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));
         loop {
             if *interrupt.borrow() {
                 return self.stop(interrupted(), None);
@@ -250,8 +264,10 @@ impl<'a> Run<'a> {
             Ok(Err(error)) => return self.call_failed(error),
             Ok(Ok(answer)) => answer,
         };
+        let filtered = answer.ended == provider::Ended::Filtered;
         let cost = answer.usage.and_then(|usage| (self.setup.cost)(&usage));
         let mut message = answer.message.in_lane(self.lane.clone());
+        self.name_calls(&mut message);
         if message.parts.is_empty() {
             // No provider takes a message back that says nothing.
             message.parts.push(stepwell::Part::text("(no answer)"));
@@ -272,7 +288,28 @@ impl<'a> Run<'a> {
         if !asks {
             self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
         }
+        if filtered {
+            let provider = self.setup.provider.name().to_owned();
+            let what = "the provider filtered its answer".to_owned();
+            return self.call_failed(CallError { provider, what, fault: Fault::Refused });
+        }
         Ok(None)
+    }
+
+    /// Gives each call an id that none had before: what was said about one call must never
+    /// be taken for another.
+    fn name_calls(&mut self, message: &mut Message) {
+        for part in &mut message.parts {
+            if let stepwell::Part::ToolCall(call) = part {
+                let mut id = call.id.clone();
+                let mut n = 1;
+                while id.is_empty() || !self.ids.insert(id.clone()) {
+                    n += 1;
+                    id = format!("{}-{n}", if call.id.is_empty() { "call" } else { &call.id });
+                }
+                call.id = id;
+            }
+        }
     }
 
     fn call_failed(&mut self, error: CallError) -> Result<Option<(Stop, Option<CallError>)>> {
@@ -292,6 +329,8 @@ impl<'a> Run<'a> {
     ) -> Result<Option<(Stop, Option<CallError>)>> {
         let preview = self.preview(&call);
         match self.watcher.ask(&call, &preview) {
+            // Whoever took too long to answer allows nothing any more.
+            Reply::Yes if cut.is_due() => {}
             Reply::Yes => self.run_tool(call, cut).await?,
             Reply::No(reason) => self.settle(&call, &Settled::Denied(reason))?,
             Reply::Always => self.remember(&call, true)?,
@@ -454,6 +493,19 @@ impl<'a> Run<'a> {
                 let error = change.error.as_deref().map(plain);
                 StatusChanged { error, ..change.clone() }.into()
             }
+            Event::ToolStarted(started) => {
+                let mut started = started.clone();
+                started.targets.iter_mut().for_each(|target| target.path = plain(&target.path));
+                started.into()
+            }
+            Event::File(file) => {
+                let hide = |state: &FileState| match state {
+                    FileState::Symlink { target } => FileState::Symlink { target: plain(target) },
+                    other => other.clone(),
+                };
+                let (before, after) = (hide(&file.before), hide(&file.after));
+                FileChanged { path: plain(&file.path), before, after, ..file.clone() }.into()
+            }
             other => other.clone(),
         }
     }
@@ -463,9 +515,7 @@ impl<'a> Run<'a> {
     fn show(&mut self, message: Message) {
         self.tokens += record::tokens("", std::slice::from_ref(&message), &[]);
         match self.conversation.last_mut() {
-            Some(last)
-                if last.role == stepwell::Role::Tool && message.role == stepwell::Role::Tool =>
-            {
+            Some(last) if last.role == Role::Tool && message.role == Role::Tool => {
                 last.parts.extend(message.parts);
             }
             _ => self.conversation.push(message),
@@ -535,6 +585,12 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
+    /// Is it time to stop?
+    fn is_due(&self) -> bool {
+        let late = self.deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline);
+        late || *self.interrupt.borrow()
+    }
+
     /// Returns when it is time to stop.
     async fn off(&mut self) -> Stop {
         let deadline = self.deadline;

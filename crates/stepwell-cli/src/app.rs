@@ -80,7 +80,7 @@ impl App {
             return Err(lost());
         }
         let place = match named {
-            Some(store) => Place::named(&folder.join(store)),
+            Some(store) => Place::named(&folder.join(store), &folder),
             None => Place::around(&folder),
         };
         let (config, config_fault) = match Config::load(&world, &place, &global.settings) {

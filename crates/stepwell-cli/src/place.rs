@@ -30,13 +30,16 @@ pub(crate) enum Found {
 }
 
 impl Place {
-    /// The store of that folder itself. Its database may be named in its place.
-    pub(crate) fn named(store: &Path) -> Self {
+    /// The store of that folder itself; its database may be named in its place. Its
+    /// workspace is the folder that it lies in, if it has the usual name, and else the one
+    /// that the user is in.
+    pub(crate) fn named(store: &Path, from: &Path) -> Self {
         let is_file = store.file_name().is_some_and(|name| name == "stepwell.db");
         let folder = if is_file { store.parent().unwrap_or(store) } else { store };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let store = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let root = store.parent().unwrap_or(&store).to_owned();
+        let usual = store.file_name().is_some_and(|name| name == STORE_FOLDER);
+        let root = if usual { store.parent().unwrap_or(&store) } else { from }.to_owned();
         Self { root, store, found: Found::Named }
     }
 
@@ -129,9 +132,11 @@ mod tests {
 
     #[test]
     fn the_database_names_its_store() {
-        let place = Place::named(Path::new("/x/.stepwell/stepwell.db"));
-        assert_eq!(place, Place::named(Path::new("/x/.stepwell")));
+        let here = Path::new("/here");
+        let place = Place::named(Path::new("/x/.stepwell/stepwell.db"), here);
+        assert_eq!(place, Place::named(Path::new("/x/.stepwell"), here));
         assert_eq!(place.root, Path::new("/x"));
+        assert_eq!(Place::named(Path::new("/x/store"), here).root, here);
     }
 
     #[test]

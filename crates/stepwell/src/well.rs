@@ -8,10 +8,10 @@ use crate::keeper::Keeper;
 use crate::session::Session;
 use crate::{
     Append, Claim, Clock, Create, Created, Driver, Edited, Entropy, Epoch, Error, Event, Family,
-    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, Order, Origin, Page,
-    Place, Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search,
-    Seq, SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged, StopReason,
-    Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Write,
+    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, NewEvent, Order, Origin,
+    Page, Place, Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits,
+    Search, Seq, SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged,
+    StopReason, Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Write,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -140,6 +140,19 @@ impl Stepwell {
             current: None,
         })?;
         Ok(self.keep(lease))
+    }
+
+    /// Makes a session that begins with these events, all or none, and takes its lease.
+    pub fn create_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Session> {
+        let id = created.id.clone();
+        let create = Create { created, event_id: None, at: None, claim: Some(self.claim()) };
+        let epoch = Some(Epoch::FIRST);
+        let append = Append { session: id.clone(), epoch, expected: None, events };
+        let written = self.store().batch(vec![Write::Create(create), Write::Append(append)])?;
+        tracing::info!(session = %id, "session_created");
+        let lease = written.into_iter().find_map(|written| written.lease);
+        let lost = || Error::Fenced { session: id, epoch: Epoch::FIRST, current: None };
+        Ok(self.keep(lease.ok_or_else(lost)?))
     }
 
     /// Takes a session up again, whatever its status: takes its lease, and notes that

@@ -41,10 +41,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Stream { well: &well, id: &id, kinds: &args.kind, end }.print(Seq::new(from), app)
 }
 
-/// Prints what a running session records from now on, until it stops.
+/// Prints the last event of a running session, and what it records from now on, until it
+/// stops.
 pub(crate) fn follow(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<Exit> {
-    let next = well.standing(id)?.head.seq.next();
-    Stream { well, id, kinds: &[], end: End::WhenItStops }.print(next, app)
+    let last = well.standing(id)?.head.seq;
+    Stream { well, id, kinds: &[], end: End::WhenItStops }.print(last, app)
 }
 
 /// How far a log is printed.

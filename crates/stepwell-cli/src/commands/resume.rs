@@ -2,7 +2,7 @@ use stepwell::{
     Access, Driver, Error, Family, Filter, GateAnswered, Kind, Query, SessionId, Status,
 };
 
-use super::run::refuse_unsaved;
+use super::run::{refuse_external, refuse_unsaved};
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -44,14 +44,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return super::log::follow(&well, &id, app);
     }
     let head = well.standing(&id)?.head;
-    if head.driver == Driver::External {
-        let message = format!("{id} is driven by an agent of yours, not by Stepwell");
+    refuse_external(&head)?;
+    if head.status == Status::Abandoned {
+        let message = format!("{id} was abandoned");
         return Err(Failure::new(Exit::Failed, message)
-            .hint(format_args!("stepwell agent should-resume {id}")));
+            .hint(format_args!("stepwell run \"TASK\" --session {id} goes on with it")));
     }
     let prepared = Prepared::new(&args.flags, Some(&head), app)?;
     // Known before anything is recorded: a session that is done stays done.
-    let answer = if args.approve || args.deny { Some(answer(args, &well, &id)?) } else { None };
+    let answer =
+        if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         well.answer(&id, answer)?;
     }
     well.edit(&id, prepared.remembered())?;
-    drive(session, &prepared, Words::default(), Some(head.seq.get()), app)
+    drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)
 }
 
 /// The newest session here that can be resumed.
@@ -82,7 +84,7 @@ fn newest(well: &Well) -> Result<SessionId> {
 }
 
 /// The answer to the question that the session waits with.
-fn answer(args: &Args, well: &Well, id: &SessionId) -> Result<GateAnswered> {
+fn answer(args: &Args, prepared: &Prepared, well: &Well, id: &SessionId) -> Result<GateAnswered> {
     let facts = well.store().facts(id, &[Kind::Gate, Kind::GateAnswered])?;
     let mut open = None;
     for fact in &facts {
@@ -99,7 +101,7 @@ fn answer(args: &Args, well: &Well, id: &SessionId) -> Result<GateAnswered> {
     };
     let word = if args.approve { "approve" } else { "deny" };
     let answer = match &args.reason {
-        Some(reason) => format!("{word}: {reason}"),
+        Some(reason) => format!("{word}: {}", prepared.redactor().redact(reason)),
         None => word.to_owned(),
     };
     Ok(GateAnswered { id: gate, answer, who: "the user".to_owned() })

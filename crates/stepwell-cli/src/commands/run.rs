@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use stepwell::{Access, Stepwell};
+use stepwell::{Access, Driver, Head, Stepwell};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -37,11 +37,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         refuse_unsaved(app)?;
         let (well, id) = app.session(name, Access::Write)?;
         let head = well.standing(&id)?.head;
+        refuse_external(&head)?;
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
         let session = well.resume(&id)?;
         well.edit(&id, prepared.remembered())?;
-        let words = Words { system: None, user: Some(task) };
-        return drive(session, &prepared, words, Some(head.seq.get()), app);
+        return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
     }
     let prepared = Prepared::new(&args.flags, None, app)?;
     let well: Stepwell = if app.config.settings.auto_save {
@@ -50,10 +50,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         note("sessions.auto_save is off: this run is kept in memory only and cannot be resumed.");
         Stepwell::in_memory()
     };
-    let session = well.create(prepared.draft(&well, &task, app))?;
-    well.edit(session.id(), prepared.remembered())?;
-    let words = Words { system: Some(prepared.system(app)), user: Some(task) };
-    drive(session, &prepared, words, None, app)
+    let session = prepared.begin(&well, &task, app)?;
+    drive(session, &prepared, &Words::Begun(task), None, app)
 }
 
 /// What is not saved cannot be taken up again.
@@ -63,4 +61,14 @@ pub(crate) fn refuse_unsaved(app: &App) -> Result<()> {
     }
     let message = "sessions.auto_save is off, so a session cannot be gone on with";
     Err(Failure::new(Exit::Absent, message).hint("add --config sessions.auto_save=true"))
+}
+
+/// A session that Stepwell does not run is its own agent's.
+pub(crate) fn refuse_external(head: &Head) -> Result<()> {
+    if head.driver == Driver::Own {
+        return Ok(());
+    }
+    let message = format!("{} is driven by an agent of yours, not by Stepwell", head.id);
+    Err(Failure::new(Exit::Failed, message)
+        .hint(format_args!("stepwell agent should-resume {}", head.id)))
 }

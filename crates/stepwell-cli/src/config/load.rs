@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
+use stepwell_agent::agent::builtin;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, nearest};
@@ -94,11 +95,23 @@ impl Config {
         at: &dyn Fn(usize) -> String,
     ) -> Result<()> {
         named(table, "agents", &mut self.agents, at)?;
-        named(table, "prices", &mut self.prices, at)?;
-        if whose == Whose::Workspaces && table.contains_key("providers") {
-            // A project that could send the user's key elsewhere must not.
-            return Err(wrong(&at(0), "providers belong into your own configuration"));
+        if whose == Whose::Workspaces {
+            // A project must not send the user's key elsewhere, make a budget worthless, or
+            // speak for the agents that its user knows.
+            for section in ["providers", "prices"] {
+                if table.contains_key(section) {
+                    let why = format!("{section} belong into your own configuration");
+                    return Err(wrong(&at(0), &why));
+                }
+            }
+            if let Some(name) = builtin().keys().find(|name| self.agents.contains_key(*name)) {
+                return Err(wrong(
+                    &at(0),
+                    &format!("agents.{name} is built in; name it otherwise"),
+                ));
+            }
         }
+        named(table, "prices", &mut self.prices, at)?;
         named(table, "providers", &mut self.providers, at)
     }
 

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Change, Edited, Effect, Head, Money, Session, Stepwell, StopReason, Usage};
+use stepwell::{
+    Change, Edited, Effect, Head, Message, Money, Session, Stepwell, StopReason, Usage,
+};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
@@ -76,6 +78,9 @@ fn timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The largest AGENTS.md that is read.
+const MAX_INSTRUCTIONS: u64 = 256 << 10;
+
 /// What a run needs that is settled before it begins.
 pub(crate) struct Prepared {
     pub(crate) agent_name: String,
@@ -85,26 +90,31 @@ pub(crate) struct Prepared {
     flags: Flags,
 }
 
-/// The metadata key that holds when a person is asked.
+/// The metadata keys that hold when a person is asked, which model is used, and by whom.
 const MODE: &str = "mode";
+const MODEL: &str = "model";
+const AGENT: &str = "agent";
 
 impl Prepared {
     /// Settles what a new run works with, or one of a session that is taken up.
     pub(crate) fn new(flags: &Flags, session: Option<&Head>, app: &App) -> Result<Self> {
         let settings = &app.config.settings;
-        let before = session.map(|head| head.agent.clone()).filter(|name| !name.is_empty());
+        let kept = |key: &str| Some(session?.metadata.get(key)?.as_str()?.to_owned());
+        let before = kept(AGENT).or_else(|| session.map(|head| head.agent.clone()));
+        let before = before.filter(|name| !name.is_empty());
         let agent_name = flags.agent.clone().or(before);
         let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
         let agent = find_agent(&agent_name, app)?;
-        let kept = session.and_then(|head| head.metadata.get(MODE)?.as_str()?.parse().ok());
-        let mode = flags.mode.or(kept).or(agent.mode).unwrap_or(settings.mode);
+        let mode = kept(MODE).and_then(|mode| mode.parse().ok());
+        let mode = flags.mode.or(mode).or(agent.mode).unwrap_or(settings.mode);
         let used =
             session.filter(|head| !head.model.is_empty()).map(|head| match &*head.provider {
                 "" => head.model.clone(),
                 "script" => format!("script:{}", head.model),
                 provider => format!("{provider}/{}", head.model),
             });
-        let named = flags.model.clone().or(used).or_else(|| agent.model.clone());
+        let named =
+            flags.model.clone().or_else(|| kept(MODEL)).or(used).or_else(|| agent.model.clone());
         let named = named.or_else(|| Some(settings.model_name.clone()));
         let named = named.filter(|name| !name.is_empty()).ok_or_else(|| {
             Failure::new(Exit::Absent, "no model was named")
@@ -133,7 +143,7 @@ impl Prepared {
     }
 
     /// A description of a new session for a task.
-    pub(crate) fn draft(&self, well: &Stepwell, task: &str, app: &App) -> stepwell::Created {
+    fn draft(&self, well: &Stepwell, task: &str, app: &App) -> stepwell::Created {
         let task = self.redactor().redact(task).into_owned();
         well.draft(task)
             .with_agent(&self.agent_name)
@@ -144,27 +154,56 @@ impl Prepared {
     /// What is remembered of this invocation for those to come.
     pub(crate) fn remembered(&self) -> Edited {
         let budget = self.flags.budget_total.map_or(Change::Keep, Change::Set);
-        let metadata = [(MODE.to_owned(), self.mode.as_str().into())].into();
-        Edited { metadata, budget, ..Edited::default() }
+        let model = match &*self.model.provider_name {
+            "script" => format!("script:{}", self.model.name),
+            provider => format!("{provider}/{}", self.model.name),
+        };
+        let metadata = [
+            (MODE.to_owned(), self.mode.as_str().into()),
+            (MODEL.to_owned(), model.into()),
+            (AGENT.to_owned(), self.agent_name.clone().into()),
+        ];
+        Edited { metadata: metadata.into(), budget, ..Edited::default() }
+    }
+
+    /// Makes the session of a new run, with all that it begins with, or nothing of it.
+    pub(crate) fn begin(&self, well: &Stepwell, task: &str, app: &App) -> Result<Session> {
+        let redactor = self.redactor();
+        let system = redactor.redact_message(Message::system(self.system(app))).0;
+        let user = redactor.redact_message(Message::user(task)).0;
+        let events = vec![self.remembered().into(), system.into(), user.into()];
+        Ok(well.create_with(self.draft(well, task, app), events)?)
     }
 
     /// The agent's standing instructions, with the project's.
-    pub(crate) fn system(&self, app: &App) -> String {
-        let project = std::fs::read_to_string(app.place.root.join("AGENTS.md")).ok();
+    fn system(&self, app: &App) -> String {
+        let path = app.place.root.join("AGENTS.md");
+        // A file, not a link to one elsewhere or a pipe, and of a size that someone wrote.
+        let is_read = std::fs::symlink_metadata(&path)
+            .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_INSTRUCTIONS);
+        let project = is_read.then(|| std::fs::read_to_string(path).ok()).flatten();
         self.agent.system(project.as_deref())
     }
 
-    fn redactor(&self) -> Redactor {
+    /// Keeps this run's keys, and whatever looks like a secret, out of what is written.
+    pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new(self.model.secrets.iter().cloned())
     }
 
-    fn setup(&self, total: Option<Money>, app: &App) -> Result<Setup> {
+    fn setup(&self, head: &Head, app: &App) -> Result<Setup> {
         let tools: Vec<_> =
             tool::builtin().into_iter().filter(|it| self.agent.has(&it.spec().name)).collect();
         let effects: std::collections::BTreeMap<String, Effect> =
             tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
-        let root = std::fs::canonicalize(&app.place.root)
-            .map_err(|error| Failure::file(&app.place.root, "looking for the workspace", &error))?;
+        // A store that lies elsewhere says where its sessions work; one that lies in its
+        // workspace moves with it.
+        let usual = app.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
+        let root = match head.workspace.as_str() {
+            recorded if !usual && !recorded.is_empty() => PathBuf::from(recorded),
+            _ => app.place.root.clone(),
+        };
+        let root = std::fs::canonicalize(&root)
+            .map_err(|error| Failure::file(&root, "looking for the workspace", &error))?;
         let supervisor = std::env::current_exe().ok();
         let supervisor =
             supervisor.map(|program| (program, vec!["__supervise".to_owned(), "--".to_owned()]));
@@ -180,14 +219,15 @@ impl Prepared {
                 supervisor,
             },
             rules: Rules {
-                mode: self.mode,
+                // What changes nothing needs no consent.
+                mode: if self.flags.dry_run { Mode::Yolo } else { self.mode },
                 retry_unsafe: self.flags.retry_unsafe,
                 effects,
                 limits: Limits {
                     steps: self.flags.max_steps.or(self.agent.max_steps),
                     tokens: self.flags.max_tokens,
                     budget: self.flags.budget,
-                    budget_total: self.flags.budget_total.or(total),
+                    budget_total: self.flags.budget_total.or(head.budget),
                 },
             },
             redactor: self.redactor(),
@@ -208,26 +248,32 @@ fn find_agent(name: &str, app: &App) -> Result<Agent> {
     })
 }
 
-/// What a run is to begin with, beside what the session says.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    /// Standing instructions, for a new session.
-    pub(crate) system: Option<String>,
-    /// What the user says.
-    pub(crate) user: Option<String>,
+/// What the user says to a run.
+#[derive(Clone, Debug)]
+pub(crate) enum Words {
+    /// The task that its session began with.
+    Begun(String),
+    /// More, to a session that has a past.
+    More(String),
+    /// Nothing: it goes on.
+    Nothing,
 }
 
 /// Runs an agent in a session until something stops it, and answers.
 pub(crate) fn drive(
     mut session: Session,
     prepared: &Prepared,
-    words: Words,
+    words: &Words,
     resumed_from: Option<u64>,
     app: &mut App,
 ) -> Result<Exit> {
     let head = session.standing()?.head;
-    let setup = prepared.setup(head.budget, app)?;
+    let setup = prepared.setup(&head, app)?;
     let begun = app.now();
+    if let Some(path) = &prepared.flags.record {
+        // Found out before the run is paid for.
+        replace(path, "").map_err(|error| Failure::file(path, "writing it", &error))?;
+    }
     let mut screen = Screen::new(app, &prepared.flags);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -239,19 +285,21 @@ pub(crate) fn drive(
     let ended: stepwell_agent::Result<Ended> = runtime.block_on(async {
         let interrupt = signals::watch();
         let mut run = Run::new(&mut session, &setup, &mut screen)?;
-        if let Some(system) = words.system {
-            run.instruct(&system)?;
+        // A session of which only the beginning was recorded begins with its task.
+        if run.is_new() {
+            run.instruct(&prepared.system(app))?;
+            run.say(&head.task)?;
         }
-        if let Some(user) = words.user {
-            run.say(&user)?;
+        match words {
+            // The model gets what was said, also what is not written.
+            Words::Begun(task) => run.reveal(task),
+            Words::More(text) => run.say(text)?,
+            Words::Nothing => {}
         }
         run.drive(interrupt).await
     });
     screen.finish();
     let ended = ended.map_err(|error| unsaved(error, &session))?;
-    if let Some(path) = &prepared.flags.record {
-        record(path, &session)?;
-    }
     let standing = session.standing()?;
     let report = report::Report {
         standing: &standing,
@@ -262,6 +310,9 @@ pub(crate) fn drive(
         waiting: waiting(&session)?,
     };
     report.print(&prepared.flags, app)?;
+    if let Some(path) = &prepared.flags.record {
+        record(path, &session)?;
+    }
     drop(session);
     Ok(exit(&ended))
 }

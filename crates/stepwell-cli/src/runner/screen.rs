@@ -136,6 +136,8 @@ impl Watcher for Screen {
         self.end_line();
         let name = visible(&call.name);
         ASKING.store(true, Ordering::SeqCst);
+        // What was typed before the question is no answer to it.
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let reply = loop {
             let question = format!(
                 "{} [y]es, [n]o, [a]lways {name} in this session, ne[v]er: ",

@@ -285,12 +285,14 @@ fn a_run_elsewhere_is_busy_can_be_followed_and_asked_to_stop() {
     assert!(said.contains("is held by process") && said.contains("--attach"), "{said}");
     let mut follower = desk.command(&["resume", &id, "--attach"]);
     let mut follower = follower.env_remove("STEPWELL_NOW").stdout(Stdio::piped()).spawn().unwrap();
+    let mut followed = BufReader::new(follower.stdout.take().unwrap());
+    followed.read_line(&mut String::new()).unwrap();
     let asked = real(&["stop", &id]);
     assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let mut followed = String::new();
-    std::io::Read::read_to_string(&mut follower.stdout.take().unwrap(), &mut followed).unwrap();
-    assert!(followed.contains("user_interrupt"), "{followed}");
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut followed, &mut rest).unwrap();
+    assert!(rest.contains("user_interrupt"), "{rest}");
     assert!(follower.wait().unwrap().success());
     let head = desk.quietly(&["show", &id, "--json"]).json().remove(0);
     assert_eq!(
@@ -406,9 +408,10 @@ fn the_demo_ends_well_and_leaves_nothing() {
 #[test]
 fn a_project_cannot_make_itself_trusted() {
     let desk = desk(SCRIPT);
-    let loose = "[agent]\nmode = \"yolo\"\n[agents.build]\nprompt = \"x\"\nmode = \"yolo\"\n";
+    let loose = "[agent]\nmode = \"yolo\"\n[agents.mine]\nprompt = \"x\"\nmode = \"yolo\"\n";
     desk.file("stepwell.toml", loose);
     assert_eq!(one(&desk, &run(&[]), 8)["stop_reason"], "gate");
+    assert_eq!(one(&desk, &run(&["--agent", "mine"]), 8)["stop_reason"], "gate");
     assert!(!desk.work().join("hello.txt").exists());
     // Its user can.
     desk.quietly(&["config", "set", "agent.mode", "yolo", "--user"]).line();
@@ -497,4 +500,36 @@ fn faults_of_a_real_provider_end_a_run_as_they_should() {
     let refused = one(&desk, &["run", "my secret prompt", "--model", "local/large"], 4);
     let error = refused["error"].as_str().unwrap();
     assert!(!error.contains("my secret prompt") && !error.contains("wrong"), "{error}");
+}
+
+#[test]
+fn ids_that_repeat_are_told_apart() {
+    let twice = "
+- {text: a, calls: [{id: x, tool: run_command, arguments: {command: 'echo A >> log.txt'}}, {id: x, tool: run_command, arguments: {command: 'echo B >> log.txt'}}]}
+- {text: b, calls: [{id: x, tool: run_command, arguments: {command: 'echo C >> log.txt'}}]}
+- {text: done}
+";
+    let yolo = desk(twice);
+    one(&yolo, &run(&["--mode", "yolo"]), 0);
+    assert_eq!(yolo.read("log.txt"), "A\nB\nC\n");
+    // What was allowed once is not allowed again.
+    let asked = desk(twice);
+    one(&asked, &run(&[]), 8);
+    for (n, lines) in ["A\n", "A\nB\n"].iter().enumerate() {
+        one(&asked, &["resume", "--approve"], 8);
+        assert_eq!(asked.read("log.txt"), *lines, "{n}");
+    }
+    one(&asked, &["resume", "--approve"], 0);
+    assert_eq!(asked.read("log.txt"), "A\nB\nC\n");
+}
+
+#[test]
+fn a_run_that_died_at_once_begins_with_its_task() {
+    let desk = desk("- {text: Done.}\n");
+    let well = desk.well();
+    drop(well.create(well.draft("the task").with_model("script", "script.yaml")).unwrap());
+    drop(well);
+    assert_eq!(one(&desk, &["resume"], 0)["output"], "Done.");
+    let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    assert!(log.contains("the task") && log.contains("careful software engineer"), "{log}");
 }
