@@ -24,12 +24,18 @@ fn on_terminal(desk: &Desk, columns: u16, args: &[&str], typed: &str) -> (String
     let mut child = command.spawn().unwrap();
     drop(command);
     let mut terminal = File::from(terminal);
-    terminal.write_all(typed.as_bytes()).unwrap();
     // Reading ends with an error when the last one to have it open has gone.
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
+    let mut answer = Some(typed).filter(|typed| !typed.is_empty());
     while let Ok(n @ 1..) = terminal.read(&mut buffer) {
         seen.extend_from_slice(&buffer[..n]);
+        // A person answers when they are asked; the terminal shows what they type there.
+        if String::from_utf8_lossy(&seen).ends_with("[y/N] ")
+            && let Some(answer) = answer.take()
+        {
+            terminal.write_all(answer.as_bytes()).unwrap();
+        }
     }
     let code = child.wait().unwrap().code();
     (desk.redact(&String::from_utf8(seen).unwrap().replace("\r\n", "\n")), code)
