@@ -6,11 +6,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a run could not go on, or not even begin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message says what its variant means")]
 pub enum Error {
     /// Nothing that was done since is recorded. It must be loud.
     #[error(transparent)]
     Store(#[from] stepwell::Error),
-    #[error("session {0} has no conversation to go on with")]
-    NoConversation(stepwell::SessionId),
 }

@@ -20,7 +20,7 @@ pub struct State {
     turn: Turn,
     /// Choices of the user that are remembered for this session.
     remembered: BTreeMap<String, bool>,
-    /// Questions that were asked for permission, and how they were answered.
+    /// Questions for permission, by the call that each is about, and how they were answered.
     gates: BTreeMap<String, Option<GateAnswer>>,
     /// What this session spent.
     pub spent: Spent,
@@ -204,8 +204,9 @@ impl State {
             Event::GateAnswered(answer) => {
                 let (word, reason) = answer.answer.split_once(':').unwrap_or((&answer.answer, ""));
                 let allow = matches!(word.trim(), "approve" | "approved" | "yes" | "y" | "allow");
+                let gate = answer.id.clone();
                 let answer = GateAnswer { allow, reason: reason.trim().to_owned() };
-                self.gates.insert(gate_call(&recorded.event), Some(answer));
+                self.gates.insert(gate, Some(answer));
             }
             _ => {}
         }
@@ -280,12 +281,6 @@ impl State {
         }
     }
 
-    /// Is there nothing more to do, unless somebody says something?
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.turn == Turn::Over
-    }
-
     /// The next move, given what the next call to the model may cost.
     #[must_use]
     pub fn next(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
@@ -356,14 +351,6 @@ impl State {
 impl Call {
     fn new(call: ToolCall) -> Self {
         Self { call, started: None, answered: false }
-    }
-}
-
-/// The call that a question for permission is about: its gate bears the call's id.
-fn gate_call(event: &Event) -> String {
-    match event {
-        Event::GateAnswered(answer) => answer.id.clone(),
-        _ => String::new(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::global::{Colour, Global};
 use crate::output::{Form, Output, Paint, note};
 use crate::place::{Found, Place};
 use crate::registry::Registry;
+use crate::table::Table;
 use crate::world::World;
 
 /// What every command works with.
@@ -102,6 +103,12 @@ impl App {
     /// Now.
     pub(crate) fn now(&self) -> Time {
         self.world.clock.now()
+    }
+
+    /// Prints a table, as wide as the terminal.
+    pub(crate) fn print(&mut self, table: &Table) -> Result<()> {
+        let lines = table.lines(self.out.paint, self.world.terminal.width);
+        lines.into_iter().try_for_each(|line| self.out.line(line))
     }
 
     /// Opens the store for reading, if there is one.

@@ -94,6 +94,7 @@ impl Table {
             lines.push(line);
             let Some((last, middle)) = rest.split_last() else { continue };
             let named = middle.iter().zip(&self.columns[2..]);
+            let named = named.filter(|(cell, _)| !cell.text.is_empty());
             let named: Vec<_> =
                 named.map(|(cell, column)| format!("{} {}", column.name, cell.text)).collect();
             for text in [named.join(GAP), last.text.clone()] {

@@ -293,9 +293,7 @@ fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit>
         app.out.line("No agents' sessions.")?;
         return Ok(Exit::Done);
     }
-    for line in table.lines(app.out.paint, app.world.terminal.width) {
-        app.out.line(line)?;
-    }
+    app.print(&table)?;
     Ok(exit)
 }
 

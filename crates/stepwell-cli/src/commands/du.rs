@@ -76,9 +76,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             task(standing).into(),
         ]);
     }
-    for line in table.lines(app.out.paint, app.world.terminal.width) {
-        app.out.line(line)?;
-    }
+    app.print(&table)?;
     app.out.line(format_args!(
         "In all {}: {} in events, {} in blobs, the rest in indexes and free pages.",
         bytes(used.total),

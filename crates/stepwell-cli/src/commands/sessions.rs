@@ -209,9 +209,7 @@ fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
     for row in &found.rows {
         table.push(cells(row, app.now()));
     }
-    for line in table.lines(app.out.paint, app.world.terminal.width) {
-        app.out.line(line)?;
-    }
+    app.print(&table)?;
     Ok(())
 }
 

@@ -99,9 +99,7 @@ fn list(app: &mut App) -> Result<Exit> {
         app.out.line("The trash is empty.")?;
         return Ok(Exit::Done);
     }
-    for line in table.lines(app.out.paint, app.world.terminal.width) {
-        app.out.line(line)?;
-    }
+    app.print(&table)?;
     Ok(Exit::Done)
 }
 

@@ -10,9 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{
-    Change, Edited, Effect, Head, Message, Money, Session, Stepwell, StopReason, Usage,
-};
+use stepwell::{Change, Edited, Effect, Head, Message, Money, Session, Stepwell, Usage};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
@@ -365,9 +363,4 @@ fn record(path: &std::path::Path, session: &Session) -> Result<()> {
     let script = Script::of(messages, None);
     let text = serde_json::to_string_pretty(&script).unwrap_or_default();
     replace(path, &format!("{text}\n")).map_err(|error| Failure::file(path, "writing it", &error))
-}
-
-/// Why a run stopped, as one word.
-pub(crate) fn word(reason: StopReason) -> String {
-    crate::wire::word(reason)
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use stepwell::{Lane, LaneState, Standing, Status};
 use stepwell_agent::run::Ended;
 
-use super::{Flags, word};
+use super::Flags;
 use crate::app::App;
 use crate::failure::Result;
 use crate::output::note;
@@ -90,7 +90,7 @@ impl Report<'_> {
         if flags.events {
             return Ok(());
         }
-        let (status, reason) = (self.ended.status, word(self.ended.reason));
+        let (status, reason) = (self.ended.status, wire::word(self.ended.reason));
         let steps = count(usize::try_from(head.steps).unwrap_or(usize::MAX), "step");
         let tokens = grouped(usage.total());
         let (cost, seconds) = (cost(&head.spent), self.took.as_secs());

@@ -15,6 +15,7 @@ mod hooks;
 mod looking;
 mod moving;
 mod naming;
+mod naming_wrongly;
 mod piping;
 mod repairing;
 mod running;

@@ -271,6 +271,15 @@ const WAITS: &str = "
 - {text: Done.}
 ";
 
+/// Resumes a run whose command was cut off: the model is told, and nothing runs twice.
+fn ends_without_repeating(desk: &Desk, id: &str) {
+    let done = one(desk, &["resume", id], 0);
+    assert_eq!(done["output"], "Done.");
+    let log = desk.quietly(&["log", id]).stdout;
+    assert_eq!(log.matches("\"tool_started\"").count(), 1);
+    assert!(log.contains("interrupted, outcome unknown"), "{log}");
+}
+
 #[test]
 fn a_run_elsewhere_is_busy_can_be_followed_and_asked_to_stop() {
     let desk = desk(WAITS);
@@ -301,11 +310,7 @@ fn a_run_elsewhere_is_busy_can_be_followed_and_asked_to_stop() {
     );
     // The command was ended with the run, and its outcome is told as it is.
     assert!(!desk.work().join("late.txt").exists());
-    let done = one(&desk, &["resume", &id], 0);
-    assert_eq!(done["output"], "Done.");
-    let log = desk.quietly(&["log", &id]).stdout;
-    assert_eq!(log.matches("\"tool_started\"").count(), 1);
-    assert!(log.contains("interrupted, outcome unknown"), "{log}");
+    ends_without_repeating(&desk, &id);
 }
 
 #[test]
@@ -316,11 +321,7 @@ fn a_run_that_was_killed_reads_as_interrupted_and_repeats_nothing() {
     child.wait().unwrap();
     let head = desk.quietly(&["show", &id, "--json"]).json().remove(0);
     assert_eq!((&head["status"], &head["stop_reason"]), (&"interrupted".into(), &"crashed".into()));
-    let done = one(&desk, &["resume", &id], 0);
-    assert_eq!(done["output"], "Done.");
-    let log = desk.quietly(&["log", &id]).stdout;
-    assert_eq!(log.matches("\"tool_started\"").count(), 1);
-    assert!(log.contains("interrupted, outcome unknown"), "{log}");
+    ends_without_repeating(&desk, &id);
 }
 
 #[test]

@@ -64,6 +64,26 @@ fn a_list_fits_the_terminal() {
     assert_snapshot!(all);
 }
 
+#[test]
+fn the_other_tables_fit_a_narrow_terminal() {
+    let desk = Desk::furnished();
+    desk.quietly(&["delete", AUTH]).line();
+    desk.quietly(&["agent", "create", "--agent", "looker", "--purpose", "look", "--id", "a-1"])
+        .line();
+    let mut all = String::new();
+    for args in [&["trash", "list"][..], &["agent", "list"], &["config"], &["du", "-n", "2"]] {
+        let (seen, code) = on_terminal(&desk, 40, args, "");
+        assert_eq!(code, Some(0));
+        // The sum below what takes room is a sentence, which the terminal wraps.
+        for line in plain(&seen).lines().filter(|line| !line.starts_with("In all")) {
+            assert!(unicode_width(line) <= 40, "{args:?}: {line}");
+        }
+        all.push_str(&format!("$ stepwell {}\n{}\n", args.join(" "), plain(&seen)));
+    }
+    let sizes = regex::Regex::new(r"[\d.]+ K?B").unwrap();
+    assert_snapshot!(sizes.replace_all(&all, "[SIZE]"));
+}
+
 fn unicode_width(line: &str) -> usize {
     // Han characters take two columns each; the furniture has no other wide ones.
     line.chars().map(|c| if ('\u{4e00}'..='\u{9fff}').contains(&c) { 2 } else { 1 }).sum()
