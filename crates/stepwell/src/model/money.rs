@@ -30,6 +30,18 @@ impl Money {
         Self(if picos == i128::MIN { i128::MIN + 1 } else { picos })
     }
 
+    /// This much more, up to the most there is.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self::from_picos(self.0.saturating_add(other.0))
+    }
+
+    /// This much less, down to the least there is.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self::from_picos(self.0.saturating_sub(other.0))
+    }
+
     /// The amount in picodollars.
     #[must_use]
     pub const fn as_picos(self) -> i128 {

@@ -7,6 +7,7 @@
 //! has a savepoint of its own, so one that fails does not take the others along.
 
 use std::collections::VecDeque;
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,8 @@ use crate::{Clock, Error, Result};
 #[derive(Debug)]
 pub(super) struct Pipeline {
     path: PathBuf,
+    /// The file, by device and inode; absent, it could not be looked at.
+    file: Option<(u64, u64)>,
     clock: Arc<dyn Clock>,
     slot: Mutex<Slot>,
     queue: Mutex<Queue>,
@@ -152,7 +155,8 @@ impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F>
 impl Pipeline {
     pub(super) fn new(path: &Path, clock: Arc<dyn Clock>, conn: Connection) -> Self {
         let slot = Mutex::new(Slot { conn, broken: None, recent: Recent::default() });
-        Self { path: path.to_owned(), clock, slot, queue: Mutex::default() }
+        let file = identity(path);
+        Self { path: path.to_owned(), file, clock, slot, queue: Mutex::default() }
     }
 
     /// Does a write, and returns when it is durable.
@@ -284,6 +288,13 @@ impl Pipeline {
             let failed = |job| (job, Some(self.not_saved(&error)));
             return ran.into_iter().map(|(job, _)| failed(job)).collect();
         }
+        if self.file.is_some() && identity(&self.path) != self.file {
+            // It went to a file that nobody will ever find.
+            let what = "the store's file was removed or replaced";
+            slot.broken = Some(what.to_owned());
+            let failed = |job| (job, Some(broken(&self.path, what)));
+            return ran.into_iter().map(|(job, _)| failed(job)).collect();
+        }
         ran
     }
 
@@ -313,6 +324,11 @@ impl Pipeline {
             _ => sqlite_error(&self.path, doing, error),
         }
     }
+}
+
+/// Which file a path leads to.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 fn broken(path: &Path, what: &str) -> Error {
