@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::{Effect, Message, Stepwell, ToolCall, Usage};
+use stepwell::{Effect, Message, Stepwell, Usage};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Happening, Reply, Run, Setup, Watcher};
+use stepwell_agent::run::{Happening, Question, Reply, Run, Setup, Watcher};
 use stepwell_agent::tool::{Done, Place, Plan, Tool};
 use stepwell_bench::{Table, Times};
 
@@ -44,7 +44,7 @@ impl Provider for Instantly {
             false => Message::assistant("Done."),
         };
         let usage = Some(Usage { input: 1_000, output: 100, ..Usage::default() });
-        Box::pin(async move { Ok(Answer { message, usage, ended: Ended::Complete }) })
+        Box::pin(async move { Ok(Answer { message, usage, cost: None, ended: Ended::Complete }) })
     }
 }
 
@@ -84,7 +84,7 @@ impl Watcher for Stopwatch {
         }
     }
 
-    fn ask(&mut self, _: &ToolCall, _: &str) -> Reply {
+    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
         Reply::Yes
     }
 }
@@ -110,12 +110,7 @@ fn main() {
         model: "bench".to_owned(),
         cost: Arc::new(|_| None),
         tools: vec![Arc::new(Look(spec))],
-        place: Place {
-            root: folder.path().to_owned(),
-            command_timeout: Duration::from_secs(1),
-            output_limit: 10_000,
-            supervisor: None,
-        },
+        place: Place::new(folder.path().to_owned()),
         rules: Rules {
             mode: Mode::Yolo,
             retry_unsafe: false,

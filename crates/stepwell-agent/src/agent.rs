@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use stepwell::Money;
 
 use crate::permission::Mode;
 
@@ -20,6 +21,12 @@ pub struct Agent {
     pub mode: Option<Mode>,
     /// Steps in one invocation.
     pub max_steps: Option<u64>,
+    /// Tokens in one invocation.
+    pub max_tokens: Option<u64>,
+    /// Dollars in one invocation.
+    pub budget: Option<Money>,
+    /// How long one invocation may take.
+    pub timeout_seconds: Option<u64>,
 }
 
 /// The tools that change nothing.

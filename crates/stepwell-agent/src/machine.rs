@@ -137,6 +137,8 @@ pub enum Settled {
     Unknown,
     /// It may not run.
     Denied(String),
+    /// It did not begin before the user said something else.
+    Passed,
     /// There is no such tool.
     NoSuchTool,
 }
@@ -225,6 +227,12 @@ impl State {
         }
     }
 
+    /// Does the model's last answer ask for nothing?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.turn == Turn::Over
+    }
+
     /// Does this call still wait for its result?
     #[must_use]
     pub fn is_pending(&self, id: &str) -> bool {
@@ -242,6 +250,26 @@ impl State {
                 calls.iter().find(|call| !call.answered).map(|call| call.call.clone())
             }
             _ => None,
+        }
+    }
+
+    /// Did this call begin to run?
+    #[must_use]
+    pub fn is_started(&self, id: &str) -> bool {
+        match &self.turn {
+            Turn::Tools(calls) => {
+                calls.iter().any(|call| call.call.id == id && call.started.is_some())
+            }
+            _ => false,
+        }
+    }
+
+    /// Are there calls in this turn, each with its result, and is the step not complete yet?
+    #[must_use]
+    pub fn is_unsealed(&self) -> bool {
+        match &self.turn {
+            Turn::Tools(calls) => calls.iter().all(|call| call.answered),
+            _ => false,
         }
     }
 
@@ -332,8 +360,8 @@ impl State {
         let limits = &rules.limits;
         let used = self.spent.usage.total().saturating_sub(since.spent.usage.total());
         let steps = self.steps.saturating_sub(since.steps);
-        let cost = |spent: Money| Some(plus(spent, estimate.cost?));
-        let spent = minus(self.spent.cost, since.spent.cost);
+        let cost = |spent: Money| Some(spent.plus(estimate.cost?));
+        let spent = self.spent.cost.minus(since.spent.cost);
         let reason = if limits.steps.is_some_and(|limit| steps >= limit) {
             StopReason::MaxSteps
         } else if limits.tokens.is_some_and(|limit| used.saturating_add(estimate.tokens) > limit)
@@ -358,14 +386,6 @@ impl Call {
 /// limit wants it kept.
 fn exceeds(limit: Option<Money>, cost: Option<Money>) -> bool {
     limit.is_some_and(|limit| cost.is_none_or(|cost| cost > limit))
-}
-
-fn plus(one: Money, other: Money) -> Money {
-    Money::from_picos(one.as_picos().saturating_add(other.as_picos()))
-}
-
-fn minus(one: Money, other: Money) -> Money {
-    Money::from_picos(one.as_picos().saturating_sub(other.as_picos()))
 }
 
 /// How a call that was cut off stands, by what is on disk now.
@@ -406,6 +426,9 @@ pub fn told(settled: &Settled) -> (String, Outcome) {
         }
         Settled::Denied(reason) => {
             (format!("the user did not allow this: {reason}"), Outcome::Denied)
+        }
+        Settled::Passed => {
+            ("not run: the user said something else first".to_owned(), Outcome::Denied)
         }
         Settled::NoSuchTool => ("there is no such tool".to_owned(), Outcome::Failed),
     }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Effect, Event, Failure, FileChanged, FileState, Gate, Lane, Message, Money, NewEvent, Outcome,
-    Permission, Recorded, Role, Session, Span, Status, StatusChanged, Step, StopReason, Timeline,
-    ToolCall, ToolTarget, Usage, View,
+    Effect, Event, Failure, FileChanged, FileState, Gate, GateAnswered, Lane, Message, Money,
+    NewEvent, Outcome, Permission, Recorded, Role, Session, Span, Status, StatusChanged, Step,
+    StopReason, Timeline, ToolCall, ToolTarget, Usage, View,
 };
 use tokio::sync::watch as signal;
 
@@ -20,7 +20,7 @@ use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Sto
 use crate::provider::{self, CallError, Fault, Provider, Request, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
-pub use watch::{Happening, Reply, Watcher};
+pub use watch::{Happening, Question, Reply, Watcher};
 
 /// What tokens cost; nothing, if the price is not known.
 pub type Cost = Arc<dyn Fn(&Usage) -> Option<Money> + Send + Sync>;
@@ -92,8 +92,23 @@ pub struct Run<'a> {
     /// About how many tokens a request has: counted as the conversation grows, so that a
     /// step does not cost more the longer it is.
     tokens: u64,
+    /// Answers in a row that ended because they were as long as they may be.
+    cut_short: u32,
+    /// Was the user told that tokens are estimated?
+    estimates: bool,
     ended: Ended,
 }
+
+/// An answer that is cut short is gone on with; after so many in a row, the model does not
+/// come to an end.
+const MAX_CUT_SHORT: u32 = 3;
+
+/// Who answers where a person is asked.
+const THE_USER: &str = "the user";
+
+/// What the model is told when its answer was cut short.
+const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
+                     exactly where it stopped.";
 
 impl<'a> Run<'a> {
     /// Takes up a session where it stands.
@@ -146,7 +161,10 @@ impl<'a> Run<'a> {
             status: Status::Running,
             reason: StopReason::LlmDone,
             error: None,
-            output: String::new(),
+            output: conversation
+                .last()
+                .filter(|last| last.role == Role::Assistant)
+                .map_or_else(String::new, Message::text),
             tools_used: Vec::new(),
             files_modified: Vec::new(),
         };
@@ -163,6 +181,8 @@ impl<'a> Run<'a> {
             ids,
             specs,
             tokens,
+            cut_short: 0,
+            estimates: false,
             ended,
         })
     }
@@ -173,6 +193,12 @@ impl<'a> Run<'a> {
         self.conversation.is_empty()
     }
 
+    /// Is nothing left to be done?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.state.is_over()
+    }
+
     /// Shows the model what the user said as it was said, in place of what was recorded.
     pub fn reveal(&mut self, text: &str) {
         if let Some(last) = self.conversation.last_mut().filter(|it| it.role == Role::User) {
@@ -180,11 +206,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Records the standing instructions.
+    /// Gives the standing instructions. They are recorded if they are not those that stand:
+    /// another agent, or the project's own, may have taken their place.
     pub fn instruct(&mut self, text: &str) -> Result<()> {
-        let message = Message::system(text).in_lane(self.lane.clone());
-        self.record(vec![message.into()])?;
-        self.tokens += record::tokens(text, &[], &[]);
+        if self.setup.redactor.redact(text) != self.system {
+            let message = Message::system(text).in_lane(self.lane.clone());
+            self.record(vec![message.into()])?;
+        }
+        let tokens = |text: &str| record::tokens(text, &[], &[]);
+        self.tokens = self.tokens.saturating_sub(tokens(&self.system)) + tokens(text);
         self.system = text.to_owned();
         Ok(())
     }
@@ -193,7 +223,11 @@ impl<'a> Run<'a> {
     pub fn say(&mut self, text: &str) -> Result<()> {
         // Calls that still wait are answered first: nobody may speak in between.
         while let Some(call) = self.state.pending() {
-            self.settle(&call, &Settled::Unknown)?;
+            let begun = self.state.is_started(&call.id);
+            self.settle(&call, if begun { &Settled::Unknown } else { &Settled::Passed })?;
+        }
+        if self.state.is_unsealed() {
+            self.seal()?;
         }
         let message = Message::user(text).in_lane(self.lane.clone());
         self.record(vec![message.clone().into()])?;
@@ -234,14 +268,18 @@ impl<'a> Run<'a> {
             Move::Inspect(call, targets) => self.inspect(call, &targets, cut).await?,
             Move::Settle(call, settled) => self.settle(&call, &settled)?,
             Move::Ask(call) => return self.permit(call, cut).await,
-            Move::Seal => {
-                let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
-                self.record(vec![step.into()])?;
-                self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
-            }
+            Move::Seal => self.seal()?,
             Move::Stop(stop) => return Ok(Some((stop, None))),
         }
         Ok(None)
+    }
+
+    /// Records that the step is complete.
+    fn seal(&mut self) -> Result<()> {
+        let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
+        self.record(vec![step.into()])?;
+        self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
+        Ok(())
     }
 
     /// Asks the model, and records its answer if it gave one.
@@ -264,36 +302,72 @@ impl<'a> Run<'a> {
             Ok(Err(error)) => return self.call_failed(error),
             Ok(Ok(answer)) => answer,
         };
-        let filtered = answer.ended == provider::Ended::Filtered;
-        let cost = answer.usage.and_then(|usage| (self.setup.cost)(&usage));
-        let mut message = answer.message.in_lane(self.lane.clone());
+        self.hear(answer)
+    }
+
+    /// Records an answer, and with it that the step is complete if it asks for nothing.
+    fn hear(&mut self, answer: provider::Answer) -> Result<Option<(Stop, Option<CallError>)>> {
+        let provider::Answer { message, usage, cost, ended } = answer;
+        let mut message = message.in_lane(self.lane.clone());
         self.name_calls(&mut message);
         if message.parts.is_empty() {
             // No provider takes a message back that says nothing.
             message.parts.push(stepwell::Part::text("(no answer)"));
         }
+        let usage = usage.unwrap_or_else(|| self.estimated(&message));
         message.model = Some(self.setup.model.clone());
-        message.usage = Some(answer.usage.unwrap_or_default());
-        message.cost = cost;
-        self.ended.output = message.text();
+        message.usage = Some(usage);
+        message.cost = cost.or_else(|| (self.setup.cost)(&usage));
         let asks = message.calls().next().is_some();
+        let cut_short = !asks && ended == provider::Ended::OutputLimit;
+        let text = message.text();
+        match self.cut_short {
+            0 => self.ended.output = text,
+            _ => self.ended.output.push_str(&text),
+        }
+        self.cut_short = if cut_short { self.cut_short + 1 } else { 0 };
         let mut events: Vec<Event> = vec![message.clone().into()];
         if !asks {
             let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
             events.push(step.into());
         }
+        // Together with the answer: taken up after a crash, it must not look complete.
+        let go_on = Message::user(GO_ON).in_lane(self.lane.clone());
+        if cut_short {
+            events.push(go_on.clone().into());
+        }
         self.record(events)?;
         self.watcher.saw(Happening::Answered(&message));
         self.show(message);
+        if cut_short {
+            self.show(go_on);
+        }
         if !asks {
             self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
         }
-        if filtered {
-            let provider = self.setup.provider.name().to_owned();
-            let what = "the provider filtered its answer".to_owned();
-            return self.call_failed(CallError { provider, what, fault: Fault::Refused });
+        let what = match ended {
+            provider::Ended::Filtered => "the provider filtered its answer".to_owned(),
+            _ if self.cut_short >= MAX_CUT_SHORT => format!(
+                "{MAX_CUT_SHORT} answers in a row were cut off at {} tokens (model.max_output)",
+                self.setup.max_output
+            ),
+            _ => return Ok(None),
+        };
+        let provider = self.setup.provider.name().to_owned();
+        self.call_failed(CallError { provider, what, fault: Fault::Refused })
+    }
+
+    /// About what an answer took, for a provider that does not say.
+    fn estimated(&mut self, message: &Message) -> Usage {
+        if !std::mem::replace(&mut self.estimates, true) {
+            let notice = format!(
+                "{} does not say how many tokens it used: they are estimated",
+                self.setup.provider.name()
+            );
+            self.watcher.saw(Happening::Notice(&notice));
         }
-        Ok(None)
+        let output = record::tokens("", std::slice::from_ref(message), &[]);
+        Usage { input: self.tokens, output, ..Usage::default() }
     }
 
     /// Gives each call an id that none had before: what was said about one call must never
@@ -328,11 +402,19 @@ impl<'a> Run<'a> {
         cut: Cut<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
         let preview = self.preview(&call);
-        match self.watcher.ask(&call, &preview) {
-            // Whoever took too long to answer allows nothing any more.
-            Reply::Yes if cut.is_due() => {}
+        let detail = self.detail(&call);
+        let question = Question { call: &call, preview: &preview, detail };
+        let reply = self.watcher.ask(&question, &|| cut.is_due());
+        // Whoever took too long to answer allows nothing any more.
+        if cut.is_due() {
+            return Ok(None);
+        }
+        match reply {
+            Reply::Yes if self.state.is_asked(&call.id) => self.answer(&call, "approve")?,
             Reply::Yes => self.run_tool(call, cut).await?,
-            Reply::No(reason) => self.settle(&call, &Settled::Denied(reason))?,
+            Reply::No(reason) => {
+                self.settle(&call, &Settled::Denied(reason))?;
+            }
             Reply::Always => self.remember(&call, true)?,
             Reply::Never => self.remember(&call, false)?,
             Reply::Later => {
@@ -348,6 +430,18 @@ impl<'a> Run<'a> {
         Ok(None)
     }
 
+    /// Answers the question that was asked about a call.
+    fn answer(&mut self, call: &ToolCall, answer: &str) -> Result<()> {
+        let answered = self.closed_gate(call, answer, THE_USER.to_owned());
+        self.record(answered.into_iter().collect())
+    }
+
+    /// A question that was asked about a call, and that nothing waits for any more.
+    fn closed_gate(&self, call: &ToolCall, answer: &str, who: String) -> Option<Event> {
+        let (id, answer) = (call.id.clone(), answer.to_owned());
+        self.state.is_asked(&call.id).then(|| GateAnswered { id, answer, who }.into())
+    }
+
     fn remember(&mut self, call: &ToolCall, allow: bool) -> Result<()> {
         let permission = Permission { rule: call.name.clone(), allow };
         self.record(vec![permission.into()])
@@ -359,6 +453,11 @@ impl<'a> Run<'a> {
             (Some(tool), Ok(arguments)) => tool.preview(&arguments),
             _ => format!("{} {}", call.name, call.arguments),
         }
+    }
+
+    fn detail(&self, call: &ToolCall) -> Option<String> {
+        let arguments = serde_json::from_str(&call.arguments).ok()?;
+        self.tool(&call.name)?.detail(&arguments, &self.setup.place)
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -393,7 +492,11 @@ impl<'a> Run<'a> {
         let begun = tokio::time::Instant::now();
         let done = tokio::select! {
             done = tool.run(&arguments, &self.setup.place) => done,
-            stop = cut.off() => Done { outcome: Outcome::Unknown, ..Done::failed(cut_off(&stop)) },
+            // As after a crash: the run that takes it up finds what became of it.
+            _ = cut.off() => {
+                self.watcher.saw(Happening::CutOff(&call));
+                return Ok(());
+            }
         };
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.finish(&call, &done, took)
@@ -408,7 +511,13 @@ impl<'a> Run<'a> {
             arguments: stepwell::Digest::of(call.arguments.as_bytes()),
             targets: plan.targets,
         };
-        self.record(vec![started.into()])?;
+        let who = format!("mode {}", self.setup.rules.mode.as_str());
+        let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "approve", who));
+        events.push(started.into());
+        self.record(events)?;
+        if !self.ended.tools_used.contains(&call.name) {
+            self.ended.tools_used.push(call.name.clone());
+        }
         self.watcher.saw(Happening::ToolStarted(call, &self.preview(call)));
         Ok(())
     }
@@ -450,15 +559,13 @@ impl<'a> Run<'a> {
 
     /// Records what a tool did, together with what the model is told of it.
     fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
-        let mut events: Vec<Event> = Vec::new();
+        let who = THE_USER.to_owned();
+        let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "deny", who));
         for changed in &done.changed {
             events.push(self.file_event(changed)?.into());
             if !self.ended.files_modified.contains(&changed.path) {
                 self.ended.files_modified.push(changed.path.clone());
             }
-        }
-        if !self.ended.tools_used.contains(&call.name) {
-            self.ended.tools_used.push(call.name.clone());
         }
         let finished = stepwell::ToolFinished {
             lane: self.lane.clone(),
@@ -495,6 +602,7 @@ impl<'a> Run<'a> {
             }
             Event::ToolStarted(started) => {
                 let mut started = started.clone();
+                started.tool = plain(&started.tool);
                 started.targets.iter_mut().for_each(|target| target.path = plain(&target.path));
                 started.into()
             }
@@ -568,14 +676,6 @@ fn is_made_up(part: &stepwell::Part, state: &State) -> bool {
 
 fn interrupted() -> Stop {
     Stop { status: Status::Interrupted, reason: StopReason::UserInterrupt }
-}
-
-fn cut_off(stop: &Stop) -> String {
-    let by = match stop.reason {
-        StopReason::Timeout => "the run's time was up",
-        _ => "the user interrupted it",
-    };
-    format!("{}: {by}", stepwell::INTERRUPTED)
 }
 
 /// What cuts a call or a tool off.

@@ -25,6 +25,8 @@ pub(crate) struct App {
     /// Why the configuration is not the user's, for those who go on without it.
     pub(crate) config_fault: Option<String>,
     pub(crate) place: Place,
+    /// Settings that were typed.
+    typed: Vec<String>,
     pub(crate) out: Output,
     /// All that can be typed, for completions and man pages.
     pub(crate) definition: fn() -> clap::Command,
@@ -97,7 +99,8 @@ impl App {
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
         let out = Output::new(form, paint, world.terminal);
-        Ok(Self { world, config, config_fault, place, out, definition })
+        let typed = global.settings.clone();
+        Ok(Self { world, config, config_fault, place, typed, out, definition })
     }
 
     /// Now.
@@ -246,6 +249,38 @@ impl App {
         Ok((well, id))
     }
 
+    /// Goes to the workspace of a session that is not of this one, if the name means one of
+    /// another store of the user's: a session can be taken up from any folder.
+    pub(crate) fn go_to_session(&mut self, name: &str) -> Result<()> {
+        let is_known_here = match self.look() {
+            Ok(Some(well)) => {
+                let found = well.look_up(Whereabouts::Anywhere, name);
+                !matches!(found, Err(Error::NoMatch(_)))
+            }
+            Ok(None) => false,
+            // Whoever opens it says what is wrong with it.
+            Err(_) => true,
+        };
+        if self.place.found == Found::Named || is_known_here {
+            return Ok(());
+        }
+        let Some(store) = self.elsewhere(name) else { return Ok(()) };
+        self.place = Place::named(&store, &self.place.root);
+        self.config = Config::load(&self.world, &self.place, &self.typed)?;
+        note(format_args!("{name} is in {}", self.place.root.display()));
+        Ok(())
+    }
+
+    /// Another store of the user's in which a name means a session.
+    fn elsewhere(&self, name: &str) -> Option<PathBuf> {
+        let known = self.registry().and_then(|registry| registry.all().ok()).unwrap_or_default();
+        known.into_iter().find(|store| {
+            let found = self.open(store, Access::Read).ok();
+            let found = found.map(|well| well.look_up(Whereabouts::Kept, name));
+            name != "@last" && *store != self.place.store && matches!(found, Some(Ok(_)))
+        })
+    }
+
     /// Remembers damage that a reading command came upon, so that lists show it. A store
     /// that cannot be written stays as it is.
     pub(crate) fn remember_damage(&self, id: &SessionId) {
@@ -272,13 +307,7 @@ impl App {
             }
             _ => {}
         }
-        let known = self.registry().and_then(|registry| registry.all().ok()).unwrap_or_default();
-        let elsewhere = known.into_iter().find(|store| {
-            let found = self.open(store, Access::Read).ok();
-            let found = found.map(|well| well.look_up(Whereabouts::Kept, name));
-            name != "@last" && *store != self.place.store && matches!(found, Some(Ok(_)))
-        });
-        match elsewhere {
+        match self.elsewhere(name) {
             Some(store) => {
                 failure.hint(format_args!("it is elsewhere; add --store {}", store.display()))
             }

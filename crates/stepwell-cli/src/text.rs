@@ -110,6 +110,15 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
+/// How long something took, to the second.
+pub(crate) fn took(time: std::time::Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        seconds => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
 /// A moment in the user's own time zone, to the minute.
 pub(crate) fn moment(time: Time) -> String {
     zoned(time).strftime("%Y-%m-%d %H:%M").to_string()

@@ -97,6 +97,19 @@ impl World {
         std::env::var(name).ok().filter(|key| !key.trim().is_empty())
     }
 
+    /// The values of variables whose names say that they are secret. Read when they are
+    /// needed, to keep them out of what is written.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        const ENDINGS: [&str; 7] =
+            ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_PASS", "_CREDENTIALS"];
+        let is_secret = |name: &str| ENDINGS.iter().any(|ending| name.ends_with(ending));
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.to_str()?.to_ascii_uppercase();
+            is_secret(&format!("_{name}")).then(|| value.into_string().ok())?
+        });
+        variables.collect()
+    }
+
     /// One of our variables.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use stepwell::{Message, Usage};
+use stepwell::{Message, Money, Usage};
 
 /// Answers as a model.
 pub trait Provider: fmt::Debug + Send + Sync {
@@ -90,6 +90,8 @@ pub struct Answer {
     pub message: Message,
     /// Its tokens, if the provider said.
     pub usage: Option<Usage>,
+    /// What it cost, if the provider said: otherwise the tokens are priced.
+    pub cost: Option<Money>,
     /// Why it ended.
     pub ended: Ended,
 }

@@ -49,9 +49,7 @@ impl Prices {
     /// What some tokens cost.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Money {
-        let (input, output) =
-            (self.input.per_million(usage.input), self.output.per_million(usage.output));
-        Money::from_picos(input.as_picos().saturating_add(output.as_picos()))
+        self.input.per_million(usage.input).plus(self.output.per_million(usage.output))
     }
 }
 
@@ -71,6 +69,12 @@ pub struct Line {
     /// Its tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What it costs, whatever the prices say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// Is it cut off, because it is as long as an answer may be?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// How long it takes, in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub delay_ms: u64,
@@ -148,11 +152,11 @@ impl Script {
         .map_err(|error| error.to_string())
     }
 
-    /// The script that replays a conversation's answers.
+    /// The script that replays a conversation's answers, and what they cost.
     #[must_use]
-    pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>, prices: Option<Prices>) -> Self {
+    pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
         let answers = messages.into_iter().filter(|message| message.role == Role::Assistant);
-        Self { prices, answers: answers.map(Line::of).collect() }
+        Self { prices: None, answers: answers.map(Line::of).collect() }
     }
 }
 
@@ -173,6 +177,7 @@ impl Line {
             text: message.text(),
             calls: message.calls().map(call).collect(),
             usage: message.usage,
+            cost: message.cost,
             ..Self::default()
         }
     }
@@ -260,7 +265,8 @@ impl Provider for Scripted {
             }
             // A script without tokens used none; what they cost is known.
             let (message, usage) = (line.message(place), Some(line.usage.unwrap_or_default()));
-            Ok(Answer { message, usage, ended: Ended::Complete })
+            let ended = if line.cut_short { Ended::OutputLimit } else { Ended::Complete };
+            Ok(Answer { message, usage, cost: line.cost, ended })
         })
     }
 }
@@ -311,13 +317,15 @@ answers:
     fn a_recorded_script_replays_what_was_said() {
         let model = Scripted::new(Script::parse(SCRIPT).unwrap());
         let first = ask(&model, &[Message::user("go")]).unwrap();
-        let message = first.message.spending(first.usage.unwrap(), None);
-        let script = Script::of([&message], None);
+        let cost = model.cost(&first.usage.unwrap());
+        let message = first.message.spending(first.usage.unwrap(), Some(cost));
+        let script = Script::of([&message]);
         let text = serde_json::to_string(&script).unwrap();
         let again = Scripted::new(Script::parse(&text).unwrap());
         let answer = ask(&again, &[Message::user("go")]).unwrap();
         assert_eq!(answer.message.parts, message.parts);
         assert_eq!(answer.usage, message.usage);
+        assert_eq!(answer.cost, Some(cost));
     }
 
     #[test]

@@ -10,14 +10,20 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 use stepwell::{Image, Message, Opaque, Part, Text, ToolResult};
 
-use self::rules::{PLACEHOLDER, RULES, Value, is_secret};
+use self::rules::{KEY_LINES, PLACEHOLDER, RULES, Value, is_secret};
 
 /// The name of the rule for values that were given, such as the keys in use.
 const GIVEN: &str = "provider-key";
 
+/// The name of the rule for values of variables whose names say that they are secret.
+const ENVIRONMENT: &str = "environment";
+
 /// A shorter value that was given is not looked for: a local server's key is often a plain
 /// word such as `none`, which every text holds.
 const MIN_GIVEN_BYTES: usize = 8;
+
+/// A shorter value of the environment is taken for a word.
+const MIN_ENVIRONMENT_BYTES: usize = 12;
 
 /// Room for the compiled rules; more than they take, with keys of any usual length.
 const COMPILED_BYTES: usize = 64 << 20;
@@ -30,7 +36,8 @@ pub struct Redactor {
     pattern: Regex,
     /// The rule of each group, in order.
     groups: Vec<Group>,
-    given: Vec<String>,
+    /// How many values it was given.
+    given: usize,
 }
 
 /// What a group of the pattern stands for.
@@ -59,24 +66,38 @@ struct Hit {
 impl fmt::Debug for Redactor {
     /// Without the values that were given.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor").field("given", &self.given.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor").field("given", &self.given).finish_non_exhaustive()
     }
 }
 
 impl Redactor {
-    /// Knows the rules, and these values.
+    /// Knows the rules, and these keys.
     #[must_use]
-    pub fn new(given: impl IntoIterator<Item = String>) -> Self {
-        let mut given: Vec<_> =
-            given.into_iter().filter(|value| value.len() >= MIN_GIVEN_BYTES).collect();
+    pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
+        Self::with_environment(keys, [])
+    }
+
+    /// Knows the rules, these keys, and these values of the environment that are secret by
+    /// their names, if they look it.
+    #[must_use]
+    pub fn with_environment(
+        keys: impl IntoIterator<Item = String>,
+        environment: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let keys = keys.into_iter().filter(|key| key.len() >= MIN_GIVEN_BYTES);
+        let environment = environment.into_iter().filter(|value| is_no_word(value));
+        let mut given: Vec<_> = keys
+            .map(|key| (key, GIVEN))
+            .chain(environment.map(|value| (value, ENVIRONMENT)))
+            .collect();
         // Of two that begin alike the longer one is tried first.
-        given.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
-        given.dedup();
+        given.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then(one.cmp(other)));
+        given.dedup_by(|(later, _), (earlier, _)| later == earlier);
         let mut alternatives = vec![format!("({PLACEHOLDER})")];
         let mut groups = vec![Group { name: "", value: Value::Placeholder }];
-        for value in &given {
+        for (value, name) in &given {
             alternatives.push(format!("({})", regex::escape(value)));
-            groups.push(Group { name: GIVEN, value: Value::Certain });
+            groups.push(Group { name, value: Value::Certain });
         }
         for rule in RULES {
             alternatives.push(format!("(?:{})", rule.pattern));
@@ -87,7 +108,7 @@ impl Redactor {
             .build()
             .expect("every rule compiles, which the tests show, and values are escaped");
         debug_assert_eq!(pattern.captures_len(), groups.len() + 1, "one group for each secret");
-        Self { pattern, groups, given }
+        Self { pattern, groups, given: given.len() }
     }
 
     /// The text with each secret replaced by `[redacted:rule]`. What stands around it stays,
@@ -127,7 +148,7 @@ impl Redactor {
         let text = String::from_utf8_lossy(bytes);
         let mut rest = text.as_ref();
         while let Some(found) = self.first(rest) {
-            if found.rule.is_some() {
+            if found.rule.is_some_and(|rule| rule != KEY_LINES) {
                 return found.rule;
             }
             rest = &rest[found.secret.end..];
@@ -156,7 +177,7 @@ impl Redactor {
                 Part::Image(image) => self.replace_image(image),
                 Part::ToolCall(call) => {
                     let redacted = arguments::redact(self, &call.arguments);
-                    let changed = redacted.is_some();
+                    let changed = redacted.is_some() | self.replace(&mut call.name);
                     if let Some(redacted) = redacted {
                         call.arguments = redacted;
                     }
@@ -210,7 +231,7 @@ impl Redactor {
                 return Some(self.whole(text, &hit));
             }
             // The value may hold a secret, though it is none as a whole.
-            at = hit.secret.start;
+            at = hit.secret.start.max(text.ceil_char_boundary(hit.start + 1));
         }
     }
 
@@ -230,7 +251,7 @@ impl Redactor {
             }
             at = match inner.group.value {
                 Value::Quoted | Value::Bare => inner.secret.start,
-                Value::Certain | Value::Placeholder => inner.secret.end,
+                Value::Certain | Value::Placeholder | Value::Lines => inner.secret.end,
             };
         }
         Found { start: hit.start, secret, rule: Some(rule) }
@@ -246,4 +267,14 @@ impl Redactor {
         let (secret, group) = groups.find_map(|(hit, group)| Some((hit?.range(), *group)))?;
         Some(Hit { start, secret, group })
     }
+}
+
+/// Could a value be nothing but a secret? A variable such as `DB_PASSWORD` may hold a plain
+/// word, which many texts hold too.
+fn is_no_word(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
+    value.len() >= MIN_ENVIRONMENT_BYTES
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !value.contains(['/', ' '])
 }

@@ -10,8 +10,20 @@ pub trait Watcher: Send {
     /// Something happened. What needs to be durable before anyone sees it already is.
     fn saw(&mut self, happening: Happening<'_>);
 
-    /// May this call run?
-    fn ask(&mut self, call: &ToolCall, preview: &str) -> Reply;
+    /// May this call run? Whoever waits for an answer looks now and then whether it is
+    /// still wanted: `is_over` says when the run is to stop.
+    fn ask(&mut self, question: &Question<'_>, is_over: &dyn Fn() -> bool) -> Reply;
+}
+
+/// A call that may not run unasked.
+#[derive(Debug)]
+pub struct Question<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// What it would do, in one line.
+    pub preview: &'a str,
+    /// What it would change, line by line, where that can be told.
+    pub detail: Option<String>,
 }
 
 /// What happens in a run.
@@ -25,6 +37,10 @@ pub enum Happening<'a> {
     ToolStarted(&'a ToolCall, &'a str),
     /// A tool's result was recorded.
     ToolFinished(&'a ToolCall, &'a Done),
+    /// A tool was stopped in the middle; what becomes of it is for the next run to find.
+    CutOff(&'a ToolCall),
+    /// Something that the user should know.
+    Notice(&'a str),
     /// That many steps are complete.
     Step(u64, &'a Spent),
     /// An event was recorded.

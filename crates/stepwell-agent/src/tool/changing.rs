@@ -13,8 +13,11 @@ use stepwell::{Effect, ToolTarget};
 use super::disk::MAX_FILE_BYTES;
 use super::read::text;
 use super::spot::{Last, Spot};
-use super::{Changed, Content, Done, Place, Plan, Tool, parse, spec, word};
+use super::{Changed, Content, Done, Place, Plan, Tool, parse, spec, visible, word};
 use crate::provider::ToolSpec;
+
+/// Longer texts are not compared for a question: nobody waits for it, or reads it.
+const MAX_COMPARED: usize = 1 << 20;
 
 /// A tool that changes one file.
 #[derive(Debug)]
@@ -34,7 +37,33 @@ struct Change {
     told: String,
 }
 
+/// How many lines of a change a person is shown who is asked to allow it.
+const SHOWN_LINES: usize = 60;
+
 impl Change {
+    /// The lines that would change, with some around them. Files that are no text, or are
+    /// too long to be read at a question, have none.
+    fn detail(&self) -> Option<String> {
+        let before = match &self.before {
+            Content::File { bytes, .. } => std::str::from_utf8(bytes).ok()?,
+            _ => "",
+        };
+        let after = std::str::from_utf8(self.after.as_deref().unwrap_or_default()).ok()?;
+        if before.len() + after.len() > MAX_COMPARED {
+            return None;
+        }
+        let diff = similar::TextDiff::from_lines(before, after);
+        let lines = diff.unified_diff().context_radius(2).to_string();
+        let shown: Vec<String> = lines
+            .lines()
+            .take(SHOWN_LINES)
+            .map(|line| line.chars().flat_map(shown).collect())
+            .collect();
+        let rest = lines.lines().count() - shown.len();
+        let rest = (rest > 0).then(|| format!("… and {rest} lines more"));
+        Some(shown.into_iter().chain(rest).collect::<Vec<_>>().join("\n"))
+    }
+
     fn make(self) -> Result<Done, String> {
         let (unchanged, mode) = match (&self.before, &self.after) {
             (Content::File { bytes, mode }, Some(after)) => (bytes == after, Some(*mode)),
@@ -71,6 +100,10 @@ impl Tool for Changing {
         (self.preview)(arguments)
     }
 
+    fn detail(&self, arguments: &Value, place: &Place) -> Option<String> {
+        (self.prepare)(arguments, place).ok()?.detail()
+    }
+
     fn plan(&self, arguments: &Value, place: &Place) -> Result<Plan, String> {
         let change = (self.prepare)(arguments, place)?;
         let after = change.after.as_deref().map(stepwell::Digest::of);
@@ -95,7 +128,7 @@ pub(super) fn write_file() -> Changing {
     }
     let prepare = |arguments: &Value, place: &Place| {
         let Arguments { path, content } = parse("write_file", arguments)?;
-        let spot = Spot::find(&place.root, &path, Last::Follow)?;
+        let spot = Spot::find(place, &path, Last::Follow)?;
         fits(content.len()).map_err(|why| spot.says(why))?;
         let before = spot.content()?;
         let told = spot.says(format!("written, {} bytes", content.len()));
@@ -167,7 +200,7 @@ struct Edit {
 
 fn prepare_edit(arguments: &Value, place: &Place) -> Result<Change, String> {
     let edit: Edit = parse("edit_file", arguments)?;
-    let spot = Spot::find(&place.root, &edit.path, Last::Follow)?;
+    let spot = Spot::find(place, &edit.path, Last::Follow)?;
     let Content::File { bytes, mode } = spot.content()? else {
         return Err(spot.says("there is no such file; write_file makes one"));
     };
@@ -222,7 +255,7 @@ pub(super) fn delete_file() -> Changing {
     }
     let prepare = |arguments: &Value, place: &Place| {
         let Arguments { path } = parse("delete_file", arguments)?;
-        let spot = Spot::find(&place.root, &path, Last::Keep)?;
+        let spot = Spot::find(place, &path, Last::Keep)?;
         let before = match spot.kind() {
             None => return Err(spot.says("there is no such file")),
             Some(FileType::Directory) => {
@@ -244,6 +277,11 @@ pub(super) fn delete_file() -> Changing {
     );
     let preview = |arguments: &Value| format!("delete {}", word(arguments, "path"));
     Changing { spec, preview, prepare }
+}
+
+/// A character of a line: a tab moves the cursor, and hides nothing.
+fn shown(character: char) -> Vec<char> {
+    if character == '\t' { vec!['\t'] } else { visible(character) }
 }
 
 /// May a file be this long?

@@ -3,7 +3,7 @@
 //! The command is held on a leash by a supervisor, or by a thread of ours where there is
 //! none: letting go of the leash ends it with all that it started.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
@@ -217,16 +217,17 @@ fn prepared(mut command: Command, place: &Place, output: PipeWriter) -> io::Resu
     command.current_dir(&place.root).stdout(output.try_clone()?).stderr(output);
     // Nothing is read from the environment; it is passed on, with some names left out.
     let names = std::env::vars_os().map(|(name, _)| name);
-    for name in names.filter(is_ours) {
+    for name in names.filter(|name| is_ours(name, place)) {
         command.env_remove(name);
     }
     Ok(command)
 }
 
 /// Is it a variable that holds a provider's key, or a setting of Stepwell's?
-fn is_ours(name: &OsString) -> bool {
-    let name = name.to_string_lossy().to_ascii_uppercase();
-    name.ends_with("_API_KEY") || name.starts_with("STEPWELL_")
+fn is_ours(name: &OsStr, place: &Place) -> bool {
+    let name = name.to_string_lossy();
+    let upper = name.to_ascii_uppercase();
+    upper.ends_with("_API_KEY") || upper.starts_with("STEPWELL_") || place.withheld.contains(&*name)
 }
 
 type Started = (Leash, BoxFuture<'static, Result<i32, NoCode>>);
@@ -275,11 +276,13 @@ mod tests {
 
     #[test]
     fn keys_and_our_settings_are_not_passed_on() {
-        for name in ["OPENAI_API_KEY", "stepwell_model", "my_api_key"] {
-            assert!(is_ours(&name.into()), "{name}");
+        let mut place = Place::new(".".into());
+        place.withheld.insert("LOCAL_KEY".to_owned());
+        for name in ["OPENAI_API_KEY", "stepwell_model", "my_api_key", "LOCAL_KEY"] {
+            assert!(is_ours(name.as_ref(), &place), "{name}");
         }
-        for name in ["PATH", "API_KEYS", "NOT_STEPWELL_X"] {
-            assert!(!is_ours(&name.into()), "{name}");
+        for name in ["PATH", "API_KEYS", "NOT_STEPWELL_X", "local_key"] {
+            assert!(!is_ours(name.as_ref(), &place), "{name}");
         }
     }
 

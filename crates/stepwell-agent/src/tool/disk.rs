@@ -21,7 +21,7 @@ const SCRATCH: &str = ".stepwell-new-";
 /// What stands at a path of a [`super::Plan`] now. Its digest tells whether the plan was
 /// carried out.
 pub fn look(place: &Place, path: &str) -> Result<Content, String> {
-    Spot::find(&place.root, path, super::spot::Last::Keep)?.content()
+    Spot::find(place, path, super::spot::Last::Keep)?.content()
 }
 
 /// Is it a file that is being written, or was when Stepwell was killed?

@@ -12,6 +12,7 @@ mod spot;
 mod supervise;
 mod walk;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,6 +38,11 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// What it would do, in one line for a person who is asked to allow it.
     fn preview(&self, arguments: &Value) -> String;
 
+    /// What it would change, line by line, for a person who is asked to allow it.
+    fn detail(&self, _arguments: &Value, _place: &Place) -> Option<String> {
+        None
+    }
+
     /// What it would change, before anything is changed. For idempotent tools this is on
     /// disk before they run: it tells a change that was made from one that was not. Errors
     /// are the model's: wrong arguments, a path outside of the workspace.
@@ -52,6 +58,11 @@ pub struct Place {
     /// The workspace's root, without symbolic links. No file tool leaves it, nor enters
     /// `.stepwell` in it.
     pub root: PathBuf,
+    /// The store's folder, without symbolic links: no file tool enters it, whatever its name.
+    pub store: Option<PathBuf>,
+    /// Variables that commands do not inherit, beside Stepwell's own and those whose names
+    /// say that they hold a key.
+    pub withheld: BTreeSet<String>,
     /// How long a command may take, unless it asks for less.
     pub command_timeout: Duration,
     /// How many bytes of a tool's output a model is shown.
@@ -59,6 +70,21 @@ pub struct Place {
     /// The program that watches over commands: `stepwell` itself, with the arguments that
     /// make it do so. Without one, a command dies with this process only.
     pub supervisor: Option<(PathBuf, Vec<String>)>,
+}
+
+impl Place {
+    /// A workspace, with nothing else settled: no store in it, no supervisor.
+    #[must_use]
+    pub fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            store: None,
+            withheld: BTreeSet::new(),
+            command_timeout: Duration::from_secs(600),
+            output_limit: 32 << 10,
+            supervisor: None,
+        }
+    }
 }
 
 /// What a tool would change.

@@ -69,7 +69,7 @@ fn look(arguments: &Value, place: &Place, wanted: &Wanted) -> Result<String, Str
     let mut hits = Hits { shown: String::new(), count: 0, limit: place.output_limit, full: false };
     let mut skipped = 0_usize;
     walk::files(place, within, wanted, |path| {
-        match Spot::find(&place.root, path, Last::Keep).and_then(|spot| spot.content()) {
+        match Spot::find(place, path, Last::Keep).and_then(|spot| spot.content()) {
             Ok(Content::File { bytes, .. }) => hits.take_from(path, &bytes, &pattern),
             Ok(_) => {}
             // Too large, not ours to read, or changed meanwhile.

@@ -14,6 +14,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::Place;
+
 /// The folder of Stepwell's own files, which no tool enters.
 const OWN_FOLDER: &str = ".stepwell";
 
@@ -51,14 +53,14 @@ pub(super) struct Spot {
 impl Spot {
     /// Follows a path from the root. The error is for the model: it says what is wrong with
     /// the path.
-    pub(super) fn find(root: &Path, path: &str, last: Last) -> Result<Self, String> {
+    pub(super) fn find(place: &Place, path: &str, last: Last) -> Result<Self, String> {
         if path.is_empty() {
             return Err("the path is empty".to_owned());
         }
         if path.contains('\0') {
             return Err(format!("{path:?} holds a NUL character"));
         }
-        let mut walk = Walk::begin(root, path)?;
+        let mut walk = Walk::begin(place, path)?;
         walk.push_front(Path::new(path))?;
         walk.finish(last)
     }
@@ -74,8 +76,8 @@ struct Walk<'a> {
     root: &'a Path,
     /// The path as it was given, for messages.
     given: &'a str,
-    /// Our own folder, by device and inode: a file system may know it by other spellings.
-    own: Option<(u64, u64)>,
+    /// Our own folders, by device and inode: a file system may know them by other spellings.
+    own: Vec<(u64, u64)>,
     /// The folders down to where we are; the first is the root, and has no name.
     folders: Vec<(OsString, OwnedFd)>,
     /// Names below the last folder that do not exist.
@@ -85,14 +87,16 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn begin(root: &'a Path, given: &'a str) -> Result<Self, String> {
+    fn begin(place: &'a Place, given: &'a str) -> Result<Self, String> {
+        let root = place.root.as_path();
         let fd = rustix::fs::open(root, FOLDER, Mode::empty())
             .map_err(|error| format!("the workspace cannot be opened: {error}"))?;
         let own = rustix::fs::statat(&fd, OWN_FOLDER, AtFlags::empty()).ok();
+        let store = place.store.as_ref().and_then(|store| rustix::fs::stat(store).ok());
         Ok(Self {
             root,
             given,
-            own: own.as_ref().map(identity),
+            own: own.iter().chain(&store).map(identity).collect(),
             folders: vec![(OsString::new(), fd)],
             missing: Vec::new(),
             ahead: VecDeque::new(),
@@ -120,7 +124,7 @@ impl<'a> Walk<'a> {
                 continue;
             };
             match FileType::from_raw_mode(stat.st_mode) {
-                _ if self.own == Some(identity(&stat)) => return Err(self.own_folder()),
+                _ if self.own.contains(&identity(&stat)) => return Err(self.own_folder()),
                 FileType::Symlink if !(at_end && last == Last::Keep) => self.link(&name)?,
                 _ if at_end => return self.found(name, Some(stat)),
                 FileType::Directory => self.down(name)?,
@@ -225,7 +229,7 @@ impl<'a> Walk<'a> {
     }
 
     fn own_folder(&self) -> String {
-        format!("{} is in {OWN_FOLDER}, which holds Stepwell's own files", self.given)
+        format!("{} is in a folder that holds Stepwell's own files", self.given)
     }
 
     fn failed(&self, error: Errno) -> String {

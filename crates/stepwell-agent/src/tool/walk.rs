@@ -18,7 +18,7 @@ pub(super) fn files(
     wanted: &Wanted,
     mut each: impl FnMut(&str) -> Result<Go, String>,
 ) -> Result<(), String> {
-    let spot = Spot::find(&place.root, within.path.unwrap_or("."), Last::Follow)?;
+    let spot = Spot::find(place, within.path.unwrap_or("."), Last::Follow)?;
     if spot.stat.is_none() {
         return Err(spot.says("there is no such file or folder"));
     }
@@ -27,7 +27,7 @@ pub(super) fn files(
         path => place.root.join(path),
     };
     let globs = within.glob.map(|glob| matcher(&start, glob)).transpose()?;
-    for entry in walker(&start).build() {
+    for entry in walker(&start, place).build() {
         wanted.check()?;
         // A folder that may not be read is like one that is ignored.
         let Ok(entry) = entry else { continue };
@@ -62,7 +62,13 @@ pub(super) enum Go {
 /// Links are not followed, so that nothing outside is reached and no loop is entered. The
 /// user's own settings of git are left out: they are in their home folder, and a run should
 /// see the same files wherever it runs.
-fn walker(start: &Path) -> WalkBuilder {
+fn walker(start: &Path, place: &Place) -> WalkBuilder {
+    let store = place.store.clone();
+    let is_ours = move |entry: &DirEntry| {
+        is_hidden(entry.file_name())
+            || is_scratch(entry.file_name())
+            || store.as_deref() == Some(entry.path())
+    };
     let mut walker = WalkBuilder::new(start);
     walker
         .hidden(false)
@@ -70,7 +76,7 @@ fn walker(start: &Path) -> WalkBuilder {
         .git_global(false)
         .require_git(false)
         .follow_links(false)
-        .filter_entry(|entry| !is_hidden(entry.file_name()) && !is_scratch(entry.file_name()))
+        .filter_entry(move |entry| !is_ours(entry))
         .sort_by_file_path(Path::cmp);
     walker
 }

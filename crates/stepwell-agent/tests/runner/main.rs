@@ -8,17 +8,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::{Effect, Stepwell, ToolCall, View};
+use stepwell::{Effect, Stepwell, View};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Happening, Reply, Run, Setup, Watcher};
+use stepwell_agent::run::{Happening, Question, Reply, Run, Setup, Watcher};
 use stepwell_agent::tool::{self, Done, Place, Plan, Tool};
 
 /// Where the process dies.
@@ -108,7 +107,7 @@ impl Watcher for Silent {
         }
     }
 
-    fn ask(&mut self, _: &ToolCall, _: &str) -> Reply {
+    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
         Reply::Later
     }
 }
@@ -133,12 +132,7 @@ async fn main() {
         model: "script".to_owned(),
         cost: Arc::new(move |usage| Some(prices.cost(usage))),
         tools,
-        place: Place {
-            root: root.clone(),
-            command_timeout: Duration::from_secs(10),
-            output_limit: 10_000,
-            supervisor: None,
-        },
+        place: Place::new(root.clone()),
         rules: Rules { mode, retry_unsafe: false, effects, limits },
         redactor: Redactor::new([]),
         max_output: 1_000,

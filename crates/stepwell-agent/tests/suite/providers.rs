@@ -68,6 +68,27 @@ fn results(of: &Message) -> Message {
 }
 
 #[tokio::test]
+async fn calls_without_ids_of_their_own_are_told_apart() {
+    for ids in [["", ""], ["x", "x"]] {
+        let strict = strict().await;
+        strict.push(
+            Say::default().calling(ids[0], "read_file", &["{\"path\":", "\"a.md\"}"]).calling(
+                ids[1],
+                "read_file",
+                &["{\"path\":", "\"b.md\"}"],
+            ),
+        );
+        let provider = remote(&strict, Protocol::OpenAi);
+        let answer = ask(&provider, &[user()]).await.unwrap().message;
+        let calls: Vec<_> = answer.calls().collect();
+        assert_eq!(calls.len(), 2, "{calls:?}");
+        assert_ne!(calls[0].id, calls[1].id);
+        let paths: Vec<_> = calls.iter().map(|call| call.arguments.as_str()).collect();
+        assert_eq!(paths, ["{\"path\":\"a.md\"}", "{\"path\":\"b.md\"}"]);
+    }
+}
+
+#[tokio::test]
 async fn every_kind_of_part_goes_out_and_comes_back() {
     for protocol in BOTH {
         let strict = strict().await;

@@ -133,6 +133,40 @@ fn a_private_key_that_was_cut_off_is_taken_out_too() {
 }
 
 #[test]
+fn lines_from_the_middle_of_a_private_key_are_taken_out() {
+    let redactor = redactor();
+    let line = |n: usize| format!("{}{}", "Ab3/x+Zq".repeat(7), token(8 + n)).split_off(n);
+    let lines: Vec<String> = (0..3).map(line).collect();
+    assert!(lines.iter().all(|line| line.len() == 64));
+    for text in [
+        format!("{}\n", lines.join("\n")),
+        format!("server.key:3:{}\nserver.key:4:{}\n", lines[0], lines[1]),
+        format!("[lines 2 to 3]\n{}\n{}\nend", lines[1], lines[2]),
+    ] {
+        let redacted = redactor.redact(&text);
+        assert!(redacted.contains("[redacted:key-lines]"), "{redacted}");
+        assert!(lines.iter().all(|line| !redacted.contains(&line[..32])), "{redacted}");
+    }
+    // What looks like it and is public, or a column of digests.
+    let certificate =
+        format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"));
+    let digests = format!("{0}\n{0}\n", "0123456789abcdef".repeat(4));
+    for innocent in [certificate.as_str(), &digests, &lines[0]] {
+        assert_eq!(redactor.redact(innocent), innocent);
+    }
+    // In a whole file a key has its beginning: this is something else.
+    assert_eq!(redactor.holds_secret(lines.join("\n").as_bytes()), None);
+}
+
+#[test]
+fn values_of_the_environment_are_taken_out_if_they_are_no_words() {
+    let values = ["correct1horse2battery", "postgres", "hunter2", "/run/secrets/token-1"];
+    let redactor = Redactor::with_environment([], values.map(str::to_owned));
+    let text = redactor.redact("correct1horse2battery postgres hunter2 /run/secrets/token-1");
+    assert_eq!(text, "[redacted:environment] postgres hunter2 /run/secrets/token-1");
+}
+
+#[test]
 fn a_secret_beside_another_is_taken_out_too() {
     let redactor = redactor();
     let secrets = planted();

@@ -18,10 +18,9 @@ pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
 
 pub(crate) fn place(root: &Path) -> Place {
     Place {
-        root: root.canonicalize().unwrap(),
         command_timeout: Duration::from_secs(60),
         output_limit: 4096,
-        supervisor: None,
+        ..Place::new(root.canonicalize().unwrap())
     }
 }
 

@@ -5,7 +5,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use serde_json::json;
 use stepwell_agent::tool::{Place, builtin, supervise};
@@ -27,12 +26,7 @@ fn main() -> ExitCode {
 
 fn run(root: PathBuf, line: &str) {
     let own = std::env::current_exe().expect("a process knows its program");
-    let place = Place {
-        root,
-        command_timeout: Duration::from_secs(600),
-        output_limit: 1 << 16,
-        supervisor: Some((own, vec!["supervise".to_owned()])),
-    };
+    let place = Place { supervisor: Some((own, vec!["supervise".to_owned()])), ..Place::new(root) };
     let tools = builtin();
     let tool = tools.iter().find(|tool| tool.spec().name == "run_command");
     let tool = tool.expect("it is a builtin");

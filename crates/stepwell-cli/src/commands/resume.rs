@@ -32,7 +32,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_unsaved(app)?;
     let (well, id) = match &args.session {
-        Some(name) => app.session(name, Access::Write)?,
+        Some(name) => {
+            app.go_to_session(name)?;
+            app.session(name, Access::Write)?
+        }
         None => {
             let well = app.existing(Access::Write)?;
             let id = newest(&well)?;

@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     if let Some(name) = &args.session {
         refuse_unsaved(app)?;
+        app.go_to_session(name)?;
         let (well, id) = app.session(name, Access::Write)?;
         let head = well.standing(&id)?.head;
         refuse_external(&head)?;

@@ -6,7 +6,9 @@ mod report;
 mod screen;
 mod signals;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,10 +43,10 @@ pub(crate) struct Flags {
     #[arg(long)]
     pub(crate) mode: Option<Mode>,
     /// Stops before this invocation costs more than so many dollars.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) budget: Option<Money>,
     /// Stops before the whole session costs more than so many dollars; kept for resumes.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) budget_total: Option<Money>,
     /// Stops before this invocation uses more than so many tokens.
     #[arg(long, value_name = "N")]
@@ -69,6 +71,11 @@ pub(crate) struct Flags {
     pub(crate) events: bool,
 }
 
+fn dollars(text: &str) -> Result<Money, String> {
+    let money: Money = text.parse().map_err(|error: stepwell::NotMoney| error.to_string())?;
+    if money < Money::ZERO { Err("a budget is not negative".to_owned()) } else { Ok(money) }
+}
+
 fn timeout(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
@@ -85,6 +92,10 @@ pub(crate) struct Prepared {
     pub(crate) agent: Agent,
     pub(crate) mode: Mode,
     model: Model,
+    /// The keys of all providers that are in the environment, by their variables' names.
+    keys: BTreeMap<String, String>,
+    /// What else is secret in the environment, by its name.
+    environment: Vec<String>,
     flags: Flags,
 }
 
@@ -119,15 +130,23 @@ impl Prepared {
                 .hint("add --model provider/name, or: stepwell config set model.name provider/name")
         })?;
         let model = Model::find(&named, app)?;
-        let prepared = Self { agent_name, agent, mode, model, flags: flags.clone() };
+        let keys = model::keys(app)?;
+        let environment = app.world.secrets();
+        let flags = flags.clone();
+        let prepared = Self { agent_name, agent, mode, model, keys, environment, flags };
         prepared.check_budget(session)?;
         Ok(prepared)
+    }
+
+    /// What this invocation may cost.
+    fn budget(&self) -> Option<Money> {
+        self.flags.budget.or(self.agent.budget)
     }
 
     /// A budget on a model whose price nobody knows cannot be kept.
     fn check_budget(&self, session: Option<&Head>) -> Result<()> {
         let total = self.flags.budget_total.or_else(|| session.and_then(|head| head.budget));
-        let limited = self.flags.budget.is_some() || total.is_some();
+        let limited = self.budget().is_some() || total.is_some();
         let one = Usage { input: 1, output: 1, ..Usage::default() };
         if limited && (self.model.cost)(&one).is_none() {
             let message = format!(
@@ -136,6 +155,15 @@ impl Prepared {
             );
             return Err(Failure::new(Exit::Absent, message)
                 .hint("set its price in the configuration, or limit --max-tokens"));
+        }
+        let unpriced = session.map_or(0, |head| head.spent.unpriced);
+        if total.is_some() && unpriced > 0 {
+            let message = format!(
+                "the price of {unpriced} of the session's calls is not known, so a budget for \
+                 all of it cannot be kept"
+            );
+            return Err(Failure::new(Exit::Absent, message)
+                .hint("limit this invocation: --budget USD, or --max-tokens N"));
         }
         Ok(())
     }
@@ -185,13 +213,14 @@ impl Prepared {
 
     /// Keeps this run's keys, and whatever looks like a secret, out of what is written.
     pub(crate) fn redactor(&self) -> Redactor {
-        Redactor::new(self.model.secrets.iter().cloned())
+        let keys = self.model.secrets.iter().chain(self.keys.values()).cloned();
+        Redactor::with_environment(keys, self.environment.iter().cloned())
     }
 
     fn setup(&self, head: &Head, app: &App) -> Result<Setup> {
         let tools: Vec<_> =
             tool::builtin().into_iter().filter(|it| self.agent.has(&it.spec().name)).collect();
-        let effects: std::collections::BTreeMap<String, Effect> =
+        let effects: BTreeMap<String, Effect> =
             tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
         // A store that lies elsewhere says where its sessions work; one that lies in its
         // workspace moves with it.
@@ -211,10 +240,11 @@ impl Prepared {
             cost: Arc::clone(&self.model.cost),
             tools,
             place: Place {
-                root,
+                store: std::fs::canonicalize(&app.place.store).ok(),
+                withheld: self.keys.keys().cloned().collect(),
                 command_timeout: app.config.settings.command_timeout,
-                output_limit: 32 << 10,
                 supervisor,
+                ..Place::new(root)
             },
             rules: Rules {
                 // What changes nothing needs no consent.
@@ -223,14 +253,14 @@ impl Prepared {
                 effects,
                 limits: Limits {
                     steps: self.flags.max_steps.or(self.agent.max_steps),
-                    tokens: self.flags.max_tokens,
-                    budget: self.flags.budget,
+                    tokens: self.flags.max_tokens.or(self.agent.max_tokens),
+                    budget: self.budget(),
                     budget_total: self.flags.budget_total.or(head.budget),
                 },
             },
             redactor: self.redactor(),
             max_output: u64::from(app.config.settings.max_output.get()),
-            timeout: self.flags.timeout,
+            timeout: self.flags.timeout.or(self.agent.timeout_seconds.map(Duration::from_secs)),
             dry_run: self.flags.dry_run,
         })
     }
@@ -239,11 +269,20 @@ impl Prepared {
 fn find_agent(name: &str, app: &App) -> Result<Agent> {
     let mut agents = builtin();
     agents.extend(app.config.agents.clone());
-    agents.get(name).cloned().ok_or_else(|| {
+    let agent = agents.get(name).cloned().ok_or_else(|| {
         let known: Vec<_> = agents.keys().map(String::as_str).collect();
         Failure::new(Exit::Absent, format_args!("there is no agent {name:?}"))
             .hint(format_args!("known are {}", known.join(", ")))
-    })
+    })?;
+    let known: Vec<_> = tool::builtin().iter().map(|tool| tool.spec().name.clone()).collect();
+    match agent.tools.iter().flatten().find(|named| !known.contains(*named)) {
+        None => Ok(agent),
+        Some(unknown) => {
+            let message = format!("agents.{name}.tools: there is no tool {unknown:?}");
+            Err(Failure::new(Exit::Absent, message)
+                .hint(format_args!("known are {}", known.join(", "))))
+        }
+    }
 }
 
 /// What the user says to a run.
@@ -270,9 +309,9 @@ pub(crate) fn drive(
     let begun = app.now();
     if let Some(path) = &prepared.flags.record {
         // Found out before the run is paid for.
-        replace(path, "").map_err(|error| Failure::file(path, "writing it", &error))?;
+        reserve(path).map_err(|error| Failure::file(path, "writing it", &error))?;
     }
-    let mut screen = Screen::new(app, &prepared.flags);
+    let mut screen = Screen::new(app, prepared, &head);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -283,9 +322,12 @@ pub(crate) fn drive(
     let ended: stepwell_agent::Result<Ended> = runtime.block_on(async {
         let interrupt = signals::watch();
         let mut run = Run::new(&mut session, &setup, &mut screen)?;
+        // A session that is done stays as it is.
+        if !run.is_over() || matches!(words, Words::More(_)) {
+            run.instruct(&prepared.system(app))?;
+        }
         // A session of which only the beginning was recorded begins with its task.
         if run.is_new() {
-            run.instruct(&prepared.system(app))?;
             run.say(&head.task)?;
         }
         match words {
@@ -296,7 +338,7 @@ pub(crate) fn drive(
         }
         run.drive(interrupt).await
     });
-    screen.finish();
+    let written = screen.finish();
     let ended = ended.map_err(|error| unsaved(error, &session))?;
     let standing = session.standing()?;
     let report = report::Report {
@@ -312,6 +354,7 @@ pub(crate) fn drive(
         record(path, &session)?;
     }
     drop(session);
+    written?;
     Ok(exit(&ended))
 }
 
@@ -350,8 +393,16 @@ fn unsaved(error: stepwell_agent::Error, session: &Session) -> Failure {
     }
 }
 
+/// Makes room for a file that only its owner reads: what is said in a run is nobody else's.
+fn reserve(path: &Path) -> std::io::Result<()> {
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => replace(path, ""),
+        made => made.map(drop),
+    }
+}
+
 /// Writes the script that replays a session's answers.
-fn record(path: &std::path::Path, session: &Session) -> Result<()> {
+fn record(path: &Path, session: &Session) -> Result<()> {
     let events = session.events(stepwell::Span::ALL)?.intact(session.id())?;
     let messages: Vec<_> = events
         .iter()
@@ -360,7 +411,7 @@ fn record(path: &std::path::Path, session: &Session) -> Result<()> {
             _ => None,
         })
         .collect();
-    let script = Script::of(messages, None);
+    let script = Script::of(messages);
     let text = serde_json::to_string_pretty(&script).unwrap_or_default();
     replace(path, &format!("{text}\n")).map_err(|error| Failure::file(path, "writing it", &error))
 }

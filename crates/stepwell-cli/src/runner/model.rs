@@ -1,5 +1,6 @@
 //! From a model's name to what answers, and what it costs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -121,6 +122,17 @@ fn providers(app: &App) -> Result<Providers> {
         all = all.with(ProviderSpec { name: name.clone(), protocol, base_url, key });
     }
     Ok(all)
+}
+
+/// The providers' keys that are in the environment, by their variables' names.
+pub(super) fn keys(app: &App) -> Result<BTreeMap<String, String>> {
+    let providers = providers(app)?;
+    let specs = providers.names().filter_map(|name| providers.get(name));
+    let variables = specs.filter_map(|spec| match &spec.key {
+        KeySource::Variable(name) => Some(name.clone()),
+        _ => None,
+    });
+    Ok(variables.filter_map(|name| Some((name.clone(), app.world.key(&name)?))).collect())
 }
 
 /// A provider's key, from where the user keeps it.

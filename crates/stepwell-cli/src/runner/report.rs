@@ -102,6 +102,9 @@ impl Report<'_> {
             note(format_args!("error: {}", one_line(&error.to_string())));
         }
         let id = &head.id;
+        if !app.config.settings.auto_save {
+            return Ok(());
+        }
         match status {
             Status::Paused => {
                 if let Some(prompt) = &self.waiting {

@@ -23,7 +23,7 @@ pub(super) fn watch() -> watch::Receiver<bool> {
                 _ = terminate.recv() => {}
                 _ = hangup.recv() => {}
             }
-            if *stop.borrow() || super::screen::is_asking() {
+            if *stop.borrow() {
                 leave();
             }
             note("Stopping after this; once more to stop at once.");

@@ -20,5 +20,6 @@ mod piping;
 mod repairing;
 mod running;
 mod setting_up;
+mod stopping;
 mod terminal;
 mod together;

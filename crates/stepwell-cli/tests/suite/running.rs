@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::desk::Desk;
 
 /// Three steps: it looks, it writes and runs, it is done.
-const SCRIPT: &str = "
+pub(crate) const SCRIPT: &str = "
 prices: {input: '3', output: '15'}
 answers:
   - text: I look at what is there.
@@ -24,17 +24,17 @@ answers:
     usage: {input: 1400, output: 20}
 ";
 
-fn desk(script: &str) -> Desk {
+pub(crate) fn desk(script: &str) -> Desk {
     let desk = Desk::new();
     desk.file("script.yaml", script);
     desk
 }
 
-fn run<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn run<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     ["run", "say hello", "--model", "script:script.yaml"].iter().chain(flags).copied().collect()
 }
 
-fn one(desk: &Desk, args: &[&str], code: i32) -> Value {
+pub(crate) fn one(desk: &Desk, args: &[&str], code: i32) -> Value {
     let args: Vec<&str> = args.iter().chain(&["--json"]).copied().collect();
     let ran = desk.quietly(&args);
     assert_eq!(ran.code, Some(code), "{args:?}: {} {}", ran.stdout, ran.stderr);
@@ -252,7 +252,7 @@ fn an_agent_of_ones_own_has_its_tools_and_its_limits() {
 }
 
 /// A run that waits in a command, and its first lines of events.
-fn running(desk: &Desk) -> (std::process::Child, String) {
+pub(crate) fn running(desk: &Desk) -> (std::process::Child, String) {
     let mut command = desk.command(&run(&["--mode", "yolo", "--events"]));
     // The real time: a lease must not look as if it had run out.
     command.env_remove("STEPWELL_NOW");
@@ -266,7 +266,7 @@ fn running(desk: &Desk) -> (std::process::Child, String) {
     (child, id)
 }
 
-const WAITS: &str = "
+pub(crate) const WAITS: &str = "
 - {text: I wait., calls: [{tool: run_command, arguments: {command: 'sleep 600; echo late > late.txt'}}]}
 - {text: Done.}
 ";
@@ -327,29 +327,42 @@ fn a_run_that_was_killed_reads_as_interrupted_and_repeats_nothing() {
 #[test]
 fn secrets_are_written_nowhere() {
     let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let (deploy, other) = ("zz-deploy-91-quite-long", "other-providers-key-77");
     let script = format!(
         "
 - text: The token is {secret}.
   calls:
     - {{tool: write_file, arguments: {{path: .env, content: 'TOKEN={secret}'}}}}
     - {{tool: read_file, arguments: {{path: planted.txt}}}}
-    - {{tool: run_command, arguments: {{command: 'echo {secret}'}}}}
+    - {{tool: run_command, arguments: {{command: 'echo {secret} $DEPLOY_TOKEN [$OPENAI_API_KEY]'}}}}
+    - {{tool: '{secret}', arguments: {{}}}}
 - {{text: Done.}}
 "
     );
-    let desk = desk(&script);
-    desk.file("planted.txt", &format!("here: {secret}\n"));
+    let mut desk = desk(&script);
+    desk.set("DEPLOY_TOKEN", deploy);
+    desk.set("OPENAI_API_KEY", other);
+    desk.file("planted.txt", &format!("here: {secret} and {other}\n"));
     let task = format!("use {secret} for it");
     let args = ["run", &task, "--model", "script:script.yaml", "--mode", "yolo"];
     let ran = desk.quietly(&args);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    // The work itself was done with it.
+    // The work itself was done with it, and a command has no key that is not its own.
     assert_eq!(desk.read(".env"), format!("TOKEN={secret}"));
+    let archive = desk.quietly(&["export", "@last"]).stdout;
+    assert!(archive.contains("[redacted:environment] []"), "{archive}");
+    for secret in [secret, deploy, other] {
+        is_nowhere(&desk, secret);
+    }
+}
+
+/// Looks for a secret in the store's files as bytes, and in every body and every blob as
+/// they read.
+fn is_nowhere(desk: &Desk, secret: &str) {
     for entry in std::fs::read_dir(desk.work().join(".stepwell")).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
     }
-    // Every body and every blob, as they read.
     let archive = desk.quietly(&["export", "@last"]).stdout;
     assert!(!archive.contains(secret) && archive.contains("[redacted:"), "{archive}");
     let well = desk.well();
@@ -423,7 +436,9 @@ fn a_project_cannot_make_itself_trusted() {
 }
 
 /// A desk whose user has a provider of their own, and that provider.
-fn with_provider(protocol: &str) -> (Desk, stepwell_strict::Strict, tokio::runtime::Runtime) {
+pub(crate) fn with_provider(
+    protocol: &str,
+) -> (Desk, stepwell_strict::Strict, tokio::runtime::Runtime) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let strict =

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 use insta::assert_snapshot;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -10,8 +10,22 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::desk::{AUTH, Desk};
 
-/// Runs a command on a terminal of so many columns, where someone types.
+/// Runs a command on a terminal of so many columns, where someone answers a question.
 fn on_terminal(desk: &Desk, columns: u16, args: &[&str], typed: &str) -> (String, Option<i32>) {
+    let mut answer = Some(typed).filter(|typed| !typed.is_empty());
+    watched(desk.command(args), desk, columns, |seen, _| match seen.ends_with("[y/N] ") {
+        true => answer.take().unwrap_or_default().to_owned(),
+        false => String::new(),
+    })
+}
+
+/// Runs a command on a terminal. Someone watches what it shows, and types or does something.
+pub(crate) fn watched(
+    mut command: Command,
+    desk: &Desk,
+    columns: u16,
+    mut person: impl FnMut(&str, &Child) -> String,
+) -> (String, Option<i32>) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -19,7 +33,6 @@ fn on_terminal(desk: &Desk, columns: u16, args: &[&str], typed: &str) -> (String
     tcsetwinsize(&terminal, size).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let side = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let mut command = desk.command(args);
     command.stdin(Stdio::from(side())).stdout(Stdio::from(side())).stderr(Stdio::from(side()));
     let mut child = command.spawn().unwrap();
     drop(command);
@@ -27,15 +40,11 @@ fn on_terminal(desk: &Desk, columns: u16, args: &[&str], typed: &str) -> (String
     // Reading ends with an error when the last one to have it open has gone.
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
-    let mut answer = Some(typed).filter(|typed| !typed.is_empty());
     while let Ok(n @ 1..) = terminal.read(&mut buffer) {
         seen.extend_from_slice(&buffer[..n]);
         // A person answers when they are asked; the terminal shows what they type there.
-        if String::from_utf8_lossy(&seen).ends_with("[y/N] ")
-            && let Some(answer) = answer.take()
-        {
-            terminal.write_all(answer.as_bytes()).unwrap();
-        }
+        let typed = person(&String::from_utf8_lossy(&seen), &child);
+        terminal.write_all(typed.as_bytes()).unwrap();
     }
     let code = child.wait().unwrap().code();
     (desk.redact(&String::from_utf8(seen).unwrap().replace("\r\n", "\n")), code)

@@ -58,13 +58,23 @@ impl<'a> Reading<'a> {
         };
         let opaque = call.thought_signatures.and_then(|signatures| signatures.into_iter().next());
         let opaque = opaque.map(|data| self.opaque(data));
-        // Gemini sends calls whole, and the library gives some of them the same id.
+        // Gemini sends calls whole, and the library gives some of them the same id. Others
+        // give none, or the same to all: arguments that do not go on are another call's.
+        let goes_on = |earlier: &ToolCall| {
+            self.protocol != Protocol::Gemini
+                && earlier.id == call.call_id
+                && (earlier.name == call.fn_name || earlier.name.is_empty())
+                && arguments.starts_with(&earlier.arguments)
+        };
         let earlier = self.parts.iter_mut().rev().find_map(|part| match part {
-            Part::ToolCall(earlier) if earlier.id == call.call_id => Some(earlier),
+            Part::ToolCall(earlier) if goes_on(earlier) => Some(earlier),
             _ => None,
         });
         match earlier {
-            Some(earlier) if self.protocol != Protocol::Gemini => earlier.arguments = arguments,
+            Some(earlier) => {
+                earlier.name = call.fn_name;
+                earlier.arguments = arguments;
+            }
             _ => self.parts.push(Part::ToolCall(ToolCall {
                 id: call.call_id,
                 name: call.fn_name,
@@ -104,7 +114,7 @@ impl<'a> Reading<'a> {
         let mut message = Message::new(Role::Assistant, self.parts);
         message.model = Some(request.model.to_owned());
         let usage = end.captured_usage.and_then(|usage| counted(&usage, thinking_tokens));
-        Some(Answer { message, usage, ended })
+        Some(Answer { message, usage, cost: None, ended })
     }
 
     fn opaque(&self, data: String) -> Opaque {

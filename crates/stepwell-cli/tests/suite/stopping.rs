@@ -1,0 +1,272 @@
+//! How runs stop, and what the next one makes of it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Command};
+
+use serde_json::Value;
+
+use crate::desk::{Desk, STEPWELL};
+use crate::running::{SCRIPT, desk, one, run, running, with_provider};
+use crate::terminal::watched;
+
+/// What the log says of some kinds of events.
+fn log(desk: &Desk, kinds: &str) -> Vec<Value> {
+    desk.quietly(&["log", "@last", "--json", "--kind", kinds]).json()
+}
+
+fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+}
+
+/// A command that keeps the real time: a lease must not look as if it had run out.
+fn real(desk: &Desk, args: &[&str]) -> Command {
+    let mut command = desk.command(args);
+    command.env_remove("STEPWELL_NOW");
+    command
+}
+
+#[test]
+fn a_store_that_is_gone_under_a_run_is_loud() {
+    let desk = desk(
+        "- {text: a, calls: [{tool: run_command, arguments: {command: 'mv .stepwell gone'}}]}\n\
+         - {text: done}\n",
+    );
+    let ran = desk.quietly(&run(&["--mode", "yolo"]));
+    assert_eq!(ran.code, Some(7), "{}", ran.stderr);
+    assert!(ran.stderr.contains("could not be saved"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("removed or replaced"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_full_disk_is_loud_and_the_run_goes_on_after_it() {
+    let big = "- {text: a, calls: [{tool: run_command, arguments: {command: 'seq 9999'}}]}\n";
+    let desk = desk(&format!("{}- {{text: done}}\n", big.repeat(8)));
+    desk.quietly(&["init"]);
+    // No file may grow beyond this many blocks of 512 bytes: the log does not fit.
+    let line = "trap '' XFSZ; ulimit -f 320; exec \"$@\"";
+    let mut command = Command::new("sh");
+    let args: Vec<String> = run(&["--mode", "yolo"]).iter().map(|&arg| arg.to_owned()).collect();
+    command.args(["-c", line, "sh", STEPWELL]).args(args);
+    let as_usual = desk.command(&[]);
+    command.env_clear().current_dir(desk.work());
+    command.envs(as_usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = command.output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(7), "{said}");
+    assert!(said.contains("could not be saved") && said.contains("stepwell resume"), "{said}");
+    let done = one(&desk, &["resume"], 0);
+    assert_eq!((&done["output"], &done["steps"]), (&"done".into(), &9.into()));
+    assert!(desk.quietly(&["verify"]).code == Some(0));
+}
+
+#[test]
+fn a_question_shows_what_would_change_and_its_answer_closes_it() {
+    let mut desk = desk(SCRIPT);
+    desk.set("NO_COLOR", "1");
+    desk.file("hello.txt", "good bye\n");
+    one(&desk, &run(&[]), 8);
+    let mut answers = vec!["maybe\r", "y\r", "n not now\r"].into_iter();
+    let mut asked = 0;
+    let (seen, code) = watched(desk.command(&["resume"]), &desk, 200, |seen, _| {
+        let questions = seen.matches("ne[v]er: ").count();
+        let is_new = questions > asked && seen.ends_with("ne[v]er: ");
+        asked = questions;
+        if is_new { answers.next().unwrap_or_default().to_owned() } else { String::new() }
+    });
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("-good bye\n+hello\n"), "{seen}");
+    assert_eq!(desk.read("hello.txt"), "hello");
+    assert!(!desk.work().join("log.txt").exists());
+    // The question that had been asked without a terminal is no longer open.
+    let answered = log(&desk, "gate_answered");
+    assert_eq!(answered.len(), 1);
+    assert_eq!(answered[0]["body"]["who"], "the user");
+    assert_eq!(answered[0]["body"]["answer"], "approve");
+}
+
+#[test]
+fn a_wish_to_stop_is_heard_at_a_question() {
+    for (flags, code, reason) in
+        [(&[][..], 130, "user_interrupt"), (&["--timeout", "1"][..], 5, "timeout")]
+    {
+        let desk = desk(SCRIPT);
+        let mut wished = false;
+        let (seen, ended) = watched(real(&desk, &run(flags)), &desk, 200, |seen, child| {
+            if code == 130 && !wished && seen.ends_with("ne[v]er: ") {
+                wished = true;
+                interrupt(child);
+            }
+            String::new()
+        });
+        assert_eq!(ended, Some(code), "{seen}");
+        let head = desk.quietly(&["show", "@last", "--json"]).json().remove(0);
+        assert_eq!(head["stop_reason"], reason);
+        assert_eq!(one(&desk, &["resume", "--mode", "yolo"], 0)["status"], "success");
+    }
+}
+
+#[test]
+fn a_gate_that_is_passed_otherwise_does_not_stay_open() {
+    let desk = desk(SCRIPT);
+    one(&desk, &run(&[]), 8);
+    one(&desk, &["resume", "--mode", "yolo"], 0);
+    let answered = log(&desk, "gate_answered");
+    assert_eq!(answered[0]["body"]["who"], "mode yolo");
+    assert_eq!(answered.len(), log(&desk, "gate").len());
+}
+
+#[test]
+fn whoever_says_something_else_at_a_gate_lets_its_calls_pass() {
+    let desk = desk(SCRIPT);
+    one(&desk, &run(&[]), 8);
+    let said = one(&desk, &["run", "never mind", "--session", "@last", "--mode", "yolo"], 0);
+    assert_eq!((&said["output"], &said["steps"]), (&"All done.".into(), &3.into()));
+    assert!(!desk.work().join("hello.txt").exists());
+    let messages = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    assert_eq!(messages.matches("not run: the user said something else first").count(), 2);
+    assert!(!messages.contains("outcome unknown"), "{messages}");
+    assert_eq!(log(&desk, "gate").len(), log(&desk, "gate_answered").len());
+    // Its step is complete before the user speaks.
+    assert_eq!(log(&desk, "step").len(), 3);
+}
+
+const SLOW: &str = "
+- {text: a, calls: [{tool: run_command, arguments: {command: 'echo ran >> log.txt; test -e go || sleep 600'}}, {tool: read_file, arguments: {path: log.txt}}]}
+- {text: Done.}
+";
+
+#[test]
+fn a_command_that_was_interrupted_is_repeated_only_if_asked() {
+    for (flags, times) in [(&[][..], 1), (&["--retry-unsafe"][..], 2)] {
+        let desk = desk(SLOW);
+        let (mut child, id) = running(&desk);
+        while !desk.work().join("log.txt").exists() {
+            std::thread::yield_now();
+        }
+        interrupt(&child);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        desk.file("go", "");
+        let args: Vec<&str> = ["resume", &id].iter().chain(flags).copied().collect();
+        assert_eq!(one(&desk, &args, 0)["output"], "Done.");
+        assert_eq!(desk.read("log.txt"), "ran\n".repeat(times));
+        let told = desk.quietly(&["log", &id, "--kind", "message"]).stdout;
+        assert_eq!(told.contains("outcome unknown"), times == 1, "{told}");
+    }
+}
+
+#[test]
+fn a_session_is_resumed_from_any_folder() {
+    let desk = desk(SCRIPT);
+    one(&desk, &run(&["--mode", "yolo", "--max-steps", "1"]), 5);
+    let id = desk.well().find("@last").unwrap().to_string();
+    let away = desk.path("away");
+    std::fs::create_dir_all(&away).unwrap();
+    let ran = desk.command(&["resume", &id]).current_dir(&away).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(desk.read("hello.txt"), "hello");
+    assert!(!away.join(".stepwell").exists() && !away.join("hello.txt").exists());
+}
+
+#[test]
+fn another_agent_and_new_instructions_are_told_to_the_model() {
+    let desk = desk(SCRIPT);
+    one(&desk, &run(&["--mode", "yolo", "--max-steps", "1"]), 5);
+    one(&desk, &["resume", "--max-steps", "0"], 5);
+    let system = |desk: &Desk| {
+        let messages = log(desk, "message");
+        messages.iter().filter(|message| message["body"]["role"] == "system").count()
+    };
+    assert_eq!(system(&desk), 1, "nothing new is not told again");
+    desk.file("AGENTS.md", "Be brief.");
+    one(&desk, &["resume", "--max-steps", "0"], 5);
+    one(&desk, &["resume", "--max-steps", "0", "--agent", "plan"], 5);
+    let messages = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    assert_eq!(system(&desk), 3);
+    assert!(messages.contains("plans and changes nothing"), "{messages}");
+}
+
+#[test]
+fn limits_that_cannot_be_kept_are_refused() {
+    let desk = desk(SCRIPT);
+    for args in [["--budget", "-1"], ["--budget-total", "-0.01"], ["--budget", "much"]] {
+        let ran = desk.quietly(&run(&args));
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
+    }
+    desk.file(
+        "stepwell.toml",
+        "[agents.odd]\ntools = [\"read_fiel\"]\n[agents.poor]\nbudget = \"0\"\n\
+         [agents.brief]\nmax_tokens = 5\n[agents.hasty]\ntimeout_seconds = 0\n",
+    );
+    let ran = desk.quietly(&run(&["--agent", "odd"]));
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("read_fiel") && ran.stderr.contains("read_file"), "{}", ran.stderr);
+    for (agent, reason) in
+        [("poor", "budget_exceeded"), ("brief", "budget_exceeded"), ("hasty", "timeout")]
+    {
+        assert_eq!(one(&desk, &run(&["--agent", agent]), 5)["stop_reason"], reason, "{agent}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_cut_short_is_gone_on_with() {
+    let half = "- {text: 'The first half, ', cut_short: true}\n- {text: and the second.}\n";
+    let done = one(&desk(half), &run(&[]), 0);
+    assert_eq!(done["output"], "The first half, and the second.");
+    let endless = desk(&"- {text: and so on, cut_short: true}\n".repeat(9));
+    let failed = one(&endless, &run(&[]), 1);
+    assert!(failed["error"].as_str().unwrap().contains("model.max_output"), "{failed}");
+}
+
+#[test]
+fn tokens_that_a_provider_does_not_count_are_estimated() {
+    use stepwell_strict::Say;
+    let (desk, strict, _runtime) = with_provider("openai");
+    strict.push(Say::text("Some words that nobody counted."));
+    let args = ["run", "say a few words", "--model", "local/large", "--max-tokens", "20000"];
+    let ran = desk.quietly(&[&args[..], &["--json"]].concat());
+    assert!(ran.stderr.contains("they are estimated"), "{}", ran.stderr);
+    let counted = &ran.json()[0]["costs"];
+    assert!(counted["total_input_tokens"].as_u64().unwrap() > 100, "{counted}");
+    assert!(counted["total_output_tokens"].as_u64().unwrap() >= 10, "{counted}");
+    assert!(counted["total_cost_usd"].as_f64().unwrap() > 0.0, "{counted}");
+    // And what was estimated counts against a limit.
+    let more = ["run", "more", "--session", "@last", "--max-tokens", "100"];
+    assert_eq!(one(&desk, &more, 5)["stop_reason"], "budget_exceeded");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error_and_the_run_is_saved() {
+    let desk = desk(SCRIPT);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ran = desk.command(&run(&["--mode", "yolo", "--events"])).stdout(full).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stderr));
+    let again = one(&desk, &["resume", "@last"], 0);
+    assert_eq!((&again["status"], &again["output"]), (&"success".into(), &"All done.".into()));
+}
+
+#[test]
+fn a_recorded_script_is_private_and_costs_the_same() {
+    let desk = desk(SCRIPT);
+    let done = one(&desk, &run(&["--mode", "yolo", "--record", "again.json"]), 0);
+    let mode = std::fs::metadata(desk.work().join("again.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let args = ["run", "say hello", "--model", "script:again.json", "--mode", "yolo"];
+    assert_eq!(one(&desk, &args, 0)["costs"], done["costs"]);
+}
+
+#[test]
+fn a_store_of_another_name_is_out_of_the_tools_reach() {
+    let script = "
+- {text: a, calls: [{tool: read_file, arguments: {path: kept/stepwell.db}}, {tool: write_file, arguments: {path: kept/x, content: x}}, {tool: list_files, arguments: {}}]}
+- {text: Done.}
+";
+    let desk = desk(script);
+    one(&desk, &[&run(&["--mode", "yolo"])[..], &["--store", "kept"]].concat(), 0);
+    let told = desk.quietly(&["log", "@last", "--store", "kept", "--kind", "message"]).stdout;
+    assert_eq!(told.matches("holds Stepwell's own files").count(), 2, "{told}");
+    assert!(
+        !told.contains("kept/stepwell.db\\n") && !desk.work().join("kept/x").exists(),
+        "{told}"
+    );
+}
