@@ -22,6 +22,9 @@ pub struct Price {
     /// Tokens sent that the provider read from its cache; as the rest if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Money>,
+    /// Tokens sent that the provider wrote to its cache; as the rest if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_written: Option<Money>,
     /// Tokens received, hidden reasoning included.
     pub output: Money,
     /// What a call costs whose input is long.
@@ -48,6 +51,9 @@ pub struct Long {
     pub input: Money,
     /// Tokens sent that were cached.
     pub cached: Money,
+    /// Tokens sent that were written to the cache; as the rest if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_written: Option<Money>,
     /// Tokens received.
     pub output: Money,
 }
@@ -56,13 +62,20 @@ impl Price {
     /// What one call cost.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Money {
-        let (input, cached, output) = match self.long {
-            Some(long) if usage.input > long.over => (long.input, long.cached, long.output),
-            _ => (self.input, self.cached.unwrap_or(self.input), self.output),
+        let (input, cached, written, output) = match self.long {
+            Some(long) if usage.input > long.over => {
+                (long.input, long.cached, long.cache_written, long.output)
+            }
+            _ => {
+                let cached = self.cached.unwrap_or(self.input);
+                (self.input, cached, self.cache_written, self.output)
+            }
         };
         let read = usage.cached.min(usage.input);
-        input.per_million(usage.input - read)
+        let wrote = usage.cache_written.min(usage.input - read);
+        input.per_million(usage.input - read - wrote)
             + cached.per_million(read)
+            + written.unwrap_or(input).per_million(wrote)
             + output.per_million(usage.output)
     }
 }
@@ -75,6 +88,8 @@ pub struct PriceChange {
     pub input: Option<Money>,
     /// Tokens sent that were cached.
     pub cached: Option<Money>,
+    /// Tokens sent that were written to the cache.
+    pub cache_written: Option<Money>,
     /// Tokens received.
     pub output: Option<Money>,
     /// How many tokens fit the model.
@@ -146,16 +161,19 @@ impl Prices {
 
 /// A price that the user changed is the user's: the vendor's date and tier no longer hold.
 fn changed(mut price: Price, change: &PriceChange) -> Price {
-    if change.input.is_some() || change.cached.is_some() || change.output.is_some() {
+    let said = [change.input, change.cached, change.cache_written, change.output];
+    if said.iter().any(Option::is_some) {
         price.long = None;
         price.as_of = None;
     }
     // A discount is a part of the input's price: a new one has its own, or none.
     if change.input.is_some() {
         price.cached = None;
+        price.cache_written = None;
     }
     price.input = change.input.unwrap_or(price.input);
     price.cached = change.cached.or(price.cached);
+    price.cache_written = change.cache_written.or(price.cache_written);
     price.output = change.output.unwrap_or(price.output);
     price.context = change.context.or(price.context);
     price.max_output = change.max_output.or(price.max_output);
@@ -166,6 +184,7 @@ fn fresh(change: &PriceChange) -> Option<Price> {
     Some(Price {
         input: change.input?,
         cached: change.cached,
+        cache_written: change.cache_written,
         output: change.output?,
         long: None,
         context: change.context,
@@ -210,18 +229,24 @@ mod tests {
     #[test]
     fn a_call_costs_what_its_tokens_cost_to_the_last_digit() {
         let prices = Prices::default();
-        let usage = Usage { input: 1_001, output: 7, cached: 1_000, reasoning: 3 };
+        let usage =
+            Usage { input: 1_001, output: 7, cached: 1_000, reasoning: 3, cache_written: 0 };
         // 1 at $2, 1,000 at $0.50 and 7 at $8 per million.
         let cost = prices.cost("openai", "gpt-4.1", &usage);
         assert_eq!(cost, Some(money("0.000558")));
-        let odd = Usage { input: 10, output: 0, cached: 20, reasoning: 0 };
+        let odd = Usage { input: 10, output: 0, cached: 20, ..Usage::default() };
         assert_eq!(prices.cost("openai", "gpt-4.1", &odd), Some(money("0.000005")));
+        // 100 at $3, 400 at $0.30, 500 at $3.75 and 10 at $15 per million.
+        let wrote =
+            Usage { input: 1_000, output: 10, cached: 400, cache_written: 500, reasoning: 0 };
+        let cost = prices.cost("anthropic", "claude-sonnet-4", &wrote);
+        assert_eq!(cost, Some(money("0.002445")));
     }
 
     #[test]
     fn a_long_call_is_dearer_as_a_whole() {
         let prices = Prices::default();
-        let usage = |input| Usage { input, output: 1_000, cached: 0, reasoning: 0 };
+        let usage = |input| Usage { input, output: 1_000, ..Usage::default() };
         let at = prices.cost("gemini", "gemini-2.5-pro", &usage(200_000)).unwrap();
         let over = prices.cost("gemini", "gemini-2.5-pro", &usage(200_001)).unwrap();
         assert_eq!(at, money("0.26"));

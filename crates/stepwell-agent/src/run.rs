@@ -665,7 +665,10 @@ impl<'a> Run<'a> {
             return Estimate::default();
         }
         let usage = Usage { input: self.tokens, output: self.setup.max_output, ..Usage::default() };
-        Estimate { tokens: usage.total(), cost: (self.setup.cost)(&usage) }
+        // All that is sent may be written to the provider's cache, which may cost more.
+        let written = Usage { cache_written: usage.input, ..usage };
+        let cost = (self.setup.cost)(&usage).max((self.setup.cost)(&written));
+        Estimate { tokens: usage.total(), cost }
     }
 }
 

@@ -55,11 +55,12 @@ fn time() -> BoxedStrategy<Time> {
 
 /// Any usage.
 pub fn usage() -> BoxedStrategy<Usage> {
-    any::<[u32; 4]>()
-        .prop_map(|[input, output, cached, reasoning]| Usage {
+    any::<[u32; 5]>()
+        .prop_map(|[input, output, cached, cache_written, reasoning]| Usage {
             input: input.into(),
             output: output.into(),
             cached: cached.into(),
+            cache_written: cache_written.into(),
             reasoning: reasoning.into(),
         })
         .boxed()

@@ -31,7 +31,7 @@ claims! { $ head = head_claims for Fixture:
 
 fn kinds(blob: Digest) -> Vec<Event> {
     let main = Lane::main;
-    let usage = Usage { input: 5, output: 2, cached: 1, reasoning: 1 };
+    let usage = Usage { input: 5, output: 2, cached: 1, cache_written: 2, reasoning: 1 };
     let file = FileState::File { blob, mode: 0o644 };
     vec![
         Message::assistant("hi").calling("c", "sh", "{}").spending(usage, None).into(),

@@ -360,9 +360,9 @@ fn stop_reason(stop: Stop) -> &'static str {
 /// Anthropic counts what it read from its cache apart from the input.
 fn usage(tokens: Tokens) -> Value {
     json!({
-        "input_tokens": tokens.input - tokens.cached,
+        "input_tokens": tokens.input - tokens.cached - tokens.cache_written,
         "cache_read_input_tokens": tokens.cached,
-        "cache_creation_input_tokens": 0,
+        "cache_creation_input_tokens": tokens.cache_written,
         "output_tokens": tokens.output,
         "output_tokens_details": {"thinking_tokens": tokens.reasoning},
     })

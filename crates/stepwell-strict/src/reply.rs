@@ -111,6 +111,8 @@ pub struct Tokens {
     pub input: u64,
     /// Of those, read from the cache.
     pub cached: u64,
+    /// Of those, written to the cache; OpenAI does not count them.
+    pub cache_written: u64,
     /// Received.
     pub output: u64,
     /// Of those, hidden reasoning.

@@ -2,6 +2,7 @@
 //! that recognised one stands in its place.
 
 mod arguments;
+mod lines;
 mod rules;
 
 use std::borrow::Cow;
@@ -10,7 +11,7 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 use stepwell::{Image, Message, Opaque, Part, Text, ToolResult};
 
-use self::rules::{KEY_LINES, PLACEHOLDER, RULES, Value, is_secret};
+use self::rules::{PLACEHOLDER, RULES, Value, is_secret};
 
 /// The name of the rule for values that were given, such as the keys in use.
 const GIVEN: &str = "provider-key";
@@ -115,6 +116,13 @@ impl Redactor {
     /// and what was redacted before is left as it is.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match lines::redact(text) {
+            Cow::Borrowed(text) => self.by_rules(text),
+            Cow::Owned(text) => Cow::Owned(self.by_rules(&text).into_owned()),
+        }
+    }
+
+    fn by_rules<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut redacted = String::new();
         let (mut rest, mut changed) = (text, false);
         while let Some(found) = self.first(rest) {
@@ -124,7 +132,7 @@ impl Redactor {
                 Some(rule) => {
                     // The words in front may hold another secret: a token as a user's name.
                     redacted.push_str(&before[..found.start]);
-                    redacted.push_str(&self.redact(&before[found.start..]));
+                    redacted.push_str(&self.by_rules(&before[found.start..]));
                     redacted.push_str("[redacted:");
                     redacted.push_str(rule);
                     redacted.push(']');
@@ -148,7 +156,7 @@ impl Redactor {
         let text = String::from_utf8_lossy(bytes);
         let mut rest = text.as_ref();
         while let Some(found) = self.first(rest) {
-            if found.rule.is_some_and(|rule| rule != KEY_LINES) {
+            if found.rule.is_some() {
                 return found.rule;
             }
             rest = &rest[found.secret.end..];
@@ -251,7 +259,7 @@ impl Redactor {
             }
             at = match inner.group.value {
                 Value::Quoted | Value::Bare => inner.secret.start,
-                Value::Certain | Value::Placeholder | Value::Lines => inner.secret.end,
+                Value::Certain | Value::Placeholder => inner.secret.end,
             };
         }
         Found { start: hit.start, secret, rule: Some(rule) }

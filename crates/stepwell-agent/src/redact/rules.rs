@@ -7,9 +7,6 @@
 /// What redaction leaves behind.
 pub(super) const PLACEHOLDER: &str = r"\[redacted:[a-z0-9-]+\]";
 
-/// The rule for lines from the middle of a private key.
-pub(super) const KEY_LINES: &str = "key-lines";
-
 /// A kind of secret.
 pub(super) struct Rule {
     /// Its name, which stands in the secret's place.
@@ -30,9 +27,6 @@ pub(super) enum Value {
     Quoted,
     /// Only the words in front of it say so.
     Bare,
-    /// It looks like lines from the middle of a private key. In a whole file such lines are
-    /// something else: a key there has its beginning.
-    Lines,
 }
 
 const fn certain(name: &'static str, pattern: &'static str) -> Rule {
@@ -53,22 +47,6 @@ pub(super) const RULES: &[Rule] = &[
             r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)",
         ),
     ),
-    // Public, however much like a key it looks.
-    Rule {
-        name: "certificate",
-        pattern: r"(-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----)",
-        values: &[Value::Placeholder],
-    },
-    Rule {
-        name: KEY_LINES,
-        // As they are, or behind a file's name and a line's number. The number of lines is
-        // bounded because those that turn out to be no key are looked at again, one fewer.
-        pattern: concat!(
-            r"((?:(?m:^)(?:[^\n]{0,120}[:| \t])?[A-Za-z0-9+/]{64,76}(?:\r?\n|\z)){2,50}",
-            r"(?:[A-Za-z0-9+/]{1,76}={0,2}(?:\r?\n|\z))?)",
-        ),
-        values: &[Value::Lines],
-    },
     certain("aws-access-key-id", r"((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})"),
     certain(
         "aws-secret-key",
@@ -123,13 +101,6 @@ pub(super) const RULES: &[Rule] = &[
 pub(super) fn is_secret(value: &str, kind: Value, after: &str) -> bool {
     match kind {
         Value::Placeholder | Value::Certain => true,
-        Value::Lines => {
-            let has = |is: fn(char) -> bool| value.contains(is);
-            // Digests in a column are of small letters and digits.
-            has(|c| c.is_ascii_uppercase())
-                && has(|c| c.is_ascii_lowercase())
-                && has(|c| c.is_ascii_digit())
-        }
         Value::Quoted => {
             let letters = value.chars().all(char::is_alphabetic);
             // A label of a form is one short word: "Password", "Passwort".

@@ -83,7 +83,10 @@ async fn calls_and_their_signatures_go_out_and_come_back() {
     let (provider, mut asked) = canned(vec![first, second]).await;
     let user = Message::user("Read them.");
     let answer = ask(&provider, std::slice::from_ref(&user)).await.unwrap();
-    assert_eq!(answer.usage, Some(Usage { input: 10, output: 12, cached: 4, reasoning: 7 }));
+    assert_eq!(
+        answer.usage,
+        Some(Usage { input: 10, output: 12, cached: 4, reasoning: 7, cache_written: 0 })
+    );
     let calls: Vec<_> = answer.message.calls().cloned().collect();
     assert_eq!(calls[0].arguments, r#"{"path":"a"}"#);
     assert_eq!(calls[1].arguments, "{}");

@@ -260,14 +260,33 @@ async fn malformed_arguments_are_kept_and_go_back_in_a_valid_form() {
 }
 
 #[tokio::test]
+async fn anthropic_is_asked_to_keep_what_it_will_be_sent_again() {
+    let strict = strict().await;
+    let provider = remote(&strict, Protocol::Anthropic);
+    strict.push(Say::text("a"));
+    strict.push(Say::text("b"));
+    let first = ask(&provider, &[user()]).await.unwrap().message;
+    ask(&provider, &[user(), first, Message::user("more")]).await.unwrap();
+    let marks = |asked: &stepwell_strict::Asked| {
+        let messages = asked.body["messages"].as_array().unwrap().clone();
+        let mark = |message: &Value| message["content"][0].get("cache_control").is_some();
+        messages.iter().map(mark).collect::<Vec<_>>()
+    };
+    assert_eq!(marks(&strict.asked()[0]), [true]);
+    assert_eq!(marks(&strict.asked()[1]), [true, false, true]);
+}
+
+#[tokio::test]
 async fn tokens_are_counted_in_one_way() {
     for protocol in BOTH {
         let strict = strict().await;
         let provider = remote(&strict, protocol);
-        let tokens = Tokens { input: 1000, cached: 900, output: 50, reasoning: 30 };
+        let cache_written = if protocol == Protocol::Anthropic { 60 } else { 0 };
+        let tokens = Tokens { input: 1000, cached: 900, cache_written, output: 50, reasoning: 30 };
         strict.push(Say::text("hi").using(tokens));
         let usage = ask(&provider, &[user()]).await.unwrap().usage;
-        assert_eq!(usage, Some(Usage { input: 1000, output: 50, cached: 900, reasoning: 30 }));
+        let counted = Usage { input: 1000, output: 50, cached: 900, cache_written, reasoning: 30 };
+        assert_eq!(usage, Some(counted));
     }
     let strict = strict().await;
     strict.push(Say::text("hi"));

@@ -17,6 +17,9 @@ pub struct Usage {
     /// Of `input`, those that the provider read from its cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached: u64,
+    /// Of `input`, those that it wrote to its cache, which some charge more for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_written: u64,
     /// Of `output`, those of hidden reasoning.
     #[serde(skip_serializing_if = "is_zero")]
     pub reasoning: u64,
@@ -35,6 +38,7 @@ impl AddAssign for Usage {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
+        self.cache_written = self.cache_written.saturating_add(other.cache_written);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 }

@@ -77,7 +77,7 @@ fn fill(folder: &Path) {
     let mut session = well.create(created).unwrap();
     session.append(Message::system("be kind")).unwrap();
     session.append(Message::user("löse das 数据库 problem")).unwrap();
-    let usage = Usage { input: 100, output: 20, cached: 10, reasoning: 5 };
+    let usage = Usage { input: 100, output: 20, cached: 10, reasoning: 5, cache_written: 0 };
     let cost: Money = "0.0000375".parse().unwrap();
     session
         .step([

@@ -54,6 +54,7 @@ pub(super) fn encode(provider: &str, request: Request<'_>, thoughts: Thoughts) -
             _ => messages.push(json!({"role": role, "content": blocks})),
         }
     }
+    mark_for_cache(&mut messages);
     let mut chat = ChatRequest::new(Vec::new());
     let said = request.messages.iter().filter(|message| message.role == Role::System);
     chat.system = systems(request.system, said);
@@ -67,6 +68,17 @@ pub(super) fn encode(provider: &str, request: Request<'_>, thoughts: Thoughts) -
         model: NEUTRAL_MODEL.to_owned(),
         chat,
         options: ChatOptions::default().with_extra_body(body),
+    }
+}
+
+/// Asks for all up to here to be kept, so that the next request pays for what is new. The
+/// last message but one of the user's side is where the request before this one ended.
+fn mark_for_cache(messages: &mut [Value]) {
+    let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
+    for message in users.take(2) {
+        if let Some(last) = message["content"].as_array_mut().and_then(|blocks| blocks.last_mut()) {
+            last["cache_control"] = json!({"type": "ephemeral"});
+        }
     }
 }
 

@@ -243,7 +243,9 @@ fn counted(usage: &genai::chat::Usage, thinking_tokens: u64) -> Option<Usage> {
     if usage.prompt_tokens.is_none() && usage.completion_tokens.is_none() {
         return None;
     }
-    let cached = usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
+    let details = usage.prompt_tokens_details.as_ref();
+    let cached = details.and_then(|details| details.cached_tokens);
+    let written = details.and_then(|details| details.cache_creation_tokens);
     let reasoned =
         usage.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens);
     let reasoning = count(reasoned).max(thinking_tokens);
@@ -254,6 +256,7 @@ fn counted(usage: &genai::chat::Usage, thinking_tokens: u64) -> Option<Usage> {
         input,
         output,
         cached: count(cached).min(input),
+        cache_written: count(written).min(input),
         reasoning: reasoning.min(output),
     })
 }
