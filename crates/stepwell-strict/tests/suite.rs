@@ -161,7 +161,7 @@ async fn anthropic_rejects_what_it_rejects() {
 #[tokio::test]
 async fn an_answer_comes_whole_or_in_a_stream() {
     let strict = Strict::start(Rules::default()).await.unwrap();
-    let tokens = Tokens { input: 10, cached: 4, output: 3, reasoning: 1 };
+    let tokens = Tokens { input: 10, cached: 4, cache_written: 0, output: 3, reasoning: 1 };
     strict.answer_with(move |_| {
         let say = Say::default().thinking("hm", "sig").saying("Hello");
         say.calling("a", "f", &["{\"x\":", "1}"]).using(tokens).into()
