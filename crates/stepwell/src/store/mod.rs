@@ -1,7 +1,6 @@
 //! The contract that every store keeps, and the words of its questions and answers.
 
 pub(crate) mod admit;
-mod opening;
 pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod remove;

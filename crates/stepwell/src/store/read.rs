@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::opening::{Opener, opened};
 use super::rows::{Base, Flow, Key, Rows, SessionRow, Stretch, World};
 use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
 use crate::codec::Row;
@@ -40,47 +39,44 @@ pub(crate) fn stretches(rows: &dyn Rows, row: &SessionRow, to: Seq) -> Result<Ve
 
 /// Reads events in the order asked for, up to the first that fails its check.
 pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
+    let mut slice = Slice::default();
     if span.limit == 0 {
-        return Ok(Slice::default());
+        return Ok(slice);
     }
     let to = span.to.min(row.head.seq);
     let mut stretches = stretches(rows, row, to)?;
     if span.order == Order::Newest {
         stretches.reverse();
     }
-    let count = to.get().saturating_sub(span.from.get()).saturating_add(1);
-    let expected = usize::try_from(count).unwrap_or(usize::MAX).min(span.limit);
-    opened(rows, expected, |opener| {
-        // The chain links each row to the one below, so one row below the range is
-        // read as well. Going down, a row waits until the one below it is known.
-        let below = span.from.prev().max(Seq::FIRST);
-        let mut reader =
-            Reader { span, to, prev: None, next: below, waiting: None, opener, damage: None };
-        for stretch in stretches {
-            let wanted = Stretch { from: stretch.from.max(below), ..stretch };
-            if wanted.from > wanted.to {
-                continue;
-            }
+    // The chain links each row to the one below, so one row below the range is
+    // read as well. Going down, a row waits until the one below it is known.
+    let below = span.from.prev().max(Seq::FIRST);
+    let mut reader =
+        Reader { rows, span, to, prev: None, next: below, waiting: None, slice: &mut slice };
+    for stretch in stretches {
+        let wanted = Stretch { from: stretch.from.max(below), ..stretch };
+        if wanted.from <= wanted.to {
             match rows.visit(wanted, span.order, &mut |row| Ok(reader.take(row))) {
                 Ok(Flow::More) => {}
-                Ok(Flow::Enough) => return Ok(reader.damage),
+                Ok(Flow::Enough) => return Ok(slice),
                 // The file is broken below the rows: what came before it counts.
                 Err(Error::DamagedStore { what, .. }) => {
                     reader.damaged(reader.expected(), what);
-                    return Ok(reader.damage);
+                    return Ok(slice);
                 }
                 Err(error) => return Err(error),
             }
         }
-        reader.end();
-        Ok(reader.damage)
-    })
+    }
+    reader.end();
+    Ok(slice)
 }
 
 /// What is said of an event that is not there.
 const MISSING: &str = "it is missing";
 
-struct Reader<'a, 'b> {
+struct Reader<'a> {
+    rows: &'a dyn Rows,
     span: Span,
     /// The last event that there is to read.
     to: Seq,
@@ -90,18 +86,16 @@ struct Reader<'a, 'b> {
     next: Seq,
     /// The row above, going down.
     waiting: Option<Row>,
-    opener: &'a mut Opener<'b>,
-    /// What is wrong with the rows as a whole: one is missing, or cannot be fetched.
-    damage: Option<Damage>,
+    slice: &'a mut Slice,
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_> {
     fn take(&mut self, row: Row) -> Flow {
         if row.seq != self.expected() {
             return self.damaged(self.expected(), MISSING.to_owned());
         }
         match self.span.order {
-            Order::Oldest => self.take_up(row),
+            Order::Oldest => self.take_up(&row),
             Order::Newest => self.take_down(row),
         }
     }
@@ -115,20 +109,20 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn take_up(&mut self, row: Row) -> Flow {
+    fn take_up(&mut self, row: &Row) -> Flow {
         self.next = row.seq.next();
         let prev = self.prev.replace(row.chain);
         if row.seq < self.span.from {
             return Flow::More;
         }
-        self.accept(row, prev.unwrap_or(Digest::GENESIS))
+        self.accept(row, &prev.unwrap_or(Digest::GENESIS))
     }
 
     fn take_down(&mut self, row: Row) -> Flow {
         let chain = row.chain;
         match self.waiting.replace(row) {
             None => Flow::More,
-            Some(above) => self.accept(above, chain),
+            Some(above) => self.accept(&above, &chain),
         }
     }
 
@@ -141,7 +135,7 @@ impl Reader<'_, '_> {
         let from = self.span.from;
         let first = self.waiting.take_if(|row| row.seq == Seq::FIRST && from <= row.seq);
         if let Some(row) = first {
-            self.accept(row, Digest::GENESIS);
+            self.accept(&row, &Digest::GENESIS);
         } else if self.span.order == Order::Newest {
             // The row below the range was read as well, so all of it was seen.
             let seen = self.waiting.as_ref().is_some_and(|row| row.seq < self.span.from);
@@ -153,13 +147,21 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn accept(&mut self, row: Row, prev: Digest) -> Flow {
-        self.opener.take(row, prev);
-        if self.opener.taken() >= self.span.limit { Flow::Enough } else { Flow::More }
+    fn accept(&mut self, row: &Row, prev: &Digest) -> Flow {
+        let opened = row.follows(prev).and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
+        match opened {
+            Ok(event) => {
+                self.slice.events.push(event);
+                self.slice.scrubbed += u64::from(row.erased.is_some());
+                let full = self.slice.events.len() >= self.span.limit;
+                if full { Flow::Enough } else { Flow::More }
+            }
+            Err(what) => self.damaged(row.seq, what),
+        }
     }
 
     fn damaged(&mut self, seq: Seq, what: String) -> Flow {
-        self.damage = Some(Damage { seq, what });
+        self.slice.damage = Some(Damage { seq, what });
         Flow::Enough
     }
 }
