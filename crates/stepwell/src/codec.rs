@@ -2,6 +2,8 @@
 //!
 //! docs/format.md describes the layout; this is the only code that knows it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::{Digest, Error, Event, EventId, Recorded, Result, Seq, Time};
@@ -23,27 +25,31 @@ const SPILLED: &str = "$blob";
 
 /// An event's row. `body` is exactly what its digest was taken over, unless
 /// `erased` says that a scrub replaced it.
+/// What is long in it is borrowed while rows are passed by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct Row<'a> {
     pub(crate) seq: Seq,
     pub(crate) at: Time,
     pub(crate) id: Option<EventId>,
-    pub(crate) kind: String,
+    pub(crate) kind: Cow<'a, str>,
     pub(crate) version: u32,
     /// Does the body name blobs that hold its long texts? Not part of the chain: a
     /// scrub's replacement may differ in it, and a wrong flag does not decode.
     pub(crate) spilled: bool,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Cow<'a, [u8]>,
     /// Digest of this row and, through the row before it, of all before it.
     pub(crate) chain: Digest,
     /// Digest of the body that was here before a scrub.
     pub(crate) erased: Option<Digest>,
 }
 
+/// A row that is kept.
+pub(crate) type OwnRow = Row<'static>;
+
 /// A row with what has to be stored beside it.
 #[derive(Debug)]
 pub(crate) struct Sealed {
-    pub(crate) row: Row,
+    pub(crate) row: OwnRow,
     /// The name by which it can be found again.
     pub(crate) key: Option<String>,
     /// Texts that spilled.
@@ -102,19 +108,31 @@ pub(crate) fn seal(event: &Recorded, body: Body, prev: &Digest) -> Sealed {
         seq: event.seq,
         at: event.at,
         id: event.id,
-        kind: event.event.kind().to_owned(),
+        kind: event.event.kind().to_owned().into(),
         version: event.event.version(),
         spilled: !spill.is_empty(),
-        body: bytes,
+        body: bytes.into(),
         chain: Digest::GENESIS,
         erased: None,
     };
     row.chain = row.link(prev, &digest);
-    let key = event.event.key().map(std::borrow::Cow::into_owned);
+    let key = event.event.key().map(Cow::into_owned);
     Sealed { row, key, spill, names: event.event.blobs() }
 }
 
-impl Row {
+impl Row<'_> {
+    /// The same row, to be kept.
+    pub(crate) fn into_owned(self) -> OwnRow {
+        let (kind, body) = (self.kind.into_owned().into(), self.body.into_owned().into());
+        Row { kind, body, ..self }
+    }
+
+    /// The same row, to be passed by.
+    pub(crate) fn borrowed(&self) -> Row<'_> {
+        let (kind, body) = (Cow::Borrowed(&*self.kind), Cow::Borrowed(&*self.body));
+        Row { kind, body, ..*self }
+    }
+
     /// The chain's value at this row, after `prev`, when its original body has this digest.
     fn link(&self, prev: &Digest, body: &Digest) -> Digest {
         let id = self.id.as_ref().map_or(&[][..], |id| id.as_bytes());
@@ -149,9 +167,9 @@ impl Row {
             let mut value: Value = serde_json::from_slice(&self.body).map_err(|e| e.to_string())?;
             restore_texts(&mut value, blob)?;
             restored = serde_json::to_vec(&value).map_err(|e| e.to_string())?;
-            &restored
+            &restored[..]
         } else {
-            &self.body
+            &self.body[..]
         };
         let event = Event::decode(&self.kind, self.version, body).map_err(|e| e.to_string())?;
         Ok(Recorded { seq: self.seq, at: self.at, id: self.id, event })
@@ -274,10 +292,10 @@ mod tests {
         assert!(sealed.follows(&Digest::GENESIS).is_ok());
         assert!(sealed.follows(&Digest::of(b"another")).is_err());
         let changes: [fn(&mut Row); 6] = [
-            |row| row.body[3] ^= 1,
+            |row| row.body.to_mut()[3] ^= 1,
             |row| row.seq = row.seq.next(),
             |row| row.at = Time::from_micros(1),
-            |row| row.kind.push('x'),
+            |row| row.kind.to_mut().push('x'),
             |row| row.version += 1,
             |row| row.id = Some(EventId::derived(b"x")),
         ];
@@ -292,7 +310,7 @@ mod tests {
     fn a_scrubbed_row_still_verifies() {
         let mut row = sealed(&recorded(Message::user("secret"))).row;
         row.erased = Some(Digest::of(&row.body));
-        row.body = br#"{"role":"user","parts":[]}"#.to_vec();
+        row.body = br#"{"role":"user","parts":[]}"#.to_vec().into();
         assert!(row.follows(&Digest::GENESIS).is_ok());
     }
 }

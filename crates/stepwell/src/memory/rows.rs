@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::codec::{MAX_BLOB_BYTES, Row, Sealed};
+use crate::codec::{MAX_BLOB_BYTES, OwnRow, Row, Sealed};
 use crate::store::Order;
 use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
 use crate::{
@@ -32,7 +32,7 @@ struct Session {
 
 #[derive(Clone, Debug)]
 struct Stored {
-    row: Row,
+    row: OwnRow,
     keyed: bool,
     names: Vec<Digest>,
 }
@@ -285,7 +285,7 @@ impl Rows for MemoryRows<'_> {
         Ok(())
     }
 
-    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<Row>> {
+    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>> {
         let found = self.get(key, |session| {
             let seq = session.ids.get(id)?;
             session.events.get(seq).map(|event| event.row.clone())
@@ -297,7 +297,7 @@ impl Rows for MemoryRows<'_> {
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row) -> Result<Flow>,
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
     ) -> Result<Flow> {
         let tables = self.tables.borrow();
         let Some(session) = tables.sessions.get(&stretch.key) else {
@@ -309,14 +309,14 @@ impl Rows for MemoryRows<'_> {
             Order::Newest => events.next_back(),
         };
         while let Some((_, event)) = next() {
-            if visitor(event.row.clone())? == Flow::Enough {
+            if visitor(event.row.borrowed())? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
         }
         Ok(Flow::More)
     }
 
-    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<Row>> {
+    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
         let wanted = |event: &&Stored| {
             event.keyed && kinds.iter().any(|kind| kind.as_str() == event.row.kind)
         };

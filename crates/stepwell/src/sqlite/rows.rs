@@ -6,7 +6,7 @@ use rusqlite::{Params, params};
 
 use super::blob;
 use super::sql::{SqliteRows, pos, seq_of};
-use crate::codec::{Row, Sealed};
+use crate::codec::{OwnRow, Row, Sealed};
 use crate::failpoint::failpoint;
 use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
 use crate::store::{Damage, Order};
@@ -91,34 +91,38 @@ pub(super) fn stand_in(id: &str, created: Time, updated: Time) -> Head {
 
 /// Reads an event's row. A column that cannot be read makes a row that fails its
 /// check, so that the damage is told at its seq.
-fn read_event(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+fn read_event<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Row<'a>> {
     let seq = seq_of(row.get(0)?);
     Ok(read_event_columns(seq, row).unwrap_or_else(|_| Row {
         seq,
         at: Time::EPOCH,
         id: None,
-        kind: String::new(),
+        kind: "".into(),
         version: 0,
         spilled: false,
-        body: Vec::new(),
+        body: Vec::new().into(),
         chain: Digest::GENESIS,
         erased: None,
     }))
 }
 
-fn read_event_columns(seq: Seq, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+fn own_event(row: &rusqlite::Row<'_>) -> rusqlite::Result<OwnRow> {
+    read_event(row).map(Row::into_owned)
+}
+
+fn read_event_columns<'a>(seq: Seq, row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Row<'a>> {
     let id: Option<[u8; 16]> = row.get(5)?;
     let erased: Option<[u8; 32]> = row.get(7)?;
     Ok(Row {
         seq,
         at: Time::from_micros(row.get(1)?),
-        kind: row.get(2)?,
+        kind: row.get_ref(2)?.as_str()?.into(),
         version: row.get(3)?,
         chain: Digest::from_bytes(row.get(4)?),
         id: id.map(EventId::from_bytes),
         spilled: row.get(6)?,
         erased: erased.map(Digest::from_bytes),
-        body: row.get_ref(8)?.as_bytes()?.to_vec(),
+        body: row.get_ref(8)?.as_bytes()?.into(),
     })
 }
 
@@ -335,16 +339,16 @@ impl Rows for SqliteRows<'_> {
         super::search::reindex_from(self, key, row.seq)
     }
 
-    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<Row>> {
+    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>> {
         let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND id = ?2");
-        self.one(&sql, params![key, id.as_bytes().as_slice()], read_event)
+        self.one(&sql, params![key, id.as_bytes().as_slice()], own_event)
     }
 
     fn visit(
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row) -> Result<Flow>,
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
     ) -> Result<Flow> {
         let direction = if order == Order::Oldest { "ASC" } else { "DESC" };
         let sql = format!(
@@ -362,7 +366,7 @@ impl Rows for SqliteRows<'_> {
         Ok(Flow::More)
     }
 
-    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<Row>> {
+    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
         let sql = format!(
             "SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND kind = ?2 \
              AND pos BETWEEN ?3 AND ?4 AND key IS NOT NULL ORDER BY pos"
@@ -371,7 +375,7 @@ impl Rows for SqliteRows<'_> {
         let mut found = Vec::new();
         for kind in kinds {
             let params = params![stretch.key, kind.as_str(), from, to];
-            found.extend(self.all(&sql, params, read_event)?);
+            found.extend(self.all(&sql, params, own_event)?);
         }
         found.sort_by_key(|row| row.seq);
         Ok(found)
@@ -487,6 +491,6 @@ fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
 }
 
 /// Bodies are JSON, written as text so that any SQLite tool shows them.
-fn body_text(row: &Row) -> &str {
+fn body_text<'a>(row: &'a Row<'_>) -> &'a str {
     std::str::from_utf8(&row.body).expect("serde_json writes UTF-8")
 }

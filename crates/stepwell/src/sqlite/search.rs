@@ -126,7 +126,7 @@ fn add(rows: &SqliteRows<'_>, at: Time, pos: i64, last_doc: i64) -> Result<i64> 
         Err(Error::DamagedStore { .. }) => None,
         row => row?,
     };
-    let known = |row: &Row| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
+    let known = |row: &Row<'_>| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
     // What is damaged says nothing; verification is where it is reported.
     let Some(row) = row.filter(known) else { return Ok(last_doc) };
     let Ok(event) = row.open(&mut |digest| blob::get(rows, digest)) else { return Ok(last_doc) };
@@ -235,7 +235,7 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
         };
         let text = searchable(&event.event).unwrap_or_default();
         let snippet = snippet(&text, &question);
-        hits.push(Hit { session, seq, at: event.at, kind: row.kind, snippet });
+        hits.push(Hit { session, seq, at: event.at, kind: row.kind.into_owned(), snippet });
     }
     Ok(hits)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::rows::{Base, Flow, Key, Rows, SessionRow, Stretch, World};
 use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
-use crate::codec::Row;
+use crate::codec::{OwnRow, Row};
 use crate::{
     Digest, Error, EventId, Kind, Lane, LaneState, Recorded, Result, Seq, SessionId, State,
 };
@@ -85,12 +85,12 @@ struct Reader<'a> {
     /// The seq that must come next, going up.
     next: Seq,
     /// The row above, going down.
-    waiting: Option<Row>,
+    waiting: Option<OwnRow>,
     slice: &'a mut Slice,
 }
 
 impl Reader<'_> {
-    fn take(&mut self, row: Row) -> Flow {
+    fn take(&mut self, row: Row<'_>) -> Flow {
         if row.seq != self.expected() {
             return self.damaged(self.expected(), MISSING.to_owned());
         }
@@ -109,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    fn take_up(&mut self, row: &Row) -> Flow {
+    fn take_up(&mut self, row: &Row<'_>) -> Flow {
         self.next = row.seq.next();
         let prev = self.prev.replace(row.chain);
         if row.seq < self.span.from {
@@ -118,9 +118,9 @@ impl Reader<'_> {
         self.accept(row, &prev.unwrap_or(Digest::GENESIS))
     }
 
-    fn take_down(&mut self, row: Row) -> Flow {
+    fn take_down(&mut self, row: Row<'_>) -> Flow {
         let chain = row.chain;
-        match self.waiting.replace(row) {
+        match self.waiting.replace(row.into_owned()) {
             None => Flow::More,
             Some(above) => self.accept(&above, &chain),
         }
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    fn accept(&mut self, row: &Row, prev: &Digest) -> Flow {
+    fn accept(&mut self, row: &Row<'_>, prev: &Digest) -> Flow {
         let opened = row.follows(prev).and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
         match opened {
             Ok(event) => {
@@ -216,8 +216,8 @@ pub(crate) fn event_by_id(
     row: &SessionRow,
     to: Seq,
     id: &EventId,
-) -> Result<Option<Row>> {
-    let within = |key: Key, to: Seq| -> Result<Option<Row>> {
+) -> Result<Option<OwnRow>> {
+    let within = |key: Key, to: Seq| -> Result<Option<OwnRow>> {
         Ok(rows.event_by_id(key, id)?.filter(|found| found.seq <= to))
     };
     let found = within(row.key, to)?;
@@ -234,17 +234,17 @@ pub(crate) fn event_by_id(
 }
 
 /// The row of one of a session's own events.
-pub(crate) fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Row>> {
+pub(crate) fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
     let mut found = None;
     rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
-        found = Some(row);
+        found = Some(row.into_owned());
         Ok(Flow::Enough)
     })?;
     Ok(found)
 }
 
 /// The row of a session's event, be it one that it shares.
-pub(crate) fn row_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Option<Row>> {
+pub(crate) fn row_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Option<OwnRow>> {
     let owner = stretches(rows, row, at)?.last().map_or(row.key, |stretch| stretch.key);
     own_row(rows, owner, at)
 }

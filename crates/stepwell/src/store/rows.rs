@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{Damage, Order};
-use crate::codec::{Row, Sealed};
+use crate::codec::{OwnRow, Row, Sealed};
 use crate::{
     Digest, Epoch, EventId, Head, Held, Holder, Kind, Lane, LaneState, Processes, Result, Seq,
     SessionId, State, Time,
@@ -103,17 +103,17 @@ pub(crate) trait Rows {
     fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64>;
     /// Replaces an event's row, for a scrub, and forgets what only it named.
     fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()>;
-    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<Row>>;
+    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>>;
     /// Hands out a stretch's rows in order, until the visitor has had enough. The
     /// visitor may read other rows meanwhile.
     fn visit(
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row) -> Result<Flow>,
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
     ) -> Result<Flow>;
     /// A stretch's keyed events of some kinds, oldest first.
-    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<Row>>;
+    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>>;
 
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
 

@@ -332,7 +332,7 @@ fn repeated_append(
 
 /// Is this the event that was recorded there? A scrub may have replaced its body: then
 /// the kind has to do.
-fn says_the_same(found: &codec::Row, event: &NewEvent, body: &Body) -> bool {
+fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &Body) -> bool {
     if found.kind != event.event.kind() {
         return false;
     }
@@ -343,7 +343,7 @@ fn says_the_same(found: &codec::Row, event: &NewEvent, body: &Body) -> bool {
         let opened = found.open(&mut |digest| Err(Error::NoBlob(*digest)));
         return opened.is_ok_and(|found| asked(found.event) == asked(event.event.clone()));
     }
-    body.bytes == found.body
+    found.body == body.bytes
 }
 
 /// A move of the view without what the store put in when it recorded it.
