@@ -178,7 +178,8 @@ fn told(folder: &Path) -> String {
         let id: &SessionId = &standing.head.id;
         assert!(store.verify(id).unwrap().is_sound(), "{id}");
         lines.push(serde_json::to_string(&standing.head).unwrap());
-        lines.push(format!("{:?} {:?}", standing.trashed_at, store.lanes(id).unwrap()));
+        let lanes = serde_json::to_string(&store.lanes(id).unwrap()).unwrap();
+        lines.push(format!("{:?} {lanes}", standing.trashed_at));
         for event in store.events(id, Span::ALL).unwrap().intact(id).unwrap() {
             let line = serde_json::to_string(&event).unwrap();
             let digest = stepwell::Digest::of(line.as_bytes());
