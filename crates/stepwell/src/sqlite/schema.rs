@@ -16,10 +16,9 @@ pub(super) const MIGRATIONS: &[Migration] = &[];
 
 /// Bytes in a page. The larger it is, the dearer is an append to any but the newest
 /// session: its row goes between others, and SQLite rewrites up to four pages to make
-/// room, unless most of the row is in pages of its own. 1024 made cleaning up dearer,
-/// and compressing bodies made both reading and appending dearer (bench/README.md).
-/// A store keeps the size that it was made with.
-pub(super) const PAGE_SIZE: u32 = 2048;
+/// room. The smaller it is, the dearer is reading a long conversation. The figures are in
+/// bench/README.md. A store keeps the size that it was made with.
+pub(super) const PAGE_SIZE: u32 = 4096;
 
 /// The tables of version 1. `events.pos` is the session's key in the upper and the
 /// seq in the lower 32 bits: a session's events lie together, in order, in one
