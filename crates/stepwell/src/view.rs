@@ -106,12 +106,7 @@ impl View {
             if calls && message.role != Role::Assistant || results && message.role != Role::Tool {
                 return Err(Invalid::Role(n));
             }
-            let blank = |part: &Part| match part {
-                Part::Text(text) => text.text.trim().is_empty(),
-                Part::Thinking(text) => text.text.is_empty() && text.opaque.is_none(),
-                _ => false,
-            };
-            if message.parts.is_empty() || message.parts.iter().any(blank) {
+            if message.parts.is_empty() || message.parts.iter().any(is_blank) {
                 return Err(Invalid::Empty(n));
             }
             if answered != asked {
@@ -175,8 +170,12 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
     let mut used: HashMap<String, u64> = HashMap::new();
     for Item { seq, made, message, .. } in items {
         let Message { role, parts, model, .. } = message;
-        let mut own = Vec::with_capacity(parts.len());
         let mut answers = Vec::new();
+        // Most messages are shown as they are.
+        let (mut own, parts) = match parts.iter().all(is_plain) {
+            true => (parts, Vec::new()),
+            false => (Vec::with_capacity(parts.len()), parts),
+        };
         for part in parts {
             match part {
                 Part::ToolResult(result) => {
@@ -195,8 +194,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
                     own.push(Part::ToolCall(call));
                     open.insert(recorded_id, Open { shown_id, slot });
                 }
-                Part::Text(text) if text.text.trim().is_empty() => {}
-                Part::Thinking(text) if text.text.is_empty() && text.opaque.is_none() => {}
+                other if is_blank(&other) => {}
                 other => own.push(other),
             }
         }
@@ -219,6 +217,20 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
         }
     }
     messages
+}
+
+/// Does a part say nothing? No provider takes such a one.
+fn is_blank(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => text.text.trim().is_empty(),
+        Part::Thinking(text) => text.text.is_empty() && text.opaque.is_none(),
+        _ => false,
+    }
+}
+
+/// Is a part shown as it is?
+fn is_plain(part: &Part) -> bool {
+    !matches!(part, Part::ToolCall(_) | Part::ToolResult(_)) && !is_blank(part)
 }
 
 fn missing(call_id: &str) -> Part {

@@ -1,5 +1,6 @@
 //! Names: of sessions, lanes and events.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -100,13 +101,16 @@ as_text!(SessionId);
 
 /// One agent's conversation inside a session. A plain run has one, `main`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lane(String);
+pub struct Lane(Cow<'static, str>);
+
+/// The lane of nearly every message: it takes no room of its own.
+const MAIN: &str = "main";
 
 impl Lane {
     /// The lane of a run that names no other.
     #[must_use]
     pub fn main() -> Self {
-        Self("main".to_owned())
+        Self(Cow::Borrowed(MAIN))
     }
 
     /// The lane's name.
@@ -133,8 +137,10 @@ impl FromStr for Lane {
             refuse("it is longer than 128 bytes")
         } else if text.chars().any(char::is_control) {
             refuse("it holds a control character")
+        } else if text == MAIN {
+            Ok(Self::main())
         } else {
-            Ok(Self(text.to_owned()))
+            Ok(Self(Cow::Owned(text.to_owned())))
         }
     }
 }

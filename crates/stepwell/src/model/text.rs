@@ -12,8 +12,20 @@ macro_rules! as_text {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = <String as serde::Deserialize>::deserialize(from)?;
-                text.parse().map_err(serde::de::Error::custom)
+                // Parsed where it stands, without a copy that is thrown away.
+                struct Text;
+                impl serde::de::Visitor<'_> for Text {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("a string")
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                from.deserialize_str(Text)
             }
         }
     };
