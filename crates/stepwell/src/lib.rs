@@ -56,6 +56,7 @@
 //! | who may write | [`Lease`] |
 //! | what a cleanup takes | [`Policy`], [`Plan`] |
 //! | whether to resume | [`ResumeDecision`] |
+//! | what is planned | [`Tasks`], [`Work`] |
 //! | one drain at a time in a process | [`coordinator::Coordinator`] |
 //!
 //! The library is synchronous and touches no network, terminal, home folder or
@@ -102,6 +103,7 @@ mod search;
 mod session;
 mod sqlite;
 mod store;
+mod tasks;
 mod timeline;
 mod view;
 mod well;
@@ -144,6 +146,7 @@ pub use store::{
     Append, Claim, Counts, Create, Damage, Derived, DiskUse, Order, Removal, Scrub, Slice, Span,
     Standing, Store, Target, Verdict, Write, Written,
 };
+pub use tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};
 pub use timeline::Timeline;
 pub use view::{INTERRUPTED, Invalid, Made, Shown, View};
 pub use well::{STORE_FOLDER, Stepwell, Surroundings};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::{
     Append, Checkpoint, Created, Digest, Error, Kind, Lane, LaneState, Lease, Message, NewEvent,
     Origin, Phase, PhaseChanged, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId, Slice,
-    Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time, Undone, View, Write,
-    Written,
+    Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time, Undone, View, Work,
+    Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -108,6 +108,11 @@ impl Session {
     /// checkpoints.
     pub fn facts(&self, kinds: &[Kind]) -> Result<Vec<Recorded>> {
         self.well.store().facts(self.id(), kinds)
+    }
+
+    /// How its work stands: what is planned, and what was asked.
+    pub fn work(&self) -> Result<Work> {
+        self.well.work(self.id())
     }
 
     /// What a model would be shown of a lane.

@@ -11,7 +11,7 @@ use crate::{
     Filter, Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, NewEvent, Order, Origin,
     Page, Place, Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits,
     Search, Seq, SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged,
-    StopReason, Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Write,
+    StopReason, Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Work, Write,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -212,6 +212,12 @@ impl Stepwell {
         let standing = self.store().standing(id)?;
         tracing::info!(session = %id, seq = %standing.head.seq, "session_loaded");
         Ok(standing)
+    }
+
+    /// How a session's work stands: what is planned, and what was asked.
+    pub fn work(&self, id: &SessionId) -> Result<Work> {
+        let at = self.store().standing(id)?.head.seq;
+        Ok(Work::at(at, self.store().facts(id, &Work::KINDS)?))
     }
 
     /// The session that a name means: an id, a label, `@last`, or the beginning of

@@ -1,6 +1,8 @@
 //! The records of work: tools, steps, files, nodes, gates, tasks, and moves of the view.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -388,7 +390,7 @@ pub struct Artifact {
 }
 
 /// How a planned task stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Not begun.
@@ -404,6 +406,48 @@ pub enum TaskStatus {
     Skipped,
     /// Failed for good.
     Unrecoverable,
+}
+
+impl TaskStatus {
+    /// Every status.
+    pub const ALL: [Self; 6] = [
+        Self::Pending,
+        Self::Running,
+        Self::Done,
+        Self::Failed,
+        Self::Skipped,
+        Self::Unrecoverable,
+    ];
+
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Unrecoverable => "unrecoverable",
+        }
+    }
+}
+
+impl fmt::Display for TaskStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for TaskStatus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
+            let words = Self::ALL.map(Self::as_str).join(", ");
+            format!("{text:?} is no status of a task; use one of {words}")
+        })
+    }
 }
 
 /// A planned task, as it stands now.
