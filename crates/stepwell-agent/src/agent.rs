@@ -29,15 +29,16 @@ pub struct Agent {
     pub timeout_seconds: Option<u64>,
 }
 
-/// The tools that change nothing.
-const READ_ONLY: [&str; 3] = ["read_file", "list_files", "search"];
+/// The tools that change nothing in the workspace.
+const READ_ONLY: [&str; 4] = ["read_file", "list_files", "search", "tasks"];
 
 const BUILD: &str = "You are a careful software engineer at work in the user's workspace. \
     Look before you change: read the files that matter, then make the smallest change that does \
     what was asked, then check it by running what the project offers (its tests, its build). \
-    Paths are relative to the workspace. When a tool fails, read why and adapt. If a result says \
-    that it was interrupted and its outcome is unknown, look at the state of things before you \
-    repeat it. When the task is done, say in a few sentences what you did and how you checked it.";
+    Paths are relative to the workspace. Keep the plan of longer work with the tasks tool. When a \
+    tool fails, read why and adapt. If a result says that it was interrupted and its outcome is \
+    unknown, look at the state of things before you repeat it. When the task is done, say in a few \
+    sentences what you did and how you checked it.";
 
 const PLAN: &str = "You are a careful software engineer who plans and changes nothing. Read the \
     workspace as far as the task needs, then answer with a plan: the steps in order, the files \

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Spent, Status, StopReason,
+    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Spent, Status, StopReason, Tasks,
     ToolCall, ToolTarget,
 };
 
@@ -22,6 +22,8 @@ pub struct State {
     remembered: BTreeMap<String, bool>,
     /// Questions for permission, by the call that each is about, and how they were answered.
     gates: BTreeMap<String, Option<GateAnswer>>,
+    /// What is planned.
+    pub tasks: Tasks,
     /// What this session spent.
     pub spent: Spent,
     /// Steps of this lane.
@@ -169,6 +171,7 @@ impl State {
             turn: Turn::Nobody,
             remembered: BTreeMap::new(),
             gates: BTreeMap::new(),
+            tasks: Tasks::default(),
             spent: Spent::default(),
             steps: 0,
         }
@@ -200,6 +203,7 @@ impl State {
             Event::Permission(permission) => {
                 self.remembered.insert(permission.rule.clone(), permission.allow);
             }
+            Event::Task(task) => self.tasks.put(task.clone()),
             Event::Gate(gate) => {
                 self.gates.insert(gate.id.clone(), None);
             }

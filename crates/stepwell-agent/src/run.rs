@@ -490,13 +490,17 @@ impl<'a> Run<'a> {
         }
         self.start(&call, &*tool, plan)?;
         let begun = tokio::time::Instant::now();
-        let done = tokio::select! {
-            done = tool.run(&arguments, &self.setup.place) => done,
-            // As after a crash: the run that takes it up finds what became of it.
-            _ = cut.off() => {
-                self.watcher.saw(Happening::CutOff(&call));
-                return Ok(());
-            }
+        let place = &self.setup.place;
+        let done = match tool.decide(&arguments, place, &self.state.tasks) {
+            Some(done) => done,
+            None => tokio::select! {
+                done = tool.run(&arguments, place) => done,
+                // As after a crash: the run that takes it up finds what became of it.
+                _ = cut.off() => {
+                    self.watcher.saw(Happening::CutOff(&call));
+                    return Ok(());
+                }
+            },
         };
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.finish(&call, &done, took)
@@ -567,6 +571,7 @@ impl<'a> Run<'a> {
                 self.ended.files_modified.push(changed.path.clone());
             }
         }
+        events.extend(done.tasks.iter().cloned().map(Event::from));
         let finished = stepwell::ToolFinished {
             lane: self.lane.clone(),
             call_id: call.id.clone(),
@@ -614,6 +619,7 @@ impl<'a> Run<'a> {
                 let (before, after) = (hide(&file.before), hide(&file.after));
                 FileChanged { path: plain(&file.path), before, after, ..file.clone() }.into()
             }
+            Event::Task(task) => record::without_secrets(task, plain).into(),
             other => other.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! What of a run's work is recorded: files as they were and are, and how large a
 //! conversation is.
 
-use stepwell::{Digest, FileChanged, FileState, Message, Part};
+use stepwell::{Digest, FileChanged, FileState, Message, Part, Task};
 
 use super::Run;
 use crate::error::Result;
@@ -39,6 +39,19 @@ impl Run<'_> {
                 }
             }
         })
+    }
+}
+
+/// A task as it is written.
+pub(super) fn without_secrets(task: &Task, plain: impl Fn(&str) -> String) -> Task {
+    let all = |texts: &[String]| texts.iter().map(|text| plain(text)).collect();
+    Task {
+        id: plain(&task.id),
+        action: plain(&task.action),
+        description: plain(&task.description),
+        deps: all(&task.deps),
+        status: task.status,
+        files: all(&task.files),
     }
 }
 

@@ -138,7 +138,7 @@ async fn run(arguments: &Arguments, place: &Place) -> Done {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    Done { outcome, text: format!("{text}[{note}]"), changed: Vec::new() }
+    Done { outcome, ..Done::ok(format!("{text}[{note}]")) }
 }
 
 /// A command that runs. Dropping it lets go of the leash.

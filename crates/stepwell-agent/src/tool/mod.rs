@@ -10,6 +10,7 @@ mod read;
 mod search;
 mod spot;
 mod supervise;
+mod tasks;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stepwell::{Effect, Outcome, ToolTarget};
+use stepwell::{Effect, Outcome, Task, Tasks, ToolTarget};
 
 pub use self::disk::look;
 pub use self::supervise::supervise;
@@ -47,6 +48,14 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// disk before they run: it tells a change that was made from one that was not. Errors
     /// are the model's: wrong arguments, a path outside of the workspace.
     fn plan(&self, arguments: &Value, place: &Place) -> Result<Plan, String>;
+
+    /// What it does, if it touches nothing but the session's own record, given what is planned
+    /// there. What it changes is recorded together with its result, in one append: however
+    /// often it is cut off, it happens once. A tool that acts on the world has no such answer,
+    /// and is run.
+    fn decide(&self, _arguments: &Value, _place: &Place, _tasks: &Tasks) -> Option<Done> {
+        None
+    }
 
     /// Does it. Dropping the future stops it, with all that it started.
     fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done>;
@@ -103,17 +112,20 @@ pub struct Done {
     pub text: String,
     /// Files that it changed.
     pub changed: Vec<Changed>,
+    /// Tasks that it planned or changed, as they stand now.
+    pub tasks: Vec<Task>,
 }
 
 impl Done {
     /// It did what it was asked.
     pub fn ok(text: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Done, text: text.into(), changed: Vec::new() }
+        let (changed, tasks) = (Vec::new(), Vec::new());
+        Self { outcome: Outcome::Done, text: text.into(), changed, tasks }
     }
 
     /// It failed, and the model is told why.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Failed, text: text.into(), changed: Vec::new() }
+        Self { outcome: Outcome::Failed, ..Self::ok(text) }
     }
 }
 
@@ -157,6 +169,7 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(list::list_files()),
         Arc::new(search::search()),
         Arc::new(command::run_command()),
+        Arc::new(tasks::tasks()),
     ]
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::{Effect, Stepwell, View};
+use stepwell::{Effect, Stepwell, Tasks, View};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
@@ -86,6 +86,13 @@ impl Tool for Doomed {
 
     fn plan(&self, arguments: &Value, place: &Place) -> Result<Plan, String> {
         self.inner.plan(arguments, place)
+    }
+
+    fn decide(&self, arguments: &Value, place: &Place, tasks: &Tasks) -> Option<Done> {
+        let done = self.inner.decide(arguments, place, tasks)?;
+        self.fate.meet("tool");
+        self.fate.meet("ran");
+        Some(done)
     }
 
     fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {

@@ -24,9 +24,11 @@ fn script() -> String {
                 n - 1,
                 n - 1
             ),
-            _ => "[{tool: list_files, arguments: {}}, \
-                  {tool: run_command, arguments: {command: 'echo tick >> ticks.txt'}}]"
-                .to_owned(),
+            _ => format!(
+                "[{{tool: tasks, arguments: {{action: add, tasks: [{{description: 'plan {n}'}}, \
+                 {{description: 'check {n}'}}]}}}}, \
+                 {{tool: run_command, arguments: {{command: 'echo tick >> ticks.txt'}}}}]"
+            ),
         };
         answers.push_str(&format!(
             "  - {{text: 'Step {n}.', calls: {calls}, usage: {{input: {n}00, output: {n}}}}}\n"
@@ -68,6 +70,8 @@ struct Seen {
     cost: Money,
     /// Calls whose outcome nobody knows.
     unknown: usize,
+    /// What was planned, each time that it was recorded.
+    planned: Vec<(String, String)>,
 }
 
 fn look(root: &Path) -> Seen {
@@ -83,7 +87,12 @@ fn look(root: &Path) -> Seen {
     let unknown = events.iter().filter(
         |event| matches!(&event.event, Event::ToolFinished(it) if it.outcome == Outcome::Unknown),
     );
+    let planned = events.iter().filter_map(|event| match &event.event {
+        Event::Task(task) => Some((task.id.clone(), task.description.clone())),
+        _ => None,
+    });
     Seen {
+        planned: planned.collect(),
         files: files(root),
         answers: answers.count(),
         steps: head.steps,
@@ -109,6 +118,8 @@ fn a_run_that_is_killed_anywhere_ends_as_one_that_was_not() {
     assert_eq!((expected.answers, expected.steps, expected.unknown), (12, 12, 0));
     assert_eq!(expected.files["f1.txt"], "changed 1");
     assert_eq!(expected.files["log.txt"].lines().count(), 4);
+    let last = expected.planned.last().unwrap();
+    assert_eq!((expected.planned.len(), last.0.as_str(), last.1.as_str()), (6, "6", "check 9"));
 
     let mut killed = 0;
     for kind in ["append", "ask", "answered", "tool", "ran"] {
@@ -125,6 +136,7 @@ fn a_run_that_is_killed_anywhere_ends_as_one_that_was_not() {
             assert_eq!(seen.answers, expected.answers, "{kind} {n}");
             assert_eq!(seen.steps, expected.steps, "{kind} {n}");
             assert_eq!(seen.cost, expected.cost, "{kind} {n}");
+            assert_eq!(seen.planned, expected.planned, "{kind} {n}");
             assert!(seen.unknown <= 1, "{kind} {n}");
             for (name, text) in &expected.files {
                 let here = seen.files.get(name).map_or("", String::as_str);

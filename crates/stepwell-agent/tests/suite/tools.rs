@@ -423,7 +423,7 @@ fn each_tool_says_what_it_is() {
         let required = spec.parameters["required"].as_array().unwrap();
         assert!(required.iter().all(|name| properties.contains_key(name.as_str().unwrap())));
         let effect = match spec.name.as_str() {
-            "read_file" | "list_files" | "search" => Effect::Pure,
+            "read_file" | "list_files" | "search" | "tasks" => Effect::Pure,
             "write_file" | "edit_file" | "delete_file" => Effect::Idempotent,
             _ => Effect::Unsafe,
         };
