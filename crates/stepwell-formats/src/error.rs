@@ -39,6 +39,9 @@ pub enum Error {
     #[error("blob {digest}: the archive holds other bytes, whose digest is {found}")]
     WrongBlob { digest: Digest, found: Digest },
 
+    #[error("line {line} is no row of a table of tasks: {why}")]
+    NotTasks { line: usize, why: String },
+
     #[error("session {session} is in the store already and differs from the archive at seq {seq}")]
     Differs { session: SessionId, seq: Seq },
     #[error("session {session} belongs to session {parent}, which is not in the store")]
@@ -59,6 +62,7 @@ impl Error {
             | Self::Unfit { .. }
             | Self::Refused { .. }
             | Self::NotBase64 { .. }
+            | Self::NotTasks { .. }
             | Self::WrongBlob { .. } => ErrorKind::Invalid,
             Self::Newer { .. } => ErrorKind::Incompatible,
             Self::Differs { .. } => ErrorKind::Conflict,

@@ -35,7 +35,9 @@ mod escape;
 mod export;
 mod html;
 mod markdown;
+mod work;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use error::{Error, Result};
 pub use export::{Exported, Format, UnknownFormat, export};
+pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};

@@ -10,3 +10,4 @@ mod mortal;
 mod pages;
 mod round_trip;
 mod support;
+mod work;
