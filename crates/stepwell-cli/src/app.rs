@@ -1,5 +1,6 @@
 //! What every command works with: the configuration, the store, the answer.
 
+use std::cell::Cell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use stepwell::{
 use crate::config::{Config, IdStyle};
 use crate::failure::{Exit, Failure, Result};
 use crate::global::{Colour, Global};
+use crate::models::Shelf;
 use crate::output::{Form, Output, Paint, note};
 use crate::place::{Found, Place};
 use crate::registry::Registry;
@@ -30,6 +32,8 @@ pub(crate) struct App {
     pub(crate) out: Output,
     /// All that can be typed, for completions and man pages.
     pub(crate) definition: fn() -> clap::Command,
+    /// Was this workspace's store opened for writing?
+    written: Cell<bool>,
 }
 
 /// What a command needs before it can begin.
@@ -99,8 +103,13 @@ impl App {
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
         let out = Output::new(form, paint, world.terminal);
-        let typed = global.settings.clone();
-        Ok(Self { world, config, config_fault, place, typed, out, definition })
+        let (typed, written) = (global.settings.clone(), Cell::new(false));
+        Ok(Self { world, config, config_fault, place, typed, out, definition, written })
+    }
+
+    /// May something in this workspace's store have changed?
+    pub(crate) fn has_written(&self) -> bool {
+        self.written.get()
     }
 
     /// Now.
@@ -148,6 +157,7 @@ impl App {
         let file = Arc::new(SqliteStore::open_with(folder, options)?);
         if access == Access::Write {
             self.register(folder);
+            self.written.set(self.written.get() || folder == self.place.store);
         }
         let sessions = &self.config.settings;
         let id_format = match sessions.id_format {
@@ -165,6 +175,11 @@ impl App {
     /// The user's known stores.
     pub(crate) fn registry(&self) -> Option<Registry> {
         self.world.state.as_deref().map(Registry::below)
+    }
+
+    /// The user's recent models and favourites.
+    pub(crate) fn shelf(&self) -> Option<Shelf> {
+        self.world.state.as_deref().map(Shelf::below)
     }
 
     /// Remembers a store for `--everywhere`. Forgetting to is no reason to fail.

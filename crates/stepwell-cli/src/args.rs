@@ -23,13 +23,14 @@ pub(crate) struct Cli {
 /// What people want to do, and the commands that do it. Every command is in one group.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "resume", "stop", "demo"]),
-    ("Look", &["sessions", "show", "log", "search", "stats", "du"]),
+    ("Look", &["sessions", "show", "log", "search", "stats", "ledger", "du"]),
+    ("Plan", &["state", "phase", "tasks"]),
     ("Name and keep", &["label", "tag", "untag", "pin", "unpin", "checkpoint", "fork", "abandon"]),
     ("Clean up and undo", &["delete", "trash", "cleanup"]),
     ("Erase for good", &["purge", "scrub"]),
     ("Move", &["export", "import", "backup"]),
     ("Drive agents of your own", &["agent", "hook"]),
-    ("Set up and repair", &["init", "config", "verify", "doctor", "completions", "man"]),
+    ("Set up and repair", &["init", "config", "models", "verify", "doctor", "completions", "man"]),
 ];
 
 /// The whole definition, from which help, completions and man pages are made.

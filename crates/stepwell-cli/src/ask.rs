@@ -15,7 +15,7 @@ pub(crate) enum Unasked {
 }
 
 /// Whether the user said yes beforehand.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct Consent {
     /// Does it without asking.
     #[arg(short = 'y', long)]

@@ -248,18 +248,29 @@ fn refuse_own(head: &Head) -> Result<()> {
 /// How long an update waits for another one to be done.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long it waits for one that seems to run: another short command is done by then, and a
+/// run is not.
+const PATIENCE_WITH_RUNS: Duration = Duration::from_secs(1);
+
 /// How long it waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Takes the lease for a moment, after whoever has it just now.
-fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
-    let begun = well.now();
+pub(crate) fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
+    // Pauses are counted, because a clock may stand still.
+    let mut waited = Duration::ZERO;
     loop {
         match well.hold(id) {
-            Err(Error::Held { .. }) if well.now().since(begun) < PATIENCE => {
+            Err(error @ Error::Held { .. }) => {
+                let head = well.store().standing(id)?.head;
+                let runs = head.driver == Driver::Own && head.status == Status::Running;
+                let patience = if runs { PATIENCE_WITH_RUNS } else { PATIENCE };
+                if waited >= patience {
+                    return Err(error.into());
+                }
                 // Returns early when the other one records something.
-                let seq = well.standing(id)?.head.seq;
-                well.store().wait_after(id, seq, PAUSE)?;
+                well.store().wait_after(id, head.seq, PAUSE)?;
+                waited += PAUSE;
             }
             other => return Ok(other?),
         }

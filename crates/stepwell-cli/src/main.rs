@@ -13,12 +13,17 @@ mod args;
 mod ask;
 mod commands;
 mod config;
+mod cutoff;
 mod failure;
+mod git;
 mod global;
 mod hooks;
 mod housekeeping;
+mod kept;
 mod lifecycle;
 mod log;
+mod mirror;
+mod models;
 mod output;
 mod place;
 mod registry;
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
         Err(failure) => return commands::could_not_begin(&cli.command, failure),
     };
     let ended = commands::run(&cli.command, &mut app);
+    mirror::after(&app);
     // What was answered so far is the user's, also if the rest failed.
     let flushed = app.out.flush();
     match ended.and_then(|exit| flushed.map(|()| exit)) {

@@ -138,9 +138,23 @@ impl<'a> From<&'a Standing> for Session<'a> {
     }
 }
 
+/// A model's name, as it can be typed.
+pub(crate) fn model(provider: &str, name: &str) -> String {
+    match (provider, name) {
+        ("", name) | (_, name @ "") => name.to_owned(),
+        ("script", file) => format!("script:{file}"),
+        (provider, name) => format!("{provider}/{name}"),
+    }
+}
+
 /// How a session stands, for those who count.
 pub(crate) fn is_over(status: Status) -> bool {
     !matches!(status, Status::Running | Status::Paused)
+}
+
+/// Did a session come to an end of its own?
+pub(crate) fn is_final(status: Status) -> bool {
+    is_over(status) && !matches!(status, Status::Interrupted | Status::Partial)
 }
 
 /// The word for a value that JSON knows by one.

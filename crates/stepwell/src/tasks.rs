@@ -163,6 +163,36 @@ impl Tasks {
         self.checked(task, Some(found))
     }
 
+    /// Tasks of another plan as they would be recorded here, each in place of the one of its
+    /// name: all, if the plan that comes of it is sound, else none.
+    pub fn load(&self, tasks: impl IntoIterator<Item = Task>) -> Result<Vec<Task>, TaskRefused> {
+        let mut loaded: Vec<Task> = tasks.into_iter().collect();
+        let mut plan = self.clone();
+        loaded.iter_mut().for_each(tidy);
+        loaded.iter().cloned().for_each(|task| plan.put(task));
+        if plan.len() > MAX_TASKS {
+            return Err(TaskRefused::TooMany);
+        }
+        for task in &loaded {
+            if !is_name(&task.id) {
+                return Err(TaskRefused::BadName(task.id.clone()));
+            }
+            if task.description.is_empty() {
+                return Err(TaskRefused::Empty(task.id.clone()));
+            }
+            if let Some(what) = unfit(task) {
+                return Err(TaskRefused::Unfit { id: task.id.clone(), what });
+            }
+            if let Some(unknown) = task.deps.iter().find(|dep| plan.get(dep).is_none()) {
+                return Err(plan.absent(unknown));
+            }
+            if let Some(cycle) = plan.cycle(task) {
+                return Err(TaskRefused::Cycle(cycle));
+            }
+        }
+        Ok(loaded)
+    }
+
     /// The task, if a plan with it is sound where it differs from what it was.
     fn checked(&self, mut task: Task, before: Option<&Task>) -> Result<Task, TaskRefused> {
         tidy(&mut task);
@@ -445,6 +475,17 @@ mod tests {
         let not_after = vec!["gone".to_owned()];
         let edit = TaskEdit { not_after, ..TaskEdit::default() };
         assert_eq!(plan.edit("c", edit).unwrap().deps, ["a b"]);
+    }
+
+    #[test]
+    fn a_plan_is_taken_in_whole_or_not_at_all() {
+        let here = plan(&[task("a", &[]), task("b", &["a"])]);
+        let other = [task("c", &["d"]), task("d", &[]), task("b", &["c"])];
+        assert_eq!(here.load(other.clone()).unwrap(), other);
+        let refused = |task: Task| here.load([other[1].clone(), task]).unwrap_err();
+        assert!(matches!(refused(task("a", &["b"])), TaskRefused::Cycle(_)));
+        assert!(matches!(refused(task("a", &["x"])), TaskRefused::NoTask { .. }));
+        assert!(matches!(refused(task("a b", &[])), TaskRefused::BadName(_)));
     }
 
     #[test]

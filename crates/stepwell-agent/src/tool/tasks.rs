@@ -235,8 +235,8 @@ mod tests {
         Place { output_limit: 400, ..Place::new("/".into()) }
     }
 
-    fn call(plan: &mut Tasks, arguments: Value) -> (Outcome, String) {
-        let done = tasks().decide(&arguments, &place(), plan).unwrap();
+    fn call(plan: &mut Tasks, arguments: &Value) -> (Outcome, String) {
+        let done = tasks().decide(arguments, &place(), plan).unwrap();
         done.tasks.into_iter().for_each(|task| plan.put(task));
         (done.outcome, done.text)
     }
@@ -244,28 +244,28 @@ mod tests {
     #[test]
     fn a_plan_is_made_worked_off_and_read_back() {
         let mut plan = Tasks::default();
-        assert_eq!(call(&mut plan, json!({"action": "list"})).1, "no tasks are planned");
+        assert_eq!(call(&mut plan, &json!({"action": "list"})).1, "no tasks are planned");
         let added = json!({"action": "add", "tasks": [
             {"description": "look"},
             {"id": "fix", "kind": "modify", "description": "fix it\nwell", "after": ["1"], "files": ["a.rs"]},
         ]});
         assert_eq!(
-            call(&mut plan, added).1,
+            call(&mut plan, &added).1,
             "1 [pending] look\nfix [pending] modify: fix it\n  well (after 1) (files a.rs)\n\
              2 in all: 2 pending"
         );
         let both = json!({"action": "update", "tasks": [
             {"id": "1", "status": "done"}, {"id": "fix", "status": "running"}]});
-        assert_eq!(call(&mut plan, both.clone()).0, Outcome::Done);
-        assert_eq!(call(&mut plan, both).1, "nothing changed\n2 in all: 1 running, 1 done");
-        let told = call(&mut plan, json!({"action": "list"})).1;
+        assert_eq!(call(&mut plan, &both).0, Outcome::Done);
+        assert_eq!(call(&mut plan, &both).1, "nothing changed\n2 in all: 1 running, 1 done");
+        let told = call(&mut plan, &json!({"action": "list"})).1;
         assert!(told.starts_with("1 [done] look\nfix [running]"), "{told}");
     }
 
     #[test]
     fn a_call_changes_all_or_nothing_and_says_what_is_wrong() {
         let mut plan = Tasks::default();
-        call(&mut plan, json!({"action": "add", "tasks": [{"id": "a", "description": "x"}]}));
+        call(&mut plan, &json!({"action": "add", "tasks": [{"id": "a", "description": "x"}]}));
         let before = plan.clone();
         for (arguments, says) in [
             (
@@ -296,7 +296,7 @@ mod tests {
             (json!({"action": "dance"}), "unknown variant"),
             (json!({"tasks": []}), "action"),
         ] {
-            let (outcome, text) = call(&mut plan, arguments.clone());
+            let (outcome, text) = call(&mut plan, &arguments);
             assert_eq!(outcome, Outcome::Failed, "{arguments}");
             assert!(text.contains(says), "{arguments}: {text}");
             assert_eq!(plan, before);
@@ -308,7 +308,7 @@ mod tests {
         let mut plan: Tasks = (0..20)
             .map(|n| Task { id: n.to_string(), description: "x".repeat(40), ..Task::default() })
             .collect();
-        let told = call(&mut plan, json!({"action": "list"})).1;
+        let told = call(&mut plan, &json!({"action": "list"})).1;
         assert!(told.len() < 500 && told.contains("more tasks]\n20 in all"), "{told}");
     }
 }

@@ -17,8 +17,11 @@ mod hook;
 mod import;
 mod init;
 mod label;
+mod ledger;
 mod log;
 mod man;
+mod models;
+mod phase;
 mod pin;
 mod purge;
 mod resume;
@@ -27,10 +30,12 @@ mod scrub;
 mod search;
 mod sessions;
 mod show;
+mod state;
 mod stats;
 mod stop;
 mod supervise;
 mod tag;
+mod tasks;
 mod trash;
 mod verify;
 
@@ -71,7 +76,11 @@ commands! {
     Log = log::Args => log::run,
     Search = search::Args => search::run,
     Stats = stats::Args => stats::run,
+    Ledger = ledger::Args => ledger::run,
     Du = du::Args => du::run,
+    State = state::Args => state::run,
+    Phase = phase::Args => phase::run,
+    Tasks = tasks::Args => tasks::run,
     Label = label::Args => label::run,
     Tag = tag::Args => tag::tag,
     Untag = tag::UntagArgs => tag::untag,
@@ -92,6 +101,7 @@ commands! {
     Hook = hook::Args => hook::run,
     Init = init::Args => init::run,
     Config = config::Args => config::run,
+    Models = models::Args => models::run,
     Verify = verify::Args => verify::run,
     Doctor = doctor::Args => doctor::run,
     Completions = completions::Args => completions::run,

@@ -1,15 +1,17 @@
 use stepwell::{
-    Access, Driver, Error, Family, Filter, GateAnswered, Kind, Query, SessionId, Status,
+    Access, Driver, Error, Family, Filter, GateAnswered, Head, Kind, Query, SessionId, Status,
 };
 
-use super::run::{refuse_external, refuse_unsaved};
 use crate::app::{App, Go, Well, each_session};
+use crate::ask::{Consent, Unasked};
+use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
+use crate::text::{cut, one_line};
 
 /// Takes a session up again, exactly where it stopped.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// The session; without one, the newest here that can be resumed.
     session: Option<String>,
@@ -28,6 +30,33 @@ pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags,
 }
+
+/// What a run without a task does: takes up the newest session that can be resumed, if the
+/// user wants that; on a terminal it asks first.
+pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
+    if !app.config.settings.resume_on_startup {
+        let failure = Failure::new(Exit::Usage, "no task was given");
+        return Err(failure.hint("stepwell run \"TASK\" begins one; stepwell resume goes on"));
+    }
+    refuse_unsaved(app)?;
+    if !app.place.has_store() {
+        return Err(nothing_to_resume());
+    }
+    let well = app.existing(Access::Write)?;
+    let id = newest(&well)?;
+    if app.world.terminal.can_ask {
+        let task = cut(&one_line(&well.standing(&id)?.head.task), TASK);
+        let question = format!("Resume {id}, {task:?}?");
+        Consent::default().ask(app, &question, Unasked::GoOn)?;
+    } else {
+        note(format_args!("Resuming {id}"));
+    }
+    drop(well);
+    run(&Args { session: Some(id.to_string()), flags: flags.clone(), ..Args::default() }, app)
+}
+
+/// How much of a task a question shows.
+const TASK: usize = 60;
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_unsaved(app)?;
@@ -57,6 +86,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Known before anything is recorded: a session that is done stays done.
     let answer =
         if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
+    cutoff::tell(app, &well, Some(&id));
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
@@ -80,10 +110,12 @@ fn newest(well: &Well) -> Result<SessionId> {
         found = Some(standing.head.id);
         Ok(Go::Stop)
     })?;
-    found.ok_or_else(|| {
-        Failure::new(Exit::Absent, "there is no session here to resume")
-            .hint("stepwell run \"TASK\" begins one")
-    })
+    found.ok_or_else(nothing_to_resume)
+}
+
+fn nothing_to_resume() -> Failure {
+    Failure::new(Exit::Absent, "there is no session here to resume")
+        .hint("stepwell run \"TASK\" begins one")
 }
 
 /// The answer to the question that the session waits with.
@@ -108,4 +140,23 @@ fn answer(args: &Args, prepared: &Prepared, well: &Well, id: &SessionId) -> Resu
         None => word.to_owned(),
     };
     Ok(GateAnswered { id: gate, answer, who: "the user".to_owned() })
+}
+
+/// What is not saved cannot be taken up again.
+pub(crate) fn refuse_unsaved(app: &App) -> Result<()> {
+    if app.config.settings.auto_save {
+        return Ok(());
+    }
+    let message = "sessions.auto_save is off, so a session cannot be gone on with";
+    Err(Failure::new(Exit::Absent, message).hint("add --config sessions.auto_save=true"))
+}
+
+/// A session that Stepwell does not run is its own agent's.
+pub(crate) fn refuse_external(head: &Head) -> Result<()> {
+    if head.driver == Driver::Own {
+        return Ok(());
+    }
+    let message = format!("{} is driven by an agent of yours, not by Stepwell", head.id);
+    Err(Failure::new(Exit::Failed, message)
+        .hint(format_args!("stepwell agent should-resume {}", head.id)))
 }

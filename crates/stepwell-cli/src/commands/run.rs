@@ -1,8 +1,10 @@
 use std::io::Read;
 
-use stepwell::{Access, Driver, Head, Stepwell};
+use stepwell::{Access, PhaseSet, Stepwell};
 
+use super::resume::{self, refuse_external, refuse_unsaved};
 use crate::app::App;
+use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
@@ -13,17 +15,37 @@ use crate::runner::{Flags, Prepared, Words, drive};
 /// interrupted; each can be resumed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to do; - reads it from stdin.
-    task: String,
+    /// What to do; - reads it from stdin. Without one, sessions.resume_on_startup takes up
+    /// the newest session that can be resumed.
+    task: Option<String>,
     /// Adds the task to this session, and goes on there.
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", requires = "task")]
     session: Option<String>,
+    /// The phases that the session's work goes through: workflow or lifecycle.
+    #[arg(long, value_name = "SET", conflicts_with = "session", requires = "task")]
+    phases: Option<Phases>,
     #[command(flatten)]
     flags: Flags,
 }
 
+/// A set of phases, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Phases {
+    Workflow,
+    Lifecycle,
+}
+
+impl From<Phases> for PhaseSet {
+    fn from(phases: Phases) -> Self {
+        match phases {
+            Phases::Workflow => Self::Workflow,
+            Phases::Lifecycle => Self::Lifecycle,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut task = args.task.clone();
+    let Some(mut task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };
     if task == "-" {
         task.clear();
         std::io::stdin().read_to_string(&mut task).map_err(|error| {
@@ -40,36 +62,21 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let head = well.standing(&id)?.head;
         refuse_external(&head)?;
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
+        cutoff::tell(app, &well, Some(&id));
         let session = well.resume(&id)?;
         well.edit(&id, prepared.remembered())?;
         return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
     }
     let prepared = Prepared::new(&args.flags, None, app)?;
+    let prepared = prepared.with_phases(args.phases.map(PhaseSet::from));
     let well: Stepwell = if app.config.settings.auto_save {
-        Stepwell::clone(&*app.make()?)
+        let well = app.make()?;
+        cutoff::tell(app, &well, None);
+        Stepwell::clone(&*well)
     } else {
         note("sessions.auto_save is off: this run is kept in memory only and cannot be resumed.");
         Stepwell::in_memory()
     };
     let session = prepared.begin(&well, &task, app)?;
     drive(session, &prepared, &Words::Begun(task), None, app)
-}
-
-/// What is not saved cannot be taken up again.
-pub(crate) fn refuse_unsaved(app: &App) -> Result<()> {
-    if app.config.settings.auto_save {
-        return Ok(());
-    }
-    let message = "sessions.auto_save is off, so a session cannot be gone on with";
-    Err(Failure::new(Exit::Absent, message).hint("add --config sessions.auto_save=true"))
-}
-
-/// A session that Stepwell does not run is its own agent's.
-pub(crate) fn refuse_external(head: &Head) -> Result<()> {
-    if head.driver == Driver::Own {
-        return Ok(());
-    }
-    let message = format!("{} is driven by an agent of yours, not by Stepwell", head.id);
-    Err(Failure::new(Exit::Failed, message)
-        .hint(format_args!("stepwell agent should-resume {}", head.id)))
 }

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Result};
 use crate::output::Style;
 use crate::selection::Selection;
 use crate::text::{cost, cut, day, grouped, one_line, width};
-use crate::wire::{Spending, is_over};
+use crate::wire::{Spending, is_final};
 
 /// Shows how sessions went, and what they cost by day, model and agent.
 ///
@@ -79,10 +79,6 @@ impl Stats {
     fn resume_rate(&self) -> Option<f64> {
         rate(self.resumed, self.all.sessions)
     }
-}
-
-fn is_final(status: Status) -> bool {
-    is_over(status) && !matches!(status, Status::Interrupted | Status::Partial)
 }
 
 fn rate(part: u64, whole: u64) -> Option<f64> {

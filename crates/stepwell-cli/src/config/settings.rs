@@ -103,6 +103,8 @@ settings! {
     retention_days: Number<1, { u32::MAX }> = Number::new(30), "sessions.retention_days";
     /// Takes up the last unfinished session when a run starts without a task.
     resume_on_startup: bool = false, "sessions.resume_on_startup";
+    /// Keeps STATE.md and TASKS.md in the store's folder current.
+    mirror_markdown: bool = false, "sessions.mirror_markdown";
     /// How new ids look: timestamp, hex or uuid.
     id_format: IdStyle = IdStyle::Timestamp, "sessions.id_format";
     /// How many digits a hex id has.

@@ -2,6 +2,7 @@
 //! becomes an answer and an exit code.
 
 mod model;
+mod project;
 mod report;
 mod screen;
 mod signals;
@@ -12,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Change, Edited, Effect, Head, Message, Money, Session, Stepwell, Usage};
+use stepwell::{
+    Change, Created, Edited, Effect, Head, Message, Money, PhaseSet, Session, Stepwell, Usage,
+};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
@@ -25,8 +28,12 @@ use stepwell_agent::tool::{self, Place};
 use crate::app::App;
 use crate::config::replace;
 use crate::failure::{Exit, Failure, Result};
+use crate::mirror::{Mirror, Mirroring};
+use crate::output::note;
 use crate::when;
+use crate::wire;
 use model::Model;
+pub(crate) use model::check_name;
 use screen::Screen;
 
 /// What `run` and `resume` both take.
@@ -97,6 +104,8 @@ pub(crate) struct Prepared {
     /// What else is secret in the environment, by its name.
     environment: Vec<String>,
     flags: Flags,
+    /// The phases that a new session goes through.
+    phases: Option<PhaseSet>,
 }
 
 /// The metadata keys that hold when a person is asked, which model is used, and by whom.
@@ -116,12 +125,8 @@ impl Prepared {
         let agent = find_agent(&agent_name, app)?;
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
         let mode = flags.mode.or(mode).or(agent.mode).unwrap_or(settings.mode);
-        let used =
-            session.filter(|head| !head.model.is_empty()).map(|head| match &*head.provider {
-                "" => head.model.clone(),
-                "script" => format!("script:{}", head.model),
-                provider => format!("{provider}/{}", head.model),
-            });
+        let used = session.map(|head| wire::model(&head.provider, &head.model));
+        let used = used.filter(|name| !name.is_empty());
         let named =
             flags.model.clone().or_else(|| kept(MODEL)).or(used).or_else(|| agent.model.clone());
         let named = named.or_else(|| Some(settings.model_name.clone()));
@@ -132,8 +137,8 @@ impl Prepared {
         let model = Model::find(&named, app)?;
         let keys = model::keys(app)?;
         let environment = app.world.secrets();
-        let flags = flags.clone();
-        let prepared = Self { agent_name, agent, mode, model, keys, environment, flags };
+        let (flags, phases) = (flags.clone(), None);
+        let prepared = Self { agent_name, agent, mode, model, keys, environment, flags, phases };
         prepared.check_budget(session)?;
         Ok(prepared)
     }
@@ -169,24 +174,32 @@ impl Prepared {
     }
 
     /// A description of a new session for a task.
-    fn draft(&self, well: &Stepwell, task: &str, app: &App) -> stepwell::Created {
+    fn draft(&self, well: &Stepwell, task: &str, app: &App) -> Created {
         let task = self.redactor().redact(task).into_owned();
-        well.draft(task)
+        let draft = well
+            .draft(task)
             .with_agent(&self.agent_name)
             .with_model(&self.model.provider_name, &self.model.name)
-            .in_workspace(app.place.root.display().to_string())
+            .in_workspace(app.place.root.display().to_string());
+        Created { project: project::at(&app.place.root), phases: self.phases, ..draft }
+    }
+
+    /// The same run in a session that goes through phases.
+    pub(crate) fn with_phases(self, phases: Option<PhaseSet>) -> Self {
+        Self { phases, ..self }
+    }
+
+    /// The model's name, as it can be typed again.
+    fn model_name(&self) -> String {
+        wire::model(&self.model.provider_name, &self.model.name)
     }
 
     /// What is remembered of this invocation for those to come.
     pub(crate) fn remembered(&self) -> Edited {
         let budget = self.flags.budget_total.map_or(Change::Keep, Change::Set);
-        let model = match &*self.model.provider_name {
-            "script" => format!("script:{}", self.model.name),
-            provider => format!("{provider}/{}", self.model.name),
-        };
         let metadata = [
             (MODE.to_owned(), self.mode.as_str().into()),
-            (MODEL.to_owned(), model.into()),
+            (MODEL.to_owned(), self.model_name().into()),
             (AGENT.to_owned(), self.agent_name.clone().into()),
         ];
         Edited { metadata: metadata.into(), budget, ..Edited::default() }
@@ -311,7 +324,9 @@ pub(crate) fn drive(
         // Found out before the run is paid for.
         reserve(path).map_err(|error| Failure::file(path, "writing it", &error))?;
     }
-    let mut screen = Screen::new(app, prepared, &head);
+    remember_model(prepared, app);
+    let mirror = Mirror::of(app).filter(|_| app.config.settings.auto_save);
+    let mut screen = Mirroring::new(Screen::new(app, prepared, &head), mirror);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -338,7 +353,7 @@ pub(crate) fn drive(
         }
         run.drive(interrupt).await
     });
-    let written = screen.finish();
+    let written = screen.into_inner().finish();
     let ended = ended.map_err(|error| unsaved(error, &session))?;
     let standing = session.standing()?;
     let report = report::Report {
@@ -356,6 +371,16 @@ pub(crate) fn drive(
     drop(session);
     written?;
     Ok(exit(&ended))
+}
+
+/// Remembers for the user that they used this model. Not being able to is no reason to stop.
+fn remember_model(prepared: &Prepared, app: &App) {
+    let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
+    let name = prepared.model_name();
+    let noted = app.shelf().map(|shelf| shelf.change(|models| models.used(&name, most)));
+    if let Some(Err(failure)) = noted {
+        note(format_args!("warning: the model was not remembered: {failure}"));
+    }
 }
 
 /// The last question that was asked.

@@ -96,6 +96,19 @@ impl Model {
     }
 }
 
+/// A model's name as it would be recorded, if it can be one: whether there is such a model,
+/// its provider knows.
+pub(crate) fn check_name(named: &str, app: &App) -> Result<String> {
+    let parsed = providers(app)?.parse(named);
+    match parsed.map_err(|error| Failure::new(Exit::Absent, error))? {
+        ModelName::Script(path) => {
+            let path = std::path::absolute(&path).unwrap_or(path);
+            Ok(format!("script:{}", path.display()))
+        }
+        ModelName::Remote { provider, model } => Ok(format!("{provider}/{model}")),
+    }
+}
+
 /// The providers that ship, and the user's own.
 fn providers(app: &App) -> Result<Providers> {
     let mut all = Providers::default();

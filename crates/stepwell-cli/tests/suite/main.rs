@@ -17,6 +17,8 @@ mod moving;
 mod naming;
 mod naming_wrongly;
 mod piping;
+mod planning;
+mod remembering;
 mod repairing;
 mod running;
 mod setting_up;

@@ -148,3 +148,21 @@ fn a_hook_on_a_terminal_says_what_it_wants() {
     assert_eq!(code, Some(1));
     assert!(seen.contains("read from stdin") && seen.contains("invalid_json"), "{seen}");
 }
+
+#[test]
+fn a_run_without_a_task_offers_to_resume() {
+    let mut desk = Desk::new();
+    desk.set("NO_COLOR", "1");
+    desk.file("stepwell.toml", "[sessions]\nresume_on_startup = true\n");
+    desk.file("quick.yaml", "- text: Done.\n");
+    let well = desk.well();
+    drop(well.create(well.draft("the task")).unwrap());
+    let args = ["run", "--model", "script:quick.yaml"];
+    let (seen, code) = on_terminal(&desk, 80, &args, "n\n");
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.starts_with("Resume [ID], \"the task\"? [y/N] "), "{seen}");
+    assert!(seen.contains("nothing was done") && !seen.contains("Done."), "{seen}");
+    let (seen, code) = on_terminal(&desk, 80, &args, "y\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("Done."), "{seen}");
+}

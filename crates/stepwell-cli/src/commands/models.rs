@@ -1,0 +1,109 @@
+use serde::Serialize;
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::models::{Liked, Models, Shelf};
+use crate::output::note;
+use crate::runner::check_name;
+use crate::table::{Align, Column, Table};
+use crate::text::visible;
+
+/// Lists the models that you used last, and your favourites.
+///
+/// They are yours, whatever the workspace. models.max_recent says how many are remembered.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Lists them.
+    List,
+    /// Makes a model a favourite.
+    Add {
+        /// The model, as provider/name.
+        model: String,
+    },
+    /// Takes a model from the favourites.
+    Remove {
+        /// The model.
+        model: String,
+    },
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    recent: &'a [String],
+    favourites: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Changed<'a> {
+    model: &'a str,
+    favourite: bool,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "FAVOURITE", align: Align::Left },
+    Column { name: "RECENT", align: Align::Right },
+    Column { name: "MODEL", align: Align::Left },
+];
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let shelf = app.shelf().ok_or_else(|| {
+        Failure::new(Exit::Failed, "there is no place to remember models in")
+            .hint("set HOME or XDG_STATE_HOME")
+    })?;
+    match &args.action {
+        None | Some(Action::List) => list(&shelf.read()?, app)?,
+        Some(Action::Add { model }) => like(&shelf, &check_name(model, app)?, Liked::Yes, app)?,
+        Some(Action::Remove { model }) if shelf.read()?.likes(model) => {
+            like(&shelf, model, Liked::No, app)?;
+        }
+        Some(Action::Remove { model }) => {
+            let name = check_name(model, app).unwrap_or_else(|_| model.clone());
+            like(&shelf, &name, Liked::No, app)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn like(shelf: &Shelf, model: &str, liked: Liked, app: &mut App) -> Result<()> {
+    let changed = shelf.change(|models| models.like(model, liked))?;
+    let name = visible(model);
+    let line = match (liked, changed) {
+        (Liked::Yes, true) => format!("{name} is a favourite"),
+        (Liked::Yes, false) => format!("{name} is a favourite already"),
+        (Liked::No, true) => format!("{name} is no favourite any more"),
+        (Liked::No, false) => {
+            return Err(Failure::new(Exit::Failed, format_args!("{name} is no favourite"))
+                .hint("stepwell models lists those that are"));
+        }
+    };
+    app.out.answer(&Changed { model, favourite: liked == Liked::Yes }, line)
+}
+
+fn list(models: &Models, app: &mut App) -> Result<()> {
+    let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
+    let recent = &models.recent[..models.recent.len().min(most)];
+    let favourites = models.favourites();
+    if app.out.is_json() {
+        return app.out.object(&Answer { recent, favourites });
+    }
+    if recent.is_empty() && favourites.is_empty() {
+        app.out.line("No models yet.")?;
+        note("hint: stepwell run \"TASK\" --model provider/name uses one");
+        return Ok(());
+    }
+    let mut table = Table::new(COLUMNS);
+    for (name, n) in recent.iter().zip(1..) {
+        let liked = if models.likes(name) { "yes" } else { "" };
+        table.push(vec![liked.into(), n.to_string().into(), visible(name).into()]);
+    }
+    for name in favourites.into_iter().filter(|name| !recent.iter().any(|it| it == name)) {
+        table.push(vec!["yes".into(), "".into(), visible(name).into()]);
+    }
+    app.print(&table)
+}

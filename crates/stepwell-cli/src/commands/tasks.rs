@@ -1,0 +1,288 @@
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stepwell::{Access, SessionId, Task, TaskEdit, TaskRefused, TaskStatus, Tasks};
+use stepwell_agent::redact::Redactor;
+use stepwell_formats::{read_tasks, tasks_markdown};
+
+use crate::app::{App, Well};
+use crate::failure::{Exit, Failure, Result};
+use crate::housekeeping::tidy;
+use crate::lifecycle::hold;
+use crate::output::{Style, note};
+use crate::table::{Align, Cell, Column, Table};
+use crate::text::{count, one_line, visible};
+
+/// Shows and changes what a session plans to do.
+///
+/// A task is pending, running, done, failed, skipped or unrecoverable. It begins only when
+/// the tasks that come first are done or skipped; an unrecoverable one stays so. An agent has
+/// the same plan through its tasks tool.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Answers with the whole plan as Markdown, as in TASKS.md.
+    #[arg(long, global = true, conflicts_with = "json")]
+    markdown: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Lists tasks, in the order in which they were planned.
+    List {
+        /// Only those that stand so (several may be given).
+        #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+        status: Vec<TaskStatus>,
+    },
+    /// Plans a task.
+    Add {
+        /// What is to be done.
+        description: String,
+        /// Its name; else the next free number.
+        #[arg(long, value_name = "NAME")]
+        id: Option<String>,
+        /// Such as create, modify or test.
+        #[arg(long, value_name = "WORD")]
+        action: Option<String>,
+        /// Tasks that come first.
+        #[arg(long, value_name = "TASK", value_delimiter = ',')]
+        after: Vec<String>,
+        /// Files that it is about.
+        #[arg(long = "file", value_name = "PATH")]
+        files: Vec<String>,
+        /// How it stands already.
+        #[arg(long, default_value = "pending")]
+        status: TaskStatus,
+    },
+    /// Changes a task.
+    Update {
+        /// The task.
+        task: String,
+        /// How it stands now.
+        #[arg(long)]
+        status: Option<TaskStatus>,
+        /// What is to be done.
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
+        /// Such as create, modify or test.
+        #[arg(long, value_name = "WORD")]
+        action: Option<String>,
+        /// Files that it is about, in place of those it names.
+        #[arg(long = "file", value_name = "PATH")]
+        files: Option<Vec<String>>,
+    },
+    /// Says which tasks come before another.
+    Depend {
+        /// The task.
+        task: String,
+        /// Tasks that come first.
+        #[arg(required_unless_present = "not")]
+        on: Vec<String>,
+        /// Tasks that no longer have to.
+        #[arg(long, value_name = "TASK", value_delimiter = ',')]
+        not: Vec<String>,
+    },
+    /// Takes in the tasks of a TASKS.md, all or none; those of the same name are replaced.
+    Load {
+        /// The file; - reads stdin.
+        file: PathBuf,
+    },
+}
+
+/// A task in JSON.
+#[derive(Serialize)]
+pub(super) struct Line<'a> {
+    id: &'a str,
+    action: &'a str,
+    description: &'a str,
+    deps: &'a [String],
+    status: TaskStatus,
+    files: &'a [String],
+    /// What still comes first.
+    waits_for: Vec<String>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "TASK", align: Align::Left },
+    Column { name: "STATUS", align: Align::Left },
+    Column { name: "ACTION", align: Align::Left },
+    Column { name: "AFTER", align: Align::Left },
+    Column { name: "FILES", align: Align::Left },
+    Column { name: "DESCRIPTION", align: Align::Left },
+];
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let statuses = match &args.action {
+        None => &[][..],
+        Some(Action::List { status }) => status,
+        Some(action) => return change(args, action, app),
+    };
+    let (well, id) = app.session(&args.session, Access::Read)?;
+    let tasks = well.work(&id)?.tasks;
+    let takes = |task: &Task| statuses.is_empty() || statuses.contains(&task.status);
+    if args.markdown {
+        let chosen: Tasks = tasks.iter().filter(|task| takes(task)).cloned().collect();
+        app.out.line(tasks_markdown(&chosen).trim_end())?;
+        return Ok(Exit::Done);
+    }
+    let chosen: Vec<&Task> = tasks.iter().filter(|task| takes(task)).collect();
+    list(&chosen, &tasks, &id, app)?;
+    Ok(Exit::Done)
+}
+
+fn list(chosen: &[&Task], tasks: &Tasks, id: &SessionId, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        return chosen.iter().try_for_each(|task| app.out.object(&line(task, tasks)));
+    }
+    if chosen.is_empty() {
+        app.out.line(if tasks.is_empty() { "No tasks are planned." } else { "No tasks match." })?;
+        note(format_args!("hint: stepwell tasks {id} add \"TEXT\" plans one"));
+        return Ok(());
+    }
+    let mut table = Table::new(COLUMNS);
+    for task in chosen {
+        table.push(vec![
+            visible(&task.id).into(),
+            status(task, tasks),
+            one_line(&task.action).into(),
+            one_line(&task.deps.join(", ")).into(),
+            one_line(&task.files.join(", ")).into(),
+            one_line(&task.description).into(),
+        ]);
+    }
+    app.print(&table)
+}
+
+fn status(task: &Task, tasks: &Tasks) -> Cell {
+    let style = match task.status {
+        TaskStatus::Pending if !tasks.waits_for(task).is_empty() => Style::Dim,
+        TaskStatus::Pending => Style::Plain,
+        TaskStatus::Running => Style::Cyan,
+        TaskStatus::Done => Style::Green,
+        TaskStatus::Failed | TaskStatus::Unrecoverable => Style::Red,
+        TaskStatus::Skipped => Style::Yellow,
+    };
+    Cell { text: task.status.to_string(), style }
+}
+
+pub(super) fn line<'a>(task: &'a Task, tasks: &Tasks) -> Line<'a> {
+    let Task { id, action, description, deps, status, files } = task;
+    Line { id, action, description, deps, status: *status, files, waits_for: tasks.waits_for(task) }
+}
+
+fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
+    let loaded = match action {
+        Action::Load { file } => load(file)?,
+        _ => Vec::new(),
+    };
+    let (well, id) = app.session(&args.session, Access::Write)?;
+    let redactor = Redactor::new([]);
+    let plain = |text: &str| redactor.redact(text).into_owned();
+    let (tasks, changed) = record(&well, &id, |tasks| match action {
+        Action::Add { description, id, action, after, files, status } => {
+            let task = Task {
+                id: id.clone().unwrap_or_default(),
+                action: plain(action.as_deref().unwrap_or_default()),
+                description: plain(description),
+                deps: after.clone(),
+                status: *status,
+                files: files.iter().map(|file| plain(file)).collect(),
+            };
+            Ok(vec![tasks.add(task)?])
+        }
+        Action::Update { task, status, description, action, files } => {
+            let files = files.as_ref().map(|files| files.iter().map(|file| plain(file)).collect());
+            let edit = TaskEdit {
+                status: *status,
+                description: description.as_deref().map(plain),
+                action: action.as_deref().map(plain),
+                files,
+                ..TaskEdit::default()
+            };
+            Ok(vec![tasks.edit(task, edit)?])
+        }
+        Action::Depend { task, on, not } => {
+            let (after, not_after) = (on.clone(), not.clone());
+            Ok(vec![tasks.edit(task, TaskEdit { after, not_after, ..TaskEdit::default() })?])
+        }
+        Action::Load { .. } => tasks.load(loaded.into_iter().map(|task| Task {
+            action: plain(&task.action),
+            description: plain(&task.description),
+            ..task
+        })),
+        Action::List { .. } => Ok(Vec::new()),
+    })?;
+    answer(args, &id, &tasks, &changed, app)?;
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}
+
+/// Records what becomes of a plan, all or none, and answers with the plan and what changed.
+fn record(
+    well: &Well,
+    id: &SessionId,
+    change: impl FnOnce(&Tasks) -> Result<Vec<Task>, TaskRefused>,
+) -> Result<(Tasks, Vec<Task>)> {
+    let mut session = hold(well, id)?;
+    let mut tasks = session.work()?.tasks;
+    let changed = change(&tasks).map_err(|refused| {
+        Failure::new(Exit::Failed, &refused)
+            .hint(format_args!("stepwell tasks {id} shows what is planned"))
+    })?;
+    let new: Vec<Task> =
+        changed.iter().filter(|task| tasks.get(&task.id) != Some(task)).cloned().collect();
+    if !new.is_empty() {
+        session.append_all(new.iter().cloned().map(Into::into).collect())?;
+    }
+    new.into_iter().for_each(|task| tasks.put(task));
+    Ok((tasks, changed))
+}
+
+fn answer(
+    args: &Args,
+    id: &SessionId,
+    tasks: &Tasks,
+    changed: &[Task],
+    app: &mut App,
+) -> Result<()> {
+    if args.markdown {
+        return app.out.line(tasks_markdown(tasks).trim_end());
+    }
+    if app.out.is_json() {
+        return changed.iter().try_for_each(|task| app.out.object(&line(task, tasks)));
+    }
+    match changed {
+        [task] => {
+            let after = match &task.deps[..] {
+                [] => String::new(),
+                deps => format!(", after {}", deps.join(", ")),
+            };
+            app.out.line(visible(&format!("{id}: task {} is {}{after}", task.id, task.status)))
+        }
+        many => app.out.line(format_args!("{id}: {} taken in", count(many.len(), "task"))),
+    }
+}
+
+/// A plan of more tasks than a session can have is told by its count; a file of this size is
+/// none.
+const MAX_FILE: u64 = 4 << 20;
+
+fn load(file: &Path) -> Result<Vec<Task>> {
+    let fault = |error| Failure::file(file, "reading it", &error);
+    let mut text = String::new();
+    if file == Path::new("-") {
+        std::io::stdin().take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
+    } else {
+        let open = std::fs::File::open(file).map_err(fault)?;
+        open.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
+    }
+    if text.len() as u64 > MAX_FILE {
+        let message = format!("{}: larger than {MAX_FILE} bytes", file.display());
+        return Err(Failure::new(Exit::Failed, message));
+    }
+    read_tasks(&text).map_err(|error| Failure::from(error).at(file))
+}
