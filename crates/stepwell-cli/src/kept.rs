@@ -6,13 +6,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 /// The right to change some files, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Keeping(#[expect(dead_code, reason = "dropping it unlocks")] File);
 
 /// Waits until nobody else changes the files that this lock is for.
 pub(crate) fn keep(lock: &Path) -> io::Result<Keeping> {
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(lock)?;
+    // A store may come with a project: nothing in it may lead us to another file.
+    let no_links = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let mut options = OpenOptions::new();
+    let file = options.create(true).append(true).mode(0o600).custom_flags(no_links).open(lock)?;
     file.lock()?;
     Ok(Keeping(file))
 }
@@ -33,11 +38,12 @@ impl Keeping {
         if read(path).is_ok_and(|old| old.as_deref() == Some(text)) {
             return Ok(());
         }
-        // Nobody else writes a draft while this one keeps the files.
+        // Nobody else writes a draft while this one keeps the files: one that is there was left
+        // behind, or is a link to somewhere else.
         let mut draft = path.as_os_str().to_owned();
         draft.push(".new");
-        let mut file =
-            OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&draft)?;
+        self.remove(Path::new(&draft))?;
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_data()?;
         fs::rename(&draft, path)
@@ -76,5 +82,19 @@ mod tests {
         keeping.remove(&path).unwrap();
         keeping.remove(&path).unwrap();
         assert_eq!(read(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn a_link_leads_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("precious"), "precious").unwrap();
+        for name in ["n", "n.new", "l"] {
+            std::os::unix::fs::symlink(at("precious"), at(name)).unwrap();
+        }
+        assert!(keep(&at("l")).is_err());
+        keep(&at("lock")).unwrap().put(&at("n"), "mine").unwrap();
+        assert_eq!(fs::read_to_string(at("n")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(at("precious")).unwrap(), "precious");
     }
 }

@@ -2,7 +2,8 @@
 
 use stepwell::{
     Change, Compacted, Created, Edited, Error, Event, Gate, Lane, Lease, Message, Money, Phase,
-    PhaseChanged, PhaseSet, Restored, Rewound, Scope, Seq, Timeline, Undone, Usage,
+    PhaseChanged, PhaseSet, Question, Restored, Rewound, Scope, Seq, Task, TaskStatus, Timeline,
+    Undone, Usage, Work,
 };
 
 use crate::claims::claims;
@@ -26,6 +27,7 @@ claims! { $ rewind = rewind_claims for Fixture:
     a_rewind_in_a_fork_may_go_into_the_shared_prefix,
     a_rewind_in_a_fork_with_other_phases_stays_in_its_own,
     the_limit_on_going_back_to_discuss_is_rewound_too,
+    a_rewind_takes_tasks_and_questions_back_also_in_a_fork,
 }
 
 fn rewind(to: u64, scope: Scope) -> Rewound {
@@ -290,4 +292,36 @@ fn the_limit_on_going_back_to_discuss_is_rewound_too<F: Fixture>(w: &mut World<F
     w.add(&lease, rewind(4, Scope::Chat));
     assert_eq!(w.head("a").discuss_returns, 0);
     w.assert_folded("a");
+}
+
+/// The tasks with how they stand, and how many questions were asked.
+fn work<F: Fixture>(w: &World<F>, name: &str) -> (Vec<(String, TaskStatus)>, usize) {
+    let facts = w.store().facts(&id(name), &Work::KINDS).unwrap();
+    let work = Work::at(w.head(name).seq, facts);
+    let tasks = work.tasks.iter().map(|task| (task.id.clone(), task.status)).collect();
+    (tasks, work.questions.len())
+}
+
+fn a_rewind_takes_tasks_and_questions_back_also_in_a_fork<F: Fixture>(w: &mut World<F>) {
+    use TaskStatus::{Done, Pending};
+    let task = |name: &str, status| Task { id: name.into(), status, ..Task::default() };
+    let one = |status| ("one".to_owned(), status);
+    let two = || ("two".to_owned(), Pending);
+    let lease = w.begin("a");
+    w.add(&lease, task("one", Pending)); // 2
+    w.add(&lease, task("two", Pending));
+    w.add(&lease, task("one", Done));
+    w.add(&lease, Question { id: "q".into(), ..Question::default() }); // 5
+    assert_eq!(work(w, "a"), (vec![one(Done), two()], 1));
+    w.add(&lease, rewind(3, Scope::Chat)); // 6
+    assert_eq!(work(w, "a"), (vec![one(Pending), two()], 0));
+    w.add(&lease, rewind(3, Scope::Files));
+    w.add(&lease, undo(6));
+    assert_eq!(work(w, "a"), (vec![one(Done), two()], 1));
+    let origin = stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) };
+    let fork = w.begin_as(Created { origin, ..created("f") });
+    assert_eq!(work(w, "f"), (vec![one(Done), two()], 1));
+    w.add(&fork, rewind(2, Scope::Both));
+    assert_eq!(work(w, "f"), (vec![one(Pending)], 0));
+    assert_eq!(work(w, "a"), (vec![one(Done), two()], 1));
 }
