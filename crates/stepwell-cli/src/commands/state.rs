@@ -2,7 +2,6 @@ use serde::Serialize;
 use stepwell::{
     Access, Change, Edited, Head, Phase, Question, SessionId, Status, TaskStatus, Time, Work,
 };
-use stepwell_agent::redact::Redactor;
 use stepwell_formats::{said, state_markdown};
 
 use super::tasks::{Line, line};
@@ -11,6 +10,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::housekeeping::tidy;
 use crate::lifecycle::hold;
 use crate::output::Style;
+use crate::runner::redactor;
 use crate::text::{one_line, second, visible};
 
 /// Shows how a session's work stands: its goal, its phase, its progress, what was asked.
@@ -81,18 +81,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    change(action, &well, &id)?;
+    change(action, &well, &id, app)?;
     answer(args, &well.standing(&id)?.head, &well.work(&id)?, app)?;
     tidy(app, &well)?;
     Ok(Exit::Done)
 }
 
-fn change(action: &Action, well: &Well, id: &SessionId) -> Result<()> {
+fn change(action: &Action, well: &Well, id: &SessionId, app: &App) -> Result<()> {
     let said = |text: &str| {
         let text = text.trim();
         match text.is_empty() {
             true => Err(Failure::new(Exit::Failed, "the text is empty")),
-            false => Ok(Redactor::new([]).redact(text).into_owned()),
+            false => Ok(redactor(app)?.redact(text).into_owned()),
         }
     };
     match action {

@@ -3,7 +3,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stepwell::{Access, SessionId, Task, TaskEdit, TaskRefused, TaskStatus, Tasks};
-use stepwell_agent::redact::Redactor;
 use stepwell_formats::{read_tasks, tasks_markdown};
 
 use crate::app::{App, Well};
@@ -11,6 +10,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::housekeeping::tidy;
 use crate::lifecycle::hold;
 use crate::output::{Style, note};
+use crate::runner::redactor;
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{count, one_line, visible};
 
@@ -180,7 +180,7 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
         _ => Vec::new(),
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let redactor = Redactor::new([]);
+    let redactor = redactor(app)?;
     let plain = |text: &str| redactor.redact(text).into_owned();
     let (tasks, changed) = record(&well, &id, |tasks| match action {
         Action::Add { description, id, action, after, files, status } => {

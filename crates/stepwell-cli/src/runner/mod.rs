@@ -298,6 +298,11 @@ fn find_agent(name: &str, app: &App) -> Result<Agent> {
     }
 }
 
+/// Keeps secrets out of what a command writes into a session.
+pub(crate) fn redactor(app: &App) -> Result<Redactor> {
+    Ok(Redactor::with_environment(model::keys(app)?.into_values(), app.world.secrets()))
+}
+
 /// What the user says to a run.
 #[derive(Clone, Debug)]
 pub(crate) enum Words {

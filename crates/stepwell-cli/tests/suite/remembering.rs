@@ -143,7 +143,7 @@ fn a_row_of_the_ledger_lasts_from_the_beginning_to_the_end() {
     desk.quietly(&["label", "a-1", "late"]).line();
     let row = desk.quietly(&["ledger", "--json"]).json().remove(0);
     assert_eq!((&row["duration_seconds"], &row["id"]), (&5_405.into(), &"a-1".into()));
-    assert!(desk.quietly(&["ledger"]).stdout.contains("1h 30m"));
+    assert!(desk.quietly(&["ledger"]).stdout.contains("1h30m"));
 }
 
 #[test]
