@@ -248,8 +248,8 @@ fn refuse_own(head: &Head) -> Result<()> {
 /// How long an update waits for another one to be done.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it waits for one that seems to run: another short command is done by then, and a
-/// run is not.
+/// How long it waits for one that seems to run and does not let go: another short command is
+/// done by then, and a run is not.
 const PATIENCE_WITH_RUNS: Duration = Duration::from_secs(1);
 
 /// How long it waits before it tries again.
@@ -258,22 +258,25 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Takes the lease for a moment, after whoever has it just now.
 pub(crate) fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
     // Pauses are counted, because a clock may stand still.
-    let mut waited = Duration::ZERO;
+    let (mut waited, mut unchanged, mut epoch) = (Duration::ZERO, Duration::ZERO, None);
     loop {
-        match well.hold(id) {
-            Err(error @ Error::Held { .. }) => {
-                let head = well.store().standing(id)?.head;
-                let runs = head.driver == Driver::Own && head.status == Status::Running;
-                let patience = if runs { PATIENCE_WITH_RUNS } else { PATIENCE };
-                if waited >= patience {
-                    return Err(error.into());
-                }
-                // Returns early when the other one records something.
-                well.store().wait_after(id, head.seq, PAUSE)?;
-                waited += PAUSE;
-            }
+        let error = match well.hold(id) {
+            Err(error @ Error::Held { .. }) => error,
             other => return Ok(other?),
+        };
+        let Standing { head, held, .. } = well.store().standing(id)?;
+        let now = held.map(|held| held.epoch);
+        if now != epoch {
+            (epoch, unchanged) = (now, Duration::ZERO);
         }
+        let runs = head.driver == Driver::Own && head.status == Status::Running;
+        if waited >= PATIENCE || (runs && unchanged >= PATIENCE_WITH_RUNS) {
+            return Err(error.into());
+        }
+        // Returns early when the other one records something.
+        well.store().wait_after(id, head.seq, PAUSE)?;
+        waited += PAUSE;
+        unchanged += PAUSE;
     }
 }
 

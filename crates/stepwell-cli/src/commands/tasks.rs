@@ -212,6 +212,7 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
         Action::Load { .. } => tasks.load(loaded.into_iter().map(|task| Task {
             action: plain(&task.action),
             description: plain(&task.description),
+            files: task.files.iter().map(|file| plain(file)).collect(),
             ..task
         })),
         Action::List { .. } => Ok(Vec::new()),

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
-use stepwell::{Created, Phase, PhaseSet, Scope, SessionId, Stepwell, TaskStatus};
+use stepwell::{Created, Phase, PhaseSet, Scope, Seq, SessionId, Stepwell, TaskStatus};
 
 use crate::desk::Desk;
 
@@ -208,6 +208,34 @@ fn an_agent_plans_without_being_asked_and_in_every_built_in_agent() {
         let expected = [("look", "done"), ("fix", "running")];
         assert_eq!(stood, expected.map(|(id, status)| (id.into(), status.into())), "{agent}");
     }
+}
+
+#[test]
+fn an_agent_that_is_rewound_finds_the_plan_as_it_was() {
+    let desk = desk();
+    assert_eq!(desk.quietly(&run(&["--mode", "yolo", "--max-steps", "2"])).code, Some(5));
+    let log = desk.quietly(&["log", "@last"]).json();
+    let step = log.iter().find(|event| event["kind"] == "step").unwrap()["seq"].as_u64().unwrap();
+    let well = desk.well();
+    let id = well.find("@last").unwrap();
+    well.hold(&id).unwrap().rewind(Seq::new(step), Scope::Chat).unwrap();
+    assert_eq!(well.work(&id).unwrap().tasks.count(TaskStatus::Pending), 2);
+    // The second step is made once more, and changes the same tasks once more.
+    assert_eq!(desk.quietly(&["resume", "@last", "--mode", "yolo"]).code, Some(0));
+    assert_eq!(desk.quietly(&["log", "@last", "--kind", "task"]).json().len(), 2 + 2 + 2);
+    let tasks = well.work(&id).unwrap().tasks;
+    assert_eq!((tasks.len(), tasks.count(TaskStatus::Done)), (2, 1));
+}
+
+#[test]
+fn a_secret_in_a_plan_is_not_written() {
+    let desk = desk();
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    desk.file("script.yaml", &SCRIPT.replace("fix it", &format!("use {secret}")));
+    assert_eq!(desk.quietly(&run(&["--mode", "yolo"])).code, Some(0));
+    let (tasks, log) = (desk.quietly(&["tasks", "@last"]), desk.quietly(&["log", "@last"]));
+    assert!(tasks.stdout.contains("use [redacted:github-token]"), "{}", tasks.stdout);
+    assert!(!log.stdout.contains(secret));
 }
 
 #[test]
