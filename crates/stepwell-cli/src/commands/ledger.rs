@@ -1,11 +1,12 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stepwell::{
-    Access, Driver, Event, Family, Filter, Head, Order, Query, Seq, Span, Standing, TaskStatus,
-    Time,
+    Access, Driver, Event, Family, Filter, Head, Order, Origin, Query, Seq, SessionId, Span, Spent,
+    Standing, TaskStatus, Time,
 };
 use stepwell_formats::{cell, table};
 
@@ -22,7 +23,7 @@ use crate::wire::{self, is_final};
 /// Lists what came of sessions that have ended, newest first.
 ///
 /// One row for each: its tasks, its cost, how long it took, and the commits that were made in
-/// the workspace's local branches meanwhile. Subagents' sessions are left out.
+/// the workspace's local branches meanwhile. A subagent counts for the session that started it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -44,6 +45,8 @@ struct Row {
     failed: usize,
     skipped: usize,
     commits: Option<usize>,
+    /// By it and by its subagents.
+    spent: Spent,
 }
 
 #[derive(Serialize)]
@@ -135,8 +138,40 @@ fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<Row>>
     for row in rows.iter_mut().filter(|row| is_here(&row.head, root)) {
         row.commits = commits.as_ref().map(|it| it.between(row.head.created_at, row.ended));
     }
+    if !rows.is_empty() {
+        let subagents = Subagents::of(well)?;
+        rows.iter_mut().for_each(|row| row.spent += subagents.spent(&row.head.id));
+    }
     rows.sort_by_key(|row| std::cmp::Reverse(row.ended));
     Ok(rows)
+}
+
+/// What each session's subagents spent themselves, by the session that started them.
+struct Subagents(BTreeMap<SessionId, Vec<(SessionId, Spent)>>);
+
+impl Subagents {
+    fn of(well: &Well) -> Result<Self> {
+        let mut all = Self(BTreeMap::new());
+        each_session(well, Query::default(), |Standing { head, .. }| {
+            if let Origin::Subagent { parent } = head.origin {
+                all.0.entry(parent).or_default().push((head.id, head.spent));
+            }
+            Ok(Go::On)
+        })?;
+        Ok(all)
+    }
+
+    /// What all below a session spent.
+    fn spent(&self, id: &SessionId) -> Spent {
+        let (mut spent, mut waiting) = (Spent::default(), vec![id]);
+        while let Some(id) = waiting.pop() {
+            for (child, own) in self.0.get(id).into_iter().flatten() {
+                spent += *own;
+                waiting.push(child);
+            }
+        }
+        spent
+    }
 }
 
 /// Did a session work in this folder? A recorded folder that is gone is one that was moved.
@@ -149,7 +184,7 @@ fn is_here(head: &Head, root: &Path) -> bool {
     }
 }
 
-fn row(well: &Well, standing: Standing) -> Result<Row, (stepwell::SessionId, stepwell::Error)> {
+fn row(well: &Well, standing: Standing) -> Result<Row, (SessionId, stepwell::Error)> {
     let head = standing.head;
     let read = || {
         let own = Span { from: standing.own_from, to: standing.own_from, ..Span::ALL };
@@ -167,6 +202,7 @@ fn row(well: &Well, standing: Standing) -> Result<Row, (stepwell::SessionId, ste
             failed: count(TaskStatus::Failed) + count(TaskStatus::Unrecoverable),
             skipped: count(TaskStatus::Skipped),
             commits: None,
+            spent: head.spent,
             head: head.clone(),
         })
     };
@@ -217,8 +253,8 @@ impl Row {
             tasks: self.tasks,
             failed: self.failed,
             skipped: self.skipped,
-            cost: wire::money(head.spent.cost),
-            unpriced_calls: head.spent.unpriced,
+            cost: wire::money(self.spent.cost),
+            unpriced_calls: self.spent.unpriced,
             duration_seconds: self.took().as_secs(),
             commits: self.commits,
         }
@@ -235,7 +271,7 @@ fn show(rows: &[Row], app: &mut App) -> Result<()> {
             row.tasks.to_string().into(),
             row.failed.to_string().into(),
             row.skipped.to_string().into(),
-            cost(&row.head.spent).into(),
+            cost(&row.spent).into(),
             took(row.took()).into(),
             row.commits().into(),
             one_line(&row.model()).into(),
@@ -254,7 +290,7 @@ fn markdown(rows: &[Row]) -> String {
             row.tasks.to_string(),
             row.failed.to_string(),
             row.skipped.to_string(),
-            cost(&row.head.spent),
+            cost(&row.spent),
             took(row.took()),
             row.commits(),
         ]

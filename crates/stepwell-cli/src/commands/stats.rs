@@ -42,10 +42,7 @@ struct Group {
 impl Group {
     fn count(&mut self, spent: &Spent) {
         self.sessions += 1;
-        self.spent.calls += spent.calls;
-        self.spent.usage += spent.usage;
-        self.spent.cost += spent.cost;
-        self.spent.unpriced += spent.unpriced;
+        self.spent += *spent;
     }
 }
 

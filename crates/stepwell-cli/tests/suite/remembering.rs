@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 
-use crate::desk::Desk;
+use crate::desk::{AUTH, Desk, REVIEW};
 
 /// It works for a long time, unless it is taken up again.
 const SLOW: &str = "
@@ -144,6 +144,17 @@ fn a_row_of_the_ledger_lasts_from_the_beginning_to_the_end() {
     let row = desk.quietly(&["ledger", "--json"]).json().remove(0);
     assert_eq!((&row["duration_seconds"], &row["id"]), (&5_405.into(), &"a-1".into()));
     assert!(desk.quietly(&["ledger"]).stdout.contains("1h30m"));
+}
+
+#[test]
+fn what_subagents_cost_counts_for_the_session_that_started_them() {
+    let desk = Desk::furnished();
+    desk.quietly(&["abandon", AUTH]).line();
+    let rows = desk.quietly(&["ledger", "--json"]).json();
+    let row = rows.iter().find(|row| row["id"] == AUTH).unwrap();
+    // $0.0123 of its own, and $0.0040 of the review.
+    assert_eq!(row["cost"].to_string(), "0.0163");
+    assert!(rows.iter().all(|row| row["id"] != REVIEW));
 }
 
 #[test]

@@ -69,6 +69,15 @@ impl Spent {
     }
 }
 
+impl AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.usage += other.usage;
+        self.cost += other.cost;
+        self.unpriced += other.unpriced;
+    }
+}
+
 pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
