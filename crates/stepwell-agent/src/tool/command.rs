@@ -20,8 +20,9 @@ use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::environment::hide_keys;
 use super::output::Output;
-use super::supervise::{GRACE, exit_code, hold, shell};
+use super::supervise::{GRACE, Watched, exit_code, hold, shell};
 use super::{Done, Place, Plan, Tool, parse, spec, visible};
 use crate::provider::ToolSpec;
 
@@ -173,7 +174,8 @@ impl Running {
         let (leash, ended) = match &place.supervisor {
             Some((program, arguments)) => {
                 let mut command = Command::new(program);
-                command.args(arguments).arg(line).stdin(Stdio::piped());
+                command.args(arguments).args(Watched::Line(line.to_owned()).arguments());
+                command.stdin(Stdio::piped());
                 supervised(prepared(command, place, writer)?)?
             }
             None => threaded(prepared(shell(line), place, writer)?)?,
@@ -215,19 +217,8 @@ impl Running {
 /// pipe so that its order is kept, and without our keys.
 fn prepared(mut command: Command, place: &Place, output: PipeWriter) -> io::Result<Command> {
     command.current_dir(&place.root).stdout(output.try_clone()?).stderr(output);
-    // Nothing is read from the environment; it is passed on, with some names left out.
-    let names = std::env::vars_os().map(|(name, _)| name);
-    for name in names.filter(|name| is_ours(name, place)) {
-        command.env_remove(name);
-    }
+    hide_keys(&mut command, place);
     Ok(command)
-}
-
-/// Is it a variable that holds a provider's key, or a setting of Stepwell's?
-fn is_ours(name: &OsStr, place: &Place) -> bool {
-    let name = name.to_string_lossy();
-    let upper = name.to_ascii_uppercase();
-    upper.ends_with("_API_KEY") || upper.starts_with("STEPWELL_") || place.withheld.contains(&*name)
 }
 
 type Started = (Leash, BoxFuture<'static, Result<i32, NoCode>>);
@@ -273,18 +264,6 @@ fn receiver(reader: PipeReader) -> io::Result<pipe::Receiver> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_and_our_settings_are_not_passed_on() {
-        let mut place = Place::new(".".into());
-        place.withheld.insert("LOCAL_KEY".to_owned());
-        for name in ["OPENAI_API_KEY", "stepwell_model", "my_api_key", "LOCAL_KEY"] {
-            assert!(is_ours(name.as_ref(), &place), "{name}");
-        }
-        for name in ["PATH", "API_KEYS", "NOT_STEPWELL_X", "local_key"] {
-            assert!(!is_ours(name.as_ref(), &place), "{name}");
-        }
-    }
 
     #[test]
     fn a_preview_shows_all_of_the_command_and_hides_nothing() {

@@ -3,13 +3,14 @@
 mod changing;
 mod command;
 mod disk;
+pub(crate) mod environment;
 mod list;
 mod looking;
-mod output;
+pub(crate) mod output;
 mod read;
 mod search;
 mod spot;
-mod supervise;
+pub(crate) mod supervise;
 mod tasks;
 mod walk;
 
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use stepwell::{Effect, Outcome, Task, Tasks, ToolTarget};
 
 pub use self::disk::look;
-pub use self::supervise::supervise;
+pub use self::supervise::{Watched, supervise};
 use crate::provider::ToolSpec;
 
 /// A tool.
@@ -200,7 +201,7 @@ fn word(arguments: &Value, name: &str) -> String {
 
 /// A character as a person may safely be shown it: what moves the cursor, or turns the
 /// direction of the text, could hide what is about to run.
-fn visible(character: char) -> Vec<char> {
+pub(crate) fn visible(character: char) -> Vec<char> {
     match character {
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
             character.escape_unicode().collect()
@@ -211,6 +212,6 @@ fn visible(character: char) -> Vec<char> {
 }
 
 /// As much of a text as fits, cut between characters.
-fn cut(text: &str, limit: usize) -> &str {
+pub(crate) fn cut(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit)]
 }

@@ -1,10 +1,10 @@
-//! A command's output: all of it if it fits, otherwise its first and its last part.
+//! A tool's output: all of it if it fits, otherwise its first and its last part.
 
 use std::collections::VecDeque;
 
-/// What a command wrote so far. Takes any amount and keeps as much as the limit says.
+/// What was written so far. Takes any amount and keeps as much as the limit says.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     /// How much each of the two parts may hold.
@@ -14,11 +14,11 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { head: Vec::new(), tail: VecDeque::new(), half: limit.div_ceil(2), dropped: 0 }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         let room = self.half - self.head.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(first);
@@ -30,7 +30,7 @@ impl Output {
 
     /// As text. A part is cut at the end of a line if it has one: half a line misleads, and
     /// half a token is not recognised as one when secrets are taken out.
-    pub(super) fn text(mut self) -> String {
+    pub(crate) fn text(mut self) -> String {
         let tail = self.tail.make_contiguous();
         if self.dropped == 0 {
             self.head.extend_from_slice(tail);

@@ -1,38 +1,99 @@
-//! The supervisor: a small process between Stepwell and a command, which ends the command
+//! The supervisor: a small process between Stepwell and a program, which ends the program
 //! with all that it started when Stepwell lets go of it, or is killed.
 //!
 //! Its standard input is a pipe, the leash, whose other end Stepwell alone holds. The kernel
-//! closes that end however Stepwell ends, so that nothing has to be done for it in time.
+//! closes that end however Stepwell ends, so that nothing has to be done for it in time. A
+//! server is spoken to through the leash: what comes in is passed on to it.
 
-use std::ffi::OsStr;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-/// How long a command that is stopped has to tidy up, between SIGTERM and SIGKILL.
-pub(super) const GRACE: Duration = Duration::from_millis(500);
+/// How long a program that is stopped has to tidy up, between SIGTERM and SIGKILL; and a
+/// server before that, when nobody speaks to it any more.
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// What a shell reports of a command that could not be started.
 const NOT_STARTED: i32 = 127;
 
-/// Runs a command line by `sh` until it ends or standard input does, and returns the exit code
-/// to end this process with. What the command leaves in its process group is killed.
+/// What a supervisor watches over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// A command line for `sh`. It has no input.
+    Line(OsString),
+    /// A program that is spoken to, with its arguments.
+    Server(OsString, Vec<OsString>),
+}
+
+/// The words that tell them apart.
+const LINE: &str = "line";
+const SERVER: &str = "server";
+
+impl Watched {
+    /// The arguments by which a supervisor is told of it.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        match self {
+            Self::Line(line) => vec![LINE.into(), line.clone()],
+            Self::Server(program, arguments) => {
+                let mut all = vec![SERVER.into(), program.clone()];
+                all.extend_from_slice(arguments);
+                all
+            }
+        }
+    }
+
+    /// What those arguments say.
+    #[must_use]
+    pub fn parse(arguments: &[OsString]) -> Option<Self> {
+        match arguments {
+            [word, line] if word == LINE => Some(Self::Line(line.clone())),
+            [word, program, rest @ ..] if word == SERVER => {
+                Some(Self::Server(program.clone(), rest.to_vec()))
+            }
+            _ => None,
+        }
+    }
+
+    fn program(&self) -> Cow<'_, str> {
+        match self {
+            Self::Line(_) => "sh".into(),
+            Self::Server(program, _) => program.to_string_lossy(),
+        }
+    }
+}
+
+/// Runs a program until it ends or standard input does, and returns the exit code to end this
+/// process with. What the program leaves in its process group is killed.
 ///
 /// To be called first thing in a process that was made for it: it leaves the terminal, so that
 /// Ctrl+C reaches Stepwell alone and no command waits for a password that nobody types.
 #[must_use]
-pub fn supervise(command_line: &OsStr) -> i32 {
+pub fn supervise(watched: &Watched) -> i32 {
     // It fails for the leader of a process group, which Ctrl+C does not reach either.
     let _ = rustix::process::setsid();
-    match hold(shell(command_line), io::stdin()) {
+    let held = match watched {
+        Watched::Line(line) => hold(shell(line), io::stdin()),
+        Watched::Server(program, arguments) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            let leash = io::stdin().as_fd().try_clone_to_owned();
+            leash.and_then(|leash| hold_server(command, leash))
+        }
+    };
+    match held {
         Ok(status) => exit_code(status),
         Err(error) => {
-            let _ = writeln!(io::stderr(), "sh could not be started: {error}");
+            let _ = writeln!(io::stderr(), "{} could not be started: {error}", watched.program());
             NOT_STARTED
         }
     }
@@ -46,28 +107,99 @@ pub(super) fn shell(command_line: &OsStr) -> Command {
 }
 
 /// The exit code as a shell reports it.
-pub(super) fn exit_code(status: ExitStatus) -> i32 {
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
 /// Runs a command in a process group of its own until it ends or the leash does.
-pub(super) fn hold(
+pub(super) fn hold(command: Command, leash: impl Read + Send + 'static) -> io::Result<ExitStatus> {
+    held(command, move |group, _| {
+        wait_for_end(leash);
+        group.stop();
+    })
+}
+
+/// Runs a server in a process group of its own, speaks to it as the leash says, and ends it
+/// when the leash does: first by closing its input, as servers of its kind expect.
+pub(crate) fn hold_server(mut command: Command, leash: OwnedFd) -> io::Result<ExitStatus> {
+    command.stdin(Stdio::piped());
+    held(command, move |group, input| {
+        relay(leash.as_fd(), input);
+        group.wait_a_while();
+        group.stop();
+    })
+}
+
+/// Runs a command in a process group of its own, beside a thread that watches over it.
+fn held(
     mut command: Command,
-    leash: impl Read + Send + 'static,
+    watch: impl FnOnce(&Group, Option<ChildStdin>) + Send + 'static,
 ) -> io::Result<ExitStatus> {
-    let child = command.process_group(0).spawn()?;
+    let mut child = command.process_group(0).spawn()?;
     // It holds our copies of the command's output.
     drop(command);
+    let input = child.stdin.take();
     let group = Arc::new(Group::led_by(&child));
     let watched = Arc::clone(&group);
-    let watcher = thread::Builder::new().name("leash".to_owned()).spawn(move || {
-        wait_for_end(leash);
-        watched.stop();
-    });
+    let watcher =
+        thread::Builder::new().name("leash".to_owned()).spawn(move || watch(&watched, input));
     if watcher.is_err() {
         group.stop();
     }
     group.reap(child)
+}
+
+/// Passes on what comes over the leash, until it ends.
+fn relay(leash: BorrowedFd<'_>, input: Option<ChildStdin>) {
+    // A write that waits for the server would not see the end of the leash.
+    let blocking = |input: &ChildStdin| rustix::io::ioctl_fionbio(input, true).is_err();
+    let mut input = input.filter(|input| !blocking(input));
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let read = rustix::io::retry_on_intr(|| rustix::io::read(leash, &mut buffer));
+        let Ok(len @ 1..) = read else { return };
+        let passed = input.as_ref().map_or(Passed::Closed, |it| pass(&buffer[..len], it, leash));
+        match passed {
+            Passed::On => {}
+            // The leash is held all the same.
+            Passed::Closed => input = None,
+            Passed::LetGo => return,
+        }
+    }
+}
+
+/// What became of a piece that was to be passed on.
+enum Passed {
+    On,
+    /// The server reads no more.
+    Closed,
+    /// The leash ended before the server took all of it.
+    LetGo,
+}
+
+fn pass(mut bytes: &[u8], input: &ChildStdin, leash: BorrowedFd<'_>) -> Passed {
+    while !bytes.is_empty() {
+        let mut both = [
+            PollFd::new(input, PollFlags::OUT),
+            PollFd::from_borrowed_fd(leash, PollFlags::empty()),
+        ];
+        if rustix::io::retry_on_intr(|| rustix::event::poll(&mut both, None)).is_err() {
+            return Passed::Closed;
+        }
+        let (room, end) = (both[0].revents(), both[1].revents());
+        if room.contains(PollFlags::OUT) {
+            match rustix::io::write(input, bytes) {
+                Ok(len) => bytes = &bytes[len..],
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return Passed::Closed,
+            }
+        } else if !room.is_empty() {
+            return Passed::Closed;
+        } else if !end.is_empty() {
+            return Passed::LetGo;
+        }
+    }
+    Passed::On
 }
 
 fn wait_for_end(mut leash: impl Read) {
@@ -111,6 +243,13 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for the leader to end of its own accord, but not for long.
+    fn wait_a_while(&self) {
+        let running = |state: &mut State| *state == State::Running;
+        // What became of it is for whoever looks next.
+        let _ = self.changed.wait_timeout_while(self.state(), GRACE, running);
+    }
+
     /// Ends the whole group, first kindly. That its leader ended says nothing of the others, so
     /// they have the whole time.
     fn stop(&self) {
@@ -141,11 +280,29 @@ impl Group {
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         self.signal(Signal::KILL);
         *state = State::Reaped;
+        self.changed.notify_all();
         leader.wait()
     }
 
     /// A group that is gone already needs no signal.
     fn signal(&self, signal: Signal) {
         let _ = rustix::process::kill_process_group(self.leader, signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_supervisor_reads_what_it_was_told() {
+        let server = |rest: &[&str]| {
+            Watched::Server("npx".into(), rest.iter().map(|word| OsString::from(*word)).collect())
+        };
+        for watched in [Watched::Line("a && b".into()), server(&[]), server(&["-y", "line"])] {
+            assert_eq!(Watched::parse(&watched.arguments()), Some(watched));
+        }
+        assert_eq!(Watched::parse(&["line".into()]), None);
+        assert_eq!(Watched::parse(&["dance".into(), "x".into()]), None);
     }
 }

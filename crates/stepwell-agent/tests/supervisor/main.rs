@@ -1,20 +1,21 @@
 //! A supervisor for the tests, and a process that runs a command under one and can be killed.
 //!
-//! `supervise LINE` supervises; `run ROOT LINE` runs the line by the tool, under `supervise`.
+//! `supervise WHAT…` supervises; `run ROOT LINE` runs the line by the tool, under `supervise`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use stepwell_agent::tool::{Place, builtin, supervise};
+use stepwell_agent::tool::{Place, Watched, builtin, supervise};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match arguments.iter().map(OsString::as_os_str).collect::<Vec<_>>()[..] {
-        [mode, line] if mode == "supervise" => {
-            ExitCode::from(u8::try_from(supervise(line)).unwrap_or(u8::MAX))
-        }
+        [mode, ..] if mode == "supervise" => match Watched::parse(&arguments[1..]) {
+            Some(watched) => ExitCode::from(u8::try_from(supervise(&watched)).unwrap_or(u8::MAX)),
+            None => ExitCode::from(2),
+        },
         [mode, root, line] if mode == "run" => {
             let line = line.to_str().expect("the tests give text");
             run(root.into(), line);
