@@ -7,6 +7,7 @@
 pub mod agent;
 mod error;
 pub mod machine;
+pub mod mcp;
 pub mod permission;
 pub mod price;
 pub mod provider;

@@ -275,7 +275,7 @@ fn http(endpoint: &Endpoint) -> reqwest::Result<reqwest::Client> {
 }
 
 /// TLS is built without a default for its cryptography: it is ring, once in a process.
-fn use_ring() {
+pub(crate) fn use_ring() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // An error says that the program chose one already, which is as good.

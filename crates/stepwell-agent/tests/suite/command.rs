@@ -13,10 +13,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::tools::{place, tool};
 
-const SUPERVISOR: &str = env!("CARGO_BIN_EXE_stepwell-test-supervisor");
+pub(crate) const SUPERVISOR: &str = env!("CARGO_BIN_EXE_stepwell-test-supervisor");
 
 /// Longer than anything here takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The same workspace with and without a supervisor.
 fn places() -> (TempDir, [Place; 2]) {
@@ -32,7 +32,7 @@ async fn run(place: &Place, command: &str) -> Done {
 }
 
 /// Waits until a condition holds.
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let wait = async {
         while !holds() {
             sleep(Duration::from_millis(10)).await;
@@ -42,7 +42,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// The numbers in a file, once there are as many.
-async fn numbers(path: &Path, count: usize) -> Vec<u32> {
+pub(crate) async fn numbers(path: &Path, count: usize) -> Vec<u32> {
     let read = || {
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<u32>>()
@@ -59,7 +59,7 @@ fn state(process: u32) -> Option<String> {
 }
 
 /// Is it gone, or at least dead? Orphans are reaped by whoever adopts them, not by us.
-fn is_dead(process: u32) -> bool {
+pub(crate) fn is_dead(process: u32) -> bool {
     state(process).is_none_or(|state| state.starts_with('Z'))
 }
 

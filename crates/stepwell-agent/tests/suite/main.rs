@@ -4,6 +4,7 @@
 mod command;
 mod crash;
 mod gemini;
+mod mcp;
 mod providers;
 mod redact;
 mod tools;

@@ -1,0 +1,117 @@
+//! What a server offers, as a model is told of it: of bounded size, and in a form that every
+//! provider takes.
+
+use serde_json::{Map, Value};
+use stepwell::Effect;
+
+use super::name::ServerName;
+use crate::provider::ToolSpec;
+use crate::tool::cut;
+
+/// The longest description. Every request carries all of them.
+const LONGEST_DESCRIPTION: usize = 4 << 10;
+
+/// The largest schema.
+const LARGEST_SCHEMA: usize = 32 << 10;
+
+/// The longest name by which we would have to ask for a tool.
+const LONGEST_NAME: usize = 256;
+
+/// What stands at the top of a schema and no provider takes there; or, as `$schema`, some do
+/// not. The server checks the arguments all the same.
+const NOT_TAKEN: [&str; 6] = ["$schema", "oneOf", "anyOf", "allOf", "not", "enum"];
+
+/// A tool that a server offers.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    /// How the model is told of it.
+    pub(super) spec: ToolSpec,
+    /// The name by which the server knows it.
+    pub(super) own: String,
+    pub(super) effect: Effect,
+}
+
+/// Takes an offer, or says why not.
+pub(super) fn take(server: &ServerName, tool: &rmcp::model::Tool) -> Result<Offered, String> {
+    let own = tool.name.as_ref();
+    if own.is_empty() || own.len() > LONGEST_NAME {
+        return Err(format!("a tool's name has {} bytes", own.len()));
+    }
+    let parameters = parameters(tool.input_schema.as_ref().clone());
+    let bytes = parameters.to_string().len();
+    if bytes > LARGEST_SCHEMA {
+        return Err(format!("the schema of {own} has {bytes} bytes"));
+    }
+    let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+    let shown = cut(description, LONGEST_DESCRIPTION);
+    let more = if shown.len() < description.len() { " …" } else { "" };
+    let only_reads = tool.annotations.as_ref().and_then(|it| it.read_only_hint).unwrap_or_default();
+    Ok(Offered {
+        spec: ToolSpec {
+            name: server.tool(own),
+            description: format!("{shown}{more}"),
+            parameters,
+        },
+        own: own.to_owned(),
+        effect: if only_reads { Effect::Pure } else { Effect::Unsafe },
+    })
+}
+
+fn parameters(mut schema: Map<String, Value>) -> Value {
+    for key in NOT_TAKEN {
+        schema.remove(key);
+    }
+    schema.insert("type".to_owned(), "object".into());
+    if !schema.get("properties").is_some_and(Value::is_object) {
+        schema.insert("properties".to_owned(), Map::new().into());
+    }
+    schema.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn taken(tool: Value) -> Result<Offered, String> {
+        take(&"s".parse().unwrap(), &serde_json::from_value(tool).unwrap())
+    }
+
+    #[test]
+    fn only_what_says_that_it_only_reads_is_pure() {
+        let with = |annotations: Value| {
+            let tool = json!({"name": "t", "inputSchema": {}, "annotations": annotations});
+            taken(tool).unwrap().effect
+        };
+        assert_eq!(with(json!({"readOnlyHint": true})), Effect::Pure);
+        for annotations in [json!(null), json!({}), json!({"readOnlyHint": false})] {
+            assert_eq!(with(annotations), Effect::Unsafe);
+        }
+        assert_eq!(with(json!({"idempotentHint": true})), Effect::Unsafe);
+    }
+
+    #[test]
+    fn a_schema_is_one_that_providers_take() {
+        let schema = json!({
+            "$schema": "x", "anyOf": [{"required": ["a"]}], "properties": {"a": {"anyOf": []}}
+        });
+        let offered = taken(json!({"name": "t", "inputSchema": schema})).unwrap();
+        let expected = json!({"type": "object", "properties": {"a": {"anyOf": []}}});
+        assert_eq!(offered.spec.parameters, expected);
+        let empty = taken(json!({"name": "t", "inputSchema": {}})).unwrap();
+        assert_eq!(empty.spec.parameters, json!({"type": "object", "properties": {}}));
+    }
+
+    #[test]
+    fn what_is_too_large_is_cut_or_left() {
+        let long = json!({"name": "t", "description": "é".repeat(9_999), "inputSchema": {}});
+        let told = taken(long).unwrap().spec.description;
+        assert!(told.len() < LONGEST_DESCRIPTION + 9 && told.ends_with("é …"), "{}", told.len());
+        let large = json!({"properties": {"a": {"description": "x".repeat(LARGEST_SCHEMA)}}});
+        let why = taken(json!({"name": "big", "inputSchema": large})).unwrap_err();
+        assert!(why.contains("schema of big"), "{why}");
+        assert!(taken(json!({"name": "", "inputSchema": {}})).is_err());
+        assert!(taken(json!({"name": "n".repeat(999), "inputSchema": {}})).is_err());
+    }
+}

@@ -1,0 +1,318 @@
+//! A server that is a program of ours: started, spoken to through pipes, and ended with the
+//! run.
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::unix::process::ExitStatusExt as _;
+use std::pin::Pin;
+use std::process::{Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, DuplexStream, ReadBuf};
+use tokio::net::unix::pipe;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::{LARGEST_MESSAGE, Program, one_line};
+use crate::tool::Place;
+use crate::tool::environment::hide_keys;
+use crate::tool::supervise::{GRACE, Watched, exit_code, hold_server};
+
+/// How much of what it said last on stderr is kept.
+const LAST_WORDS: usize = 300;
+
+/// How long what a server wrote before it ended is read on. Only a process that left its
+/// group can still hold a pipe open.
+pub(super) const DRAIN: Duration = Duration::from_millis(250);
+
+/// How much of a line that is no message is kept.
+const NONSENSE: usize = 80;
+
+/// How long a server that was let go of has to be gone: its own time, that between SIGTERM and
+/// SIGKILL, and time to be scheduled.
+const GONE: Duration = GRACE.saturating_mul(5);
+
+/// A server's process.
+#[derive(Debug)]
+pub(super) struct Process {
+    /// How it ended, once it did.
+    ended: watch::Receiver<Option<String>>,
+    words: Arc<Mutex<Words>>,
+    /// Closes when its stderr does.
+    silent: watch::Receiver<()>,
+    /// Writes to it.
+    writing: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Process {
+    /// One that does not read would be written to for ever.
+    fn drop(&mut self) {
+        if let Some(writing) = self.writing.get_mut().ok().and_then(Option::take) {
+            writing.abort();
+        }
+    }
+}
+
+/// What it said that is no message.
+#[derive(Debug, Default)]
+struct Words {
+    /// The last of its stderr.
+    last: Vec<u8>,
+    /// The first line of its stdout that is no message.
+    nonsense: Option<String>,
+    /// Why we listen no more.
+    deaf: Option<String>,
+}
+
+/// What it says, and what is said to it.
+pub(super) type Streams = (Ear, DuplexStream);
+
+/// How much waits to be written to it.
+const WAITING: usize = 64 << 10;
+
+impl Process {
+    /// Starts it.
+    pub(super) fn start(program: &Program, place: &Place) -> io::Result<(Self, Streams)> {
+        let (input, to_it) = io::pipe()?;
+        let (from_it, output) = io::pipe()?;
+        let (complaints, errors) = io::pipe()?;
+        let ends = Ends { input, output, errors };
+        let ended = match &place.supervisor {
+            Some(supervisor) => supervised(program, supervisor, ends)?,
+            None => threaded(program, ends)?,
+        };
+        let words = Arc::new(Mutex::new(Words::default()));
+        let (listening, silent) = watch::channel(());
+        let listen = listen(receiver(complaints)?, Arc::clone(&words));
+        tokio::spawn(async move {
+            listen.await;
+            drop(listening);
+        });
+        let ear = Ear { pipe: receiver(from_it)?, words: Arc::clone(&words), line: Line::new() };
+        let (mouth, mut said) = tokio::io::duplex(WAITING);
+        let mut to_it = pipe::Sender::from_owned_fd(to_it.into())?;
+        let writing = tokio::spawn(async move {
+            // It reads no more, or nothing more is said.
+            let _ = tokio::io::copy(&mut said, &mut to_it).await;
+        });
+        let writing = Mutex::new(Some(writing));
+        Ok((Self { ended, words, silent, writing }, (ear, mouth)))
+    }
+
+    /// Completes when it has ended.
+    pub(super) fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut ended = self.ended.clone();
+        async move {
+            // Whoever could say so is gone: it will not be said.
+            let _ = ended.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Lets go of it, once nothing more is said to it, and waits until it is gone; neither for
+    /// long.
+    pub(super) async fn let_go(&self) {
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut writing) = writing
+            && timeout(GRACE, &mut writing).await.is_err()
+        {
+            writing.abort();
+        }
+        let _ = timeout(GONE, self.ended()).await;
+    }
+
+    /// Why it does not answer, if it does not of its own accord: how it ended, and what it
+    /// said.
+    pub(super) async fn explain(&self, otherwise: &str) -> String {
+        // That its output ended is seen a little before that it did.
+        let _ = timeout(GRACE, self.ended()).await;
+        let _ = timeout(DRAIN, self.silent.clone().changed()).await;
+        let ended = self.ended.borrow().clone();
+        let deaf = self.words().deaf.clone();
+        self.quoted(&deaf.or(ended).unwrap_or_else(|| otherwise.to_owned()))
+    }
+
+    /// Why it is not used, with what it said.
+    pub(super) fn quoted(&self, why: &str) -> String {
+        let words = self.words();
+        let last = one_line(&String::from_utf8_lossy(&words.last));
+        match (last.is_empty(), &words.nonsense) {
+            (false, _) => format!("{why}; its last words: {last}"),
+            (true, Some(line)) => format!("{why}; it wrote what is no message: {line}"),
+            (true, None) => why.to_owned(),
+        }
+    }
+
+    fn words(&self) -> MutexGuard<'_, Words> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The process's ends of its pipes.
+struct Ends {
+    input: PipeReader,
+    output: PipeWriter,
+    errors: PipeWriter,
+}
+
+type Ended = watch::Receiver<Option<String>>;
+
+/// Starts a supervisor that starts it.
+fn supervised(
+    program: &Program,
+    (supervisor, arguments): &(std::path::PathBuf, Vec<String>),
+    ends: Ends,
+) -> io::Result<Ended> {
+    let rest = program.arguments.iter().map(Into::into).collect();
+    let watched = Watched::Server(program.program.clone().into(), rest);
+    let mut command = Command::new(supervisor);
+    command.args(arguments).args(watched.arguments()).stdin(ends.input);
+    surround(&mut command, program);
+    command.stdout(ends.output).stderr(ends.errors);
+    let mut child = tokio::process::Command::from(command).spawn()?;
+    let (say, ended) = watch::channel(None);
+    tokio::spawn(async move {
+        let how = match child.wait().await {
+            Ok(status) if status.signal().is_some() => "its supervisor was killed".to_owned(),
+            Ok(status) => how_it_ended(status),
+            Err(error) => format!("it was lost sight of: {error}"),
+        };
+        // Nobody may want to know any more.
+        let _ = say.send(Some(how));
+    });
+    Ok(ended)
+}
+
+/// Supervises by a thread: as good, while this process lives.
+fn threaded(program: &Program, ends: Ends) -> io::Result<Ended> {
+    let mut command = Command::new(&program.program);
+    command.args(&program.arguments);
+    surround(&mut command, program);
+    command.stdout(ends.output).stderr(ends.errors);
+    let (sender, receiver) = oneshot::channel();
+    thread::Builder::new().name("server".to_owned()).spawn(move || {
+        let _ = sender.send(hold_server(command, ends.input.into()));
+    })?;
+    let (say, ended) = watch::channel(None);
+    tokio::spawn(async move {
+        let how = match receiver.await {
+            Ok(Ok(status)) => how_it_ended(status),
+            Ok(Err(error)) => format!("it could not be started: {error}"),
+            Err(_) => "it was lost sight of: its thread broke".to_owned(),
+        };
+        let _ = say.send(Some(how));
+    });
+    Ok(ended)
+}
+
+/// Where it runs, and with which variables.
+fn surround(command: &mut Command, program: &Program) {
+    command.current_dir(&program.folder);
+    hide_keys(command, &program.hidden);
+    command.envs(&program.variables);
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    format!("it ended with exit code {}", exit_code(status))
+}
+
+fn receiver(reader: PipeReader) -> io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(reader.into())
+}
+
+/// Takes in what it writes to stderr, so that it never waits for that, and keeps the last of
+/// it.
+async fn listen(mut pipe: pipe::Receiver, words: Arc<Mutex<Words>>) {
+    let mut buffer = vec![0; 4 << 10];
+    while let Ok(len @ 1..) = pipe.read(&mut buffer).await {
+        let heard = &buffer[..len];
+        tracing::debug!(said = %String::from_utf8_lossy(heard).trim_end(), "a server's stderr");
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.last.extend_from_slice(heard);
+        let excess = words.last.len().saturating_sub(LAST_WORDS);
+        words.last.drain(..excess);
+    }
+}
+
+/// Its stdout. It ends where a message is too long, which the client library would drop
+/// without a word.
+#[derive(Debug)]
+pub(super) struct Ear {
+    pipe: pipe::Receiver,
+    words: Arc<Mutex<Words>>,
+    line: Line,
+}
+
+impl AsyncRead for Ear {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.pipe).poll_read(context, buffer);
+        if let Poll::Ready(Ok(())) = polled {
+            let this = &mut *self;
+            let mut words = this.words.lock().unwrap_or_else(PoisonError::into_inner);
+            for byte in &buffer.filled()[before..] {
+                if let Some(nonsense) = this.line.take(*byte) {
+                    words.nonsense.get_or_insert(nonsense);
+                }
+            }
+            if this.line.length > LARGEST_MESSAGE {
+                let why = format!("it wrote a line of more than {} MiB", LARGEST_MESSAGE >> 20);
+                words.deaf.get_or_insert_with(|| why.clone());
+                return Poll::Ready(Err(io::Error::other(why)));
+            }
+        }
+        polled
+    }
+}
+
+/// The line that is being read.
+#[derive(Debug)]
+struct Line {
+    length: usize,
+    /// Its first bytes, if it is no message: those are objects.
+    nonsense: Vec<u8>,
+}
+
+impl Line {
+    const fn new() -> Self {
+        Self { length: 0, nonsense: Vec::new() }
+    }
+
+    /// Takes a byte; at the end of a line that is no message, tells the line.
+    fn take(&mut self, byte: u8) -> Option<String> {
+        if byte == b'\n' {
+            let line = std::mem::replace(self, Self::new());
+            let text = one_line(&String::from_utf8_lossy(&line.nonsense));
+            return Some(text).filter(|text| !text.is_empty());
+        }
+        let is_first = self.length == 0;
+        self.length += 1;
+        let is_nonsense = if is_first { byte != b'{' } else { !self.nonsense.is_empty() };
+        if is_nonsense && self.nonsense.len() < NONSENSE {
+            self.nonsense.push(byte);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_message_is_noticed() {
+        let mut line = Line::new();
+        let mut heard = |text: &str| text.bytes().filter_map(|it| line.take(it)).last();
+        assert_eq!(heard("{\"a\": 1}\n\n"), None);
+        assert_eq!(heard("Listening on"), None);
+        assert_eq!(heard(" port 1\n"), Some("Listening on port 1".to_owned()));
+        assert_eq!(heard("{}\n"), None);
+        assert_eq!(heard(&format!("{}\n", "x".repeat(999))).map(|it| it.len()), Some(NONSENSE));
+    }
+}
