@@ -15,8 +15,10 @@ pub struct Agent {
     pub prompt: String,
     /// The model that it uses, as `provider/name`.
     pub model: Option<String>,
-    /// The tools that it has; absent, all.
+    /// The tools that it has, by name, or all of an MCP server's, as `files__*`; absent, all.
     pub tools: Option<Vec<String>>,
+    /// Does it get only those that change nothing?
+    pub read_only: bool,
     /// When a person is asked.
     pub mode: Option<Mode>,
     /// Steps in one invocation.
@@ -28,9 +30,6 @@ pub struct Agent {
     /// How long one invocation may take.
     pub timeout_seconds: Option<u64>,
 }
-
-/// The tools that change nothing in the workspace.
-const READ_ONLY: [&str; 4] = ["read_file", "list_files", "search", "tasks"];
 
 const BUILD: &str = "You are a careful software engineer at work in the user's workspace. \
     Look before you change: read the files that matter, then make the smallest change that does \
@@ -51,24 +50,17 @@ const REVIEW: &str = "You are a careful reviewer who changes nothing. Read what 
 /// The agents that are built in.
 #[must_use]
 pub fn builtin() -> BTreeMap<String, Agent> {
-    let read_only = || Some(READ_ONLY.iter().map(|&tool| tool.to_owned()).collect());
-    let agent =
-        |prompt: &str, tools| Agent { prompt: prompt.to_owned(), tools, ..Agent::default() };
+    let agent = |prompt: &str| Agent { prompt: prompt.to_owned(), ..Agent::default() };
+    let reader = |prompt: &str| Agent { read_only: true, ..agent(prompt) };
     [
-        ("build".to_owned(), agent(BUILD, None)),
-        ("plan".to_owned(), agent(PLAN, read_only())),
-        ("review".to_owned(), agent(REVIEW, read_only())),
+        ("build".to_owned(), agent(BUILD)),
+        ("plan".to_owned(), reader(PLAN)),
+        ("review".to_owned(), reader(REVIEW)),
     ]
     .into()
 }
 
 impl Agent {
-    /// May it use this tool?
-    #[must_use]
-    pub fn has(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
-    }
-
     /// What the model is told: the agent's instructions, and the project's.
     #[must_use]
     pub fn system(&self, project: Option<&str>) -> String {

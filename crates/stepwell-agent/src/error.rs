@@ -10,4 +10,20 @@ pub enum Error {
     /// Nothing that was done since is recorded. It must be loud.
     #[error(transparent)]
     Store(#[from] stepwell::Error),
+    /// An agent is to have a tool that is not there.
+    #[error("there is no tool {entry:?}{}", near.as_ref().map(|it| format!("; did you mean {it}?")).unwrap_or_default())]
+    NoTool {
+        /// The tool, as the agent names it.
+        entry: String,
+        /// What was perhaps meant.
+        near: Option<String>,
+    },
+    /// An agent is to have the tools of an MCP server that could not be reached.
+    #[error("MCP server {server}: {why}")]
+    ServerAbsent {
+        /// The server.
+        server: String,
+        /// What happened to it.
+        why: String,
+    },
 }

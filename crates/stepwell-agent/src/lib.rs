@@ -13,6 +13,7 @@ pub mod price;
 pub mod provider;
 pub mod redact;
 pub mod run;
+pub mod selection;
 pub mod tool;
 
 pub use error::{Error, Result};

@@ -328,15 +328,17 @@ impl State {
             return Move::Seal;
         };
         let call = pending.call.clone();
+        // A tool of a server's that once was pure may be so no more.
+        let now = rules.effects.get(&call.name).copied().unwrap_or(Effect::Pure);
         match &pending.started {
-            Some(Started { effect: Effect::Pure, .. }) => Move::RunTool(call),
+            Some(Started { effect: Effect::Pure, .. }) if now == Effect::Pure => {
+                Move::RunTool(call)
+            }
             Some(Started { effect: Effect::Idempotent, targets }) => {
                 Move::Inspect(call, targets.clone())
             }
-            Some(Started { effect: Effect::Unsafe, .. }) if rules.retry_unsafe => {
-                Move::RunTool(call)
-            }
-            Some(Started { effect: Effect::Unsafe, .. }) => Move::Settle(call, Settled::Unknown),
+            Some(_) if rules.retry_unsafe => Move::RunTool(call),
+            Some(_) => Move::Settle(call, Settled::Unknown),
             None => self.begin(call, rules),
         }
     }
@@ -515,12 +517,17 @@ mod tests {
 
     #[test]
     fn a_call_that_was_cut_off_is_treated_by_its_effect() {
-        let cut = |effect, targets| {
-            let told = Told::new().then(Message::user("go")).then(asks(&[("a", "run")]));
+        let cut_off = |tool, effect, targets| {
+            let told = Told::new().then(Message::user("go")).then(asks(&[("a", tool)]));
             told.then(started("a", effect, targets))
         };
+        let cut = |effect, targets| cut_off("run", effect, targets);
         let yolo = rules(Mode::Yolo);
-        assert!(matches!(cut(Effect::Pure, vec![]).next(&yolo), Move::RunTool(_)));
+        let pure = cut_off("look", Effect::Pure, vec![]).next(&yolo);
+        assert!(matches!(pure, Move::RunTool(_)));
+        // What was pure when it began, and is unsafe now, is not repeated.
+        let changed = cut(Effect::Pure, vec![]).next(&yolo);
+        assert!(matches!(changed, Move::Settle(_, Settled::Unknown)));
         let target = ToolTarget { path: "f".into(), before: None, after: Some(Digest::of(b"x")) };
         let inspect = cut(Effect::Idempotent, vec![target.clone()]).next(&yolo);
         assert!(matches!(inspect, Move::Inspect(_, targets) if targets == [target]));

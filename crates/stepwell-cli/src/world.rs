@@ -13,6 +13,8 @@ use stepwell::{Clock, SystemClock, Time};
 pub(crate) struct World {
     /// The folder it was started in.
     pub(crate) folder: Option<PathBuf>,
+    /// The user's home.
+    pub(crate) home: Option<PathBuf>,
     /// The variables that are ours, `STEPWELL_*`.
     pub(crate) variables: BTreeMap<String, String>,
     /// Where the user's configuration is, `~/.config/stepwell`.
@@ -79,6 +81,7 @@ impl World {
             variables: std::env::vars_os().filter_map(ours).collect(),
             config: folder("XDG_CONFIG_HOME", ".config"),
             state: folder("XDG_STATE_HOME", ".local/state"),
+            home: home.clone(),
             terminal: Terminal {
                 can_ask: input.is_terminal() && std::io::stderr().is_terminal(),
                 output: output.is_terminal(),

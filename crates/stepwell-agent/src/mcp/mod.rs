@@ -68,8 +68,6 @@ pub struct Program {
     pub arguments: Vec<String>,
     /// Variables that it is given besides ours.
     pub variables: BTreeMap<String, String>,
-    /// Names of our variables that it is not given, besides those of keys.
-    pub hidden: Vec<String>,
     /// Where it starts.
     pub folder: PathBuf,
 }

@@ -3,6 +3,7 @@
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,8 +82,8 @@ impl Process {
         let (complaints, errors) = io::pipe()?;
         let ends = Ends { input, output, errors };
         let ended = match &place.supervisor {
-            Some(supervisor) => supervised(program, supervisor, ends)?,
-            None => threaded(program, ends)?,
+            Some(supervisor) => supervised(program, supervisor, place, ends)?,
+            None => threaded(program, place, ends)?,
         };
         let words = Arc::new(Mutex::new(Words::default()));
         let (listening, silent) = watch::channel(());
@@ -162,14 +163,15 @@ type Ended = watch::Receiver<Option<String>>;
 /// Starts a supervisor that starts it.
 fn supervised(
     program: &Program,
-    (supervisor, arguments): &(std::path::PathBuf, Vec<String>),
+    (supervisor, arguments): &(PathBuf, Vec<String>),
+    place: &Place,
     ends: Ends,
 ) -> io::Result<Ended> {
     let rest = program.arguments.iter().map(Into::into).collect();
     let watched = Watched::Server(program.program.clone().into(), rest);
     let mut command = Command::new(supervisor);
     command.args(arguments).args(watched.arguments()).stdin(ends.input);
-    surround(&mut command, program);
+    surround(&mut command, program, place);
     command.stdout(ends.output).stderr(ends.errors);
     let mut child = tokio::process::Command::from(command).spawn()?;
     let (say, ended) = watch::channel(None);
@@ -186,10 +188,10 @@ fn supervised(
 }
 
 /// Supervises by a thread: as good, while this process lives.
-fn threaded(program: &Program, ends: Ends) -> io::Result<Ended> {
+fn threaded(program: &Program, place: &Place, ends: Ends) -> io::Result<Ended> {
     let mut command = Command::new(&program.program);
     command.args(&program.arguments);
-    surround(&mut command, program);
+    surround(&mut command, program, place);
     command.stdout(ends.output).stderr(ends.errors);
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name("server".to_owned()).spawn(move || {
@@ -208,9 +210,9 @@ fn threaded(program: &Program, ends: Ends) -> io::Result<Ended> {
 }
 
 /// Where it runs, and with which variables.
-fn surround(command: &mut Command, program: &Program) {
+fn surround(command: &mut Command, program: &Program, place: &Place) {
     command.current_dir(&program.folder);
-    hide_keys(command, &program.hidden);
+    hide_keys(command, place);
     command.envs(&program.variables);
 }
 

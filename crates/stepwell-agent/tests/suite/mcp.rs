@@ -33,7 +33,6 @@ fn program(folder: &Path, program: &str, arguments: &[&str]) -> Server {
         program: program.to_owned(),
         arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
         variables: BTreeMap::new(),
-        hidden: Vec::new(),
         folder: folder.to_owned(),
     };
     let (name, start) = ("test".parse().unwrap(), PATIENCE);
@@ -159,7 +158,8 @@ async fn a_program_gets_no_keys_but_those_that_are_named() {
     program.program = "env".to_owned();
     program.arguments.splice(0..0, [SERVER.to_owned()]);
     program.variables = [("NAMED_API_KEY".to_owned(), "given".to_owned())].into();
-    program.hidden = vec!["HOME".to_owned()];
+    let withheld = ["HOME".to_owned()].into();
+    let place = Place { withheld, ..place };
     let servers = open(&server, &place).await;
     for (name, value) in [("NAMED_API_KEY", "given"), ("HOME", "unset"), ("STEPWELL_X", "unset")] {
         let done = call(&servers, &place, "env", json!({"name": name})).await;

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use stepwell_agent::redact::Redactor;
 use toml_edit::Value;
 
 use crate::app::App;
@@ -19,7 +20,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Shows every setting and where its value came from.
+    /// Shows every setting and where its value came from, and your MCP servers.
     List,
     /// Shows one value.
     Get {
@@ -96,6 +97,20 @@ fn list(app: &mut App) -> Result<Exit> {
             app.out.object(&Line { key: key.name, value: json(&value), source })?;
         } else {
             table.push(vec![key.name.into(), plain(&value).into(), visible(&source).into()]);
+        }
+    }
+    // They are the user's own: a workspace's file cannot name any.
+    let source = user_file(&app.world).map(|path| path.display().to_string()).unwrap_or_default();
+    let hidden = Redactor::new([]);
+    for (name, server) in &app.config.mcp {
+        let key = format!("mcp.{name}");
+        if app.out.is_json() {
+            let value = serde_json::to_string(&server.shown()).unwrap_or_default();
+            let value = serde_json::from_str(&hidden.redact(&value)).unwrap_or_default();
+            app.out.object(&Line { key: &key, value, source: source.clone() })?;
+        } else {
+            let line = visible(&hidden.redact(&server.line()));
+            table.push(vec![key.into(), line.into(), visible(&source).into()]);
         }
     }
     if !app.out.is_json() {

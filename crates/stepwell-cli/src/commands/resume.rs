@@ -93,6 +93,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         )),
         error => error.into(),
     })?;
+    prepared.connect()?;
     if let Some(answer) = answer {
         well.answer(&id, answer)?;
     }

@@ -64,11 +64,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
         cutoff::tell(app, &well, Some(&id));
         let session = well.resume(&id)?;
+        prepared.connect()?;
         well.edit(&id, prepared.remembered())?;
         return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
     }
     let prepared = Prepared::new(&args.flags, None, app)?;
     let prepared = prepared.with_phases(args.phases.map(PhaseSet::from));
+    prepared.connect()?;
     let well: Stepwell = if app.config.settings.auto_save {
         let well = app.make()?;
         cutoff::tell(app, &well, None);

@@ -2,16 +2,18 @@
 //! environment, flags. Later ones win, and unknown keys are errors.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 use stepwell_agent::agent::builtin;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, nearest};
-use super::{Config, Source};
+use super::{Config, Source, fields};
 use crate::failure::{Exit, Failure, Result};
 use crate::place::{CONFIG_FILE, Place};
 use crate::world::World;
@@ -96,12 +98,12 @@ impl Config {
     ) -> Result<()> {
         named(table, "agents", &mut self.agents, at)?;
         if whose == Whose::Workspaces {
-            // A project must not send the user's key elsewhere, make a budget worthless, or
-            // speak for the agents that its user knows.
-            for section in ["providers", "prices"] {
-                if table.contains_key(section) {
-                    let why = format!("{section} belong into your own configuration");
-                    return Err(wrong(&at(0), &why));
+            // A project must not send the user's key elsewhere, make a budget worthless, start
+            // programs unasked, or speak for the agents that its user knows.
+            for (section, what) in OWN {
+                if let Some(item) = table.get(section) {
+                    let why = format!("{what} belong into your own configuration, not here");
+                    return Err(wrong(&at(item.span().map_or(0, |span| span.start)), &why));
                 }
             }
             if let Some(name) = builtin().keys().find(|name| self.agents.contains_key(*name)) {
@@ -112,7 +114,8 @@ impl Config {
             }
         }
         named(table, "prices", &mut self.prices, at)?;
-        named(table, "providers", &mut self.providers, at)
+        named(table, "providers", &mut self.providers, at)?;
+        named(table, "mcp", &mut self.mcp, at)
     }
 
     /// Variables that name a key. Others that begin with one of its sections are
@@ -170,24 +173,39 @@ enum Whose {
 }
 
 /// Sections whose entries' names are the user's.
-const NAMED: [&str; 3] = ["agents", "prices", "providers"];
+const NAMED: [&str; 4] = ["agents", "mcp", "prices", "providers"];
+
+/// Those among them that only the user's own file may have.
+const OWN: [(&str, &str); 3] =
+    [("providers", "providers"), ("prices", "prices"), ("mcp", "MCP servers")];
 
 /// Reads the entries of such a section.
-fn named<T: DeserializeOwned>(
+fn named<N, T>(
     table: &dyn TableLike,
     section: &str,
-    into: &mut BTreeMap<String, T>,
+    into: &mut BTreeMap<N, T>,
     at: &dyn Fn(usize) -> String,
-) -> Result<()> {
+) -> Result<()>
+where
+    N: FromStr<Err: Display> + Ord,
+    T: DeserializeOwned,
+{
     let Some(entries) = table.get(section) else { return Ok(()) };
     let place = |item: &Item| at(item.span().map_or(0, |span| span.start));
     let no_table = || wrong(&place(entries), &format!("{section} is no table"));
     for (name, item) in entries.as_table_like().ok_or_else(no_table)?.iter() {
         let fault = |why: &str| wrong(&place(item), &format!("{section}.{name}: {why}"));
         let entry = item.as_table_like().ok_or_else(|| fault("it is no table"))?;
+        let known = fields::of::<T>();
+        if let Some((key, item)) = entry.iter().find(|(key, _)| !known.contains(key)) {
+            let near = fields::nearest(key, known).unwrap_or_default();
+            let why = format!("unknown key {section}.{name}.{key}; did you mean {near}?");
+            return Err(wrong(&place(item), &why));
+        }
         let entry = json(entry).map_err(|why| fault(&why))?;
         let entry = serde_json::from_value(entry).map_err(|error| fault(&error.to_string()))?;
-        into.insert(name.to_owned(), entry);
+        let name = name.parse().map_err(|why: N::Err| fault(&why.to_string()))?;
+        into.insert(name, entry);
     }
     Ok(())
 }
@@ -195,8 +213,9 @@ fn named<T: DeserializeOwned>(
 /// A table as JSON, for those who read it into a type of their own.
 fn json(table: &dyn TableLike) -> Result<serde_json::Value, String> {
     let entries = table.iter().map(|(name, item)| {
-        let value = match item {
-            Item::Value(value) => plain(value)?,
+        let value = match (item, item.as_table_like()) {
+            (_, Some(table)) => json(table)?,
+            (Item::Value(value), None) => plain(value)?,
             _ => return Err(format!("{name} is no value")),
         };
         Ok((name.to_owned(), value))

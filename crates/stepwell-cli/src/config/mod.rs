@@ -1,7 +1,9 @@
 //! Configuration: typed settings, read from files, the environment and flags, each
 //! with where its value came from.
 
+mod fields;
 mod load;
+mod mcp;
 mod settings;
 mod value;
 mod write;
@@ -12,9 +14,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use stepwell_agent::agent::Agent;
+use stepwell_agent::mcp::ServerName;
 use stepwell_agent::price::PriceChange;
 
 pub(crate) use load::user_file;
+pub(crate) use mcp::{McpConfig, McpReach, WORKSPACE};
 pub(crate) use settings::{KEYS, Key, Settings, nearest};
 pub(crate) use value::IdStyle;
 pub(crate) use write::{beside, commented, put, replace};
@@ -31,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) prices: BTreeMap<String, PriceChange>,
     /// The user's own providers, by name.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// The user's MCP servers, by name.
+    pub(crate) mcp: BTreeMap<ServerName, McpConfig>,
 }
 
 /// A provider of the user's own.
@@ -55,6 +61,7 @@ impl Default for Config {
             agents: BTreeMap::new(),
             prices: BTreeMap::new(),
             providers: BTreeMap::new(),
+            mcp: BTreeMap::new(),
         }
     }
 }

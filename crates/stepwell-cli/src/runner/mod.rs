@@ -1,12 +1,14 @@
 //! Running an agent: what was asked becomes a setup, a session and a run; how it ended
 //! becomes an answer and an exit code.
 
+mod mcp;
 mod model;
 mod project;
 mod report;
 mod screen;
 mod signals;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use stepwell_agent::provider::Fault;
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Ended, Run, Setup};
-use stepwell_agent::tool::{self, Place};
+use stepwell_agent::tool::Place;
 
 use crate::app::App;
 use crate::config::replace;
@@ -106,6 +108,9 @@ pub(crate) struct Prepared {
     flags: Flags,
     /// The phases that a new session goes through.
     phases: Option<PhaseSet>,
+    place: Place,
+    mcp: mcp::Wanted,
+    tools: OnceCell<mcp::Connected>,
 }
 
 /// The metadata keys that hold when a person is asked, which model is used, and by whom.
@@ -137,8 +142,22 @@ impl Prepared {
         let model = Model::find(&named, app)?;
         let keys = model::keys(app)?;
         let environment = app.world.secrets();
-        let (flags, phases) = (flags.clone(), None);
-        let prepared = Self { agent_name, agent, mode, model, keys, environment, flags, phases };
+        let mut place = place(session, app)?;
+        place.withheld = keys.keys().cloned().chain(mcp::key_variables(app)).collect();
+        let mcp = mcp::Wanted::find(&agent, &place.root, app);
+        let prepared = Self {
+            agent_name,
+            agent,
+            mode,
+            model,
+            keys,
+            environment,
+            flags: flags.clone(),
+            phases: None,
+            place,
+            mcp,
+            tools: OnceCell::new(),
+        };
         prepared.check_budget(session)?;
         Ok(prepared)
     }
@@ -146,6 +165,20 @@ impl Prepared {
     /// What this invocation may cost.
     fn budget(&self) -> Option<Money> {
         self.flags.budget.or(self.agent.budget)
+    }
+
+    /// The agent's tools. The first time, MCP servers are started for it; whoever begins a
+    /// session asks before, so that none is left behind where that fails.
+    pub(crate) fn connect(&self) -> Result<()> {
+        self.connected().map(drop)
+    }
+
+    fn connected(&self) -> Result<&mcp::Connected> {
+        if let Some(tools) = self.tools.get() {
+            return Ok(tools);
+        }
+        let tools = self.mcp.connect((&self.agent_name, &self.agent), &self.place)?;
+        Ok(self.tools.get_or_init(|| tools))
     }
 
     /// A budget on a model whose price nobody knows cannot be kept.
@@ -226,38 +259,24 @@ impl Prepared {
 
     /// Keeps this run's keys, and whatever looks like a secret, out of what is written.
     pub(crate) fn redactor(&self) -> Redactor {
-        let keys = self.model.secrets.iter().chain(self.keys.values()).cloned();
+        let given = self.model.secrets.iter().chain(&self.mcp.secrets);
+        let keys = given.chain(self.keys.values()).cloned();
         Redactor::with_environment(keys, self.environment.iter().cloned())
     }
 
     fn setup(&self, head: &Head, app: &App) -> Result<Setup> {
-        let tools: Vec<_> =
-            tool::builtin().into_iter().filter(|it| self.agent.has(&it.spec().name)).collect();
+        let tools = self.connected()?.selection.tools.clone();
         let effects: BTreeMap<String, Effect> =
             tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
-        // A store that lies elsewhere says where its sessions work; one that lies in its
-        // workspace moves with it.
-        let usual = app.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
-        let root = match head.workspace.as_str() {
-            recorded if !usual && !recorded.is_empty() => PathBuf::from(recorded),
-            _ => app.place.root.clone(),
-        };
-        let root = std::fs::canonicalize(&root)
-            .map_err(|error| Failure::file(&root, "looking for the workspace", &error))?;
-        let supervisor = std::env::current_exe().ok();
-        let supervisor =
-            supervisor.map(|program| (program, vec!["__supervise".to_owned(), "--".to_owned()]));
         Ok(Setup {
             provider: Arc::clone(&self.model.provider),
             model: self.model.name.clone(),
             cost: Arc::clone(&self.model.cost),
             tools,
+            // A new session's store is there only now.
             place: Place {
                 store: std::fs::canonicalize(&app.place.store).ok(),
-                withheld: self.keys.keys().cloned().collect(),
-                command_timeout: app.config.settings.command_timeout,
-                supervisor,
-                ..Place::new(root)
+                ..self.place.clone()
             },
             rules: Rules {
                 // What changes nothing needs no consent.
@@ -279,23 +298,32 @@ impl Prepared {
     }
 }
 
+/// Where tools work.
+fn place(session: Option<&Head>, app: &App) -> Result<Place> {
+    // A store that lies elsewhere says where its sessions work; one that lies in its
+    // workspace moves with it.
+    let usual = app.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
+    let root = match session.map(|head| head.workspace.as_str()) {
+        Some(recorded) if !usual && !recorded.is_empty() => PathBuf::from(recorded),
+        _ => app.place.root.clone(),
+    };
+    let root = std::fs::canonicalize(&root)
+        .map_err(|error| Failure::file(&root, "looking for the workspace", &error))?;
+    let supervisor = std::env::current_exe().ok();
+    let supervisor =
+        supervisor.map(|program| (program, vec!["__supervise".to_owned(), "--".to_owned()]));
+    let command_timeout = app.config.settings.command_timeout;
+    Ok(Place { command_timeout, supervisor, ..Place::new(root) })
+}
+
 fn find_agent(name: &str, app: &App) -> Result<Agent> {
     let mut agents = builtin();
     agents.extend(app.config.agents.clone());
-    let agent = agents.get(name).cloned().ok_or_else(|| {
+    agents.get(name).cloned().ok_or_else(|| {
         let known: Vec<_> = agents.keys().map(String::as_str).collect();
         Failure::new(Exit::Absent, format_args!("there is no agent {name:?}"))
             .hint(format_args!("known are {}", known.join(", ")))
-    })?;
-    let known: Vec<_> = tool::builtin().iter().map(|tool| tool.spec().name.clone()).collect();
-    match agent.tools.iter().flatten().find(|named| !known.contains(*named)) {
-        None => Ok(agent),
-        Some(unknown) => {
-            let message = format!("agents.{name}.tools: there is no tool {unknown:?}");
-            Err(Failure::new(Exit::Absent, message)
-                .hint(format_args!("known are {}", known.join(", "))))
-        }
-    }
+    })
 }
 
 /// Keeps secrets out of what a command writes into a session.
@@ -332,14 +360,8 @@ pub(crate) fn drive(
     remember_model(prepared, app);
     let mirror = Mirror::of(app).filter(|_| app.config.settings.auto_save);
     let mut screen = Mirroring::new(Screen::new(app, prepared, &head), mirror);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("no threads to run on: {error}"))
-        })?;
-    let ended: stepwell_agent::Result<Ended> = runtime.block_on(async {
+    let tools = prepared.connected()?;
+    let ended: stepwell_agent::Result<Ended> = tools.runtime.block_on(async {
         let interrupt = signals::watch();
         let mut run = Run::new(&mut session, &setup, &mut screen)?;
         // A session that is done stays as it is.
@@ -358,6 +380,7 @@ pub(crate) fn drive(
         }
         run.drive(interrupt).await
     });
+    tools.close();
     let written = screen.into_inner().finish();
     let ended = ended.map_err(|error| unsaved(error, &session))?;
     let standing = session.standing()?;

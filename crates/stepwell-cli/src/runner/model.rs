@@ -49,7 +49,7 @@ impl Model {
     }
 
     fn remote(named: &str, spec: &ProviderSpec, model: String, app: &App) -> Result<Self> {
-        let key = key(spec, app)?;
+        let key = key(&spec.key, &spec.name, app)?;
         let timeout = app.config.settings.request_timeout;
         let endpoint = spec.endpoint(key.as_deref().map(Key::new), timeout);
         let remote = Remote::new(endpoint).map_err(|error| refused(&error, spec))?;
@@ -148,9 +148,9 @@ pub(super) fn keys(app: &App) -> Result<BTreeMap<String, String>> {
     Ok(variables.filter_map(|name| Some((name.clone(), app.world.key(&name)?))).collect())
 }
 
-/// A provider's key, from where the user keeps it.
-fn key(spec: &ProviderSpec, app: &App) -> Result<Option<String>> {
-    match &spec.key {
+/// A key, from where the user keeps it.
+pub(super) fn key(source: &KeySource, of: &str, app: &App) -> Result<Option<String>> {
+    match source {
         KeySource::Nowhere => Ok(None),
         KeySource::Variable(name) => Ok(app.world.key(name)),
         KeySource::Command(line) => {
@@ -160,7 +160,7 @@ fn key(spec: &ProviderSpec, app: &App) -> Result<Option<String>> {
                     Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
                 }
                 _ => {
-                    let message = format!("the command for the key of {} failed", spec.name);
+                    let message = format!("the command for the key of {of} failed");
                     Err(Failure::new(Exit::Credentials, message))
                 }
             }

@@ -13,6 +13,7 @@ mod desk;
 mod erasing;
 mod hooks;
 mod looking;
+mod mcp;
 mod moving;
 mod naming;
 mod naming_wrongly;

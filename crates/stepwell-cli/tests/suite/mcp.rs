@@ -1,0 +1,278 @@
+//! Tools of MCP servers: from the user's configuration to a run that uses them.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use insta::assert_snapshot;
+
+use crate::desk::Desk;
+use crate::running::one;
+
+/// A server of tools: one looks, one changes something, one takes for ever, one tells its
+/// variables. It notes its process, what it did, and what was cancelled.
+const SERVER: &str = r#"
+echo $$ > "$1/pid"
+tools='[{"name":"look","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}},
+{"name":"put","inputSchema":{"type":"object","properties":{"line":{"type":"string"}}}},
+{"name":"stay","inputSchema":{"type":"object"}},{"name":"tell","inputSchema":{"type":"object"}}]'
+while read -r line; do
+  ask() { printf '%s\n' "$line" | jq -r "$1"; }
+  text() { jq -nc --arg text "$1" '{content: [{type: "text", text: $text}]}'; }
+  id=$(ask .id)
+  case $(ask .method) in
+    initialize) result='{"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+      "serverInfo": {"name": "test", "version": "1"}}' ;;
+    tools/list) result="{\"tools\": $tools}" ;;
+    notifications/cancelled) echo cancelled >> "$1/log"; continue ;;
+    tools/call) case $(ask .params.name) in
+      look) result=$(text "all is well") ;;
+      put) ask .params.arguments.line >> "$1/log"; result=$(text "put") ;;
+      stay) echo stayed >> "$1/log"; continue ;;
+      tell) result=$(text "$GIVEN, ${OPENAI_API_KEY-no key}, ${LOCAL_KEY-none}, $PLAIN, $(pwd)") ;;
+    esac ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$(printf '%s' "$result" | jq -c .)"
+done
+"#;
+
+const CALLS: &str = "
+- text: I look and I put.
+  calls:
+    - {tool: notes__look, arguments: {}}
+    - {tool: notes__put, arguments: {line: one}}
+- {text: Done.}
+";
+
+/// A desk whose user has a server, and a script for the model.
+fn desk(script: &str) -> Desk {
+    let mut desk = Desk::new();
+    desk.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    std::fs::write(desk.path("server.sh"), SERVER).unwrap();
+    let folder = desk.path("");
+    let server = desk.path("server.sh");
+    configure(&desk, &format!("[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n"));
+    desk.file("script.yaml", script);
+    desk
+}
+
+fn configure(desk: &Desk, text: &str) {
+    let path = desk.path("home/.config/stepwell/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn run<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    ["run", "take notes", "--model", "script:script.yaml"].iter().chain(flags).copied().collect()
+}
+
+/// What the server did.
+fn done(desk: &Desk) -> String {
+    std::fs::read_to_string(desk.path("log")).unwrap_or_default()
+}
+
+fn is_dead(pid: &Path) -> bool {
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let ps = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap();
+    let state = String::from_utf8(ps.stdout).unwrap();
+    state.trim().is_empty() || state.starts_with('Z')
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let look = |_| {
+        std::thread::park_timeout(std::time::Duration::from_millis(30));
+        holds()
+    };
+    assert!((0..1_000).any(look), "it never happened: {what}");
+}
+
+#[test]
+fn a_servers_tool_runs_in_yolo_mode() {
+    let mut desk = desk(CALLS);
+    desk.run(&run(&["--mode", "yolo"]));
+    assert_eq!(done(&desk), "one\n");
+    // It ended with the run.
+    assert!(is_dead(&desk.path("pid")));
+    let messages = desk.quietly(&["show", "@last", "--messages"]).stdout;
+    assert!(messages.contains("-> notes__put({\"line\":\"one\"})"), "{messages}");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_servers_tool_waits_for_consent_unless_it_only_reads() {
+    let mut desk = desk(CALLS);
+    desk.run(&run(&[]));
+    assert_eq!(done(&desk), "");
+    desk.say("resume --approve");
+    assert_eq!(done(&desk), "one\n");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn agents_that_only_read_get_only_what_only_reads() {
+    let desk = desk(CALLS);
+    for agent in ["plan", "review"] {
+        one(&desk, &run(&["--mode", "yolo", "--agent", agent]), 0);
+        let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+        assert!(log.contains("all is well") && log.contains("there is no such tool"), "{log}");
+    }
+    assert_eq!(done(&desk), "");
+}
+
+#[test]
+fn a_dry_run_asks_a_server_for_nothing_but_to_look() {
+    let desk = desk(CALLS);
+    one(&desk, &run(&["--dry-run"]), 0);
+    assert_eq!(done(&desk), "");
+}
+
+const STAYS: &str = "
+- {text: I stay., calls: [{tool: notes__stay, arguments: {}}]}
+- {text: Done.}
+";
+
+/// A run whose call has begun and does not end.
+fn staying(desk: &Desk) -> (Child, String) {
+    let mut command = desk.command(&run(&["--mode", "yolo", "--events"]));
+    command.env_remove("STEPWELL_NOW");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let started = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"unsafe\""));
+    assert!(started.is_some());
+    std::thread::spawn(move || lines.for_each(drop));
+    until("the server is asked", || done(desk) == "stayed\n");
+    let id = desk.well().find("@last").unwrap().to_string();
+    (child, id)
+}
+
+#[test]
+fn a_call_that_was_killed_is_reported_as_unknown_and_not_repeated() {
+    let desk = desk(STAYS);
+    let (mut child, id) = staying(&desk);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the server ends too", || is_dead(&desk.path("pid")));
+    let ended = one(&desk, &["resume", &id], 0);
+    assert_eq!(ended["output"], "Done.");
+    let log = desk.quietly(&["log", &id]).stdout;
+    assert_eq!(log.matches("\"tool_started\"").count(), 1);
+    assert!(log.contains("interrupted, outcome unknown"), "{log}");
+    assert_eq!(done(&desk), "stayed\n");
+}
+
+#[test]
+fn a_call_that_is_interrupted_is_cancelled() {
+    let desk = desk(STAYS);
+    let (mut child, id) = staying(&desk);
+    let mut stop = desk.command(&["stop", &id]);
+    assert!(stop.env_remove("STEPWELL_NOW").output().unwrap().status.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(is_dead(&desk.path("pid")));
+    assert_eq!(done(&desk), "stayed\ncancelled\n");
+    assert_eq!(one(&desk, &["resume", &id], 0)["output"], "Done.");
+    assert_eq!(done(&desk), "stayed\ncancelled\n");
+}
+
+#[test]
+fn a_run_goes_on_without_a_server_unless_its_agent_needs_it() {
+    let mut desk = desk("- {text: Done.}\n");
+    let (folder, server) = (desk.path(""), desk.path("server.sh"));
+    let notes = format!("[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n");
+    configure(
+        &desk,
+        &(notes
+            + "[mcp.gone]\ncommand = \"no-such-program\"\n\
+         [mcp.unset]\ncommand = \"true\"\nenv_from = [\"NOWHERE_API_KEY\"]\n\
+         [mcp.web]\nurl = \"http://127.0.0.1:9/mcp\"\nkey_command = \"exit 3\"\n\
+         [agents.needy]\nprompt = \"You need it.\"\ntools = [\"read_file\", \"gone__*\"]\n\
+         [agents.vague]\nprompt = \"x\"\ntools = [\"read_fil\"]\n\
+         [agents.wrong]\nprompt = \"x\"\ntools = [\"nobody__x\"]\n\
+         [agents.close]\nprompt = \"x\"\ntools = [\"notes__pit\"]\n\
+         [agents.modest]\nprompt = \"x\"\ntools = [\"read_file\"]\n"),
+    );
+    desk.run(&run(&[]));
+    desk.run(&run(&["--agent", "modest"]));
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 2);
+    desk.run(&run(&["--agent", "needy"]));
+    desk.run(&run(&["--agent", "vague"]));
+    desk.run(&run(&["--agent", "wrong"]));
+    desk.run(&run(&["--agent", "close"]));
+    desk.say("resume @last --agent needy");
+    // Nothing was begun that cannot go on.
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 2);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_server_is_told_what_is_named_and_no_more_and_none_of_it_is_written() {
+    let script = "
+- {text: Tell me., calls: [{tool: notes__tell, arguments: {}}]}
+- {text: Done.}
+";
+    let mut desk = desk(script);
+    let (folder, server) = (desk.path(""), desk.path("server.sh"));
+    configure(
+        &desk,
+        &format!(
+            "[providers.local]\nbase_url = \"http://127.0.0.1:9\"\nkey_env = \"LOCAL_KEY\"\n\
+             [mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n\
+             env_from = [\"GIVEN\"]\ncwd = \"{{workspace}}\"\n\
+             [mcp.notes.env]\nPLAIN = \"in {{workspace}}\"\n"
+        ),
+    );
+    desk.set("GIVEN", "a-value-like-no-other");
+    desk.set("OPENAI_API_KEY", "sk-is-not-for-servers");
+    desk.set("LOCAL_KEY", "nor-is-this-one");
+    one(&desk, &run(&["--mode", "yolo"]), 0);
+    let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    let work = std::fs::canonicalize(desk.work()).unwrap().display().to_string();
+    let told = format!("[redacted:provider-key], no key, none, in {work}, {work}");
+    assert!(log.contains(&told), "{log}");
+    for entry in std::fs::read_dir(desk.work().join(".stepwell")).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        let secret = b"a-value-like-no-other";
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+    }
+}
+
+#[test]
+fn servers_are_the_users_own_and_their_faults_are_named() {
+    let mut desk = desk("- {text: Done.}\n");
+    desk.file("stepwell.toml", "[mcp.evil]\ncommand = \"sh\"\n");
+    desk.say("sessions");
+    std::fs::remove_file(desk.work().join("stepwell.toml")).unwrap();
+    for text in [
+        "[mcp.a]\ncommmand = \"x\"\n",
+        "[mcp.a]\n\nhedaers = {}\nurl = \"https://x\"\n",
+        "[mcp.a]\n",
+        "[mcp.a]\ncommand = \"x\"\nurl = \"https://x\"\n",
+        "[mcp.a]\ncommand = \"npx -y server\"\n",
+        "[mcp.a]\ncommand = \"x\"\nheaders = {A = \"b\"}\n",
+        "[mcp.a]\nurl = \"https://x\"\nargs = [\"b\"]\n",
+        "[mcp.a]\nurl = \"example.com\"\n",
+        "[mcp.a]\nurl = \"https://x\"\nkey_env = \"A\"\nkey_command = \"b\"\n",
+        "[mcp.a]\ncommand = \"x\"\ncwd = \"here\"\n",
+        "[mcp.a]\ncommand = \"x\"\nenv = {A = 1}\n",
+        "[mcp.a]\ncommand = \"x\"\ntimeout = \"soon\"\n",
+        "[mcp.a__b]\ncommand = \"x\"\n",
+        "[mcp.\"a b\"]\ncommand = \"x\"\n",
+        "mcp = 3\n",
+    ] {
+        configure(&desk, text);
+        assert_eq!(desk.say("sessions").code, Some(3), "{text}");
+    }
+    configure(
+        &desk,
+        "[mcp.files]\ncommand = \"npx\"\nargs = [\"-y\", \"files\", \"{workspace}\"]\n\
+         env = {TOKEN = \"ghp_abcdefghijklmnopqrstuvwxyz0123456789\"}\nstart_timeout = \"90s\"\n\
+         [mcp.web]\nurl = \"https://example.com/mcp?key=ghp_abcdefghijklmnopqrstuvwxyz0123456789\"\n\
+         headers = {X-Team = \"blue\"}\nkey_env = \"WEB_KEY\"\n",
+    );
+    let shown = desk.quietly(&["config"]).stdout;
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("mcp.")).collect();
+    let json = desk.quietly(&["config", "--json"]).stdout;
+    let objects: Vec<&str> = json.lines().filter(|line| line.contains("\"mcp.")).collect();
+    let shown = desk.redact(&format!("{}\n{}", lines.join("\n"), objects.join("\n")));
+    assert_snapshot!(format!("{}{shown}", desk.transcript()));
+}
