@@ -245,16 +245,20 @@ fn change<T: Clone + std::fmt::Debug + 'static>(
 fn edited() -> BoxedStrategy<Edited> {
     let tags = || prop::collection::btree_set(text(), 0..3);
     let flags = (prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
-    (change(text()), tags(), tags(), map(), change(text()), change(money()), flags)
-        .prop_map(|(label, tag, untag, metadata, goal, budget, (pinned, ready))| Edited {
+    let seqs = || prop::collection::btree_set(seq(), 0..3);
+    let pins = (seqs(), seqs());
+    (change(text()), tags(), tags(), map(), change(text()), change(money()), (flags, pins))
+        .prop_map(|(label, tag, untag, metadata, goal, budget, (flags, pins))| Edited {
             label,
             tag,
             untag,
             metadata,
             goal,
             budget,
-            pinned,
-            ready,
+            pinned: flags.0,
+            ready: flags.1,
+            pin_messages: pins.0,
+            unpin_messages: pins.1,
         })
         .boxed()
 }
@@ -348,6 +352,8 @@ fn moves() -> BoxedStrategy<Event> {
     ]);
     let spent = (prop::option::of(usage()), prop::option::of(money()));
     let pinned = prop::collection::vec(seq(), 0..3);
+    let maybe = || prop::option::of(text());
+    let summary = (maybe(), maybe(), maybe());
     prop_oneof![
         (text(), reasons, map()).prop_map(|(name, reason, metadata)| Checkpoint {
             name,
@@ -355,8 +361,8 @@ fn moves() -> BoxedStrategy<Event> {
             metadata
         }
         .into()),
-        (lane(), (seq(), seq()), prop::option::of(text()), pinned, any::<[u32; 2]>(), spent)
-            .prop_map(|(lane, (from, to), summary, pinned, tokens, (usage, cost))| {
+        (lane(), (seq(), seq()), summary, pinned, any::<[u32; 2]>(), spent).prop_map(
+            |(lane, (from, to), (summary, model, fault), pinned, tokens, (usage, cost))| {
                 let [before, after] = tokens.map(u64::from);
                 let (tokens_before, tokens_after) = (before, after);
                 Compacted {
@@ -369,9 +375,12 @@ fn moves() -> BoxedStrategy<Event> {
                     tokens_after,
                     usage,
                     cost,
+                    model,
+                    fault,
                 }
                 .into()
-            }),
+            }
+        ),
         (seq(), scope(), restored()).prop_map(|(to, scope, restored)| Rewound {
             to,
             scope,

@@ -70,15 +70,13 @@ fn kinds(blob: Digest) -> Vec<Event> {
         Checkpoint { name: "c".into(), reason: CheckpointReason::Phase, metadata: BTreeMap::new() }
             .into(),
         Compacted {
-            lane: main(),
-            from: Seq::new(2),
-            to: Seq::new(3),
-            summary: None,
             pinned: vec![Seq::new(2)],
             tokens_before: 9,
             tokens_after: 1,
             usage: Some(usage),
             cost: Some(Money::from_picos(1)),
+            model: Some("m".into()),
+            ..Compacted::new(main(), Seq::new(2), Seq::new(3))
         }
         .into(),
         Rewound { to: Seq::new(5), scope: Scope::Both, restored: Restored::default() }.into(),

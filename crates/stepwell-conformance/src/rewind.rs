@@ -224,15 +224,8 @@ fn a_rewind_is_undone_once<F: Fixture>(w: &mut World<F>) {
 
 fn compact(from: u64, to: u64) -> Compacted {
     Compacted {
-        lane: Lane::main(),
-        from: Seq::new(from),
-        to: Seq::new(to),
         summary: Some("in short".to_owned()),
-        pinned: Vec::new(),
-        tokens_before: 0,
-        tokens_after: 0,
-        usage: None,
-        cost: None,
+        ..Compacted::new(Lane::main(), Seq::new(from), Seq::new(to))
     }
 }
 

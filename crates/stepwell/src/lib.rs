@@ -97,6 +97,7 @@ mod keeper;
 mod lease;
 mod memory;
 mod model;
+mod pins;
 mod resume;
 mod retention;
 mod search;
@@ -134,6 +135,7 @@ pub use model::work::{
     Restored, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus, ToolFinished,
     ToolStarted, ToolTarget, Undone,
 };
+pub use pins::Pins;
 pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use retention::{Because, Plan, Policy, Protection, Taken};
 pub use search::MAX_SEARCHED_BYTES;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     Append, Checkpoint, Created, Digest, Error, Kind, Lane, LaneState, Lease, Message, NewEvent,
-    Origin, Phase, PhaseChanged, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId, Slice,
-    Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time, Undone, View, Work,
-    Write, Written,
+    Origin, Phase, PhaseChanged, Pins, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId,
+    Slice, Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time, Undone, View,
+    Work, Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -113,6 +113,11 @@ impl Session {
     /// How its work stands: what is planned, and what was asked.
     pub fn work(&self) -> Result<Work> {
         self.well.work(self.id())
+    }
+
+    /// The messages that its user pinned.
+    pub fn pins(&self) -> Result<Pins> {
+        Ok(Pins::of(&self.facts(&[Kind::Edited])?))
     }
 
     /// What a model would be shown of a lane.

@@ -26,8 +26,14 @@ pub struct Shown {
     /// Where it comes from: a message, or the compaction whose summary it is. A
     /// message made to answer a call bears the seq of the call's message.
     pub seq: Seq,
+    /// Where it stands for compactions: a summary stands at the end of what it replaced,
+    /// everything else at its seq.
+    pub place: Seq,
     /// Why it is here.
     pub made: Made,
+    /// Of a message that brings results together: the message that each part came with. A
+    /// part without one was made up, because its call has no result.
+    pub answers: Vec<Option<Seq>>,
     /// What is shown. Its usage and cost belong to the log and are left out.
     pub message: Message,
 }
@@ -168,7 +174,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
     let mut messages: Vec<Shown> = Vec::with_capacity(items.len());
     let mut open: HashMap<String, Open> = HashMap::new();
     let mut used: HashMap<String, u64> = HashMap::new();
-    for Item { seq, made, message, .. } in items {
+    for Item { seq, place, made, message } in items {
         let Message { role, parts, model, .. } = message;
         let mut answers = Vec::new();
         // Most messages are shown as they are.
@@ -180,9 +186,10 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
             match part {
                 Part::ToolResult(result) => {
                     if let Some(call) = open.remove(&result.call_id) {
-                        let (index, place) = call.slot;
+                        let (index, part) = call.slot;
                         let renamed = ToolResult { call_id: call.shown_id, ..result };
-                        messages[index].message.parts[place] = Part::ToolResult(renamed);
+                        messages[index].message.parts[part] = Part::ToolResult(renamed);
+                        messages[index].answers[part] = Some(seq);
                     }
                 }
                 Part::ToolCall(mut call) => {
@@ -200,7 +207,8 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
         }
         let shown = |role, made, model, parts| {
             let message = Message { model, ..Message::new(role, parts) };
-            Shown { seq, made, message: message.in_lane(lane.clone()) }
+            let answers = Vec::new();
+            Shown { seq, place, made, answers, message: message.in_lane(lane.clone()) }
         };
         // Only a model calls. What is left of a message whose results went to their
         // calls is the user's; a tool says nothing else.
@@ -213,7 +221,9 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
             messages.push(shown(role, made, model, own));
         }
         if !answers.is_empty() {
-            messages.push(shown(Role::Tool, Made::Results, None, answers));
+            let unanswered = vec![None; answers.len()];
+            let results = shown(Role::Tool, Made::Results, None, answers);
+            messages.push(Shown { answers: unanswered, ..results });
         }
     }
     messages
@@ -303,15 +313,9 @@ mod tests {
 
     fn compacted(from: u64, to: u64, summary: &str, pinned: &[u64]) -> Event {
         Compacted {
-            lane: Lane::main(),
-            from: Seq::new(from),
-            to: Seq::new(to),
             summary: Some(summary.to_owned()),
             pinned: pinned.iter().copied().map(Seq::new).collect(),
-            tokens_before: 0,
-            tokens_after: 0,
-            usage: None,
-            cost: None,
+            ..Compacted::new(Lane::main(), Seq::new(from), Seq::new(to))
         }
         .into()
     }

@@ -172,15 +172,8 @@ fn a_compacted_session_shows_its_summary_and_says_so() {
     let mut session = root(&well, "a");
     say(&mut session, &["one", "two"]);
     let compacted = Compacted {
-        lane: Lane::main(),
-        from: Seq::new(2),
-        to: Seq::new(3),
         summary: Some("they counted".to_owned()),
-        pinned: vec![],
-        tokens_before: 0,
-        tokens_after: 0,
-        usage: None,
-        cost: None,
+        ..Compacted::new(Lane::main(), Seq::new(2), Seq::new(3))
     };
     let at = session.append(compacted).unwrap();
     let note = "Earlier messages are not shown: they were compacted.";

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::money::Money;
+use super::position::Seq;
 
 /// What an edit does to one attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,6 +79,20 @@ pub struct Edited {
     /// Says whether an agent that Stepwell does not run can be taken up again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
+    /// Messages that no compaction may take out of the view.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub pin_messages: BTreeSet<Seq>,
+    /// Messages that one may again, after pinning.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub unpin_messages: BTreeSet<Seq>,
+}
+
+impl Edited {
+    /// Does it pin messages, or let go of them?
+    #[must_use]
+    pub fn moves_pins(&self) -> bool {
+        !self.pin_messages.is_empty() || !self.unpin_messages.is_empty()
+    }
 }
 
 #[cfg(test)]

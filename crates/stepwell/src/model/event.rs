@@ -180,6 +180,7 @@ impl Event {
             Self::Question(question) => &question.id,
             Self::Compacted(compacted) => compacted.lane.as_str(),
             Self::Edited(edited) if !edited.goal.is_keep() => "goal",
+            Self::Edited(edited) if edited.moves_pins() => "pins",
             Self::Phase(_) | Self::Rewound(_) | Self::Undone(_) | Self::Scrubbed(_) => "",
             _ => return None,
         };

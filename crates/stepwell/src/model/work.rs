@@ -275,6 +275,38 @@ pub struct Compacted {
     /// What that call cost; absent beside a usage, the price was not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+    /// The model that was asked for the summary; absent, none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Why what that model said is not the summary; absent, it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+impl Compacted {
+    /// Leaves messages of a lane out, without a word in their place.
+    #[must_use]
+    pub fn new(lane: Lane, from: Seq, to: Seq) -> Self {
+        Self {
+            lane,
+            from,
+            to,
+            summary: None,
+            pinned: Vec::new(),
+            tokens_before: 0,
+            tokens_after: 0,
+            usage: None,
+            cost: None,
+            model: None,
+            fault: None,
+        }
+    }
+
+    /// Were messages left out without a model's summary of them?
+    #[must_use]
+    pub const fn is_truncation(&self) -> bool {
+        self.model.is_none() || self.fault.is_some()
+    }
 }
 
 /// What a rewind moves back.

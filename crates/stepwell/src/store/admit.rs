@@ -209,6 +209,10 @@ pub(crate) fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<()
     if matches!(&edited.goal, Change::Set(goal) if goal.len() > MAX_ATTRIBUTE_BYTES) {
         return Err(format!("a goal has at most {MAX_ATTRIBUTE_BYTES} bytes"));
     }
+    let mut named = edited.pin_messages.union(&edited.unpin_messages);
+    if let Some(seq) = named.find(|seq| !(Seq::FIRST..=head.seq).contains(*seq)) {
+        return Err(format!("{seq} is none of its events 1..{}", head.seq));
+    }
     if !edited.metadata.is_empty() {
         let mut merged = head.metadata.clone();
         merged.extend(edited.metadata.clone());

@@ -142,15 +142,11 @@ fn fill(folder: &Path) {
     };
     well.edit(session.id(), edited).unwrap();
     let compacted = Compacted {
-        lane: Lane::main(),
-        from: Seq::new(2),
-        to: Seq::new(4),
         summary: Some("what was said".into()),
         pinned: vec![Seq::new(2)],
         tokens_before: 300,
         tokens_after: 20,
-        usage: None,
-        cost: None,
+        ..Compacted::new(Lane::main(), Seq::new(2), Seq::new(4))
     };
     session.append(compacted).unwrap();
     let rewound = session.rewind(checkpoint, Scope::Chat).unwrap();

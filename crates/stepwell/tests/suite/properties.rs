@@ -285,15 +285,8 @@ impl World {
 
 fn compacted(from: u64, to: u64, summary: &str) -> Compacted {
     Compacted {
-        lane: Lane::main(),
-        from: Seq::new(from),
-        to: Seq::new(to),
         summary: Some(summary.to_owned()),
-        pinned: vec![],
-        tokens_before: 0,
-        tokens_after: 0,
-        usage: None,
-        cost: None,
+        ..Compacted::new(Lane::main(), Seq::new(from), Seq::new(to))
     }
 }
 
