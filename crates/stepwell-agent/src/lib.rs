@@ -5,6 +5,7 @@
 //! a run that stops for any reason is taken up exactly there.
 
 pub mod agent;
+pub mod context;
 mod error;
 pub mod machine;
 pub mod mcp;

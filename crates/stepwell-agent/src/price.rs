@@ -4,9 +4,13 @@
 //! known is absent, never zero.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use stepwell::{Money, Usage};
+
+/// What tokens cost; nothing, if the price is not known.
+pub type Cost = Arc<dyn Fn(&Usage) -> Option<Money> + Send + Sync>;
 
 const SHIPPED: &str = include_str!("../prices.json");
 

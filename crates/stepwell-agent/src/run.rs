@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Effect, Event, Failure, FileChanged, FileState, Gate, GateAnswered, Lane, Message, Money,
+    Effect, Event, Failure, FileChanged, FileState, Gate, GateAnswered, Lane, Message,
     NewEvent, Outcome, Permission, Recorded, Role, Session, Span, Status, StatusChanged, Step,
     StopReason, Timeline, ToolCall, ToolTarget, Usage, View,
 };
@@ -17,13 +17,11 @@ use tokio::sync::watch as signal;
 
 use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
+pub use crate::price::Cost;
 use crate::provider::{self, CallError, Fault, Provider, Request, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
 pub use watch::{Happening, Question, Reply, Watcher};
-
-/// What tokens cost; nothing, if the price is not known.
-pub type Cost = Arc<dyn Fn(&Usage) -> Option<Money> + Send + Sync>;
 
 /// What a run works with. It does not change while it runs.
 #[derive(Clone)]

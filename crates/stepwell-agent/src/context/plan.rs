@@ -1,0 +1,411 @@
+//! What to take out of the window: sizes, wishes and limits in, a range of the log out. Pure.
+
+use std::ops::Range;
+
+use stepwell::{Compacted, Lane, Made, Pins, Role, Seq};
+
+use super::window::{Entry, Window};
+
+/// Why the window should shrink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It is near to what fits.
+    Near,
+    /// It has more messages than wanted.
+    Long,
+    /// The work entered another phase.
+    Phase,
+    /// The provider said that it does not fit.
+    Refused,
+    /// Someone asked for it.
+    Asked,
+}
+
+/// What there is room for, in tokens as we count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// What stands beside the conversation: instructions, tools.
+    pub fixed: u64,
+    /// Where it should stay below.
+    pub limit: u64,
+    /// What fits at most.
+    pub full: u64,
+}
+
+/// How much of the newest stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// So many tokens at most.
+    pub tokens: u64,
+    /// So many messages at most.
+    pub messages: Option<usize>,
+}
+
+/// What is to be planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The window's messages.
+    pub entries: &'a [Entry],
+    /// Where its standing instructions were recorded.
+    pub systems: &'a [Seq],
+    /// The message that says what the work is about.
+    pub goal: Option<Seq>,
+    /// Messages that the user pinned.
+    pub pins: &'a Pins,
+    /// What there is room for.
+    pub room: Room,
+    /// How much of the newest stays.
+    pub keep: Keep,
+    /// Why.
+    pub why: Why,
+}
+
+/// What to take out of the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The first place that is covered.
+    pub from: Seq,
+    /// The last one.
+    pub to: Seq,
+    /// Messages in between that stay.
+    pub pinned: Vec<Seq>,
+    /// Which of the window's messages go.
+    pub covered: Vec<usize>,
+    /// Tokens before, with what stands beside the conversation.
+    pub before: u64,
+    /// Tokens of what goes.
+    pub taken: u64,
+    /// Tokens that a summary may have.
+    pub room: u64,
+}
+
+/// The least room that a summary is of use in.
+const LEAST_SUMMARY: u64 = 120;
+
+/// The most tokens of a summary: more is a conversation of its own.
+const MOST_SUMMARY: u64 = 4_096;
+
+/// The parts of the limit of which a summary gets one.
+const SUMMARY_SHARE: u64 = 8;
+
+/// The parts of the limit of which a compaction near it frees one at least: each costs a
+/// call, and between the limit and what fits there is time.
+const LEAST_GAIN: u64 = 10;
+
+impl Plan {
+    /// What to take out, if that is worth it.
+    #[must_use]
+    pub fn of(ask: &Ask<'_>) -> Option<Self> {
+        let units = units(ask);
+        let total = ask.room.fixed + sum(&units, |_| true);
+        let ask = &ask.tightened(total, sum(&units, |unit| !unit.protected));
+        let kept = kept(&units, ask);
+        let plan = Self::covering(&units, &kept, ask);
+        // A summary of nothing but a summary gains nothing.
+        let goes = units.iter().zip(&kept).filter(|(unit, kept)| !**kept && !unit.summary);
+        let fresh: u64 = goes.map(|(unit, _)| unit.tokens).sum();
+        let worth = match ask.why {
+            Why::Near => total > ask.room.full || fresh >= ask.room.limit / LEAST_GAIN,
+            Why::Phase => fresh >= ask.keep.tokens,
+            Why::Long | Why::Refused | Why::Asked => true,
+        };
+        if worth && fresh > 0 {
+            return plan;
+        }
+        // Nothing is left to take but what should have stayed: better that than nothing.
+        let full = total > ask.room.full || ask.why == Why::Refused;
+        let only: Vec<bool> = units.iter().map(|unit| unit.protected).collect();
+        if full { Self::covering(&units, &only, ask) } else { None }
+    }
+
+    /// The event that does it, without a summary.
+    #[must_use]
+    pub fn event(&self, lane: Lane) -> Compacted {
+        Compacted { pinned: self.pinned.clone(), ..Compacted::new(lane, self.from, self.to) }
+    }
+
+    /// The plan that takes all but these units.
+    fn covering(units: &[Unit], kept: &[bool], ask: &Ask<'_>) -> Option<Self> {
+        let of = |keeps: bool| {
+            units.iter().zip(kept).filter(move |(_, kept)| **kept == keeps).map(|(unit, _)| unit)
+        };
+        let from = of(false).map(|unit| unit.place).min()?;
+        let last = of(false).map(|unit| unit.place).max()?;
+        // Results may be recorded behind the last place; they go along as long as nothing
+        // that stays is in between.
+        let stays = of(true).map(|unit| unit.place).chain(ask.systems.iter().copied());
+        let next = stays.filter(|place| *place > last).min();
+        let came = of(false).flat_map(|unit| unit.seqs.iter().copied()).max().unwrap_or(last);
+        let to = last.max(next.map_or(came, |next| came.min(next.prev())));
+        let range = from..=to;
+        let mut pinned: Vec<Seq> = of(true)
+            .flat_map(|unit| unit.seqs.iter().copied())
+            .chain(ask.systems.iter().copied())
+            .filter(|seq| range.contains(seq))
+            .collect();
+        pinned.sort_unstable();
+        pinned.dedup();
+        let covered: Vec<usize> = of(false).flat_map(|unit| unit.range.clone()).collect();
+        let taken = of(false).map(|unit| unit.tokens).sum();
+        let stays: u64 = ask.room.fixed + of(true).map(|unit| unit.tokens).sum::<u64>();
+        let (before, left) = (stays + taken, ask.room.full.saturating_sub(stays));
+        let room = summary_room(&ask.room).min(left).min(taken);
+        let room =
+            if room < LEAST_SUMMARY || of(false).all(|unit| unit.summary) { 0 } else { room };
+        Some(Self { from, to, pinned, covered, before, taken, room })
+    }
+}
+
+fn sum(units: &[Unit], which: fn(&Unit) -> bool) -> u64 {
+    units.iter().filter(|unit| which(unit)).map(|unit| unit.tokens).sum()
+}
+
+fn summary_room(room: &Room) -> u64 {
+    (room.limit / SUMMARY_SHARE).clamp(LEAST_SUMMARY, MOST_SUMMARY)
+}
+
+/// Messages that go or stay together: a message, or calls with their results.
+struct Unit {
+    range: Range<usize>,
+    place: Seq,
+    /// Every message of the log that it is made of.
+    seqs: Vec<Seq>,
+    tokens: u64,
+    protected: bool,
+    summary: bool,
+}
+
+fn units(ask: &Ask<'_>) -> Vec<Unit> {
+    let request = |entry: &&Entry| entry.made == Made::Recorded && entry.role == Role::User;
+    let latest = ask.entries.iter().rev().find(request).map(|entry| entry.seq);
+    let mut units: Vec<Unit> = Vec::with_capacity(ask.entries.len());
+    for (n, entry) in ask.entries.iter().enumerate() {
+        let named =
+            |seq: Seq| ask.pins.contains(seq) || ask.goal == Some(seq) || latest == Some(seq);
+        if let (Made::Results, Some(unit)) = (entry.made, units.last_mut()) {
+            unit.range.end = n + 1;
+            unit.tokens += entry.tokens;
+            unit.seqs.extend(entry.answers.iter().flatten());
+            // A call whose result nobody knows stays, and so does one of which a part is pinned.
+            unit.protected |= entry.answers.iter().any(|by| by.is_none_or(named));
+            continue;
+        }
+        let summary = entry.made == Made::Summary;
+        units.push(Unit {
+            range: n..n + 1,
+            place: entry.place,
+            seqs: if summary { Vec::new() } else { vec![entry.seq] },
+            tokens: entry.tokens,
+            protected: !summary && named(entry.seq),
+            summary,
+        });
+    }
+    units
+}
+
+/// Which units stay: the protected ones, and as many of the newest as are wanted and fit.
+fn kept(units: &[Unit], ask: &Ask<'_>) -> Vec<bool> {
+    let mut kept: Vec<bool> = units.iter().map(|unit| unit.protected).collect();
+    let protected = ask.room.fixed + sum(units, |unit| unit.protected);
+    let room = summary_room(&ask.room);
+    let (mut tokens, mut messages) = (0_u64, 0);
+    for (n, unit) in units.iter().enumerate().rev() {
+        messages += unit.range.len();
+        if unit.summary || ask.keep.messages.is_some_and(|most| messages > most) {
+            break;
+        }
+        if unit.protected {
+            continue;
+        }
+        let fits = |most: u64| protected + tokens + unit.tokens + room <= most;
+        // The model has not seen the newest yet: it stays if it fits at all.
+        let newest = n + 1 == units.len() && fits(ask.room.full);
+        if !(newest || tokens + unit.tokens <= ask.keep.tokens && fits(ask.room.limit)) {
+            break;
+        }
+        tokens += unit.tokens;
+        kept[n] = true;
+    }
+    kept
+}
+
+impl<'a> Ask<'a> {
+    /// What is to be planned for a window.
+    #[must_use]
+    pub fn new(window: &'a Window, pins: &'a Pins, room: Room, keep: Keep, why: Why) -> Self {
+        let (entries, systems) = (window.entries(), window.systems());
+        Self { entries, systems, goal: window.first_request(), pins, room, keep, why }
+    }
+
+    /// What was refused must become less than it is now: whatever we count, the provider
+    /// counts more than fits.
+    fn tightened(mut self, total: u64, free: u64) -> Self {
+        if self.why == Why::Refused {
+            self.room.limit = self.room.limit.min(total / 4 * 3);
+            self.room.full = self.room.full.min(total / 10 * 9);
+            self.keep.tokens = self.keep.tokens.min(free / 2);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A conversation, told in letters with their tokens: `u`ser, `a`gent, `c`all with its
+    /// result, an `o`pen call, `s`ummary. Seqs count by ten; a result follows its call at once.
+    fn entries(told: &[(char, u64)]) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for (n, (who, tokens)) in (1..).zip(told) {
+            let (seq, tokens) = (Seq::new(n * 10), *tokens);
+            let entry = |made, role, answers, tokens| Entry {
+                seq,
+                place: seq,
+                made,
+                role,
+                answers,
+                tokens,
+            };
+            let call = || entry(Made::Recorded, Role::Assistant, vec![], 0);
+            let result = |by| entry(Made::Results, Role::Tool, vec![by], tokens);
+            match who {
+                'u' => entries.push(entry(Made::Recorded, Role::User, vec![], tokens)),
+                'a' => entries.push(entry(Made::Recorded, Role::Assistant, vec![], tokens)),
+                's' => entries.push(entry(Made::Summary, Role::User, vec![], tokens)),
+                'c' => entries.extend([call(), result(Some(Seq::new(n * 10 + 3)))]),
+                _ => entries.extend([call(), result(None)]),
+            }
+        }
+        entries
+    }
+
+    const ROOM: Room = Room { fixed: 100, limit: 10_000, full: 20_000 };
+
+    fn planned(told: &[(char, u64)], why: Why, pins: &[u64]) -> Option<Plan> {
+        planned_in(ROOM, Keep { tokens: 2_000, messages: None }, told, why, pins)
+    }
+
+    fn planned_in(
+        room: Room,
+        keep: Keep,
+        told: &[(char, u64)],
+        why: Why,
+        pins: &[u64],
+    ) -> Option<Plan> {
+        let entries = entries(told);
+        let pins: Pins = pins.iter().copied().map(Seq::new).collect();
+        let goal = Some(Seq::new(10));
+        let (entries, systems) = (entries.as_slice(), [Seq::new(2), Seq::new(25)]);
+        Plan::of(&Ask { entries, systems: &systems, goal, pins: &pins, room, keep, why })
+    }
+
+    fn numbers(seqs: &[Seq]) -> Vec<u64> {
+        seqs.iter().map(|seq| seq.get()).collect()
+    }
+
+    #[test]
+    fn what_is_old_goes_in_whole_steps_and_what_is_new_or_protected_stays() {
+        let told = [
+            ('u', 50),
+            ('c', 3_000),
+            ('c', 3_000),
+            ('c', 3_000),
+            ('u', 50),
+            ('c', 900),
+            ('c', 900),
+        ];
+        let plan = planned(&told, Why::Near, &[]).unwrap();
+        // The goal at 10 is in front of the range, the instructions at 25 are in it.
+        assert_eq!((plan.from.get(), plan.to.get()), (20, 43));
+        assert_eq!(numbers(&plan.pinned), [25]);
+        assert_eq!(plan.covered, [1, 2, 3, 4, 5, 6]);
+        assert_eq!((plan.before, plan.taken), (11_000, 9_000));
+        assert_eq!(plan.room, 1_250);
+    }
+
+    #[test]
+    fn a_pinned_call_stays_with_its_result_and_a_pinned_result_with_its_call() {
+        let told = [('u', 50), ('c', 3_000), ('c', 3_000), ('c', 3_000), ('u', 50), ('c', 900)];
+        for pin in [30, 33] {
+            let plan = planned(&told, Why::Asked, &[pin]).unwrap();
+            assert_eq!(numbers(&plan.pinned), [25, 30, 33], "{pin}");
+            assert_eq!(plan.covered, [1, 2, 5, 6], "{pin}");
+        }
+    }
+
+    #[test]
+    fn an_unanswered_call_and_the_latest_request_stay_wherever_they_are() {
+        let told = [('u', 50), ('o', 500), ('u', 3_000), ('c', 5_000), ('c', 5_000)];
+        let plan = planned(&told, Why::Near, &[]).unwrap();
+        // The newest stays, because the model has not seen it.
+        assert_eq!(plan.covered, [4, 5]);
+        assert_eq!((plan.from.get(), plan.to.get()), (40, 43));
+        assert!(plan.pinned.is_empty());
+    }
+
+    #[test]
+    fn the_newest_goes_too_if_it_does_not_fit_at_all() {
+        let plan = planned(&[('u', 50), ('c', 25_000)], Why::Near, &[]).unwrap();
+        assert_eq!(plan.covered, [1, 2]);
+        assert_eq!(planned(&[('u', 50), ('c', 15_000)], Why::Near, &[]), None);
+    }
+
+    #[test]
+    fn an_earlier_summary_goes_into_the_next_one_and_never_alone() {
+        let told = [('u', 50), ('s', 900), ('c', 3_000), ('c', 6_000), ('c', 900)];
+        assert_eq!(planned(&told, Why::Near, &[]).unwrap().covered, [1, 2, 3, 4, 5]);
+        for why in [Why::Near, Why::Asked, Why::Phase] {
+            assert_eq!(planned(&[('u', 9_900), ('s', 900), ('c', 900)], why, &[]), None);
+        }
+    }
+
+    #[test]
+    fn a_compaction_near_the_limit_frees_enough_to_be_worth_its_call() {
+        let told = [('u', 8_000), ('c', 900), ('c', 1_500)];
+        assert_eq!(planned(&told, Why::Near, &[]), None);
+        assert!(planned(&told, Why::Asked, &[]).is_some());
+        let phase = [('u', 50), ('c', 1_900), ('c', 1_900)];
+        assert_eq!(planned(&phase, Why::Phase, &[]), None);
+        let phase = [('u', 50), ('c', 2_100), ('c', 1_900)];
+        assert!(planned(&phase, Why::Phase, &[]).is_some());
+    }
+
+    #[test]
+    fn what_was_refused_shrinks_until_only_protected_items_are_left() {
+        let told = [('u', 50), ('c', 300), ('c', 300)];
+        assert_eq!(planned(&told, Why::Refused, &[]).unwrap().covered, [1, 2]);
+        let told = [('u', 50), ('s', 100), ('c', 300)];
+        assert_eq!(planned(&told, Why::Refused, &[]).unwrap().covered, [1, 2, 3]);
+        let plan = planned(&[('u', 50), ('s', 100)], Why::Refused, &[]).unwrap();
+        assert_eq!((plan.covered, plan.room), (vec![1], 0));
+        assert_eq!(planned(&[('u', 50)], Why::Refused, &[]), None);
+        assert_eq!(planned(&[('u', 50), ('c', 300)], Why::Refused, &[20]), None);
+    }
+
+    #[test]
+    fn truncation_keeps_so_many_messages_and_no_half_step() {
+        let told: Vec<_> = std::iter::once(('u', 50)).chain([('c', 10); 10]).collect();
+        let keep = |messages| Keep { tokens: u64::MAX, messages: Some(messages) };
+        let plan = planned_in(ROOM, keep(6), &told, Why::Long, &[]).unwrap();
+        assert_eq!(plan.covered, (1..15).collect::<Vec<_>>());
+        // A step of two messages does not fit in the one that is left.
+        let plan = planned_in(ROOM, keep(7), &told, Why::Long, &[]).unwrap();
+        assert_eq!(plan.covered, (1..15).collect::<Vec<_>>());
+        assert_eq!(planned_in(ROOM, keep(21), &told, Why::Long, &[]), None);
+    }
+
+    #[test]
+    fn a_result_that_came_late_does_not_take_what_stays_along() {
+        // The result of the call at 20 was recorded behind the request at 30.
+        let mut entries = entries(&[('u', 50), ('c', 5_000), ('u', 50)]);
+        entries[2].answers = vec![Some(Seq::new(35))];
+        let (pins, goal) = (Pins::default(), Some(Seq::new(10)));
+        let keep = Keep { tokens: 10, messages: None };
+        let (why, room) = (Why::Asked, ROOM);
+        let ask = Ask { entries: &entries, systems: &[], goal, pins: &pins, room, keep, why };
+        let plan = Plan::of(&ask).unwrap();
+        assert_eq!((plan.from.get(), plan.to.get()), (20, 29));
+        assert!(plan.pinned.is_empty());
+    }
+}

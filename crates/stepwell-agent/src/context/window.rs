@@ -1,0 +1,288 @@
+//! The window: what the model is shown, with secrets, and the size of each message.
+//!
+//! It is folded from what is recorded, as the view of the log is, and equals it but for
+//! what was redacted on disk. Sizes are counted when a message comes, so that a step costs
+//! the same however long the conversation is.
+
+use stepwell::{Compacted, Event, Lane, Made, Message, Part, Recorded, Role, Seq, Shown, View};
+
+use super::tokens::Counter;
+
+/// What the model is shown.
+#[derive(Clone, Debug)]
+pub struct Window {
+    lane: Lane,
+    counter: Counter,
+    /// Standing instructions, in order.
+    systems: Vec<Seq>,
+    system: String,
+    /// The goal of the session, if it has one of its own.
+    goal: Option<String>,
+    /// What is sent: instructions and goal.
+    instructions: String,
+    messages: Vec<Message>,
+    /// Beside the messages.
+    entries: Vec<Entry>,
+    /// Tokens of the messages.
+    tokens: u64,
+    /// Tokens of the instructions.
+    fixed: u64,
+    /// The message that the conversation began with.
+    first_request: Option<Seq>,
+}
+
+/// A message of the window, without what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it comes from; results bear the seq of their calls' message.
+    pub seq: Seq,
+    /// Where it stands for compactions.
+    pub place: Seq,
+    /// Why it is here.
+    pub made: Made,
+    /// Who speaks.
+    pub role: Role,
+    /// The message that each result came with; nothing, if the view made it up.
+    pub answers: Vec<Option<Seq>>,
+    /// Its tokens, as we count them.
+    pub tokens: u64,
+}
+
+impl Window {
+    /// A window of which nothing is known yet.
+    #[must_use]
+    pub fn new(lane: Lane, counter: Counter) -> Self {
+        Self {
+            lane,
+            counter,
+            systems: Vec::new(),
+            system: String::new(),
+            goal: None,
+            instructions: String::new(),
+            messages: Vec::new(),
+            entries: Vec::new(),
+            tokens: 0,
+            fixed: 0,
+            first_request: None,
+        }
+    }
+
+    /// The window on a view. `first_request` is the lane's first user message that counts,
+    /// shown or not. Results that the view made up for calls that are `pending` are left out:
+    /// the run gives them.
+    #[must_use]
+    pub fn of(
+        mut self,
+        view: View,
+        first_request: Option<Seq>,
+        pending: impl Fn(&str) -> bool,
+    ) -> Self {
+        for shown in view.messages {
+            self.take(shown, &pending);
+        }
+        self.first_request = first_request;
+        self
+    }
+
+    /// With a goal of the session's own, which the model is told among its instructions.
+    #[must_use]
+    pub fn with_goal(mut self, goal: Option<String>) -> Self {
+        self.goal = goal.filter(|goal| !goal.trim().is_empty());
+        self.instruct();
+        self
+    }
+
+    /// Takes in what was recorded, with the secrets that the record lacks.
+    pub fn apply(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::Message(message) if message.lane == self.lane => {
+                self.hear(recorded.seq, message.clone());
+            }
+            Event::Compacted(compacted) if compacted.lane == self.lane => {
+                self.compact(recorded.seq, compacted);
+            }
+            _ => {}
+        }
+    }
+
+    /// Shows the last message as the user said it, in place of what was recorded.
+    pub fn reveal(&mut self, text: &str) {
+        let (Some(last), Some(entry)) = (self.messages.last_mut(), self.entries.last_mut()) else {
+            return;
+        };
+        if last.role == Role::User && entry.made == Made::Recorded {
+            last.parts = vec![Part::text(text)];
+            self.tokens -= entry.tokens;
+            entry.tokens = self.counter.message(last);
+            self.tokens += entry.tokens;
+        }
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Its messages without what they say.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The standing instructions as they are sent, with the goal.
+    #[must_use]
+    pub fn instructions(&self) -> &str {
+        &self.instructions
+    }
+
+    /// Where the standing instructions were recorded.
+    #[must_use]
+    pub fn systems(&self) -> &[Seq] {
+        &self.systems
+    }
+
+    /// The goal of the session's own.
+    #[must_use]
+    pub fn goal(&self) -> Option<&str> {
+        self.goal.as_deref()
+    }
+
+    /// The message that the conversation began with: what the work is about.
+    #[must_use]
+    pub const fn first_request(&self) -> Option<Seq> {
+        self.first_request
+    }
+
+    /// Tokens of the conversation, as we count them.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Tokens of the instructions, as we count them.
+    #[must_use]
+    pub const fn fixed(&self) -> u64 {
+        self.fixed
+    }
+
+    /// Counts its tokens.
+    #[must_use]
+    pub const fn counter(&self) -> Counter {
+        self.counter
+    }
+
+    fn take(&mut self, shown: Shown, pending: &impl Fn(&str) -> bool) {
+        let Shown { seq, place, made, mut answers, mut message } = shown;
+        if message.role == Role::System {
+            return self.hear(seq, message);
+        }
+        if made == Made::Results {
+            let waits = |part: &Part, answer: &Option<Seq>| {
+                let Part::ToolResult(result) = part else { return false };
+                answer.is_none() && pending(&result.call_id)
+            };
+            let kept: Vec<bool> =
+                message.parts.iter().zip(&answers).map(|(part, by)| !waits(part, by)).collect();
+            let mut keep = kept.iter();
+            message.parts.retain(|_| *keep.next().unwrap_or(&true));
+            let mut keep = kept.iter();
+            answers.retain(|_| *keep.next().unwrap_or(&true));
+            if message.parts.is_empty() {
+                return;
+            }
+        }
+        self.push(Entry { seq, place, made, role: message.role, answers, tokens: 0 }, message);
+    }
+
+    fn hear(&mut self, seq: Seq, mut message: Message) {
+        if message.role == Role::System {
+            let text = message.text();
+            if !text.trim().is_empty() {
+                let gap = if self.system.is_empty() { "" } else { "\n\n" };
+                self.system = format!("{}{gap}{text}", self.system);
+            }
+            self.systems.push(seq);
+            return self.instruct();
+        }
+        message.parts.retain(|part| match part {
+            Part::Text(text) => !text.text.trim().is_empty(),
+            Part::Thinking(text) => !text.text.is_empty() || text.opaque.is_some(),
+            _ => true,
+        });
+        if message.parts.is_empty() {
+            return;
+        }
+        if message.role == Role::Tool {
+            return self.answer(seq, message);
+        }
+        if message.role == Role::User {
+            self.first_request.get_or_insert(seq);
+        }
+        let (role, made) = (message.role, Made::Recorded);
+        let entry = Entry { seq, place: seq, made, role, answers: Vec::new(), tokens: 0 };
+        self.push(entry, message);
+    }
+
+    /// Results of one answer stand in one message, as every provider wants them.
+    fn answer(&mut self, seq: Seq, message: Message) {
+        let came = vec![Some(seq); message.parts.len()];
+        match (self.messages.last_mut(), self.entries.last_mut()) {
+            (Some(last), Some(entry)) if entry.made == Made::Results => {
+                let more: u64 = message.parts.iter().map(|part| self.counter.part(part)).sum();
+                entry.answers.extend(came);
+                entry.tokens += more;
+                self.tokens += more;
+                last.parts.extend(message.parts);
+            }
+            (_, Some(call)) => {
+                let (seq, place, role) = (call.seq, call.place, message.role);
+                let (made, answers) = (Made::Results, came);
+                self.push(Entry { seq, place, made, role, answers, tokens: 0 }, message);
+            }
+            // A result without a call is nobody's.
+            (_, None) => {}
+        }
+    }
+
+    fn push(&mut self, mut entry: Entry, message: Message) {
+        entry.tokens = self.counter.message(&message);
+        self.tokens += entry.tokens;
+        self.entries.push(entry);
+        self.messages.push(message);
+    }
+
+    /// Replaces what a compaction covers by its summary, as the view does.
+    fn compact(&mut self, seq: Seq, compacted: &Compacted) {
+        let covered = |entry: &Entry| {
+            let pinned = entry.made != Made::Summary && compacted.pinned.contains(&entry.seq);
+            (compacted.from..=compacted.to).contains(&entry.place) && !pinned
+        };
+        let first = self.entries.iter().position(covered);
+        let gone: Vec<bool> = self.entries.iter().map(covered).collect();
+        let mut is_gone = gone.iter();
+        self.messages.retain(|_| !is_gone.next().unwrap_or(&false));
+        let mut is_gone = gone.iter();
+        self.entries.retain(|_| !is_gone.next().unwrap_or(&false));
+        self.tokens = self.entries.iter().map(|entry| entry.tokens).sum();
+        let summary = compacted.summary.as_ref().filter(|summary| !summary.trim().is_empty());
+        if let (Some(first), Some(summary)) = (first, summary) {
+            let message = Message::user(summary.clone()).in_lane(self.lane.clone());
+            let tokens = self.counter.message(&message);
+            self.tokens += tokens;
+            let (place, made, role) = (compacted.to, Made::Summary, Role::User);
+            let entry = Entry { seq, place, made, role, answers: Vec::new(), tokens };
+            self.entries.insert(first, entry);
+            self.messages.insert(first, message);
+        }
+    }
+
+    fn instruct(&mut self) {
+        self.instructions = match &self.goal {
+            Some(goal) if self.system.is_empty() => format!("The goal of this work: {goal}"),
+            Some(goal) => format!("{}\n\nThe goal of this work: {goal}", self.system),
+            None => self.system.clone(),
+        };
+        self.fixed = self.counter.text(&self.instructions);
+    }
+}
