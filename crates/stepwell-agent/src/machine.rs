@@ -28,6 +28,12 @@ pub struct State {
     pub spent: Spent,
     /// Steps of this lane.
     pub steps: u64,
+    /// Answers of the model in this lane, and summaries that it was asked for.
+    pub answers: u64,
+    /// See `answers`.
+    pub summaries: u64,
+    /// Did the work enter another phase since the model last spoke?
+    pub turned: bool,
 }
 
 /// Whose turn it is.
@@ -111,6 +117,31 @@ pub struct Estimate {
     pub tokens: u64,
     /// Dollars; absent, the price is not known.
     pub cost: Option<Money>,
+    /// How the conversation is to shrink first, if it is.
+    pub shrink: Option<Shrink>,
+}
+
+/// How a conversation is to shrink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shrink {
+    /// A model summarises what goes, which may cost so much at most.
+    Summarise {
+        /// Tokens, in both directions.
+        tokens: u64,
+        /// Dollars; absent, the price is not known.
+        cost: Option<Money>,
+    },
+    /// What goes is left out.
+    Truncate,
+}
+
+/// Who writes the summary of what is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A model.
+    Model,
+    /// Nobody.
+    Nobody,
 }
 
 /// The next move.
@@ -118,6 +149,8 @@ pub struct Estimate {
 pub enum Move {
     /// Ask the model.
     CallModel,
+    /// Make the conversation shorter first.
+    Compact(By),
     /// Run a tool; that it starts is recorded first.
     RunTool(ToolCall),
     /// A call was cut off whose change may have been made: look whether it was.
@@ -174,6 +207,9 @@ impl State {
             tasks: Tasks::default(),
             spent: Spent::default(),
             steps: 0,
+            answers: 0,
+            summaries: 0,
+            turned: false,
         }
     }
 
@@ -199,7 +235,12 @@ impl State {
                 if let Some(usage) = compacted.usage {
                     self.spent.count(usage, compacted.cost);
                 }
+                if compacted.lane == self.lane {
+                    self.turned = false;
+                    self.summaries += u64::from(compacted.model.is_some());
+                }
             }
+            Event::Phase(_) => self.turned = true,
             Event::Permission(permission) => {
                 self.remembered.insert(permission.rule.clone(), permission.allow);
             }
@@ -277,6 +318,12 @@ impl State {
         }
     }
 
+    /// Is it the model's turn?
+    #[must_use]
+    pub const fn is_models_turn(&self) -> bool {
+        matches!(self.turn, Turn::Nobody | Turn::Model)
+    }
+
     /// Was a person asked about this call, without an answer yet?
     #[must_use]
     pub fn is_asked(&self, id: &str) -> bool {
@@ -291,6 +338,8 @@ impl State {
             Role::System => {}
             Role::User => self.turn = Turn::Model,
             Role::Assistant => {
+                self.answers += 1;
+                self.turned = false;
                 // What was allowed was allowed for the calls of another answer.
                 self.gates.clear();
                 let calls: Vec<Call> = message.calls().cloned().map(Call::new).collect();
@@ -363,22 +412,40 @@ impl State {
     }
 
     fn ask_model(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
-        let limits = &rules.limits;
-        let used = self.spent.usage.total().saturating_sub(since.spent.usage.total());
         let steps = self.steps.saturating_sub(since.steps);
-        let cost = |spent: Money| Some(spent.plus(estimate.cost?));
+        if rules.limits.steps.is_some_and(|limit| steps >= limit) {
+            return Move::Stop(Stop::limit(StopReason::MaxSteps));
+        }
+        if let Some(shrink) = estimate.shrink {
+            return Move::Compact(self.summariser(rules, since, shrink));
+        }
+        match self.affords(&rules.limits, since, estimate.tokens, estimate.cost) {
+            true => Move::CallModel,
+            false => Move::Stop(Stop::limit(StopReason::BudgetExceeded)),
+        }
+    }
+
+    /// Who writes a summary: a model, unless it would cost more than is left.
+    #[must_use]
+    pub fn summariser(&self, rules: &Rules, since: &Baseline, shrink: Shrink) -> By {
+        match shrink {
+            Shrink::Summarise { tokens, cost }
+                if self.affords(&rules.limits, since, tokens, cost) =>
+            {
+                By::Model
+            }
+            Shrink::Summarise { .. } | Shrink::Truncate => By::Nobody,
+        }
+    }
+
+    /// May a call be made that costs so much at most?
+    fn affords(&self, limits: &Limits, since: &Baseline, tokens: u64, cost: Option<Money>) -> bool {
+        let used = self.spent.usage.total().saturating_sub(since.spent.usage.total());
         let spent = self.spent.cost.minus(since.spent.cost);
-        let reason = if limits.steps.is_some_and(|limit| steps >= limit) {
-            StopReason::MaxSteps
-        } else if limits.tokens.is_some_and(|limit| used.saturating_add(estimate.tokens) > limit)
-            || exceeds(limits.budget, cost(spent))
-            || exceeds(limits.budget_total, cost(self.spent.cost))
-        {
-            StopReason::BudgetExceeded
-        } else {
-            return Move::CallModel;
-        };
-        Move::Stop(Stop::limit(reason))
+        let with = |spent: Money| Some(spent.plus(cost?));
+        !(limits.tokens.is_some_and(|limit| used.saturating_add(tokens) > limit)
+            || exceeds(limits.budget, with(spent))
+            || exceeds(limits.budget_total, with(self.spent.cost)))
     }
 }
 
@@ -585,7 +652,8 @@ mod tests {
         let told = told.then(Step { lane: Lane::main(), n: 1 });
         let next = |limits: Limits, cost: Option<Money>| {
             let rules = Rules { limits, ..rules(Mode::Yolo) };
-            told.0.next(&rules, &Baseline::default(), &Estimate { tokens: 50, cost })
+            let estimate = Estimate { tokens: 50, cost, ..Estimate::default() };
+            told.0.next(&rules, &Baseline::default(), &estimate)
         };
         let stops = |limits, cost| match next(limits, cost) {
             Move::Stop(stop) => Some(stop.reason),
@@ -607,11 +675,54 @@ mod tests {
         // Only the whole session's budget remembers what was spent before.
         let since = Baseline { spent: told.0.spent, steps: told.0.steps };
         let rules = Rules { limits: budget("0.2"), ..rules(Mode::Yolo) };
-        let estimate = Estimate { tokens: 50, cost: dollars("0.1") };
+        let estimate = Estimate { tokens: 50, cost: dollars("0.1"), shrink: None };
         assert_eq!(told.0.next(&rules, &since, &estimate), Move::CallModel);
         let limits = Limits { budget_total: dollars("0.2"), ..Limits::default() };
         let total = Rules { limits, ..rules };
         assert!(matches!(told.0.next(&total, &since, &estimate), Move::Stop(_)));
+    }
+
+    #[test]
+    fn a_conversation_shrinks_before_the_model_is_asked_and_within_the_budget() {
+        let told = Told::new().then(Message::user("go"));
+        let next = |limits: Limits, shrink| {
+            let rules = Rules { limits, ..rules(Mode::Yolo) };
+            let estimate = Estimate { tokens: 50, shrink: Some(shrink), ..Estimate::default() };
+            told.0.next(&rules, &Baseline::default(), &estimate)
+        };
+        let summary = Shrink::Summarise { tokens: 100, cost: "0.1".parse().ok() };
+        assert_eq!(next(Limits::default(), summary), Move::Compact(By::Model));
+        assert_eq!(next(Limits::default(), Shrink::Truncate), Move::Compact(By::Nobody));
+        let budget = |text: &str| Limits { budget: text.parse().ok(), ..Limits::default() };
+        assert_eq!(next(budget("0.1"), summary), Move::Compact(By::Model));
+        assert_eq!(next(budget("0.09"), summary), Move::Compact(By::Nobody));
+        let free = Shrink::Summarise { tokens: 100, cost: None };
+        assert_eq!(next(budget("9"), free), Move::Compact(By::Nobody));
+        let tokens = Limits { tokens: Some(99), ..Limits::default() };
+        assert_eq!(next(tokens, summary), Move::Compact(By::Nobody));
+        let steps = Limits { steps: Some(0), ..Limits::default() };
+        assert!(matches!(next(steps, summary), Move::Stop(_)));
+        // While tools run nothing shrinks.
+        let told = told.then(asks(&[("a", "look")]));
+        let estimate = Estimate { shrink: Some(summary), ..Estimate::default() };
+        let made = told.0.next(&rules(Mode::Yolo), &Baseline::default(), &estimate);
+        assert!(matches!(made, Move::RunTool(_)));
+    }
+
+    #[test]
+    fn a_new_phase_counts_until_the_model_speaks_or_the_conversation_shrinks() {
+        use stepwell::{Compacted, Phase, PhaseChanged};
+        let turn = PhaseChanged { from: Phase::Discuss, to: Phase::Plan };
+        let told = Told::new().then(Message::user("go")).then(turn);
+        assert!(told.0.turned);
+        assert!(!Told(told.0.clone(), told.1).then(Message::assistant("x")).0.turned);
+        let compacted = Compacted {
+            model: Some("m".into()),
+            ..Compacted::new(Lane::main(), Seq::new(1), Seq::new(1))
+        };
+        let told = told.then(compacted);
+        assert!(!told.0.turned);
+        assert_eq!((told.0.summaries, told.0.answers), (1, 0));
     }
 
     #[test]

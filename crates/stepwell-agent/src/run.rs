@@ -1,6 +1,7 @@
 //! The driver: performs the moves that the machine decides on, and records each event
 //! before the next thing begins.
 
+mod compact;
 mod record;
 mod watch;
 
@@ -9,18 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Effect, Event, Failure, FileChanged, FileState, Gate, GateAnswered, Lane, Message,
+    Compacted, Effect, Event, Failure, FileChanged, FileState, Gate, GateAnswered, Lane, Message,
     NewEvent, Outcome, Permission, Recorded, Role, Session, Span, Status, StatusChanged, Step,
     StopReason, Timeline, ToolCall, ToolTarget, Usage, View,
 };
 use tokio::sync::watch as signal;
 
+use crate::context::Context;
+use crate::context::tokens::Calibration;
+use crate::context::window::{GO_ON, Window};
 use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
 pub use crate::price::Cost;
-use crate::provider::{self, CallError, Fault, Provider, Request, ToolSpec};
+use crate::provider::{self, CallError, Fault, Provider, Purpose, Request, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
+use compact::Due;
+pub use compact::{Shrunk, TRUNCATED};
 pub use watch::{Happening, Question, Reply, Watcher};
 
 /// What a run works with. It does not change while it runs.
@@ -46,6 +52,8 @@ pub struct Setup {
     pub timeout: Option<Duration>,
     /// Does a tool that changes something only say so?
     pub dry_run: bool,
+    /// How the run deals with a conversation that grows.
+    pub context: Context,
 }
 
 impl std::fmt::Debug for Setup {
@@ -69,6 +77,8 @@ pub struct Ended {
     pub tools_used: Vec<String>,
     /// Files that were changed in this invocation, each once.
     pub files_modified: Vec<String>,
+    /// What was learned of how the provider counts tokens.
+    pub calibration: Calibration,
 }
 
 /// A run of an agent in a session.
@@ -79,21 +89,27 @@ pub struct Run<'a> {
     lane: Lane,
     state: State,
     since: Baseline,
-    system: String,
     /// What the model is shown, with secrets: only what is written is redacted.
-    conversation: Vec<Message>,
+    window: Window,
     /// Calls whose recorded arguments are not what the model wrote.
     redacted: Vec<String>,
     /// Every call's id so far.
     ids: HashSet<String>,
     specs: Vec<ToolSpec>,
-    /// About how many tokens a request has: counted as the conversation grows, so that a
+    /// The tools' tokens, as we count them.
+    spec_tokens: u64,
+    /// How many tokens a request has at most: counted as the conversation grows, so that a
     /// step does not cost more the longer it is.
     tokens: u64,
     /// Answers in a row that ended because they were as long as they may be.
     cut_short: u32,
     /// Was the user told that tokens are estimated?
     estimates: bool,
+    calibration: Calibration,
+    /// What is to go before the model is asked again.
+    due: Option<Due>,
+    /// Did the provider say that the conversation does not fit?
+    refused: bool,
     ended: Ended,
 }
 
@@ -103,10 +119,6 @@ const MAX_CUT_SHORT: u32 = 3;
 
 /// Who answers where a person is asked.
 const THE_USER: &str = "the user";
-
-/// What the model is told when its answer was cut short.
-const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
-                     exactly where it stopped.";
 
 impl<'a> Run<'a> {
     /// Takes up a session where it stands.
@@ -130,41 +142,44 @@ impl<'a> Run<'a> {
         }
         let since = Baseline { spent: state.spent, steps: state.steps };
         let marks = ["[redacted:"];
-        let (mut redacted, mut ids) = (Vec::new(), HashSet::new());
-        let shown = View::of(&lane, events).messages;
-        let mut system = String::new();
-        let mut conversation = Vec::with_capacity(shown.len());
-        for shown in shown {
-            for call in shown.message.calls() {
+        let (mut redacted, mut ids, mut first_request) = (Vec::new(), HashSet::new(), None);
+        for event in events.iter().filter(|event| timeline.contains(event.seq)) {
+            let Event::Message(message) = &event.event else { continue };
+            // Also of calls that are no longer shown: no other may bear their ids.
+            for call in message.calls() {
                 ids.insert(call.id.clone());
                 if marks.iter().any(|mark| call.arguments.contains(mark)) {
                     redacted.push(call.id.clone());
                 }
             }
-            match shown.message.role {
-                Role::System => system = shown.message.text(),
-                _ => conversation.push(shown.message),
+            if message.role == Role::User && message.lane == lane {
+                first_request.get_or_insert(event.seq);
             }
         }
+        let view = View::of(&lane, events);
+        for call in view.messages.iter().flat_map(|shown| shown.message.calls()) {
+            ids.insert(call.id.clone());
+        }
+        let (counter, calibration) = (setup.context.counter(), setup.context.calibration);
         // A call that has no result yet is not the view's to answer: the run does.
-        if let Some(last) = conversation.last_mut() {
-            last.parts.retain(|part| !is_made_up(part, &state));
-            if last.parts.is_empty() {
-                conversation.pop();
-            }
-        }
+        let window = Window::new(lane.clone(), counter)
+            .of(view, first_request, |id| state.is_pending(id))
+            .with_goal(session.standing()?.head.goal);
         let specs: Vec<ToolSpec> = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
-        let tokens = record::tokens(&system, &conversation, &specs);
+        let spec_tokens = counter.tools(&specs);
+        let tokens = record::tokens(window.instructions(), window.messages(), &specs);
         let ended = Ended {
             status: Status::Running,
             reason: StopReason::LlmDone,
             error: None,
-            output: conversation
+            output: window
+                .messages()
                 .last()
                 .filter(|last| last.role == Role::Assistant)
                 .map_or_else(String::new, Message::text),
             tools_used: Vec::new(),
             files_modified: Vec::new(),
+            calibration,
         };
         Ok(Self {
             session,
@@ -173,14 +188,17 @@ impl<'a> Run<'a> {
             lane,
             state,
             since,
-            system,
-            conversation,
+            window,
             redacted,
             ids,
             specs,
+            spec_tokens,
             tokens,
             cut_short: 0,
             estimates: false,
+            calibration,
+            due: None,
+            refused: false,
             ended,
         })
     }
@@ -188,7 +206,7 @@ impl<'a> Run<'a> {
     /// Was nothing said in it yet?
     #[must_use]
     pub fn is_new(&self) -> bool {
-        self.conversation.is_empty()
+        self.window.messages().is_empty()
     }
 
     /// Is nothing left to be done?
@@ -199,21 +217,19 @@ impl<'a> Run<'a> {
 
     /// Shows the model what the user said as it was said, in place of what was recorded.
     pub fn reveal(&mut self, text: &str) {
-        if let Some(last) = self.conversation.last_mut().filter(|it| it.role == Role::User) {
-            last.parts = vec![stepwell::Part::text(text)];
-        }
+        self.window.reveal(text);
     }
 
     /// Gives the standing instructions. They are recorded if they are not those that stand:
     /// another agent, or the project's own, may have taken their place.
     pub fn instruct(&mut self, text: &str) -> Result<()> {
-        if self.setup.redactor.redact(text) != self.system {
+        let stands = self.window.system() == self.setup.redactor.redact(text);
+        if !stands {
             let message = Message::system(text).in_lane(self.lane.clone());
             self.record(vec![message.into()])?;
         }
-        let tokens = |text: &str| record::tokens(text, &[], &[]);
-        self.tokens = self.tokens.saturating_sub(tokens(&self.system)) + tokens(text);
-        self.system = text.to_owned();
+        self.window.reveal_system(text);
+        self.tokens = self.most();
         Ok(())
     }
 
@@ -228,9 +244,7 @@ impl<'a> Run<'a> {
             self.seal()?;
         }
         let message = Message::user(text).in_lane(self.lane.clone());
-        self.record(vec![message.clone().into()])?;
-        self.show(message);
-        Ok(())
+        self.record(vec![message.into()])
     }
 
     /// Runs until something stops it. `interrupt` becomes true when the user wants it to.
@@ -245,6 +259,7 @@ impl<'a> Run<'a> {
             if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
                 return self.stop(Stop::limit(StopReason::Timeout), None);
             }
+            self.due = self.due()?;
             let estimate = self.estimate();
             let next = self.state.next(&self.setup.rules, &self.since, &estimate);
             let cut = Cut { interrupt: &mut interrupt, deadline };
@@ -262,6 +277,7 @@ impl<'a> Run<'a> {
     ) -> Result<Option<(Stop, Option<CallError>)>> {
         match next {
             Move::CallModel => return self.ask(cut).await,
+            Move::Compact(by) => return self.compact(by, cut).await,
             Move::RunTool(call) => self.run_tool(call, cut).await?,
             Move::Inspect(call, targets) => self.inspect(call, &targets, cut).await?,
             Move::Settle(call, settled) => self.settle(&call, &settled)?,
@@ -284,10 +300,11 @@ impl<'a> Run<'a> {
     async fn ask(&mut self, mut cut: Cut<'_>) -> Result<Option<(Stop, Option<CallError>)>> {
         let request = Request {
             model: &self.setup.model,
-            system: &self.system,
-            messages: &self.conversation,
+            system: self.window.instructions(),
+            messages: self.window.messages(),
             tools: &self.specs,
             max_output: self.setup.max_output,
+            turn: self.turn(Purpose::Answer),
         };
         let watcher = &mut self.watcher;
         let mut told = |delta| watcher.saw(Happening::Delta(delta));
@@ -300,6 +317,7 @@ impl<'a> Run<'a> {
             Ok(Err(error)) => return self.call_failed(error),
             Ok(Ok(answer)) => answer,
         };
+        self.learn(answer.usage);
         self.hear(answer)
     }
 
@@ -332,14 +350,10 @@ impl<'a> Run<'a> {
         // Together with the answer: taken up after a crash, it must not look complete.
         let go_on = Message::user(GO_ON).in_lane(self.lane.clone());
         if cut_short {
-            events.push(go_on.clone().into());
+            events.push(go_on.into());
         }
         self.record(events)?;
         self.watcher.saw(Happening::Answered(&message));
-        self.show(message);
-        if cut_short {
-            self.show(go_on);
-        }
         if !asks {
             self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
         }
@@ -385,6 +399,9 @@ impl<'a> Run<'a> {
     }
 
     fn call_failed(&mut self, error: CallError) -> Result<Option<(Stop, Option<CallError>)>> {
+        if error.fault == Fault::ContextFull && self.can_shrink()? {
+            return Ok(None);
+        }
         self.record(vec![Failure { message: error.to_string() }.into()])?;
         let stop = match error.fault {
             Fault::ContextFull => Stop::limit(StopReason::ContextFull),
@@ -585,10 +602,9 @@ impl<'a> Run<'a> {
             }
         }
         events.push(finished.into());
-        events.push(message.clone().into());
+        events.push(message.into());
         self.record(events)?;
         self.watcher.saw(Happening::ToolFinished(call, done));
-        self.show(message);
         Ok(())
     }
 
@@ -598,6 +614,11 @@ impl<'a> Run<'a> {
         match event {
             Event::Message(message) => self.setup.redactor.redact_message(message.clone()).0.into(),
             Event::Error(failure) => Failure { message: plain(&failure.message) }.into(),
+            Event::Compacted(compacted) => {
+                let (summary, fault) = (compacted.summary.as_deref(), compacted.fault.as_deref());
+                let (summary, fault) = (summary.map(plain), fault.map(plain));
+                Compacted { summary, fault, ..compacted.clone() }.into()
+            }
             Event::Gate(gate) => Gate { prompt: plain(&gate.prompt), ..gate.clone() }.into(),
             Event::Status(change) => {
                 let error = change.error.as_deref().map(plain);
@@ -622,18 +643,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds a message to what the model is shown. Results of one answer stand in one
-    /// message, as every provider wants them.
-    fn show(&mut self, message: Message) {
-        self.tokens += record::tokens("", std::slice::from_ref(&message), &[]);
-        match self.conversation.last_mut() {
-            Some(last) if last.role == Role::Tool && message.role == Role::Tool => {
-                last.parts.extend(message.parts);
-            }
-            _ => self.conversation.push(message),
-        }
-    }
-
     /// Records events, all or none, and takes them in: without secrets on disk, as they are
     /// in memory. Nothing is recorded in any other way.
     fn record(&mut self, events: Vec<Event>) -> Result<()> {
@@ -642,7 +651,12 @@ impl<'a> Run<'a> {
         let entries = written.iter().cloned().map(|event| NewEvent::from(event).at(at)).collect();
         let mut seq = self.session.append_all(entries)?.first;
         for (event, written) in events.into_iter().zip(written) {
-            self.state.apply(&Recorded { seq, at, id: None, event });
+            if let Event::Message(message) = &event {
+                self.tokens += record::tokens("", std::slice::from_ref(message), &[]);
+            }
+            let recorded = Recorded { seq, at, id: None, event };
+            self.state.apply(&recorded);
+            self.window.apply(&recorded);
             self.watcher.saw(Happening::Recorded(&Recorded { seq, at, id: None, event: written }));
             seq = seq.next();
         }
@@ -656,7 +670,7 @@ impl<'a> Run<'a> {
         let Stop { status, reason } = stop;
         let change = StatusChanged { status, reason: Some(reason), error: said };
         self.record(vec![change.into()])?;
-        Ok(Ended { status, reason, error, ..self.ended })
+        Ok(Ended { status, reason, error, calibration: self.calibration, ..self.ended })
     }
 
     /// What the next call may cost: what was sent last time and what has come since, and
@@ -665,20 +679,16 @@ impl<'a> Run<'a> {
         let limits = &self.setup.rules.limits;
         let limited =
             limits.budget.is_some() || limits.budget_total.is_some() || limits.tokens.is_some();
+        let shrink = self.shrink();
         if !limited {
-            return Estimate::default();
+            return Estimate { shrink, ..Estimate::default() };
         }
         let usage = Usage { input: self.tokens, output: self.setup.max_output, ..Usage::default() };
         // All that is sent may be written to the provider's cache, which may cost more.
         let written = Usage { cache_written: usage.input, ..usage };
         let cost = (self.setup.cost)(&usage).max((self.setup.cost)(&written));
-        Estimate { tokens: usage.total(), cost }
+        Estimate { tokens: usage.total(), cost, shrink }
     }
-}
-
-/// Was this result made up by the view, for a call that has none yet?
-fn is_made_up(part: &stepwell::Part, state: &State) -> bool {
-    matches!(part, stepwell::Part::ToolResult(result) if state.is_pending(&result.call_id))
 }
 
 fn interrupted() -> Stop {

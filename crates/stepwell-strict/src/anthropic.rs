@@ -9,10 +9,14 @@ use crate::reply::{HttpError, Piece, Say, Stop, Tokens, chunks};
 
 /// Checks a request. The error is the vendor's message.
 pub(crate) fn check(asked: &Asked, signatures: &HashSet<String>) -> Result<(), String> {
-    let body = &asked.body;
     if asked.header("anthropic-version").is_none() {
         return Err("anthropic-version: header is required".to_owned());
     }
+    check_body(&asked.body, signatures)
+}
+
+/// Checks a request's body.
+pub(crate) fn check_body(body: &Value, signatures: &HashSet<String>) -> Result<(), String> {
     for field in ["model", "max_tokens", "messages"] {
         if body.get(field).is_none_or(Value::is_null) {
             return Err(format!("{field}: Field required"));

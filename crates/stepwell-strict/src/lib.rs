@@ -26,3 +26,12 @@ mod server;
 pub use asked::{Asked, Protocol};
 pub use reply::{Ending, HttpError, Piece, Reply, Say, Stop, Tokens};
 pub use server::{Rules, Strict};
+
+/// Checks a request's body by a vendor's rules, without a server. The error is the vendor's
+/// message. Thinking is taken from nobody: its signatures cannot be known here.
+pub fn check(protocol: Protocol, body: &serde_json::Value) -> Result<(), String> {
+    match protocol {
+        Protocol::OpenAi => openai::check(body),
+        Protocol::Anthropic => anthropic::check_body(body, &std::collections::HashSet::new()),
+    }
+}

@@ -47,6 +47,9 @@ pub enum Made {
     Summary,
     /// It brings together the results of the message before it.
     Results,
+    /// It is what a tool's message said besides results. It is shown as the user's, who
+    /// did not say it.
+    Aside,
 }
 
 /// How a list of messages breaks the rules of every provider.
@@ -212,10 +215,10 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
         };
         // Only a model calls. What is left of a message whose results went to their
         // calls is the user's; a tool says nothing else.
-        let role = match role {
-            _ if !answers.is_empty() => Role::Assistant,
-            Role::Tool => Role::User,
-            role => role,
+        let (role, made) = match role {
+            _ if !answers.is_empty() => (Role::Assistant, made),
+            Role::Tool => (Role::User, Made::Aside),
+            role => (role, made),
         };
         if !own.is_empty() {
             messages.push(shown(role, made, model, own));

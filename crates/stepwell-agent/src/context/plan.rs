@@ -1,5 +1,6 @@
 //! What to take out of the window: sizes, wishes and limits in, a range of the log out. Pure.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use stepwell::{Compacted, Lane, Made, Pins, Role, Seq};
@@ -172,6 +173,8 @@ struct Unit {
     seqs: Vec<Seq>,
     tokens: u64,
     protected: bool,
+    /// How many of its calls have no result that was recorded.
+    open: usize,
     summary: bool,
 }
 
@@ -186,8 +189,9 @@ fn units(ask: &Ask<'_>) -> Vec<Unit> {
             unit.range.end = n + 1;
             unit.tokens += entry.tokens;
             unit.seqs.extend(entry.answers.iter().flatten());
-            // A call whose result nobody knows stays, and so does one of which a part is pinned.
-            unit.protected |= entry.answers.iter().any(|by| by.is_none_or(named));
+            unit.open = unit.open.saturating_sub(entry.answers.iter().flatten().count());
+            // One of which a part is pinned stays as a whole.
+            unit.protected |= entry.answers.iter().flatten().any(|seq| named(*seq));
             continue;
         }
         let summary = entry.made == Made::Summary;
@@ -197,8 +201,19 @@ fn units(ask: &Ask<'_>) -> Vec<Unit> {
             seqs: if summary { Vec::new() } else { vec![entry.seq] },
             tokens: entry.tokens,
             protected: !summary && named(entry.seq),
+            open: entry.calls,
             summary,
         });
+    }
+    // A call whose result nobody knows stays; and what else was said in a message that
+    // brought a result stays with it, as the log has only the whole message.
+    let mut tied: BTreeSet<Seq> = BTreeSet::new();
+    for unit in &mut units {
+        let own = ask.entries[unit.range.start].seq;
+        unit.protected |= unit.open > 0 || (!unit.summary && tied.contains(&own));
+        if unit.protected {
+            tied.extend(&unit.seqs);
+        }
     }
     units
 }
@@ -264,10 +279,11 @@ mod tests {
                 place: seq,
                 made,
                 role,
+                calls: 0,
                 answers,
                 tokens,
             };
-            let call = || entry(Made::Recorded, Role::Assistant, vec![], 0);
+            let call = || Entry { calls: 1, ..entry(Made::Recorded, Role::Assistant, vec![], 0) };
             let result = |by| entry(Made::Results, Role::Tool, vec![by], tokens);
             match who {
                 'u' => entries.push(entry(Made::Recorded, Role::User, vec![], tokens)),

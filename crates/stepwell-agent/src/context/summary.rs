@@ -297,18 +297,32 @@ fn front(text: &str, most: usize) -> String {
 /// How much of each message a transcript shows, from much to little.
 const SHOWN: [usize; 5] = [4_000, 1_500, 500, 150, 40];
 
-/// What the summarising model is asked: the messages as text, shortened until it fits.
-/// Earlier summaries are never shortened. Nothing, if even little does not fit.
-#[must_use]
-pub fn request(
-    goal: Option<&str>,
-    messages: &[(&Message, Made)],
-    counter: Counter,
-    most: u64,
-) -> Option<String> {
-    let text = |shown: usize| {
+/// What is wanted of a summarising model.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The goal of the work, if the session has one of its own.
+    pub goal: Option<&'a str>,
+    /// How many words the summary may have.
+    pub words: u64,
+    /// Counts as that model does.
+    pub counter: Counter,
+    /// The most tokens that it can be asked with.
+    pub most: u64,
+}
+
+impl Wanted<'_> {
+    /// What the model is asked: the messages as text, shortened until they fit. Earlier
+    /// summaries are never shortened. Nothing, if even little does not fit.
+    #[must_use]
+    pub fn request(&self, messages: &[(&Message, Made)]) -> Option<String> {
+        let texts = SHOWN.iter().map(|shown| self.text(messages, *shown));
+        texts.into_iter().find(|text| self.counter.text(text) <= self.most)
+    }
+
+    fn text(&self, messages: &[(&Message, Made)], shown: usize) -> String {
         let mut text = String::new();
-        if let Some(goal) = goal {
+        if let Some(goal) = self.goal {
+            // Writing to a string does not fail.
             let _ = write!(text, "The goal of the work: {goal}\n\n");
         }
         text.push_str("The conversation, oldest first:\n");
@@ -319,10 +333,9 @@ pub fn request(
                 transcribe(&mut text, message, shown);
             }
         }
-        text.push_str("\nSummarise it.");
+        let _ = write!(text, "\nSummarise it in at most {} words.", self.words);
         text
-    };
-    SHOWN.iter().map(|shown| text(*shown)).find(|text| counter.text(text) <= most)
+    }
 }
 
 fn transcribe(text: &mut String, message: &Message, shown: usize) {
@@ -445,10 +458,11 @@ mod tests {
         let earlier = Message::user(format!("earlier {}", "word ".repeat(50)));
         let long = Message::tool_result("c", "output ".repeat(5_000));
         let messages = [(&earlier, Made::Summary), (&long, Made::Recorded)];
-        let whole = request(Some("ship"), &messages, COUNTER, 100_000).unwrap();
+        let wanted = |goal, most| Wanted { goal, words: 100, counter: COUNTER, most };
+        let whole = wanted(Some("ship"), 100_000).request(&messages).unwrap();
         assert!(whole.contains("The goal of the work: ship") && whole.len() > 4_000);
-        let short = request(None, &messages, COUNTER, 300).unwrap();
+        let short = wanted(None, 300).request(&messages).unwrap();
         assert!(short.len() < 1_500 && short.contains(&earlier.text()), "{short}");
-        assert_eq!(request(None, &messages, COUNTER, 20), None);
+        assert_eq!(wanted(None, 20).request(&messages), None);
     }
 }

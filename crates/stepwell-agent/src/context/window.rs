@@ -8,12 +8,17 @@ use stepwell::{Compacted, Event, Lane, Made, Message, Part, Recorded, Role, Seq,
 
 use super::tokens::Counter;
 
+/// What the model is told when its answer was cut short. It is said in the user's place and
+/// is no request of theirs.
+pub const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
+                         exactly where it stopped.";
+
 /// What the model is shown.
 #[derive(Clone, Debug)]
 pub struct Window {
     lane: Lane,
     counter: Counter,
-    /// Standing instructions, in order.
+    /// Where standing instructions were given; the last ones stand.
     systems: Vec<Seq>,
     system: String,
     /// The goal of the session, if it has one of its own.
@@ -42,10 +47,29 @@ pub struct Entry {
     pub made: Made,
     /// Who speaks.
     pub role: Role,
+    /// How many calls it makes.
+    pub calls: usize,
     /// The message that each result came with; nothing, if the view made it up.
     pub answers: Vec<Option<Seq>>,
     /// Its tokens, as we count them.
     pub tokens: u64,
+}
+
+impl Entry {
+    /// A recorded message, not counted yet.
+    fn of(seq: Seq, message: &Message) -> Self {
+        let is_ours = message.role == Role::User
+            && matches!(message.parts.as_slice(), [part] if part.as_text() == Some(GO_ON));
+        Self {
+            seq,
+            place: seq,
+            made: if is_ours { Made::Aside } else { Made::Recorded },
+            role: message.role,
+            calls: message.calls().count(),
+            answers: Vec::new(),
+            tokens: 0,
+        }
+    }
 }
 
 impl Window {
@@ -116,6 +140,18 @@ impl Window {
             entry.tokens = self.counter.message(last);
             self.tokens += entry.tokens;
         }
+    }
+
+    /// Gives the standing instructions as they are, in place of what was recorded.
+    pub fn reveal_system(&mut self, text: &str) {
+        text.clone_into(&mut self.system);
+        self.instruct();
+    }
+
+    /// The standing instructions: those that were given last.
+    #[must_use]
+    pub fn system(&self) -> &str {
+        &self.system
     }
 
     /// The conversation.
@@ -192,16 +228,14 @@ impl Window {
                 return;
             }
         }
-        self.push(Entry { seq, place, made, role: message.role, answers, tokens: 0 }, message);
+        let entry = Entry::of(seq, &message);
+        let made = if made == Made::Recorded { entry.made } else { made };
+        self.push(Entry { place, made, answers, ..entry }, message);
     }
 
     fn hear(&mut self, seq: Seq, mut message: Message) {
         if message.role == Role::System {
-            let text = message.text();
-            if !text.trim().is_empty() {
-                let gap = if self.system.is_empty() { "" } else { "\n\n" };
-                self.system = format!("{}{gap}{text}", self.system);
-            }
+            self.system = message.text();
             self.systems.push(seq);
             return self.instruct();
         }
@@ -216,11 +250,10 @@ impl Window {
         if message.role == Role::Tool {
             return self.answer(seq, message);
         }
-        if message.role == Role::User {
+        let entry = Entry::of(seq, &message);
+        if entry.role == Role::User && entry.made == Made::Recorded {
             self.first_request.get_or_insert(seq);
         }
-        let (role, made) = (message.role, Made::Recorded);
-        let entry = Entry { seq, place: seq, made, role, answers: Vec::new(), tokens: 0 };
         self.push(entry, message);
     }
 
@@ -236,9 +269,9 @@ impl Window {
                 last.parts.extend(message.parts);
             }
             (_, Some(call)) => {
-                let (seq, place, role) = (call.seq, call.place, message.role);
-                let (made, answers) = (Made::Results, came);
-                self.push(Entry { seq, place, made, role, answers, tokens: 0 }, message);
+                let (place, made, answers) = (call.place, Made::Results, came);
+                let entry = Entry { place, made, answers, ..Entry::of(call.seq, &message) };
+                self.push(entry, message);
             }
             // A result without a call is nobody's.
             (_, None) => {}
@@ -270,8 +303,8 @@ impl Window {
             let message = Message::user(summary.clone()).in_lane(self.lane.clone());
             let tokens = self.counter.message(&message);
             self.tokens += tokens;
-            let (place, made, role) = (compacted.to, Made::Summary, Role::User);
-            let entry = Entry { seq, place, made, role, answers: Vec::new(), tokens };
+            let (place, made) = (compacted.to, Made::Summary);
+            let entry = Entry { place, made, tokens, ..Entry::of(seq, &message) };
             self.entries.insert(first, entry);
             self.messages.insert(first, message);
         }

@@ -60,6 +60,29 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// The most tokens that it may answer with.
     pub max_output: u64,
+    /// How far the run is, for models that answer from a script.
+    pub turn: Turn,
+}
+
+/// How far a run is when it asks: what it had before that still counts, shown or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// What it asks for.
+    pub purpose: Purpose,
+    /// The answers that it had.
+    pub answers: u64,
+    /// The summaries that it asked for.
+    pub summaries: u64,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// The next message of the conversation.
+    #[default]
+    Answer,
+    /// A summary of what is about to be left out of it.
+    Summary,
 }
 
 /// A tool as a model is told of it.

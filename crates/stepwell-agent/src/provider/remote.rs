@@ -260,6 +260,18 @@ struct Wire {
     options: ChatOptions,
 }
 
+/// A conversation as a protocol puts it, without its tools; nothing for Gemini, whose words
+/// are the client library's. For those who want to see it, or check it.
+#[must_use]
+pub fn body(protocol: Protocol, provider: &str, request: Request<'_>) -> Option<serde_json::Value> {
+    let wire = match protocol {
+        Protocol::OpenAi => openai::encode(provider, request),
+        Protocol::Anthropic => anthropic::encode(provider, request, Thoughts::Kept),
+        Protocol::Gemini => return None,
+    };
+    wire.options.extra_body
+}
+
 /// An HTTP client that goes where it is told: no redirects, which would carry the key to
 /// another host, and no proxy out of the environment.
 fn http(endpoint: &Endpoint) -> reqwest::Result<reqwest::Client> {

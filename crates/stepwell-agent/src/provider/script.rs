@@ -1,9 +1,9 @@
 //! The scripted model: answers from a file, so that everything runs offline, and runs of
 //! real models can be replayed.
 //!
-//! A script is YAML or JSON: a list of answers, or `{prices, answers}`. The answer to give
-//! is the one after as many as the conversation already has, so that a run that is resumed
-//! in another process goes on where it stopped.
+//! A script is YAML or JSON: a list of answers, or `{prices, context, answers, summaries}`.
+//! The answer to give is the one after as many as the run already had, so that a run that is
+//! resumed in another process goes on where it stopped. Summaries are counted apart.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,9 +12,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Message, Money, Part, Role, Text, ToolCall, Usage};
+use stepwell::{Compacted, Event, Message, Money, Part, Role, Text, ToolCall, Usage};
 
-use super::{Answer, CallError, Delta, Ended, Fault, Provider, Request};
+use super::{Answer, CallError, Delta, Ended, Fault, Provider, Purpose, Request, Turn};
 
 /// A model that answers from a script.
 #[derive(Debug)]
@@ -31,9 +31,42 @@ pub struct Script {
     /// What tokens cost, in dollars per million. A script without prices costs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How many tokens fit, at four bytes each; absent, any number does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
     /// The answers, in order.
     pub answers: Vec<Line>,
+    /// What it says when it is asked for summaries, in order; then, a plain one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summaries: Vec<SummaryLine>,
 }
+
+/// A summary of a script.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SummaryLine {
+    /// The answer before which the conversation is to shrink, from 1: until it did, that
+    /// answer is refused because the conversation does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// What it says.
+    pub text: String,
+    /// Its tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What it costs, whatever the prices say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// Does it break off at the most tokens that it may have?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
+    /// How it fails, each time that it is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail: Option<ScriptFault>,
+}
+
+/// What a script without summaries says.
+const PLAIN_SUMMARY: &str = "## Goal\n- what the user asked for\n## Done\n- the steps so far\n";
 
 /// What a scripted model's tokens cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,17 +179,47 @@ impl Script {
         let is_list = value.is_array();
         // Read as what it looks like, for an error that names the field.
         match is_list {
-            true => serde_json::from_value(value).map(|answers| Self { prices: None, answers }),
+            true => {
+                serde_json::from_value(value).map(|answers| Self { answers, ..Self::default() })
+            }
             false => serde_json::from_value(value),
         }
         .map_err(|error| error.to_string())
     }
 
-    /// The script that replays a conversation's answers, and what they cost.
+    /// The script that replays a log's answers, and its summaries where they were made.
     #[must_use]
-    pub fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
-        let answers = messages.into_iter().filter(|message| message.role == Role::Assistant);
-        Self { prices: None, answers: answers.map(Line::of).collect() }
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut script = Self::default();
+        for event in events {
+            match event {
+                Event::Message(message) if message.role == Role::Assistant => {
+                    script.answers.push(Line::of(message));
+                }
+                Event::Compacted(compacted) if compacted.model.is_some() => {
+                    let before = script.answers.len() + 1;
+                    script.summaries.push(SummaryLine::of(compacted, before));
+                }
+                _ => {}
+            }
+        }
+        script
+    }
+}
+
+impl SummaryLine {
+    fn of(compacted: &Compacted, before: usize) -> Self {
+        let summary = compacted.summary.clone().filter(|_| compacted.fault.is_none());
+        // What was said in vain is not recorded: saying nothing has the same end.
+        let unreached = compacted.fault.is_some() && compacted.usage.is_none();
+        Self {
+            before: u64::try_from(before).ok(),
+            text: summary.unwrap_or_default(),
+            usage: compacted.usage,
+            cost: compacted.cost,
+            cut_short: false,
+            fail: unreached.then_some(ScriptFault::Unavailable),
+        }
     }
 }
 
@@ -217,6 +280,41 @@ impl Scripted {
         self.script.prices.map_or(Money::ZERO, |prices| prices.cost(usage))
     }
 
+    /// How many tokens fit it.
+    #[must_use]
+    pub const fn context(&self) -> Option<u64> {
+        self.script.context
+    }
+
+    /// Does the request not fit, or is the conversation to shrink first?
+    fn refuses(&self, request: &Request<'_>) -> Option<CallError> {
+        let Turn { purpose, answers, summaries } = request.turn;
+        let tokens = bytes(request) / 4;
+        if let Some(most) = self.script.context.filter(|most| tokens > *most) {
+            let what = format!("{tokens} tokens do not fit, at most {most} do");
+            return Some(Self::error(what, Fault::ContextFull));
+        }
+        let due = |line: &&SummaryLine| line.before.is_some_and(|before| before <= answers + 1);
+        let due = self.script.summaries.iter().filter(due).count();
+        (purpose == Purpose::Answer && usize_of(summaries) < due).then(|| {
+            let what = format!("the script shrinks before answer {}", answers + 1);
+            Self::error(what, Fault::ContextFull)
+        })
+    }
+
+    fn summary(&self, place: usize) -> Result<Answer, CallError> {
+        let plain = SummaryLine { text: PLAIN_SUMMARY.to_owned(), ..SummaryLine::default() };
+        let line = self.script.summaries.get(place).unwrap_or(&plain);
+        if let Some(fault) = line.fail {
+            let what = format!("summary {} fails: {fault:?}", place + 1);
+            return Err(Self::error(what, fault.into()));
+        }
+        let message = Message::assistant(line.text.clone());
+        let ended = if line.cut_short { Ended::OutputLimit } else { Ended::Complete };
+        let usage = Some(line.usage.unwrap_or_default());
+        Ok(Answer { message, usage, cost: line.cost, ended })
+    }
+
     fn error(what: String, fault: Fault) -> CallError {
         CallError { provider: "script".to_owned(), what, fault }
     }
@@ -243,9 +341,14 @@ impl Provider for Scripted {
         request: Request<'a>,
         told: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Answer, CallError>> {
-        let is_answer = |message: &&Message| message.role == Role::Assistant;
-        let place = request.messages.iter().filter(is_answer).count();
+        let place = usize_of(request.turn.answers);
         Box::pin(async move {
+            if let Some(error) = self.refuses(&request) {
+                return Err(error);
+            }
+            if request.turn.purpose == Purpose::Summary {
+                return self.summary(usize_of(request.turn.summaries));
+            }
             let answers = self.script.answers.len();
             let line = self.script.answers.get(place).ok_or_else(|| {
                 let what = format!("the script has {answers} answers, and one more was asked for");
@@ -271,6 +374,25 @@ impl Provider for Scripted {
     }
 }
 
+fn usize_of(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+/// The bytes of a request's texts.
+fn bytes(request: &Request<'_>) -> u64 {
+    let part = |part: &Part| match part {
+        Part::Text(text) | Part::Thinking(text) => text.text.len(),
+        Part::Image(image) => image.data.len(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Part::ToolResult(result) => result.text.len(),
+    };
+    let messages: usize =
+        request.messages.iter().flat_map(|message| &message.parts).map(part).sum();
+    let tools = request.tools.iter().map(|tool| tool.name.len() + tool.description.len());
+    let bytes = request.system.len() + messages + tools.sum::<usize>();
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,7 +411,13 @@ answers:
 ";
 
     fn ask(model: &Scripted, messages: &[Message]) -> Result<Answer, CallError> {
-        let request = Request { model: "", system: "", messages, tools: &[], max_output: 1 };
+        let answers = messages.iter().filter(|message| message.role == Role::Assistant);
+        let turn = Turn { answers: answers.count().try_into().unwrap(), ..Turn::default() };
+        ask_at(model, messages, turn)
+    }
+
+    fn ask_at(model: &Scripted, messages: &[Message], turn: Turn) -> Result<Answer, CallError> {
+        let request = Request { model: "", system: "", messages, tools: &[], max_output: 1, turn };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(model.answer(request, &mut |_| ()))
     }
@@ -319,13 +447,63 @@ answers:
         let first = ask(&model, &[Message::user("go")]).unwrap();
         let cost = model.cost(&first.usage.unwrap());
         let message = first.message.spending(first.usage.unwrap(), Some(cost));
-        let script = Script::of([&message]);
+        let script = Script::of([&Event::from(message.clone())]);
         let text = serde_json::to_string(&script).unwrap();
         let again = Scripted::new(Script::parse(&text).unwrap());
         let answer = ask(&again, &[Message::user("go")]).unwrap();
         assert_eq!(answer.message.parts, message.parts);
         assert_eq!(answer.usage, message.usage);
         assert_eq!(answer.cost, Some(cost));
+    }
+
+    #[test]
+    fn summaries_come_in_their_order_and_where_they_are_due() {
+        let script =
+            "context: 100\nanswers: [{text: a}, {text: b}]\nsummaries: [{before: 2, text: s}]\n";
+        let model = Scripted::new(Script::parse(script).unwrap());
+        let said = [Message::user("go")];
+        let at = |answers, summaries, purpose| {
+            let turn = Turn { purpose, answers, summaries };
+            ask_at(&model, &said, turn).map(|answer| answer.message.text())
+        };
+        assert_eq!(at(0, 0, Purpose::Answer).unwrap(), "a");
+        assert_eq!(at(1, 0, Purpose::Answer).unwrap_err().fault, Fault::ContextFull);
+        assert_eq!(at(1, 0, Purpose::Summary).unwrap(), "s");
+        assert_eq!(at(1, 1, Purpose::Answer).unwrap(), "b");
+        assert!(at(1, 1, Purpose::Summary).unwrap().contains("## Done"));
+        let long = [Message::user("word ".repeat(100))];
+        let full = ask_at(&model, &long, Turn::default()).unwrap_err();
+        assert_eq!(
+            (full.fault, full.what.as_str()),
+            (Fault::ContextFull, "125 tokens do not fit, at most 100 do")
+        );
+    }
+
+    #[test]
+    fn a_recorded_script_shrinks_where_the_run_did() {
+        let seq = stepwell::Seq::FIRST;
+        let compacted = |summary: Option<&str>, fault: Option<&str>, usage| Compacted {
+            summary: summary.map(str::to_owned),
+            fault: fault.map(str::to_owned),
+            model: Some("m".to_owned()),
+            usage,
+            ..Compacted::new(stepwell::Lane::main(), seq, seq)
+        };
+        let usage = Some(Usage { input: 5, output: 1, ..Usage::default() });
+        let events: [Event; 5] = [
+            Message::assistant("a").into(),
+            compacted(Some("s"), None, usage).into(),
+            compacted(Some("kept"), Some("too large"), usage).into(),
+            Message::assistant("b").into(),
+            compacted(None, Some("gone"), None).into(),
+        ];
+        let script = Script::of(&events);
+        let line = |n: usize| &script.summaries[n];
+        assert_eq!((line(0).before, &*line(0).text, line(0).usage), (Some(2), "s", usage));
+        assert_eq!((line(1).before, &*line(1).text, line(1).fail), (Some(2), "", None));
+        assert_eq!((line(2).before, line(2).fail), (Some(3), Some(ScriptFault::Unavailable)));
+        let again = Script::parse(&serde_json::to_string(&script).unwrap()).unwrap();
+        assert_eq!(again, script);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What a run tells as it goes, and asks.
 
-use stepwell::{Message, Recorded, Spent, ToolCall};
+use stepwell::{Compacted, Message, Recorded, Spent, ToolCall};
 
+use crate::context::plan::Why;
 use crate::provider::Delta;
 use crate::tool::Done;
 
@@ -43,6 +44,8 @@ pub enum Happening<'a> {
     Notice(&'a str),
     /// That many steps are complete.
     Step(u64, &'a Spent),
+    /// The conversation shrank, and why.
+    Compacted(&'a Compacted, Why),
     /// An event was recorded.
     Recorded(&'a Recorded),
 }

@@ -1,8 +1,8 @@
 //! Runs an agent for the crash tests, and dies where it is told to.
 //!
 //! `stepwell-test-runner WORKSPACE SCRIPT KIND N`: KIND is what is counted, `append`,
-//! `ask`, `answered`, `tool`, `ran` or `never`; at the Nth of them the process kills itself,
-//! as `kill -9` would.
+//! `ask`, `answered`, `ask_summary`, `summarised`, `tool`, `ran` or `never`; at the Nth of
+//! them the process kills itself, as `kill -9` would.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;
@@ -12,10 +12,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::{Effect, Stepwell, Tasks, View};
+use stepwell_agent::context::tokens::Family;
+use stepwell_agent::context::{Context, Policy, Summariser};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
-use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request, ToolSpec};
+use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Purpose, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Happening, Question, Reply, Run, Setup, Watcher};
 use stepwell_agent::tool::{self, Done, Place, Plan, Tool};
@@ -55,10 +57,14 @@ impl Provider for Witness {
         told: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Answer, CallError>> {
         View::check(request.messages).expect("the conversation is valid");
-        self.fate.meet("ask");
+        let (asks, answers) = match request.turn.purpose {
+            Purpose::Answer => ("ask", "answered"),
+            Purpose::Summary => ("ask_summary", "summarised"),
+        };
+        self.fate.meet(asks);
         Box::pin(async move {
             let answer = self.inner.answer(request, told).await;
-            self.fate.meet("answered");
+            self.fate.meet(answers);
             answer
         })
     }
@@ -119,6 +125,21 @@ impl Watcher for Silent {
     }
 }
 
+/// The context that the script says, with the model as its own summariser.
+fn context(model: &Arc<Witness>, script: &Script) -> Context {
+    let prices = Scripted::new(script.clone());
+    let summariser = Summariser {
+        provider: model.clone(),
+        model: "script".to_owned(),
+        cost: Arc::new(move |usage| Some(prices.cost(usage))),
+        length: script.context,
+        family: Family::Other,
+    };
+    let policy = Policy { buffer: 1_000, keep: 200, ..Policy::default() };
+    let summariser = Some(summariser);
+    Context { length: script.context, policy, summariser, ..Context::default() }
+}
+
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -127,6 +148,7 @@ async fn main() {
     let (kind, n) = (args[3].clone(), args[4].parse().unwrap());
     let fate = Arc::new(Fate { kind, n, seen: AtomicUsize::new(0) });
     let model = Arc::new(Witness { inner: Scripted::new(script.clone()), fate: fate.clone() });
+    let context = context(&model, &script);
     let prices = Scripted::new(script);
     let tools: Vec<Arc<dyn Tool>> = tool::builtin()
         .into_iter()
@@ -145,6 +167,7 @@ async fn main() {
         max_output: 1_000,
         timeout: None,
         dry_run: false,
+        context,
     };
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let id = "run".parse().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stepwell::{Message, Part, Role, ToolResult, Usage};
 use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
-use stepwell_agent::provider::{Answer, CallError, Fault, Provider, Request};
+use stepwell_agent::provider::{Answer, CallError, Fault, Provider, Request, Turn};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -64,7 +64,8 @@ fn chunk(parts: &Value, finish: Option<&str>) -> Value {
 
 async fn ask(provider: &Remote, messages: &[Message]) -> Result<Answer, CallError> {
     let model = "gemini-x-high";
-    let request = Request { model, system: "Be terse.", messages, tools: &[], max_output: 99 };
+    let (system, turn) = ("Be terse.", Turn::default());
+    let request = Request { model, system, messages, tools: &[], max_output: 99, turn };
     provider.answer(request, &mut |_| {}).await
 }
 

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod command;
+mod context;
 mod crash;
 mod gemini;
 mod mcp;
 mod providers;
 mod redact;
+mod shrinking;
 mod tools;

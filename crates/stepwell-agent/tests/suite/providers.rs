@@ -11,7 +11,7 @@ use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolResult, Usage};
 use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
 use stepwell_agent::provider::retry::{Patience, Retrying, Waiting};
 use stepwell_agent::provider::{
-    Answer, CallError, Delta, Ended, Fault, Provider, Request, ToolSpec,
+    Answer, CallError, Delta, Ended, Fault, Provider, Request, ToolSpec, Turn,
 };
 use stepwell_strict::{Ending, Reply, Rules, Say, Stop, Strict, Tokens};
 
@@ -45,7 +45,8 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 fn request<'a>(messages: &'a [Message], tools: &'a [ToolSpec]) -> Request<'a> {
-    Request { model: "some-model", system: "You are terse.", messages, tools, max_output: 1234 }
+    let (model, system, turn) = ("some-model", "You are terse.", Turn::default());
+    Request { model, system, messages, tools, max_output: 1234, turn }
 }
 
 async fn ask(provider: &dyn Provider, messages: &[Message]) -> Result<Answer, CallError> {

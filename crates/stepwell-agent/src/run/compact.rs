@@ -1,0 +1,290 @@
+//! Making the conversation shorter: when that is due, asking for the summary, recording it.
+
+use stepwell::{Compacted, Edited, Event, Made, Message, Money, Usage};
+use tokio::sync::watch as signal;
+
+use super::{Cut, Happening, Run, record};
+use crate::context::Signs;
+use crate::context::plan::{Ask, Keep, Plan, Room, Why};
+use crate::context::summary::{self, Held, NoSummary, Wanted};
+use crate::context::tokens::Counter;
+use crate::error::Result;
+use crate::machine::{By, Shrink, Stop};
+use crate::provider::{CallError, Ended, Purpose, Request, Turn};
+
+/// The metadata key that says that old messages are left out.
+pub const TRUNCATED: &str = "truncated";
+
+/// What is to go.
+#[derive(Clone, Debug)]
+pub(super) struct Due {
+    why: Why,
+    plan: Plan,
+    /// What the summarising model is asked, or why none is.
+    request: Result<String, Option<&'static str>>,
+}
+
+/// How a wish to make a conversation shorter ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shrunk {
+    /// It is shorter.
+    Done(Box<Compacted>),
+    /// There is nothing to take out of it.
+    AsShortAsItGets,
+    /// The user interrupted it; nothing changed.
+    Interrupted,
+}
+
+/// What a model said when it was asked for a summary.
+struct Said {
+    summary: Result<String, String>,
+    usage: Option<Usage>,
+    cost: Option<Money>,
+}
+
+impl Run<'_> {
+    /// Makes the conversation shorter, whether that is due or not.
+    pub async fn shrink_now(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Shrunk> {
+        let Some(due) = self.plan(Why::Asked)? else { return Ok(Shrunk::AsShortAsItGets) };
+        let by = self.state.summariser(&self.setup.rules, &self.since, self.shrinking(&due));
+        let mut cut = Cut { interrupt: &mut interrupt, deadline: None };
+        match self.take_out(due, by, &mut cut).await? {
+            Ok(compacted) => Ok(Shrunk::Done(Box::new(compacted))),
+            Err(_) => Ok(Shrunk::Interrupted),
+        }
+    }
+
+    /// What is to go before the model is asked, if something is.
+    pub(super) fn due(&self) -> Result<Option<Due>> {
+        if !self.state.is_models_turn() {
+            return Ok(None);
+        }
+        let signs = Signs { room: self.room(), turned: self.state.turned, refused: self.refused };
+        match self.setup.context.policy.due(&self.window, &signs) {
+            Some(why) => self.plan(why),
+            None => Ok(None),
+        }
+    }
+
+    /// Was a conversation refused that can be made shorter? Then it will be.
+    pub(super) fn can_shrink(&mut self) -> Result<bool> {
+        let policy = &self.setup.context.policy;
+        self.refused = (policy.auto || policy.truncates) && self.plan(Why::Refused)?.is_some();
+        if let (true, Some(length)) = (self.refused, self.setup.context.length) {
+            // It has more tokens than fit, whatever we thought.
+            let counted = self.counted();
+            if self.calibration.estimate(counted) < length {
+                self.calibration.learn(counted, length);
+            }
+        }
+        Ok(self.refused)
+    }
+
+    /// Learns from what a provider says it was sent.
+    pub(super) fn learn(&mut self, usage: Option<Usage>) {
+        self.calibration.learn(self.counted(), usage.map_or(0, |usage| usage.input));
+    }
+
+    /// How far the run is.
+    pub(super) const fn turn(&self, purpose: Purpose) -> Turn {
+        Turn { purpose, answers: self.state.answers, summaries: self.state.summaries }
+    }
+
+    /// How the conversation is to shrink before the model is asked, if it is.
+    pub(super) fn shrink(&self) -> Option<Shrink> {
+        self.due.as_ref().map(|due| self.shrinking(due))
+    }
+
+    fn shrinking(&self, due: &Due) -> Shrink {
+        let (Ok(request), Some(by)) = (&due.request, &self.setup.context.summariser) else {
+            return Shrink::Truncate;
+        };
+        let said = [Message::user(request.as_str())];
+        let input = record::tokens(summary::INSTRUCTIONS, &said, &[]);
+        let usage = Usage { input, output: most_said(&due.plan), ..Usage::default() };
+        Shrink::Summarise { tokens: usage.total(), cost: (by.cost)(&usage) }
+    }
+
+    /// Makes the conversation shorter.
+    pub(super) async fn compact(
+        &mut self,
+        by: By,
+        mut cut: Cut<'_>,
+    ) -> Result<Option<(Stop, Option<CallError>)>> {
+        let Some(due) = self.due.take() else { return Ok(None) };
+        Ok(self.take_out(due, by, &mut cut).await?.err().map(|stop| (stop, None)))
+    }
+
+    /// The most tokens that a request may have.
+    pub(super) fn most(&self) -> u64 {
+        record::tokens(self.window.instructions(), self.window.messages(), &self.specs)
+    }
+
+    /// Everything that a request has, as we count.
+    fn counted(&self) -> u64 {
+        self.window.tokens() + self.window.fixed() + self.spec_tokens
+    }
+
+    fn room(&self) -> Room {
+        let fixed = self.window.fixed() + self.spec_tokens;
+        self.setup.context.room(&self.calibration, fixed, self.setup.max_output)
+    }
+
+    fn plan(&self, why: Why) -> Result<Option<Due>> {
+        let policy = &self.setup.context.policy;
+        let messages = self.window.entries().len();
+        let keep = match policy.truncates {
+            true => policy.keeps_truncated(why, messages),
+            false => policy.keeps(why),
+        };
+        let plan = self.plan_keeping(keep, why)?;
+        Ok(plan.map(|plan| Due { why, request: self.request(&plan), plan }))
+    }
+
+    fn plan_keeping(&self, keep: Keep, why: Why) -> Result<Option<Plan>> {
+        let pins = self.session.pins()?;
+        Ok(Plan::of(&Ask::new(&self.window, &pins, self.room(), keep, why)))
+    }
+
+    /// What goes by a plan.
+    fn covered(&self, plan: &Plan) -> Vec<(&Message, Made)> {
+        let (messages, entries) = (self.window.messages(), self.window.entries());
+        plan.covered.iter().map(|n| (&messages[*n], entries[*n].made)).collect()
+    }
+
+    /// What a summarising model is to be asked; the error says why none is, unless nobody
+    /// wanted one.
+    fn request(&self, plan: &Plan) -> Result<String, Option<&'static str>> {
+        if self.setup.context.policy.truncates {
+            return Err(None);
+        }
+        let by = self.setup.context.summariser.as_ref();
+        let by = by.ok_or(Some("there is no model to write a summary"))?;
+        if plan.room == 0 {
+            return Err(Some("there is no room for a summary"));
+        }
+        let counter = Counter(by.family);
+        let beside = counter.text(summary::INSTRUCTIONS) + most_said(plan);
+        // Our count may be off, and a quarter is left for that.
+        let most = by.length.map_or(u64::MAX, |length| (length / 4 * 3).saturating_sub(beside));
+        let wanted = Wanted { goal: self.window.goal(), words: plan.room / 2, counter, most };
+        wanted
+            .request(&self.covered(plan))
+            .ok_or(Some("what is to be summarised does not fit the model that should do it"))
+    }
+
+    /// Takes out what is due, and records it; or stops, and nothing changed.
+    async fn take_out(
+        &mut self,
+        due: Due,
+        by: By,
+        cut: &mut Cut<'_>,
+    ) -> Result<std::result::Result<Compacted, Stop>> {
+        let Due { why, mut plan, request } = due;
+        let counter = self.window.counter();
+        let (mut said, mut fault) = (None, None);
+        match (by, request) {
+            (By::Model, Ok(request)) => match self.summarise(&request, &plan, cut).await {
+                Ok(answer) => said = Some(answer),
+                Err(stop) => return Ok(Err(stop)),
+            },
+            (_, Err(why)) => fault = why.map(str::to_owned),
+            (By::Nobody, Ok(_)) => {
+                fault = Some("a summary might cost more than is left of the budget".to_owned());
+            }
+        }
+        let summary =
+            said.as_mut().map(|said| std::mem::replace(&mut said.summary, Err(String::new())));
+        let summary = match summary {
+            Some(Ok(summary)) => Some(summary),
+            other => {
+                fault = other.and_then(std::result::Result::err).or(fault);
+                let messages = self.window.entries().len();
+                let keep = self.setup.context.policy.keeps_truncated(why, messages);
+                plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
+                Held::of(self.covered(&plan)).carried(counter, plan.room)
+            }
+        };
+        let shown =
+            summary.as_ref().map_or(0, |text| counter.message(&Message::user(text.as_str())));
+        let compacted = Compacted {
+            tokens_before: self.calibration.estimate(plan.before),
+            tokens_after: self.calibration.estimate(plan.before - plan.taken + shown),
+            summary,
+            usage: said.as_ref().and_then(|said| said.usage),
+            cost: said.as_ref().and_then(|said| said.cost),
+            model: said.and(self.setup.context.summariser.as_ref()).map(|by| by.model.clone()),
+            fault,
+            ..plan.event(self.lane.clone())
+        };
+        self.record(events(&compacted))?;
+        self.refused = false;
+        self.tokens = self.most();
+        self.watcher.saw(Happening::Compacted(&compacted, why));
+        Ok(Ok(compacted))
+    }
+
+    /// Asks for a summary of what goes by a plan.
+    async fn summarise(
+        &self,
+        request: &str,
+        plan: &Plan,
+        cut: &mut Cut<'_>,
+    ) -> std::result::Result<Said, Stop> {
+        let failed = |why: String| Said { summary: Err(why), usage: None, cost: None };
+        let Some(by) = &self.setup.context.summariser else { return Ok(failed(String::new())) };
+        let messages = [Message::user(request)];
+        let request = Request {
+            model: &by.model,
+            system: summary::INSTRUCTIONS,
+            messages: &messages,
+            tools: &[],
+            max_output: most_said(plan),
+            turn: self.turn(Purpose::Summary),
+        };
+        let mut unheard = |_| ();
+        let answer = tokio::select! {
+            answer = by.provider.answer(request, &mut unheard) => answer,
+            stop = cut.off() => return Err(stop),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Ok(failed(error.to_string())),
+        };
+        let text = answer.message.text();
+        // Providers that do not say what they used are estimated, as elsewhere.
+        let usage = answer.usage.unwrap_or_else(|| Usage {
+            input: record::tokens(summary::INSTRUCTIONS, &messages, &[]),
+            output: record::tokens(&text, &[], &[]),
+            ..Usage::default()
+        });
+        let cost = answer.cost.or_else(|| (by.cost)(&usage));
+        let (counter, held) = (self.window.counter(), Held::of(self.covered(plan)));
+        let summary = match answer.ended {
+            Ended::Complete => {
+                // It must be smaller than what it replaces.
+                let room = plan.room.min(plan.taken.saturating_sub(1));
+                held.complete(&text, counter, room)
+            }
+            Ended::OutputLimit | Ended::Filtered => Err(NoSummary::Partial),
+        };
+        let (summary, usage) = (summary.map_err(|why| why.to_string()), Some(usage));
+        Ok(Said { summary, usage, cost })
+    }
+}
+
+/// The most tokens that a model may say: it cannot count its own, and what is too long is
+/// worse than a little more.
+fn most_said(plan: &Plan) -> u64 {
+    plan.room + plan.room / 2
+}
+
+/// The events that make a conversation shorter, recorded as one.
+fn events(compacted: &Compacted) -> Vec<Event> {
+    let mut events = vec![compacted.clone().into()];
+    if compacted.is_truncation() {
+        let metadata = [(TRUNCATED.to_owned(), true.into())].into();
+        events.push(Edited { metadata, ..Edited::default() }.into());
+    }
+    events
+}
