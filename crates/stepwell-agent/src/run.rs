@@ -215,6 +215,12 @@ impl<'a> Run<'a> {
         self.state.is_over()
     }
 
+    /// What the model is shown.
+    #[must_use]
+    pub const fn window(&self) -> &Window {
+        &self.window
+    }
+
     /// Shows the model what the user said as it was said, in place of what was recorded.
     pub fn reveal(&mut self, text: &str) {
         self.window.reveal(text);

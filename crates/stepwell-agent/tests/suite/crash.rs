@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use stepwell::{Event, Money, Outcome, Role, Span, Status, Stepwell};
+use stepwell::{Event, Lane, Money, Outcome, Role, Span, Status, Stepwell, View};
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_stepwell-test-runner");
 
@@ -72,6 +72,10 @@ struct Seen {
     unknown: usize,
     /// What was planned, each time that it was recorded.
     planned: Vec<(String, String)>,
+    /// What stands in for what the model is no longer shown, each time that it shrank.
+    summaries: Vec<Option<String>>,
+    /// What the model is shown in the end.
+    shown: Vec<String>,
 }
 
 fn look(root: &Path) -> Seen {
@@ -91,14 +95,85 @@ fn look(root: &Path) -> Seen {
         Event::Task(task) => Some((task.id.clone(), task.description.clone())),
         _ => None,
     });
+    let summaries = events.iter().filter_map(|event| match &event.event {
+        Event::Compacted(it) => Some(it.summary.clone()),
+        _ => None,
+    });
+    let summaries = summaries.collect();
+    let view = View::of(&Lane::main(), events.clone());
+    let shown = view.messages.iter().map(|it| format!("{:?}", it.message.parts)).collect();
     Seen {
         planned: planned.collect(),
+        summaries,
+        shown,
         files: files(root),
         answers: answers.count(),
         steps: head.steps,
         cost: head.spent.cost,
         unknown: unknown.count(),
     }
+}
+
+/// Eleven steps that read a file, in a context that has room for a few.
+fn growing_script() -> String {
+    let text = "what the file says, line by line ".repeat(12);
+    let mut answers = format!(
+        "  - {{text: Begin., calls: [{{tool: write_file, arguments: {{path: f.txt, content: '{text}'}}}}]}}\n"
+    );
+    for n in 2..=11 {
+        answers.push_str(&format!(
+            "  - {{text: 'Step {n}.', calls: [{{tool: read_file, arguments: {{path: f.txt}}}}]}}\n"
+        ));
+    }
+    let summaries: String = (1..=9)
+        .map(|n| {
+            format!(
+                "  - {{text: \"## Done\\n- part {n}\", usage: {{input: {n}00, output: {n}}}}}\n"
+            )
+        })
+        .collect();
+    format!(
+        "prices: {{input: '3', output: '15'}}\ncontext: 2600\nanswers:\n{answers}  - {{text: Done.}}\n\
+         summaries:\n{summaries}"
+    )
+}
+
+/// A compaction is made as a whole or not at all: one event, whatever was killed before it.
+#[test]
+fn a_run_that_is_killed_while_it_shrinks_ends_as_one_that_was_not() {
+    let top = tempfile::tempdir().unwrap();
+    let top = std::fs::canonicalize(top.path()).unwrap();
+    let script_path = top.join("script.yaml");
+    std::fs::write(&script_path, growing_script()).unwrap();
+    let place = |name: &str| {
+        let root = top.join(name);
+        std::fs::create_dir(&root).unwrap();
+        root
+    };
+    let whole = place("whole");
+    assert_eq!(run(&whole, &script_path, "never", 0), Some(0));
+    let expected = look(&whole);
+    assert_eq!((expected.answers, expected.steps), (12, 12));
+    assert!(expected.summaries.len() >= 3, "{:?}", expected.summaries);
+    assert!(expected.cost > Money::ZERO && expected.shown.len() < 15);
+
+    let mut killed = 0;
+    for kind in ["append", "ask_summary", "summarised"] {
+        for n in 1.. {
+            let root = place(&format!("{kind}-{n}"));
+            if run(&root, &script_path, kind, n).is_some() {
+                break;
+            }
+            killed += 1;
+            assert_eq!(run(&root, &script_path, "never", 0), Some(0), "{kind} {n}");
+            let seen = look(&root);
+            assert_eq!(seen.summaries, expected.summaries, "{kind} {n}");
+            assert_eq!(seen.shown, expected.shown, "{kind} {n}");
+            assert_eq!((seen.answers, seen.cost), (expected.answers, expected.cost), "{kind} {n}");
+            std::fs::remove_dir_all(&root).unwrap();
+        }
+    }
+    assert!(killed > 40, "{killed}");
 }
 
 #[test]

@@ -1,1 +1,578 @@
-//! x
+//! Runs whose conversation grows: they go on, and what they were told not to forget is there.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use stepwell::{
+    Compacted, Edited, Event, Lane, Message, Money, Phase, PhaseSet, Recorded, Role, Session, Span,
+    Status, Stepwell, StopReason, View,
+};
+use stepwell_agent::context::plan::Why;
+use stepwell_agent::context::tokens::{Calibration, Family};
+use stepwell_agent::context::{Context, Policy, Summariser};
+use stepwell_agent::machine::{Limits, Rules};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::price::Cost;
+use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
+use stepwell_agent::provider::script::{Script, Scripted};
+use stepwell_agent::provider::{Answer, CallError, Delta, Fault, Provider, Purpose, Request};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::run::{
+    Ended, Happening, Question, Reply, Run, Setup, Shrunk, TRUNCATED, Watcher,
+};
+use stepwell_agent::tool::{self, Place};
+use stepwell_strict::{Say, Strict};
+
+const GOAL: &str = "Read every file in turn; the goal, word for word: halcyon 7.";
+
+/// A model that looks at what it is asked before it answers.
+#[derive(Debug)]
+struct Witness {
+    inner: Scripted,
+    /// What every request must hold, besides the goal.
+    must_hold: Mutex<Vec<String>>,
+    /// The largest request, at four bytes a token.
+    largest: AtomicU64,
+    refused: AtomicUsize,
+    summaries: AtomicUsize,
+}
+
+impl Witness {
+    fn new(script: &str) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Scripted::new(Script::parse(script).unwrap()),
+            must_hold: Mutex::default(),
+            largest: AtomicU64::new(0),
+            refused: AtomicUsize::new(0),
+            summaries: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl Provider for Witness {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        told: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        View::check(request.messages).expect("the conversation is valid");
+        let text = serde_json::to_string(request.messages).unwrap();
+        if request.turn.purpose == Purpose::Answer {
+            assert!(text.contains(GOAL), "the goal is gone");
+            for held in &*self.must_hold.lock().unwrap() {
+                assert!(text.contains(held), "{held:?} is gone");
+            }
+        } else {
+            self.summaries.fetch_add(1, Ordering::SeqCst);
+        }
+        self.largest.fetch_max(text.len() as u64 / 4, Ordering::SeqCst);
+        Box::pin(async move {
+            let answer = self.inner.answer(request, told).await;
+            if matches!(&answer, Err(error) if error.fault == Fault::ContextFull) {
+                self.refused.fetch_add(1, Ordering::SeqCst);
+            }
+            answer
+        })
+    }
+}
+
+/// Notes how often the conversation shrank, and why.
+#[derive(Default)]
+struct Notes(Vec<(Compacted, Why)>);
+
+impl Watcher for Notes {
+    fn saw(&mut self, happening: Happening<'_>) {
+        if let Happening::Compacted(compacted, why) = happening {
+            self.0.push((compacted.clone(), why));
+        }
+    }
+
+    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
+        Reply::Later
+    }
+}
+
+/// A place to run in.
+struct Workshop {
+    folder: tempfile::TempDir,
+    well: Stepwell,
+}
+
+fn place() -> Workshop {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "a line of a file that is read\n".repeat(60))
+        .unwrap();
+    Workshop { folder, well: Stepwell::in_memory() }
+}
+
+impl Workshop {
+    fn root(&self) -> PathBuf {
+        std::fs::canonicalize(self.folder.path()).unwrap()
+    }
+
+    fn session(&self) -> Session {
+        self.well.create(self.well.draft("t")).unwrap()
+    }
+
+    fn setup(&self, model: &Arc<Witness>, policy: Policy) -> Setup {
+        let prices = Arc::clone(model);
+        let cost: Cost = Arc::new(move |usage| Some(prices.inner.cost(usage)));
+        let length = model.inner.context();
+        let summariser = Summariser {
+            provider: model.clone(),
+            model: "script".to_owned(),
+            cost: Arc::clone(&cost),
+            length,
+            family: Family::Other,
+        };
+        let context =
+            Context { length, policy, summariser: Some(summariser), ..Context::default() };
+        let tools = tool::builtin();
+        let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
+        Setup {
+            provider: model.clone(),
+            model: "script".to_owned(),
+            cost,
+            tools,
+            place: Place::new(self.root()),
+            rules: Rules {
+                mode: Mode::Yolo,
+                retry_unsafe: false,
+                effects,
+                limits: Limits::default(),
+            },
+            redactor: Redactor::new([]),
+            max_output: 1_000,
+            timeout: None,
+            dry_run: false,
+            context,
+        }
+    }
+}
+
+/// So many steps that read a file, then the end.
+fn steps(n: usize, front: &str) -> String {
+    let mut script = format!("{front}answers:\n");
+    for n in 1..=n {
+        script.push_str(&format!(
+            "  - {{text: 'Step {n}, in a few words.', calls: [{{tool: read_file, arguments: {{path: notes.txt}}}}]}}\n"
+        ));
+    }
+    script + "  - {text: Done.}\n"
+}
+
+async fn drive(session: &mut Session, setup: &Setup, say: Option<&str>) -> (Ended, Notes) {
+    let mut notes = Notes::default();
+    let mut run = Run::new(session, setup, &mut notes).unwrap();
+    if let Some(text) = say {
+        run.say(text).unwrap();
+    }
+    let (_stop, interrupt) = tokio::sync::watch::channel(false);
+    let ended = run.drive(interrupt).await.unwrap();
+    (ended, notes)
+}
+
+fn events(session: &Session) -> Vec<Recorded> {
+    session.events(Span::ALL).unwrap().intact(session.id()).unwrap()
+}
+
+fn is_truncated(session: &Session) -> bool {
+    session.standing().unwrap().head.metadata.get(TRUNCATED) == Some(&true.into())
+}
+
+#[tokio::test]
+async fn a_run_of_a_thousand_steps_stays_in_its_context_and_forgets_nothing_pinned() {
+    let place = place();
+    let fact = "FACT: the number of the harbour is 48213-KESTREL.";
+    let script = steps(1_000, "context: 32000\n").replace("Step 3, in a few words.", fact);
+    let model = Witness::new(&script);
+    let mut setup = place.setup(&model, Policy::default());
+    let mut session = place.session();
+    setup.rules.limits.steps = Some(3);
+    drive(&mut session, &setup, Some(GOAL)).await;
+    let stated = events(&session).into_iter().find(
+        |event| matches!(&event.event, Event::Message(it) if it.text().contains("48213-KESTREL")),
+    );
+    let seq = stated.unwrap().seq;
+    session.append(Edited { pin_messages: [seq].into(), ..Edited::default() }).unwrap();
+    model.must_hold.lock().unwrap().push(fact.to_owned());
+
+    setup.rules.limits.steps = None;
+    let (ended, notes) = drive(&mut session, &setup, None).await;
+    assert_eq!((ended.status, ended.reason), (Status::Success, StopReason::LlmDone));
+    assert_eq!(session.standing().unwrap().head.steps, 1_001);
+    assert_eq!(model.refused.load(Ordering::SeqCst), 0);
+    let largest = model.largest.load(Ordering::SeqCst);
+    assert!((8_000..32_000).contains(&largest), "{largest}");
+    // About 500 tokens a step, and room for some thousands.
+    assert!((20..400).contains(&notes.0.len()), "{}", notes.0.len());
+    for (compacted, why) in &notes.0 {
+        assert_eq!(*why, Why::Near);
+        assert!(!compacted.is_truncation(), "{compacted:?}");
+        assert!(compacted.tokens_after < compacted.tokens_before, "{compacted:?}");
+    }
+    assert!(!is_truncated(&session));
+    // What the log shows is what the model was shown.
+    let view = session.view(&Lane::main()).unwrap();
+    assert!(view.messages.len() < 100);
+    assert!(view.messages.iter().any(|shown| shown.message.text() == fact));
+}
+
+#[tokio::test]
+async fn a_provider_that_says_no_is_asked_again_with_less() {
+    let place = place();
+    let model = Witness::new(&steps(20, "context: 3000\n"));
+    let mut setup = place.setup(&model, Policy::default());
+    // Nobody told the run how much fits.
+    setup.context.length = None;
+    let mut session = place.session();
+    let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
+    assert_eq!(ended.status, Status::Success);
+    assert!(model.refused.load(Ordering::SeqCst) >= 1);
+    assert!(notes.0.iter().all(|(_, why)| *why == Why::Refused));
+    assert_eq!(session.standing().unwrap().head.errors, 0);
+    // Without leave to shrink it stops, as it always did.
+    let model = Witness::new(&steps(20, "context: 3000\n"));
+    let mut setup = place.setup(&model, Policy { auto: false, ..Policy::default() });
+    setup.context.length = None;
+    let (ended, notes) = drive(&mut place.session(), &setup, Some(GOAL)).await;
+    assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
+    assert!(notes.0.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_protected_and_does_not_fit_stops_the_run() {
+    let place = place();
+    let model = Witness::new(&steps(20, "context: 3000\n"));
+    let setup = place.setup(&model, Policy::default());
+    let long = format!("{GOAL} {}", "and so on ".repeat(2_000));
+    let mut session = place.session();
+    let (ended, notes) = drive(&mut session, &setup, Some(&long)).await;
+    assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
+    assert!(notes.0.is_empty());
+    assert_eq!(session.standing().unwrap().head.errors, 1);
+}
+
+/// Runs twelve steps in a small context with one summary of a script.
+async fn summarised(line: &str) -> (Session, Ended, Vec<(Compacted, Why)>) {
+    let place = place();
+    let front =
+        format!("prices: {{input: '3', output: '15'}}\ncontext: 8000\nsummaries: [{line}]\n");
+    let model = Witness::new(&steps(12, &front));
+    let policy = Policy { buffer: 4_000, keep: 800, ..Policy::default() };
+    let setup = place.setup(&model, policy);
+    let mut session = place.session();
+    let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
+    (session, ended, notes.0)
+}
+
+#[tokio::test]
+async fn a_summary_stands_in_for_what_goes_and_is_paid_for() {
+    let line = "{text: \"## Goal\\n- read\\n## Files\\n- notes.txt: read\", \
+                usage: {input: 1000, output: 100}}";
+    let (session, ended, notes) = summarised(line).await;
+    assert_eq!(ended.status, Status::Success);
+    let (first, why) = &notes[0];
+    assert_eq!(*why, Why::Near);
+    assert_eq!((first.model.as_deref(), first.fault.as_deref()), (Some("script"), None));
+    let summary = first.summary.as_deref().unwrap();
+    assert!(summary.contains("## Files\n- notes.txt: read"), "{summary}");
+    assert!(summary.contains("## Tools used\n- read_file notes.txt: done"), "{summary}");
+    assert_eq!(first.cost, "0.0045".parse::<Money>().ok());
+    let spent = session.standing().unwrap().head.spent;
+    assert_eq!(spent.cost, "0.0045".parse::<Money>().unwrap());
+    assert!(!is_truncated(&session));
+    // A later summary keeps what this one held.
+    let (last, _) = notes.last().unwrap();
+    assert!(notes.len() > 1 && last.summary.as_deref().unwrap().contains("- notes.txt: read"));
+}
+
+#[tokio::test]
+async fn without_a_summary_worth_having_old_messages_are_left_out_and_it_says_so() {
+    let long = "word ".repeat(3_000);
+    let usage = "usage: {input: 1000, output: 100}";
+    for (line, fault) in [
+        (format!("{{text: '', {usage}}}"), "was empty"),
+        (format!("{{text: 'I will not.', {usage}}}"), "none of the headings"),
+        (format!("{{text: \"## Goal\\n- x\", cut_short: true, {usage}}}"), "broke off"),
+        (format!("{{text: \"## Goal\\n- {long}\", {usage}}}"), "larger than the room"),
+        ("{text: '', fail: unavailable}".to_owned(), "summary 1 fails: Unavailable"),
+        ("{text: '', fail: auth}".to_owned(), "summary 1 fails: Auth"),
+    ] {
+        let (session, ended, notes) = summarised(&line).await;
+        assert_eq!(ended.status, Status::Success, "{fault}");
+        let (first, _) = &notes[0];
+        assert!(
+            first.is_truncation() && first.fault.as_deref().unwrap().contains(fault),
+            "{first:?}"
+        );
+        assert_eq!(first.summary, None);
+        assert!(first.tokens_after < first.tokens_before);
+        assert!(is_truncated(&session), "{fault}");
+        // What was said in vain was paid all the same.
+        assert_eq!(first.usage.is_some(), !line.contains("fail"), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_the_budget_does_not_allow_is_not_asked_for() {
+    for price in ["1".parse::<Money>().ok(), None] {
+        let place = place();
+        let model = Witness::new(&steps(12, "context: 8000\n"));
+        let policy = Policy { buffer: 4_000, keep: 800, ..Policy::default() };
+        let mut setup = place.setup(&model, policy);
+        setup.rules.limits.budget = "0.5".parse().ok();
+        setup.context.summariser.as_mut().unwrap().cost = Arc::new(move |_| price);
+        let mut session = place.session();
+        let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
+        assert_eq!(ended.status, Status::Success);
+        assert_eq!(model.summaries.load(Ordering::SeqCst), 0);
+        let (first, _) = &notes.0[0];
+        assert_eq!((&first.model, &first.usage), (&None, &None));
+        assert!(first.fault.as_deref().unwrap().contains("budget"), "{first:?}");
+        assert!(is_truncated(&session));
+    }
+}
+
+#[tokio::test]
+async fn truncation_shows_the_last_messages_and_asks_nobody() {
+    let place = place();
+    let model = Witness::new(&steps(60, ""));
+    let policy = Policy { truncates: true, ..Policy::default() };
+    let setup = place.setup(&model, policy);
+    let mut session = place.session();
+    let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
+    assert_eq!(ended.status, Status::Success);
+    assert_eq!(model.summaries.load(Ordering::SeqCst), 0);
+    // 51 messages become the goal and the last 30; then 20 more come.
+    assert_eq!(notes.0.len(), 4);
+    for (compacted, why) in &notes.0 {
+        assert_eq!((*why, &compacted.summary, &compacted.fault), (Why::Long, &None, &None));
+    }
+    assert!(is_truncated(&session));
+    let shown = session.view(&Lane::main()).unwrap().messages;
+    assert!((31..=51).contains(&shown.len()), "{}", shown.len());
+    assert_eq!(shown[0].message.text(), GOAL);
+    // The log keeps everything.
+    assert_eq!(session.standing().unwrap().head.messages, 122);
+}
+
+#[tokio::test]
+async fn a_new_phase_is_begun_with_a_short_conversation() {
+    let place = place();
+    let model = Witness::new(&steps(12, ""));
+    let policy = Policy { keep: 1_000, ..Policy::default() };
+    let mut setup = place.setup(&model, policy);
+    let mut draft = place.well.draft("t");
+    draft.phases = Some(PhaseSet::Workflow);
+    let mut session = place.well.create(draft).unwrap();
+    setup.rules.limits.steps = Some(8);
+    let (_, notes) = drive(&mut session, &setup, Some(GOAL)).await;
+    assert!(notes.0.is_empty());
+    session.enter(Phase::Initialize).unwrap();
+    let (_, notes) = drive(&mut session, &setup, None).await;
+    let whys: Vec<Why> = notes.0.iter().map(|(_, why)| *why).collect();
+    assert_eq!(whys, [Why::Phase]);
+}
+
+#[tokio::test]
+async fn a_run_that_shrank_is_replayed_by_its_record() {
+    let place = place();
+    let front = "context: 8000\nsummaries: [{text: \"## Goal\\n- one\"}, {text: ''}]\n";
+    let policy = Policy { buffer: 4_000, keep: 800, ..Policy::default() };
+    let model = Witness::new(&steps(15, front));
+    let mut session = place.session();
+    let (_, notes) = drive(&mut session, &place.setup(&model, policy), Some(GOAL)).await;
+    assert!(notes.0.len() >= 3);
+    let log = events(&session);
+    let script = Script::of(log.iter().map(|event| &event.event));
+    let again = Witness::new(&serde_json::to_string(&script).unwrap());
+    let mut second = place.session();
+    let (ended, replayed) = drive(&mut second, &place.setup(&again, policy), Some(GOAL)).await;
+    assert_eq!((ended.status, &*ended.output), (Status::Success, "Done."));
+    // At the same answers, with the same summaries or the same lack of one.
+    let told = |session: &Session| -> Vec<(usize, bool)> {
+        let mut answers = 0;
+        let mut shrank = Vec::new();
+        for event in events(session) {
+            match event.event {
+                Event::Message(it) if it.role == Role::Assistant => answers += 1,
+                Event::Compacted(it) => shrank.push((answers, it.fault.is_some())),
+                _ => {}
+            }
+        }
+        shrank
+    };
+    assert_eq!(told(&second), told(&session));
+    assert_eq!(replayed.0.len(), notes.0.len());
+}
+
+#[tokio::test]
+async fn a_summary_is_written_without_secrets_and_shown_with_them() {
+    let place = place();
+    let key = "sk-given-0123456789abcdef";
+    let front = format!(
+        "context: 8000\nsummaries: [{{text: \"## Critical context\\n- the key is {key}\"}}]\n"
+    );
+    let model = Witness::new(&steps(12, &front));
+    let policy = Policy { buffer: 4_000, keep: 800, ..Policy::default() };
+    let mut setup = place.setup(&model, policy);
+    setup.redactor = Redactor::new([key.to_owned()]);
+    let mut session = place.session();
+    let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
+    assert_eq!(ended.status, Status::Success);
+    assert!(notes.0[0].0.summary.as_deref().unwrap().contains(key));
+    // The second summary was made of the first, whose secret was still known.
+    assert!(notes.0[1].0.summary.as_deref().unwrap().contains(key));
+    let log = serde_json::to_string(&events(&session)).unwrap();
+    assert!(!log.contains(key) && log.contains("the key is [redacted:"));
+}
+
+#[tokio::test]
+async fn what_a_provider_counts_is_learned() {
+    let place = place();
+    let script = steps(12, "").replace("calls:", "usage: {input: 9000, output: 10}, calls:");
+    let setup = place.setup(&Witness::new(&script), Policy::default());
+    let (ended, _) = drive(&mut place.session(), &setup, Some(GOAL)).await;
+    assert!(ended.calibration.factor() > 1.2, "{:?}", ended.calibration);
+    // What reports nothing teaches nothing.
+    let setup = place.setup(&Witness::new(&steps(12, "")), Policy::default());
+    let (ended, _) = drive(&mut place.session(), &setup, Some(GOAL)).await;
+    assert_eq!(ended.calibration, Calibration::default());
+}
+
+#[tokio::test]
+async fn a_conversation_shrinks_when_someone_asks_and_grows_back_when_that_is_undone() {
+    let place = place();
+    let model = Witness::new(&steps(6, ""));
+    let policy = Policy { keep: 600, ..Policy::default() };
+    let setup = place.setup(&model, policy);
+    let mut session = place.session();
+    drive(&mut session, &setup, Some(GOAL)).await;
+    let before = session.view(&Lane::main()).unwrap();
+    let shrink = async |session: &mut Session| {
+        let mut notes = Notes::default();
+        let run = Run::new(session, &setup, &mut notes).unwrap();
+        let (_stop, interrupt) = tokio::sync::watch::channel(false);
+        run.shrink_now(interrupt).await.unwrap()
+    };
+    let Shrunk::Done(compacted) = shrink(&mut session).await else { panic!("it does not shrink") };
+    assert!(!compacted.is_truncation());
+    assert!(session.view(&Lane::main()).unwrap().messages.len() < before.messages.len());
+    assert_eq!(shrink(&mut session).await, Shrunk::AsShortAsItGets);
+    let seq = session.standing().unwrap().head.seq;
+    session.undo_compaction(seq).unwrap();
+    assert_eq!(session.view(&Lane::main()).unwrap(), before);
+}
+
+/// A model that never answers.
+#[derive(Debug)]
+struct Silent;
+
+impl Provider for Silent {
+    fn name(&self) -> &str {
+        "silent"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        _: Request<'a>,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_wish_that_is_interrupted_changes_nothing() {
+    let place = place();
+    let mut setup = place.setup(&Witness::new(&steps(6, "")), Policy::default());
+    setup.context.policy.keep = 600;
+    let mut session = place.session();
+    drive(&mut session, &setup, Some(GOAL)).await;
+    let before = events(&session);
+    setup.context.summariser.as_mut().unwrap().provider = Arc::new(Silent);
+    let mut notes = Notes::default();
+    let run = Run::new(&mut session, &setup, &mut notes).unwrap();
+    let (stop, interrupt) = tokio::sync::watch::channel(false);
+    let (shrunk, ()) = tokio::join!(run.shrink_now(interrupt), async {
+        tokio::task::yield_now().await;
+        stop.send(true).unwrap();
+    });
+    assert_eq!(shrunk.unwrap(), Shrunk::Interrupted);
+    assert_eq!(events(&session), before);
+}
+
+/// Both vendors, behind a server that rejects what they reject and counts by itself.
+#[tokio::test]
+async fn real_protocols_take_every_conversation_that_shrank() {
+    for protocol in [Protocol::OpenAi, Protocol::Anthropic] {
+        let place = place();
+        let rules = stepwell_strict::Rules { context: Some(6_000), ..Default::default() };
+        let strict = Strict::start(rules).await.unwrap();
+        let answers = AtomicUsize::new(0);
+        strict.answer_with(move |asked| {
+            if asked.text.contains("Summarise it in at most") {
+                return Say::text("## Goal\n- read\n## Done\n- some of it").into();
+            }
+            let n = answers.fetch_add(1, Ordering::SeqCst) + 1;
+            match n {
+                41.. => Say::text("Done.").into(),
+                n => Say::text(format!("Step {n}."))
+                    .calling(format!("c{n}"), "read_file", &["{\"path\":\"notes.txt\"}"])
+                    .into(),
+            }
+        });
+        let remote = Arc::new(
+            Remote::new(Endpoint {
+                provider: "vendor".to_owned(),
+                protocol,
+                base_url: Some(strict.base_url()),
+                key: Some(Key::new(strict.key())),
+                timeout: Duration::from_secs(20),
+                proxy: None,
+            })
+            .unwrap(),
+        );
+        let mut setup = place.setup(&Witness::new("[]"), Policy::default());
+        setup.context.policy = Policy { buffer: 3_000, keep: 1_000, ..Policy::default() };
+        setup.context.length = Some(6_000);
+        setup.provider = remote.clone();
+        let by = setup.context.summariser.as_mut().unwrap();
+        (by.provider, by.length) = (remote, Some(6_000));
+        let (ended, notes) = drive(&mut place.session(), &setup, Some(GOAL)).await;
+        assert_eq!(ended.status, Status::Success, "{protocol:?}: {ended:?}");
+        assert_eq!(strict.rejected(), 0, "{protocol:?}");
+        assert!(notes.0.len() > 3, "{protocol:?}: {}", notes.0.len());
+        assert!(notes.0.iter().all(|(it, _)| !it.is_truncation()), "{protocol:?}: {:?}", notes.0);
+        let asked = strict.asked();
+        assert!(asked.iter().all(|asked| asked.text.len() / 4 <= 6_000), "{protocol:?}");
+        assert!(asked.last().unwrap().text.contains("halcyon 7"), "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_sessions_own_goal_is_always_told() {
+    let place = place();
+    let model = Witness::new(&steps(12, "context: 8000\n"));
+    let policy = Policy { buffer: 4_000, keep: 800, ..Policy::default() };
+    let setup = place.setup(&model, policy);
+    let mut session = place.session();
+    let goal = stepwell::Change::Set("never lose a step".to_owned());
+    session.append(Edited { goal, ..Edited::default() }).unwrap();
+    session.append(Message::system("Be brief.")).unwrap();
+    let mut notes = Notes::default();
+    let mut run = Run::new(&mut session, &setup, &mut notes).unwrap();
+    run.say(GOAL).unwrap();
+    assert_eq!(
+        run.window().instructions(),
+        "Be brief.\n\nThe goal of this work: never lose a step"
+    );
+}
