@@ -102,6 +102,13 @@ pub struct PriceChange {
     pub max_output: Option<u64>,
 }
 
+impl PriceChange {
+    /// Does it say nothing about what tokens cost?
+    const fn prices_nothing(&self) -> bool {
+        self.input.is_none() && self.cached.is_none() && self.output.is_none()
+    }
+}
+
 /// A price cannot be made of what was said.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPrice {
@@ -115,7 +122,15 @@ pub enum BadPrice {
 
 /// The known prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prices(BTreeMap<String, BTreeMap<String, Price>>);
+pub struct Prices {
+    known: BTreeMap<String, BTreeMap<String, Price>>,
+    /// How many tokens fit models whose price is not known, by `provider/model`.
+    contexts: BTreeMap<String, u64>,
+}
+
+/// How many tokens fit a model of which nobody said it. Too many is found out when its
+/// provider refuses, too few costs a summary now and then.
+pub const USUAL_CONTEXT: u64 = 128_000;
 
 impl Default for Prices {
     /// Those that ship.
@@ -125,7 +140,7 @@ impl Default for Prices {
             models: BTreeMap<String, BTreeMap<String, Price>>,
         }
         let file: File = serde_json::from_str(SHIPPED).expect("a test reads the file that ships");
-        Self(file.models)
+        Self { known: file.models, contexts: BTreeMap::new() }
     }
 }
 
@@ -134,7 +149,7 @@ impl Prices {
     /// the provider's models.
     #[must_use]
     pub fn find(&self, provider: &str, model: &str) -> Option<&Price> {
-        let models = self.0.get(provider)?;
+        let models = self.known.get(provider)?;
         let dated = || {
             let base = |name: &&String| model.strip_prefix(name.as_str()).is_some_and(is_date);
             models.keys().filter(base).max_by_key(|name| name.len()).and_then(|n| models.get(n))
@@ -148,6 +163,14 @@ impl Prices {
         self.find(provider, model).map(|price| price.cost(usage))
     }
 
+    /// How many tokens fit a model, in both directions, as far as anyone said.
+    #[must_use]
+    pub fn context(&self, provider: &str, model: &str) -> Option<u64> {
+        let own = |name: &str| self.contexts.get(&format!("{provider}/{name}")).copied();
+        let known = self.find(provider, model).and_then(|price| price.context);
+        own(model).or(known).or_else(|| own(ANY))
+    }
+
     /// With a user's own prices, by `provider/model`; `provider/*` is for all of its models.
     pub fn with(mut self, changes: &BTreeMap<String, PriceChange>) -> Result<Self, BadPrice> {
         for (name, change) in changes {
@@ -155,9 +178,14 @@ impl Prices {
             let (provider, model) = named.ok_or_else(|| BadPrice::Name(name.clone()))?;
             let price = match self.find(provider, model) {
                 Some(known) => changed(known.clone(), change),
+                // Only what fits is said: what it costs stays unknown.
+                None if change.prices_nothing() => {
+                    self.contexts.extend(change.context.map(|context| (name.clone(), context)));
+                    continue;
+                }
                 None => fresh(change).ok_or_else(|| BadPrice::Half(name.clone()))?,
             };
-            self.0.entry(provider.to_owned()).or_default().insert(model.to_owned(), price);
+            self.known.entry(provider.to_owned()).or_default().insert(model.to_owned(), price);
         }
         Ok(self)
     }
@@ -219,7 +247,7 @@ mod tests {
     #[test]
     fn the_file_that_ships_is_read_and_every_price_has_its_date() {
         let prices = Prices::default();
-        for (provider, models) in &prices.0 {
+        for (provider, models) in &prices.known {
             for (model, price) in models {
                 let dated = price.as_of.as_ref().is_some_and(|date| date.len() == 10);
                 assert!(dated, "{provider}/{model} has no date");
@@ -289,6 +317,14 @@ mod tests {
         assert_eq!((known.input, known.cached, known.output), (money("1"), None, money("8")));
         assert_eq!(prices.find("mine", "anything").unwrap().output, money("4"));
         let half = [("mine/x".to_owned(), change("1"))];
+        let long = PriceChange { context: Some(9_000), ..Default::default() };
+        let said = [("other/*".to_owned(), long.clone()), ("openai/gpt-4.1".to_owned(), long)];
+        let fits = Prices::default().with(&said.into()).unwrap();
+        assert_eq!(fits.context("other", "x"), Some(9_000));
+        assert_eq!((fits.find("other", "x"), fits.context("nobody", "x")), (None, None));
+        assert_eq!(fits.context("openai", "gpt-4.1"), Some(9_000));
+        assert_eq!(fits.find("openai", "gpt-4.1").unwrap().input, money("2"));
+        assert_eq!(Prices::default().context("anthropic", "claude-sonnet-4-5"), Some(200_000));
         assert_eq!(Prices::default().with(&half.into()), Err(BadPrice::Half("mine/x".to_owned())));
     }
 }

@@ -110,6 +110,8 @@ pub struct Run<'a> {
     due: Option<Due>,
     /// Did the provider say that the conversation does not fit?
     refused: bool,
+    /// Does the session say that messages are left out?
+    truncated: bool,
     ended: Ended,
 }
 
@@ -156,6 +158,8 @@ impl<'a> Run<'a> {
                 first_request.get_or_insert(event.seq);
             }
         }
+        let head = session.standing()?.head;
+        let truncated = head.metadata.contains_key(TRUNCATED);
         let view = View::of(&lane, events);
         for call in view.messages.iter().flat_map(|shown| shown.message.calls()) {
             ids.insert(call.id.clone());
@@ -164,7 +168,7 @@ impl<'a> Run<'a> {
         // A call that has no result yet is not the view's to answer: the run does.
         let window = Window::new(lane.clone(), counter)
             .of(view, first_request, |id| state.is_pending(id))
-            .with_goal(session.standing()?.head.goal);
+            .with_goal(head.goal);
         let specs: Vec<ToolSpec> = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
         let spec_tokens = counter.tools(&specs);
         let tokens = record::tokens(window.instructions(), window.messages(), &specs);
@@ -199,6 +203,7 @@ impl<'a> Run<'a> {
             calibration,
             due: None,
             refused: false,
+            truncated,
             ended,
         })
     }

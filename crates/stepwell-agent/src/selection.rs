@@ -31,7 +31,9 @@ impl Agent {
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(names))
     }
 
-    fn may_have(&self, tool: &dyn Tool) -> bool {
+    /// May it have this tool?
+    #[must_use]
+    pub fn may_have(&self, tool: &dyn Tool) -> bool {
         let name = &tool.spec().name;
         let listed = |tools: &Vec<String>| tools.iter().any(|entry| means(entry, name));
         let pure = !self.read_only || tool.effect() == Effect::Pure;

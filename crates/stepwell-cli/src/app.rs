@@ -18,6 +18,7 @@ use crate::output::{Form, Output, Paint, note};
 use crate::place::{Found, Place};
 use crate::registry::Registry;
 use crate::table::Table;
+use crate::text;
 use crate::world::World;
 
 /// What every command works with.
@@ -115,6 +116,14 @@ impl App {
     /// Now.
     pub(crate) fn now(&self) -> Time {
         self.world.clock.now()
+    }
+
+    /// A line, no wider than the terminal.
+    pub(crate) fn cut(&self, line: &str) -> String {
+        match self.world.terminal.width {
+            Some(columns) => text::cut(line, columns),
+            None => line.to_owned(),
+        }
     }
 
     /// Prints a table, as wide as the terminal.

@@ -26,6 +26,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["sessions", "show", "log", "search", "stats", "ledger", "du"]),
     ("Plan", &["state", "phase", "tasks"]),
     ("Name and keep", &["label", "tag", "untag", "pin", "unpin", "checkpoint", "fork", "abandon"]),
+    ("What the model sees", &["compact", "pin-message", "unpin-message"]),
     ("Clean up and undo", &["delete", "trash", "cleanup"]),
     ("Erase for good", &["purge", "scrub"]),
     ("Move", &["export", "import", "backup"]),
@@ -55,7 +56,7 @@ fn groups(command: &clap::Command) -> String {
         for name in *names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            text.push_str(&format!("  {name:<12} {about}\n"));
+            text.push_str(&format!("  {name:<14} {about}\n"));
         }
     }
     text

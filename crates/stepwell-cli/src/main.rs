@@ -11,6 +11,7 @@
 mod app;
 mod args;
 mod ask;
+mod calibrations;
 mod commands;
 mod config;
 mod cutoff;

@@ -217,7 +217,13 @@ impl Run<'_> {
             fault,
             ..plan.event(self.lane.clone())
         };
-        self.record(events(&compacted))?;
+        let mut events: Vec<Event> = vec![compacted.clone().into()];
+        // Together: whoever sees one sees the other.
+        if compacted.is_truncation() && !std::mem::replace(&mut self.truncated, true) {
+            let metadata = [(TRUNCATED.to_owned(), true.into())].into();
+            events.push(Edited { metadata, ..Edited::default() }.into());
+        }
+        self.record(events)?;
         self.refused = false;
         self.tokens = self.most();
         self.watcher.saw(Happening::Compacted(&compacted, why));
@@ -277,14 +283,4 @@ impl Run<'_> {
 /// worse than a little more.
 fn most_said(plan: &Plan) -> u64 {
     plan.room + plan.room / 2
-}
-
-/// The events that make a conversation shorter, recorded as one.
-fn events(compacted: &Compacted) -> Vec<Event> {
-    let mut events = vec![compacted.clone().into()];
-    if compacted.is_truncation() {
-        let metadata = [(TRUNCATED.to_owned(), true.into())].into();
-        events.push(Edited { metadata, ..Edited::default() }.into());
-    }
-    events
 }

@@ -5,6 +5,7 @@ mod agent;
 mod backup;
 mod checkpoint;
 mod cleanup;
+mod compact;
 mod completions;
 mod config;
 mod delete;
@@ -23,6 +24,7 @@ mod man;
 mod models;
 mod phase;
 mod pin;
+mod pin_message;
 mod purge;
 mod resume;
 mod run;
@@ -86,6 +88,9 @@ commands! {
     Untag = tag::UntagArgs => tag::untag,
     Pin = pin::Args => pin::pin,
     Unpin = pin::UnpinArgs => pin::unpin,
+    Compact = compact::Args => compact::run,
+    PinMessage = pin_message::Args => pin_message::pin,
+    UnpinMessage = pin_message::UnpinArgs => pin_message::unpin,
     Checkpoint = checkpoint::Args => checkpoint::run,
     Fork = fork::Args => fork::run,
     Abandon = abandon::Args => abandon::run,

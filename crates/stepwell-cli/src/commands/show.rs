@@ -1,3 +1,5 @@
+mod view;
+
 use serde::Serialize;
 use stepwell::{
     Access, Event, Family, Filter, Kind, Message, Origin, Part, Query, Recorded, Role, Seq,
@@ -25,6 +27,9 @@ pub(crate) struct Args {
     /// Shows the sessions that grew out of it.
     #[arg(long)]
     tree: bool,
+    /// Shows exactly what the model would be sent now, and about how many tokens each message has.
+    #[arg(long, conflicts_with_all = ["messages", "events", "tree"])]
+    view: bool,
 }
 
 /// How many of the last messages are shown.
@@ -88,6 +93,9 @@ struct Child {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
+    if args.view {
+        return view::print(&well, &id, app);
+    }
     let standing = well.standing(&id)?;
     let facts = well.store().facts(&id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
     // What is damaged shows what can still be read.
@@ -359,7 +367,7 @@ pub(crate) fn gist(message: &Message) -> String {
     format!("{}: {}", role(message.role), visible(&parts.join(" ")))
 }
 
-fn role(role: Role) -> &'static str {
+pub(crate) fn role(role: Role) -> &'static str {
     match role {
         Role::System => "system",
         Role::User => "user",
@@ -399,20 +407,20 @@ fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwel
         let title = format!("{} {}{lane}{live}", event.seq, role(message.role));
         app.out.line("")?;
         app.out.line(app.out.paint.paint(Style::Bold, &title))?;
-        for part in &message.parts {
-            let text = match part {
-                Part::Text(text) => indented(&text.text, "  "),
-                Part::Thinking(text) => indented(&text.text, "  | "),
-                Part::Image(image) => format!("  (an image, {})", visible(&image.media_type)),
-                Part::ToolCall(call) => {
-                    format!("  -> {}({})", one_line(&call.name), one_line(&call.arguments))
-                }
-                Part::ToolResult(result) => indented(&result.text, "  <- "),
-            };
-            if !text.is_empty() {
-                app.out.line(text)?;
-            }
-        }
-        Ok(())
+        parts(message).iter().try_for_each(|part| app.out.line(indented(part, "  ")))
     })
+}
+
+/// What a message says, part by part.
+pub(crate) fn parts(message: &Message) -> Vec<String> {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Text(text) => text.text.clone(),
+        Part::Thinking(text) => indented(&text.text, "| "),
+        Part::Image(image) => format!("(an image, {})", visible(&image.media_type)),
+        Part::ToolCall(call) => {
+            format!("-> {}({})", one_line(&call.name), one_line(&call.arguments))
+        }
+        Part::ToolResult(result) => indented(&result.text, "<- "),
+    });
+    parts.filter(|part| !part.is_empty()).collect()
 }

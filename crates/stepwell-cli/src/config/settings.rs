@@ -121,6 +121,8 @@ settings! {
     compaction_buffer: Number<0, { u32::MAX }> = Number::new(20_000), "compaction.buffer";
     /// How many of the newest tokens compaction leaves as they are.
     compaction_keep: Number<0, { u32::MAX }> = Number::new(8_000), "compaction.keep_tokens";
+    /// The model that writes summaries, as provider/name; else the one that runs.
+    compaction_model: String = String::new(), "compaction.model";
     /// The model of agents that name none, as provider/name.
     model_name: String = String::new(), "model.name";
     /// The most tokens of one answer.

@@ -79,6 +79,10 @@ impl<const MIN: u32, const MAX: u32> Setting for Number<MIN, MAX> {
 pub(crate) struct Share(pub(super) f64);
 
 impl Share {
+    pub(crate) const fn get(self) -> f64 {
+        self.0
+    }
+
     fn within(share: f64) -> Result<Self, String> {
         if share > 0.0 && share <= 1.0 { Ok(Self(share)) } else { Err(Self::wrong()) }
     }

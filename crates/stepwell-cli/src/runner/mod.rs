@@ -1,11 +1,14 @@
 //! Running an agent: what was asked becomes a setup, a session and a run; how it ended
 //! becomes an answer and an exit code.
 
+mod context;
+mod gauge;
 mod mcp;
 mod model;
 mod project;
 mod report;
 mod screen;
+mod shrink;
 mod signals;
 
 use std::cell::OnceCell;
@@ -25,7 +28,7 @@ use stepwell_agent::provider::Fault;
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Ended, Run, Setup};
-use stepwell_agent::tool::Place;
+use stepwell_agent::tool::{Place, Tool};
 
 use crate::app::App;
 use crate::config::replace;
@@ -34,9 +37,11 @@ use crate::mirror::{Mirror, Mirroring};
 use crate::output::note;
 use crate::when;
 use crate::wire;
+pub(crate) use gauge::Gauge;
 use model::Model;
 pub(crate) use model::check_name;
 use screen::Screen;
+pub(crate) use shrink::shrink;
 
 /// What `run` and `resume` both take.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -101,6 +106,8 @@ pub(crate) struct Prepared {
     pub(crate) agent: Agent,
     pub(crate) mode: Mode,
     model: Model,
+    /// The model that writes summaries, if it is another one.
+    summariser: Option<Model>,
     /// The keys of all providers that are in the environment, by their variables' names.
     keys: BTreeMap<String, String>,
     /// What else is secret in the environment, by its name.
@@ -121,45 +128,71 @@ const AGENT: &str = "agent";
 impl Prepared {
     /// Settles what a new run works with, or one of a session that is taken up.
     pub(crate) fn new(flags: &Flags, session: Option<&Head>, app: &App) -> Result<Self> {
+        let mut prepared = Self::with(flags, session, app, |named| {
+            let named = named.ok_or_else(|| {
+                Failure::new(Exit::Absent, "no model was named").hint(
+                    "add --model provider/name, or: stepwell config set model.name provider/name",
+                )
+            })?;
+            Model::find(named, app)
+        })?;
+        prepared.mcp = mcp::Wanted::find(&prepared.agent, &prepared.place.root, app);
+        prepared.check_budget(session)?;
+        Ok(prepared)
+    }
+
+    /// Settles what makes a session's conversation shorter: also without a model, and without
+    /// the tools of servers.
+    fn for_shrinking(flags: &Flags, head: &Head, app: &App) -> Result<Self> {
+        Self::with(flags, Some(head), app, |named| {
+            let named = named.unwrap_or_default();
+            let unreachable = || Model::unreachable(named, head, app);
+            if named.is_empty() || app.config.settings.truncation {
+                return Ok(unreachable());
+            }
+            Model::find(named, app).or_else(|failure| {
+                note(format_args!("warning: {named} cannot be asked: {failure}"));
+                Ok(unreachable())
+            })
+        })
+    }
+
+    fn with(
+        flags: &Flags,
+        session: Option<&Head>,
+        app: &App,
+        find: impl FnOnce(Option<&str>) -> Result<Model>,
+    ) -> Result<Self> {
         let settings = &app.config.settings;
         let kept = |key: &str| Some(session?.metadata.get(key)?.as_str()?.to_owned());
-        let before = kept(AGENT).or_else(|| session.map(|head| head.agent.clone()));
-        let before = before.filter(|name| !name.is_empty());
-        let agent_name = flags.agent.clone().or(before);
+        let agent_name = flags.agent.clone().or_else(|| used_agent(session?));
         let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
         let agent = find_agent(&agent_name, app)?;
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
         let mode = flags.mode.or(mode).or(agent.mode).unwrap_or(settings.mode);
-        let used = session.map(|head| wire::model(&head.provider, &head.model));
-        let used = used.filter(|name| !name.is_empty());
-        let named =
-            flags.model.clone().or_else(|| kept(MODEL)).or(used).or_else(|| agent.model.clone());
+        let named = flags.model.clone().or_else(|| used_model(session?));
+        let named = named.or_else(|| agent.model.clone());
         let named = named.or_else(|| Some(settings.model_name.clone()));
-        let named = named.filter(|name| !name.is_empty()).ok_or_else(|| {
-            Failure::new(Exit::Absent, "no model was named")
-                .hint("add --model provider/name, or: stepwell config set model.name provider/name")
-        })?;
-        let model = Model::find(&named, app)?;
+        let model = find(named.as_deref().filter(|name| !name.is_empty()))?;
+        let summariser = context::summariser(&model, app);
         let keys = model::keys(app)?;
         let environment = app.world.secrets();
         let mut place = place(session, app)?;
         place.withheld = keys.keys().cloned().chain(mcp::key_variables(app)).collect();
-        let mcp = mcp::Wanted::find(&agent, &place.root, app);
-        let prepared = Self {
+        Ok(Self {
             agent_name,
             agent,
             mode,
             model,
+            summariser,
             keys,
             environment,
             flags: flags.clone(),
             phases: None,
             place,
-            mcp,
+            mcp: mcp::Wanted::default(),
             tools: OnceCell::new(),
-        };
-        prepared.check_budget(session)?;
-        Ok(prepared)
+        })
     }
 
     /// What this invocation may cost.
@@ -259,16 +292,21 @@ impl Prepared {
 
     /// Keeps this run's keys, and whatever looks like a secret, out of what is written.
     pub(crate) fn redactor(&self) -> Redactor {
-        let given = self.model.secrets.iter().chain(&self.mcp.secrets);
+        let models = [Some(&self.model), self.summariser.as_ref()].into_iter().flatten();
+        let given = models.flat_map(|model| &model.secrets).chain(&self.mcp.secrets);
         let keys = given.chain(self.keys.values()).cloned();
         Redactor::with_environment(keys, self.environment.iter().cloned())
     }
 
     fn setup(&self, head: &Head, app: &App) -> Result<Setup> {
         let tools = self.connected()?.selection.tools.clone();
+        Ok(self.setup_with(tools, head, app))
+    }
+
+    fn setup_with(&self, tools: Vec<Arc<dyn Tool>>, head: &Head, app: &App) -> Setup {
         let effects: BTreeMap<String, Effect> =
             tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
-        Ok(Setup {
+        Setup {
             provider: Arc::clone(&self.model.provider),
             model: self.model.name.clone(),
             cost: Arc::clone(&self.model.cost),
@@ -294,7 +332,8 @@ impl Prepared {
             max_output: u64::from(app.config.settings.max_output.get()),
             timeout: self.flags.timeout.or(self.agent.timeout_seconds.map(Duration::from_secs)),
             dry_run: self.flags.dry_run,
-        })
+            context: context::of(&self.model, self.summariser.as_ref(), app),
+        }
     }
 }
 
@@ -314,6 +353,20 @@ fn place(session: Option<&Head>, app: &App) -> Result<Place> {
         supervisor.map(|program| (program, vec!["__supervise".to_owned(), "--".to_owned()]));
     let command_timeout = app.config.settings.command_timeout;
     Ok(Place { command_timeout, supervisor, ..Place::new(root) })
+}
+
+/// The agent that a session was last run by.
+fn used_agent(head: &Head) -> Option<String> {
+    let kept = head.metadata.get(AGENT).and_then(|name| name.as_str());
+    let name = kept.unwrap_or(&head.agent);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The model that a session was last run with, as the user would type it.
+fn used_model(head: &Head) -> Option<String> {
+    let kept = head.metadata.get(MODEL).and_then(|name| name.as_str());
+    let named = || wire::model(&head.provider, &head.model);
+    Some(kept.map_or_else(named, ToOwned::to_owned)).filter(|name| !name.is_empty())
 }
 
 fn find_agent(name: &str, app: &App) -> Result<Agent> {
@@ -383,6 +436,7 @@ pub(crate) fn drive(
     tools.close();
     let written = screen.into_inner().finish();
     let ended = ended.map_err(|error| unsaved(error, &session))?;
+    context::remember(&prepared.model, &ended.calibration, app);
     let standing = session.standing()?;
     let report = report::Report {
         standing: &standing,
@@ -457,14 +511,7 @@ fn reserve(path: &Path) -> std::io::Result<()> {
 /// Writes the script that replays a session's answers.
 fn record(path: &Path, session: &Session) -> Result<()> {
     let events = session.events(stepwell::Span::ALL)?.intact(session.id())?;
-    let messages: Vec<_> = events
-        .iter()
-        .filter_map(|event| match &event.event {
-            stepwell::Event::Message(message) => Some(message),
-            _ => None,
-        })
-        .collect();
-    let script = Script::of(messages);
+    let script = Script::of(events.iter().map(|event| &event.event));
     let text = serde_json::to_string_pretty(&script).unwrap_or_default();
     replace(path, &format!("{text}\n")).map_err(|error| Failure::file(path, "writing it", &error))
 }

@@ -1,11 +1,12 @@
 //! From a model's name to what answers, and what it costs.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use stepwell_agent::price::Prices;
+use stepwell::Head;
+use stepwell_agent::price::{Prices, USUAL_CONTEXT};
 use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};
 use stepwell_agent::provider::remote::{Key, Protocol, Remote};
 use stepwell_agent::provider::retry::{Patience, Retrying};
@@ -31,6 +32,43 @@ pub(crate) struct Model {
     pub(super) cost: Cost,
     /// Keys that must not be written anywhere.
     pub(super) secrets: Vec<String>,
+    /// How many tokens fit it; absent, any number does.
+    pub(super) length: Option<u64>,
+    /// Can it be asked?
+    pub(super) reachable: bool,
+}
+
+/// How many tokens fit a model that a user named, and whose it is. Asks nobody for a key.
+pub(super) fn length(named: &str, app: &App) -> Result<(Option<u64>, String, String)> {
+    let parsed = providers(app)?.parse(named);
+    match parsed.map_err(|error| Failure::new(Exit::Absent, error))? {
+        ModelName::Script(path) => {
+            let (place, script) = script(&path, app)?;
+            Ok((script.context, "script".to_owned(), place.display().to_string()))
+        }
+        ModelName::Remote { provider, model } => {
+            let context = prices(app)?.context(&provider, &model).unwrap_or(USUAL_CONTEXT);
+            Ok((Some(context), provider, model))
+        }
+    }
+}
+
+fn prices(app: &App) -> Result<Prices> {
+    let prices = Prices::default().with(&app.config.prices);
+    prices.map_err(|error| Failure::new(Exit::Absent, error))
+}
+
+/// A script, and where it is.
+fn script(path: &Path, app: &App) -> Result<(PathBuf, Script)> {
+    // A session that is resumed from elsewhere finds its script where it was.
+    let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let place = if place.exists() { place } else { app.place.root.join(path) };
+    let wrong = |why: String| {
+        Failure::new(Exit::Absent, format_args!("the script {}: {why}", place.display()))
+    };
+    let text = std::fs::read_to_string(&place).map_err(|error| wrong(error.to_string()))?;
+    let script = Script::parse(&text).map_err(wrong)?;
+    Ok((place, script))
 }
 
 impl Model {
@@ -62,8 +100,8 @@ impl Model {
                 waiting.error, waiting.wait, waiting.attempt, waiting.attempts
             ));
         });
-        let prices = Prices::default().with(&app.config.prices);
-        let prices = prices.map_err(|error| Failure::new(Exit::Absent, error))?;
+        let prices = prices(app)?;
+        let length = prices.context(&spec.name, &model).unwrap_or(USUAL_CONTEXT);
         let price = prices.find(&spec.name, &model).cloned();
         Ok(Self {
             named: named.to_owned(),
@@ -72,18 +110,15 @@ impl Model {
             provider: Arc::new(retrying),
             cost: Arc::new(move |usage| price.as_ref().map(|price| price.cost(usage))),
             secrets: key.into_iter().collect(),
+            length: Some(length),
+            reachable: true,
         })
     }
 
     fn scripted(named: &str, path: &Path, app: &App) -> Result<Self> {
-        // A session that is resumed from elsewhere finds its script where it was.
-        let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let place = if place.exists() { place } else { app.place.root.join(path) };
-        let wrong = |why: String| {
-            Failure::new(Exit::Absent, format_args!("the script {}: {why}", place.display()))
-        };
-        let text = std::fs::read_to_string(&place).map_err(|error| wrong(error.to_string()))?;
-        let model = Arc::new(Scripted::new(Script::parse(&text).map_err(wrong)?));
+        let (place, script) = script(path, app)?;
+        let length = script.context;
+        let model = Arc::new(Scripted::new(script));
         let price = Arc::clone(&model);
         Ok(Self {
             named: named.to_owned(),
@@ -92,7 +127,26 @@ impl Model {
             provider: model,
             cost: Arc::new(move |usage| Some(price.cost(usage))),
             secrets: Vec::new(),
+            length,
+            reachable: true,
         })
+    }
+
+    /// A model that cannot be asked, of which the name is known.
+    pub(super) fn unreachable(named: &str, head: &Head, app: &App) -> Self {
+        let unknown = || (None, head.provider.clone(), head.model.clone());
+        let (length, provider_name, name) = length(named, app).unwrap_or_else(|_| unknown());
+        Self {
+            named: named.to_owned(),
+            provider_name,
+            name,
+            // An empty script: whoever asks it is refused.
+            provider: Arc::new(Scripted::new(Script::default())),
+            cost: Arc::new(|_| None),
+            secrets: Vec::new(),
+            length,
+            reachable: false,
+        }
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stepwell::{Clock, Head, Money, Outcome, Spent, Time};
+use stepwell_agent::context::plan::Why;
 use stepwell_agent::provider::Delta;
 use stepwell_agent::run::{Happening, Question, Reply, Watcher};
 
-use super::Prepared;
+use super::{Prepared, context};
 use crate::app::App;
 use crate::output::{Form, Paint, Style};
 use crate::text::{cost, cut, grouped, one_line, took, visible};
@@ -143,6 +144,13 @@ impl Watcher for Screen {
             }
             (Show::Words, Happening::CutOff(call)) => {
                 self.aside(Style::Yellow, "  ", &format!("{}: cut off", call.name));
+            }
+            (show, Happening::Compacted(compacted, why))
+                // Whoever asked for it is answered.
+                if (show == Show::Words && why != Why::Asked) || compacted.fault.is_some() =>
+            {
+                let (style, line) = context::told(compacted, why);
+                self.aside(style, "  ", &line);
             }
             (_, Happening::Notice(text)) => self.aside(Style::Yellow, "", text),
             _ => {}

@@ -23,6 +23,7 @@ mod remembering;
 mod repairing;
 mod running;
 mod setting_up;
+mod shortening;
 mod stopping;
 mod terminal;
 mod together;

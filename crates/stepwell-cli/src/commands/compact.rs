@@ -1,0 +1,226 @@
+use std::collections::HashSet;
+
+use serde::Serialize;
+use stepwell::{
+    Access, Compacted, Edited, Event, Kind, Lane, Made, NewEvent, Recorded, Seq, Session,
+    SessionId, Shown, Span, Timeline, Undone, View,
+};
+use stepwell_agent::run::{Shrunk, TRUNCATED};
+
+use super::resume::refuse_external;
+use super::show;
+use crate::app::{App, Well};
+use crate::failure::{Exit, Failure, Result};
+use crate::housekeeping::tidy;
+use crate::output::{Style, note};
+use crate::runner::{Flags, shrink};
+use crate::text::{grouped, indented};
+
+/// Makes a conversation shorter: a summary stands in for what is old.
+///
+/// The goal, instructions, pinned messages, the latest request and calls without results stay
+/// as they are, and so does the newest (compaction.keep_tokens). The log keeps everything.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+    /// Leaves old messages out, without asking a model for a summary.
+    #[arg(long)]
+    truncate: bool,
+    /// Shows what the model no longer sees, and what stands in its place.
+    #[arg(long, conflicts_with = "truncate")]
+    diff: bool,
+    /// Takes the last compaction back: the model is shown the originals again.
+    #[arg(long, conflicts_with_all = ["truncate", "diff"])]
+    undo: bool,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: &'a SessionId,
+    /// Absent, there was nothing to take out.
+    compacted: Option<&'a Compacted>,
+    truncated: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if args.diff {
+        let (well, id) = app.session(&args.session, Access::Read)?;
+        return diff(&well, &id, app);
+    }
+    let (well, id) = app.session(&args.session, Access::Write)?;
+    refuse_external(&well.standing(&id)?.head)?;
+    let mut session = well.hold(&id)?;
+    let exit = match args.undo {
+        true => undo(&mut session, app)?,
+        false => {
+            app.config.settings.truncation |= args.truncate;
+            compact(&mut session, app)?
+        }
+    };
+    drop(session);
+    tidy(app, &well)?;
+    Ok(exit)
+}
+
+fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
+    let shrunk = shrink(session, &Flags::default(), app)?;
+    let id = session.id();
+    let compacted = match &shrunk {
+        Shrunk::Done(compacted) => Some(&**compacted),
+        Shrunk::AsShortAsItGets => None,
+        Shrunk::Interrupted => return Ok(Exit::Interrupted),
+    };
+    let line = match compacted {
+        Some(it) => {
+            let how = if it.is_truncation() { "truncated" } else { "compacted" };
+            let (before, after) = (grouped(it.tokens_before), grouped(it.tokens_after));
+            format!("{id} was {how}, from {before} to {after} tokens")
+        }
+        None => format!("{id} is as short as it gets"),
+    };
+    let truncated = compacted.is_some_and(Compacted::is_truncation);
+    app.out.answer(&Answer { id, compacted, truncated }, line)?;
+    match compacted {
+        Some(_) => note(format_args!("hint: stepwell compact {id} --diff, or --undo")),
+        None => note(format_args!(
+            "The newest {} tokens stay as they are (compaction.keep_tokens), and so does what is \
+             protected.",
+            grouped(app.config.settings.compaction_keep.get().into())
+        )),
+    }
+    Ok(Exit::Done)
+}
+
+/// The compactions that count, in order.
+fn live(facts: &[Recorded]) -> Vec<(Seq, &Compacted)> {
+    let last = facts.last().map(|fact| fact.seq).unwrap_or_default();
+    let timeline = Timeline::at(last, facts.iter());
+    let counts = |fact: &&Recorded| timeline.contains(fact.seq);
+    let undone: HashSet<Seq> = facts
+        .iter()
+        .filter(counts)
+        .filter_map(|fact| match &fact.event {
+            Event::Undone(Undone::Compaction { of }) => Some(*of),
+            _ => None,
+        })
+        .collect();
+    let live = facts.iter().filter(counts).filter(|fact| !undone.contains(&fact.seq));
+    live.filter_map(|fact| match &fact.event {
+        Event::Compacted(compacted) => Some((fact.seq, compacted)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[derive(Serialize)]
+struct Restored<'a> {
+    id: &'a SessionId,
+    undone: Seq,
+    tokens_before: u64,
+    tokens_after: u64,
+}
+
+fn undo(session: &mut Session, app: &mut App) -> Result<Exit> {
+    let facts = session.facts(&[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
+    let mut compactions = live(&facts);
+    let Some((seq, compacted)) = compactions.pop() else {
+        let message = format!("{} has no compaction to take back", session.id());
+        return Err(Failure::new(Exit::Failed, message).hint(format_args!(
+            "stepwell show {} --view shows what the model sees",
+            session.id()
+        )));
+    };
+    let mut events: Vec<NewEvent> = vec![Undone::Compaction { of: seq }.into()];
+    if compacted.is_truncation() && !compactions.iter().any(|(_, it)| it.is_truncation()) {
+        let metadata = [(TRUNCATED.to_owned(), serde_json::Value::Null)].into();
+        events.push(Edited { metadata, ..Edited::default() }.into());
+    }
+    session.append_all(events)?;
+    let (before, after) = (compacted.tokens_before, compacted.tokens_after);
+    let id = session.id();
+    let answer = Restored { id, undone: seq, tokens_before: after, tokens_after: before };
+    let (after, before) = (grouped(after), grouped(before));
+    let line = format!("{id}: the compaction at {seq} is undone, from {after} to {before} tokens");
+    app.out.answer(&answer, line)?;
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct Difference<'a> {
+    id: &'a SessionId,
+    /// What the model no longer sees.
+    hidden: Vec<Message<'a>>,
+    /// What stands in its place.
+    summaries: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    seq: Seq,
+    #[serde(flatten)]
+    message: &'a stepwell::Message,
+}
+
+impl<'a> Message<'a> {
+    fn of(shown: &'a Shown) -> Self {
+        Self { seq: shown.seq, message: &shown.message }
+    }
+}
+
+fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
+    let events = well.store().events(id, Span::ALL)?.intact(id)?;
+    let lane = Lane::main();
+    let is_compaction = |event: &Recorded| {
+        matches!(event.event, Event::Compacted(_) | Event::Undone(Undone::Compaction { .. }))
+    };
+    let originals = events.iter().filter(|event| !is_compaction(event)).cloned().collect();
+    let whole = View::of(&lane, originals).messages;
+    let now = View::of(&lane, events).messages;
+    let key = |shown: &Shown| (shown.seq, shown.made == Made::Results);
+    let kept: HashSet<_> = now.iter().map(key).collect();
+    let hidden: Vec<&Shown> = whole.iter().filter(|it| !kept.contains(&key(it))).collect();
+    let summaries: Vec<&Shown> = now.iter().filter(|it| it.made == Made::Summary).collect();
+    if app.out.is_json() {
+        let hidden = hidden.into_iter().map(Message::of).collect();
+        let summaries = summaries.into_iter().map(Message::of).collect();
+        app.out.object(&Difference { id, hidden, summaries })?;
+        return Ok(Exit::Done);
+    }
+    if hidden.is_empty() && summaries.is_empty() {
+        app.out.line(format_args!("{id}: the model sees everything"))?;
+        return Ok(Exit::Done);
+    }
+    // Both views in the order of the log; a summary stands where it is shown.
+    let mut rest = now.iter().peekable();
+    for original in &whole {
+        while let Some(summary) = rest.next_if(|it| it.made == Made::Summary) {
+            print(app, Style::Green, "+", summary)?;
+        }
+        if kept.contains(&key(original)) {
+            rest.next_if(|it| key(it) == key(original));
+            let line = format!("  {} {}", original.seq, show::gist(&original.message));
+            app.out.line(app.cut(&line))?;
+        } else {
+            print(app, Style::Red, "-", original)?;
+        }
+    }
+    for summary in rest.filter(|it| it.made == Made::Summary) {
+        print(app, Style::Green, "+", summary)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn print(app: &mut App, style: Style, mark: &str, shown: &Shown) -> Result<()> {
+    let who = match shown.made {
+        Made::Summary => "summary",
+        _ => show::role(shown.message.role),
+    };
+    let title = format!("{mark} {} {who}", shown.seq);
+    app.out.line(app.out.paint.paint(style, &title))?;
+    for part in show::parts(&shown.message) {
+        let text = indented(&part, &format!("{mark} "));
+        app.out.line(app.out.paint.paint(style, &text))?;
+    }
+    Ok(())
+}

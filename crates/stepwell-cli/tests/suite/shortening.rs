@@ -1,0 +1,213 @@
+//! compact, pin-message, show --view, and runs whose conversation grows.
+
+use insta::assert_snapshot;
+
+use crate::desk::{AUTH, Desk, TESTS};
+use crate::running::{one, with_provider};
+
+/// So many steps that read a file, in a context with room for a few.
+fn script(steps: usize, summaries: &str) -> String {
+    let mut script = "context: 8000\nanswers:\n".to_owned();
+    for n in 1..=steps {
+        script.push_str(&format!(
+            "  - {{text: Step {n}., calls: [{{tool: read_file, arguments: {{path: notes.txt}}}}]}}\n"
+        ));
+    }
+    format!("{script}  - {{text: Done.}}\nsummaries: [{summaries}]\n")
+}
+
+const SUMMARY: &str = "{text: \"## Goal\\n- read\\n## Files\\n- notes.txt: read\"}";
+
+const SETTINGS: &str = "[compaction]\nbuffer = 5000\nkeep_tokens = 700\n";
+
+fn desk(script: &str) -> Desk {
+    let desk = Desk::new();
+    desk.file("notes.txt", &"a line of notes\n".repeat(100));
+    desk.file("stepwell.toml", SETTINGS);
+    desk.file("script.yaml", script);
+    desk
+}
+
+const RUN: [&str; 6] = ["run", "read the notes", "--model", "script:script.yaml", "--mode", "yolo"];
+
+/// The compactions that a session's log holds.
+fn compactions(desk: &Desk) -> Vec<serde_json::Value> {
+    let log = desk.quietly(&["log", "@last"]).json();
+    log.into_iter().filter(|event| event["kind"] == "compacted").collect()
+}
+
+#[test]
+fn a_conversation_is_shown_shortened_compared_and_restored() {
+    let mut desk = desk(&script(4, SUMMARY));
+    // Nothing is due yet by itself.
+    desk.file("stepwell.toml", "[compaction]\nkeep_tokens = 700\nauto = false\n");
+    desk.quietly(&RUN);
+    desk.say("show @last --view");
+    desk.say("compact @last --diff");
+    desk.say("compact @last --undo");
+    desk.say("pin-message @last 8");
+    desk.say("compact @last");
+    desk.say("compact @last");
+    desk.say("compact @last --diff");
+    desk.say("show @last --view");
+    desk.say("compact @last --undo");
+    desk.say("unpin-message @last 8");
+    desk.say("compact @last --truncate --json");
+    desk.say("compact @last --diff --json");
+    desk.say("compact @last --undo --json");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_message_is_pinned_by_its_seq_and_nothing_else_is() {
+    let mut desk = Desk::furnished();
+    desk.run(&["pin-message", AUTH, "2"]);
+    desk.run(&["pin-message", AUTH, "2", "--json"]);
+    desk.run(&["unpin-message", AUTH, "2", "--json"]);
+    desk.run(&["unpin-message", AUTH, "2"]);
+    desk.run(&["pin-message", AUTH, "1"]);
+    desk.run(&["pin-message", AUTH, "0"]);
+    desk.run(&["pin-message", AUTH, "999"]);
+    desk.run(&["pin-message", AUTH, "two"]);
+    desk.run(&["compact", TESTS, "--undo"]);
+    desk.run(&["compact", TESTS, "--diff"]);
+    desk.run(&["compact", TESTS, "--truncate"]);
+    desk.run(&["compact", TESTS, "--undo", "--diff"]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_run_that_grows_is_compacted_and_goes_on() {
+    let desk = desk(&script(12, SUMMARY));
+    let done = one(&desk, &RUN, 0);
+    assert_eq!(done["output"], "Done.");
+    let made = compactions(&desk);
+    assert!(made.len() >= 3, "{}", made.len());
+    for event in &made {
+        assert!(event["body"]["summary"].as_str().unwrap().contains("notes.txt: read"));
+        assert!(event["body"]["fault"].is_null());
+    }
+    // The record of it replays it, with its compactions.
+    let record: Vec<&str> = RUN.iter().copied().chain(["--record", "again.json"]).collect();
+    let first = one(&desk, &record, 0);
+    let replay = ["run", "read the notes", "--model", "script:again.json", "--mode", "yolo"];
+    let again = one(&desk, &replay, 0);
+    assert_eq!((&again["output"], &again["steps"]), (&first["output"], &first["steps"]));
+    assert_eq!(compactions(&desk).len(), made.len());
+}
+
+#[test]
+fn a_summary_that_cannot_be_had_is_said_and_the_run_goes_on() {
+    let desk = desk(&script(12, "{text: '', fail: unavailable}"));
+    let ran = desk.quietly(&RUN);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let said = "truncated, not compacted (script: summary 1 fails: Unavailable)";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    let shown = desk.quietly(&["show", "@last"]).stdout;
+    assert!(shown.contains("truncated = true"), "{shown}");
+    // A program is told the same, beside its answer.
+    let json: Vec<&str> = RUN.iter().copied().chain(["--json"]).collect();
+    let ran = desk.quietly(&json);
+    assert_eq!(ran.json()[0]["status"], "success");
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+}
+
+#[test]
+fn truncation_is_asked_for_in_the_configuration() {
+    let desk = desk(&script(12, ""));
+    let settings = "[sessions]\ntruncation = true\ntruncation_above = 10\ntruncation_keep = 4\n";
+    desk.file("stepwell.toml", settings);
+    assert_eq!(one(&desk, &RUN, 0)["output"], "Done.");
+    let made = compactions(&desk);
+    assert!(!made.is_empty() && made.iter().all(|event| event["body"]["model"].is_null()));
+    let view = one(&desk, &["show", "@last", "--view"], 0);
+    assert!(view["messages"].as_array().unwrap().len() <= 11);
+    assert_eq!(view["messages"][0]["parts"][0]["text"]["text"], "read the notes");
+}
+
+#[test]
+fn a_model_of_its_own_writes_the_summaries_if_it_can_be_had() {
+    let desk = desk(&script(12, SUMMARY));
+    let other = "{text: \"## Goal\\n- by the cheap one\", usage: {input: 10, output: 1}}";
+    desk.file("cheap.yaml", &script(0, other));
+    let with = |model: &str| {
+        desk.file("stepwell.toml", &format!("{SETTINGS}model = \"{model}\"\n"));
+        let ran = desk.quietly(&RUN);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        (compactions(&desk).remove(0), ran.stderr)
+    };
+    let (made, _) = with("script:cheap.yaml");
+    assert!(made["body"]["summary"].as_str().unwrap().contains("by the cheap one"));
+    assert!(made["body"]["model"].as_str().unwrap().ends_with("cheap.yaml"));
+    let (made, said) = with("script:gone.yaml");
+    assert!(made["body"]["summary"].as_str().unwrap().contains("notes.txt: read"));
+    assert!(said.contains("warning: compaction.model script:gone.yaml"), "{said}");
+}
+
+#[test]
+fn a_session_without_a_model_that_can_be_asked_is_truncated() {
+    let desk = desk(&script(4, SUMMARY));
+    desk.file("stepwell.toml", "[compaction]\nkeep_tokens = 700\nauto = false\n");
+    desk.quietly(&RUN);
+    std::fs::remove_file(desk.work().join("script.yaml")).unwrap();
+    let ran = desk.quietly(&["compact", "@last"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("was truncated"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("cannot be asked"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_session_that_runs_elsewhere_is_not_compacted() {
+    let desk = Desk::furnished();
+    let well = desk.well();
+    let held = well.hold(&AUTH.parse().unwrap()).unwrap();
+    assert_eq!(desk.quietly(&["compact", AUTH]).code, Some(6));
+    // A pin reaches it all the same.
+    assert_eq!(desk.quietly(&["pin-message", AUTH, "2"]).code, Some(0));
+    drop(held);
+}
+
+#[test]
+fn what_a_provider_counts_is_remembered_for_the_next_run() {
+    use stepwell_strict::{Say, Tokens};
+    let (desk, strict, _runtime) = with_provider("openai");
+    let tokens = || Tokens { input: 50_000, output: 10, ..Tokens::default() };
+    let run = ["run", "hi", "--model", "local/large"];
+    strict.push(Say::text("Hello.").using(tokens()));
+    one(&desk, &run, 0);
+    let folder = desk.path("home/.local/state/stepwell/tokens");
+    let factor = || -> f64 {
+        let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(Result::unwrap).collect();
+        assert_eq!(files.len(), 1);
+        let text = std::fs::read_to_string(files[0].path()).unwrap();
+        let learned: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(learned["model"], "local/large");
+        learned["factor"].as_f64().unwrap()
+    };
+    // 0.3 of at most 10, and 0.7 of 1.
+    let first = factor();
+    assert!((first - 3.7).abs() < 0.01, "{first}");
+    let before = one(&desk, &["show", "@last", "--view"], 0)["tokens"].as_u64().unwrap();
+    strict.push(Say::text("Hello.").using(tokens()));
+    one(&desk, &run, 0);
+    assert!(factor() > first);
+    let after = one(&desk, &["show", "@last", "--view"], 0)["tokens"].as_u64().unwrap();
+    assert!(after > before, "{before} {after}");
+}
+
+#[test]
+fn how_much_fits_a_model_is_known_or_told() {
+    use stepwell_strict::Say;
+    let (desk, strict, _runtime) = with_provider("openai");
+    let context = |model: &str| {
+        strict.push(Say::text("Hello."));
+        one(&desk, &["run", "hi", "--model", model], 0);
+        let view = one(&desk, &["show", "@last", "--view"], 0);
+        (view["context"].as_u64().unwrap(), view["limit"].as_u64().unwrap())
+    };
+    assert_eq!(context("local/large"), (128_000, 108_000));
+    let path = desk.path("home/.config/stepwell/config.toml");
+    let config = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{config}context = 32000\n")).unwrap();
+    assert_eq!(context("local/large"), (32_000, 12_000));
+}
