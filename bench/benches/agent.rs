@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::{Effect, Message, Stepwell, Usage};
+use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
@@ -121,6 +122,7 @@ fn main() {
         max_output: 1_000,
         timeout: None,
         dry_run: false,
+        context: Context::default(),
     };
     let well = Stepwell::open(folder.path().join(".stepwell")).unwrap();
     let mut session = well.create(well.draft("bench")).unwrap();

@@ -220,7 +220,10 @@ impl Held {
             for result in message.results() {
                 let call = calls.iter().position(|call| call.id == result.call_id);
                 if let Some(call) = call.map(|place| calls.remove(place)) {
-                    held.tools.push(pair(call, result));
+                    let line = pair(call, result);
+                    // Once is enough; the last time says how it stands.
+                    held.tools.retain(|earlier| *earlier != line);
+                    held.tools.push(line);
                 }
             }
         }

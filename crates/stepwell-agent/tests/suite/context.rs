@@ -206,7 +206,7 @@ impl World {
             }
             Op::Shrink { why, keep, messages, summary } => {
                 let keep = Keep { tokens: *keep, messages: *messages };
-                self.shrink(*why, keep, summary.map(text));
+                self.shrink(*why, keep, summary.map(text).as_ref());
             }
             Op::UndoCompaction { which } => {
                 let made = |event: &Recorded| matches!(event.event, Event::Compacted(_));
@@ -248,7 +248,7 @@ impl World {
     }
 
     /// Shrinks as a runner does: until nothing is due.
-    fn shrink(&mut self, why: Why, keep: Keep, summary: Option<String>) {
+    fn shrink(&mut self, why: Why, keep: Keep, summary: Option<&String>) {
         if self.foreign {
             self.window = self.fresh();
         }
@@ -264,7 +264,7 @@ impl World {
                 let tokens = COUNTER.message(&Message::user(text.as_str()));
                 tokens <= plan.room && tokens < plan.taken
             };
-            let summary = summary.clone().filter(fits);
+            let summary = summary.cloned().filter(fits);
             let expected = plan.before - plan.taken
                 + summary.as_ref().map_or(0, |it| COUNTER.message(&Message::user(it.as_str())));
             self.add(Compacted { summary, ..plan.event(Lane::main()) });

@@ -1,10 +1,12 @@
 //! What a model would be shown of a session, and how large it is.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use stepwell::{
     Event, Kind, Lane, Made, Message, Pins, Role, Seq, SessionId, Span, Timeline, View,
 };
-use stepwell_agent::context::window::Window;
+use stepwell_agent::context::window::{Entry, Window};
 
 use super::{parts, role};
 use crate::app::{App, Well};
@@ -67,6 +69,13 @@ pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> 
     let window = Window::new(Lane::main(), counter).of(view, first, |_| false).with_goal(head.goal);
     let estimate = |counted: u64| gauge.context.calibration.estimate(counted);
     let tools = counter.tools(&gauge.tools);
+    // A call and its results are pinned together, whichever of them was named.
+    let is_pinned = |entry: &&Entry| {
+        let named = entry.answers.iter().flatten().chain([&entry.seq]);
+        named.into_iter().any(|seq| pins.contains(*seq))
+    };
+    let pinned: HashSet<Seq> =
+        window.entries().iter().filter(is_pinned).map(|entry| entry.seq).collect();
     let messages = window.messages().iter().zip(window.entries()).map(|(message, entry)| Shown {
         seq: entry.seq,
         made: match entry.made {
@@ -74,8 +83,7 @@ pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> 
             Made::Results => "results",
             Made::Recorded | Made::Aside => "message",
         },
-        pinned: pins.contains(entry.seq)
-            || entry.answers.iter().flatten().any(|s| pins.contains(*s)),
+        pinned: pinned.contains(&entry.seq),
         tokens: estimate(entry.tokens),
         message,
     });
