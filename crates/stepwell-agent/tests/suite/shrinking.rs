@@ -225,6 +225,49 @@ async fn a_run_of_a_thousand_steps_stays_in_its_context_and_forgets_nothing_pinn
     assert!(view.messages.iter().any(|shown| shown.message.text() == fact));
 }
 
+/// A model at whose fifth answer someone pins the message of its third.
+#[derive(Debug)]
+struct Pinned {
+    inner: Arc<Witness>,
+    well: Stepwell,
+    session: stepwell::SessionId,
+}
+
+impl Provider for Pinned {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        told: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        if request.turn.purpose == Purpose::Answer && request.turn.answers == 5 {
+            let events = self.well.store().events(&self.session, Span::ALL).unwrap().events;
+            let third = |event: &&Recorded| matches!(&event.event, Event::Message(it) if it.text().starts_with("Step 3,"));
+            let pin_messages = [events.iter().find(third).unwrap().seq].into();
+            self.well.edit(&self.session, Edited { pin_messages, ..Edited::default() }).unwrap();
+            self.inner.must_hold.lock().unwrap().push("Step 3, in a few words.".to_owned());
+        }
+        self.inner.answer(request, told)
+    }
+}
+
+#[tokio::test]
+async fn a_pin_reaches_a_run_that_is_under_way() {
+    let place = place();
+    let model = Witness::new(&steps(40, "context: 12000\n"));
+    let policy = Policy { buffer: 5_000, keep: 800, ..Policy::default() };
+    let mut setup = place.setup(&model, policy);
+    let mut session = place.session();
+    let (well, id) = (place.well.clone(), session.id().clone());
+    setup.provider = Arc::new(Pinned { inner: model, well, session: id });
+    let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
+    assert_eq!(ended.status, Status::Success);
+    assert!(notes.0.len() >= 2);
+}
+
 #[tokio::test]
 async fn a_provider_that_says_no_is_asked_again_with_less() {
     let place = place();
@@ -523,6 +566,8 @@ async fn real_protocols_take_every_conversation_that_shrank() {
         let answers = AtomicUsize::new(0);
         strict.answer_with(move |asked| {
             if asked.text.contains("Summarise it in at most") {
+                // What is sent once is not worth a cache.
+                assert!(!asked.text.contains("cache_control"));
                 return Say::text("## Goal\n- read\n## Done\n- some of it").into();
             }
             let n = answers.fetch_add(1, Ordering::SeqCst) + 1;

@@ -154,6 +154,10 @@ fn a_session_without_a_model_that_can_be_asked_is_truncated() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("was truncated"), "{}", ran.stdout);
     assert!(ran.stderr.contains("cannot be asked"), "{}", ran.stderr);
+    let truncated = || one(&desk, &["show", "@last"], 0)["metadata"]["truncated"].clone();
+    assert_eq!(truncated(), true);
+    desk.quietly(&["compact", "@last", "--undo"]).line();
+    assert!(truncated().is_null());
 }
 
 #[test]

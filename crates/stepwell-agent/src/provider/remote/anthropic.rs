@@ -6,7 +6,7 @@ use stepwell::{Image, Message, Part, Role, Text, ToolResult};
 
 use super::Wire;
 use super::outgoing::{Ids, Picture, arguments, own, spoken, systems, tools};
-use crate::provider::Request;
+use crate::provider::{Purpose, Request};
 
 /// See `openai`: the true name travels in the extra body.
 const NEUTRAL_MODEL: &str = "model";
@@ -54,7 +54,10 @@ pub(super) fn encode(provider: &str, request: Request<'_>, thoughts: Thoughts) -
             _ => messages.push(json!({"role": role, "content": blocks})),
         }
     }
-    mark_for_cache(&mut messages);
+    // What is sent only once is not worth keeping.
+    if request.turn.purpose == Purpose::Answer {
+        mark_for_cache(&mut messages);
+    }
     let mut chat = ChatRequest::new(Vec::new());
     let said = request.messages.iter().filter(|message| message.role == Role::System);
     chat.system = systems(request.system, said);
