@@ -1,7 +1,8 @@
 //! Claims about keyed events, found without reading the log.
 
 use stepwell::{
-    Change, Checkpoint, Edited, Error, Event, Failure, Kind, Lane, Permission, Question, Step, Task,
+    Change, Checkpoint, Edited, Error, Event, Failure, Kind, Lane, Permission, Question, Seq, Step,
+    Task,
 };
 
 use crate::claims::claims;
@@ -12,7 +13,7 @@ claims! { $ facts = facts_claims for Fixture:
     facts_of_a_kind_come_in_order,
     facts_of_several_kinds_come_in_order_together,
     events_without_a_key_are_no_facts,
-    only_an_edit_of_the_goal_is_a_fact,
+    only_an_edit_of_the_goal_or_of_pins_is_a_fact,
     no_kinds_give_no_facts,
     facts_of_a_fork_include_the_shared_ones_up_to_its_point,
     facts_of_no_session_are_an_error,
@@ -63,13 +64,15 @@ fn events_without_a_key_are_no_facts<F: Fixture>(w: &mut World<F>) {
     assert_eq!(facts(w, "a", Kind::ALL), [5]);
 }
 
-fn only_an_edit_of_the_goal_is_a_fact<F: Fixture>(w: &mut World<F>) {
+fn only_an_edit_of_the_goal_or_of_pins_is_a_fact<F: Fixture>(w: &mut World<F>) {
     w.begin("a");
     let label = Edited { label: Change::Set("l".to_owned()), ..Edited::default() };
     let goal = Edited { goal: Change::Clear, ..Edited::default() };
+    let pin = Edited { pin_messages: [Seq::FIRST].into(), ..Edited::default() };
     w.edit("a", label);
     w.edit("a", goal);
-    assert_eq!(facts(w, "a", &[Kind::Edited]), [3]);
+    w.edit("a", pin);
+    assert_eq!(facts(w, "a", &[Kind::Edited]), [3, 4]);
 }
 
 fn no_kinds_give_no_facts<F: Fixture>(w: &mut World<F>) {

@@ -234,6 +234,8 @@ fn an_edit_beyond_the_limits_is_refused<F: Fixture>(w: &mut World<F>) {
         label("a\nb".to_owned()),
         Edited { tag: tags, ..Edited::default() },
         Edited { goal: Change::Set("g".repeat(70_000)), ..Edited::default() },
+        Edited { pin_messages: [Seq::new(2)].into(), ..Edited::default() },
+        Edited { unpin_messages: [Seq::ZERO].into(), ..Edited::default() },
         Edited { metadata: [("k".into(), "v".repeat(70_000).into())].into(), ..Edited::default() },
     ];
     for edit in edits {
