@@ -35,9 +35,15 @@ pub enum Shrunk {
     Interrupted,
 }
 
-/// What a model said when it was asked for a summary.
+/// What came of the wish for a summary.
+#[derive(Default)]
 struct Said {
-    summary: Result<String, String>,
+    /// What is to stand there.
+    summary: Option<String>,
+    /// Why nothing is, if something was wanted.
+    fault: Option<String>,
+    /// Who was asked, what that took, and what it cost.
+    model: Option<String>,
     usage: Option<Usage>,
     cost: Option<Money>,
 }
@@ -180,43 +186,19 @@ impl Run<'_> {
         by: By,
         cut: &mut Cut<'_>,
     ) -> Result<std::result::Result<Compacted, Stop>> {
-        let Due { why, mut plan, request } = due;
-        let counter = self.window.counter();
-        let (mut said, mut fault) = (None, None);
-        match (by, request) {
+        let Due { why, plan, request } = due;
+        let said = match (by, request) {
             (By::Model, Ok(request)) => match self.summarise(&request, &plan, cut).await {
-                Ok(answer) => said = Some(answer),
+                Ok(said) => said,
                 Err(stop) => return Ok(Err(stop)),
             },
-            (_, Err(why)) => fault = why.map(str::to_owned),
+            (_, Err(fault)) => Said { fault: fault.map(str::to_owned), ..Said::default() },
             (By::Nobody, Ok(_)) => {
-                fault = Some("a summary might cost more than is left of the budget".to_owned());
-            }
-        }
-        let summary =
-            said.as_mut().map(|said| std::mem::replace(&mut said.summary, Err(String::new())));
-        let summary = match summary {
-            Some(Ok(summary)) => Some(summary),
-            other => {
-                fault = other.and_then(std::result::Result::err).or(fault);
-                let messages = self.window.entries().len();
-                let keep = self.setup.context.policy.keeps_truncated(why, messages);
-                plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
-                Held::of(self.covered(&plan)).carried(counter, plan.room)
+                let fault = "a summary might cost more than is left of the budget".to_owned();
+                Said { fault: Some(fault), ..Said::default() }
             }
         };
-        let shown =
-            summary.as_ref().map_or(0, |text| counter.message(&Message::user(text.as_str())));
-        let compacted = Compacted {
-            tokens_before: self.calibration.estimate(plan.before),
-            tokens_after: self.calibration.estimate(plan.before - plan.taken + shown),
-            summary,
-            usage: said.as_ref().and_then(|said| said.usage),
-            cost: said.as_ref().and_then(|said| said.cost),
-            model: said.and(self.setup.context.summariser.as_ref()).map(|by| by.model.clone()),
-            fault,
-            ..plan.event(self.lane.clone())
-        };
+        let compacted = self.compacted(why, plan, said)?;
         let mut events: Vec<Event> = vec![compacted.clone().into()];
         // Together: whoever sees one sees the other.
         if compacted.is_truncation() && !std::mem::replace(&mut self.truncated, true) {
@@ -230,6 +212,33 @@ impl Run<'_> {
         Ok(Ok(compacted))
     }
 
+    /// The event that takes out what goes by a plan. Without a summary fewer messages may
+    /// stay, and what earlier summaries held does if it fits.
+    fn compacted(&self, why: Why, plan: Plan, said: Said) -> Result<Compacted> {
+        let counter = self.window.counter();
+        let (plan, summary) = match said.summary {
+            Some(summary) => (plan, Some(summary)),
+            None => {
+                let messages = self.window.entries().len();
+                let keep = self.setup.context.policy.keeps_truncated(why, messages);
+                let plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
+                let carried = Held::of(self.covered(&plan)).carried(counter, plan.room);
+                (plan, carried)
+            }
+        };
+        let shown = summary.as_deref().map_or(0, |text| counter.message(&Message::user(text)));
+        Ok(Compacted {
+            tokens_before: self.calibration.estimate(plan.before),
+            tokens_after: self.calibration.estimate(plan.before - plan.taken + shown),
+            summary,
+            usage: said.usage,
+            cost: said.cost,
+            model: said.model,
+            fault: said.fault,
+            ..plan.event(self.lane.clone())
+        })
+    }
+
     /// Asks for a summary of what goes by a plan.
     async fn summarise(
         &self,
@@ -237,8 +246,8 @@ impl Run<'_> {
         plan: &Plan,
         cut: &mut Cut<'_>,
     ) -> std::result::Result<Said, Stop> {
-        let failed = |why: String| Said { summary: Err(why), usage: None, cost: None };
-        let Some(by) = &self.setup.context.summariser else { return Ok(failed(String::new())) };
+        let Some(by) = &self.setup.context.summariser else { return Ok(Said::default()) };
+        let asked = Said { model: Some(by.model.clone()), ..Said::default() };
         let messages = [Message::user(request)];
         let request = Request {
             model: &by.model,
@@ -255,7 +264,7 @@ impl Run<'_> {
         };
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Ok(failed(error.to_string())),
+            Err(error) => return Ok(Said { fault: Some(error.to_string()), ..asked }),
         };
         let text = answer.message.text();
         // Providers that do not say what they used are estimated, as elsewhere.
@@ -274,8 +283,11 @@ impl Run<'_> {
             }
             Ended::OutputLimit | Ended::Filtered => Err(NoSummary::Partial),
         };
-        let (summary, usage) = (summary.map_err(|why| why.to_string()), Some(usage));
-        Ok(Said { summary, usage, cost })
+        let (summary, fault) = match summary {
+            Ok(summary) => (Some(summary), None),
+            Err(why) => (None, Some(why.to_string())),
+        };
+        Ok(Said { summary, fault, usage: Some(usage), cost, ..asked })
     }
 }
 
