@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Change, Created, Edited, Error, EventId, Filter, Gate, GateAnswered, IdFormat, Lane,
-    MemoryStore, Message, NewEvent, Phase, PhaseSet, Policy, Query, ResumeLimits, ResumeReason,
-    Search, Seq, Session, SessionId, Span, SqliteStore, Status, Stepwell, StopReason, Store,
-    Surroundings, Write,
+    Append, Change, CheckpointReason, Created, Edited, Error, Event, EventId, Filter, Gate,
+    GateAnswered, IdFormat, Kind, Lane, MemoryStore, Message, NewEvent, Phase, PhaseSet, Policy,
+    Query, Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId, Span,
+    SqliteStore, Status, Stepwell, StopReason, Store, Surroundings, Write,
 };
 
 fn named(name: &str) -> Created {
@@ -122,6 +122,15 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     let error = well.answer(session.id(), answer).unwrap_err();
     assert!(error.to_string().contains("was answered by me"), "{error}");
     assert!(session.enter(Phase::Discuss).is_ok());
+    // Each move leaves a checkpoint; staying is none.
+    let named = |fact: Recorded| match fact.event {
+        Event::Checkpoint(it) => (it.name, it.reason),
+        other => panic!("{other:?}"),
+    };
+    let taken: Vec<_> =
+        session.facts(&[Kind::Checkpoint]).unwrap().into_iter().map(named).collect();
+    let phase = |name: &str| (name.to_owned(), CheckpointReason::Phase);
+    assert_eq!(taken, [phase("phase-initialize"), phase("phase-discuss")]);
     let plain = well.create(named("b")).unwrap();
     let mut plain: Session = plain;
     assert!(plain.enter(Phase::Plan).unwrap_err().to_string().contains("has no phases"));
