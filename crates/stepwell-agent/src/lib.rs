@@ -6,6 +6,7 @@
 
 pub mod agent;
 mod error;
+pub mod files;
 pub mod machine;
 pub mod permission;
 pub mod price;

@@ -2,13 +2,13 @@
 
 mod changing;
 mod command;
-mod disk;
+pub(crate) mod disk;
 mod list;
 mod looking;
 mod output;
 mod read;
 mod search;
-mod spot;
+pub(crate) mod spot;
 mod supervise;
 mod tasks;
 mod walk;

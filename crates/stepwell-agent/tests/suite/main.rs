@@ -3,6 +3,8 @@
 
 mod command;
 mod crash;
+mod cut_off;
+mod files;
 mod gemini;
 mod providers;
 mod redact;
