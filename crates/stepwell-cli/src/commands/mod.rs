@@ -9,9 +9,11 @@ mod completions;
 mod config;
 mod delete;
 mod demo;
+mod diff;
 mod doctor;
 mod du;
 mod export;
+mod files;
 mod fork;
 mod hook;
 mod import;
@@ -25,6 +27,7 @@ mod phase;
 mod pin;
 mod purge;
 mod resume;
+mod rewind;
 mod run;
 mod scrub;
 mod search;
@@ -86,6 +89,9 @@ commands! {
     Untag = tag::UntagArgs => tag::untag,
     Pin = pin::Args => pin::pin,
     Unpin = pin::UnpinArgs => pin::unpin,
+    Rewind = rewind::Args => rewind::run,
+    Diff = diff::Args => diff::run,
+    Files = files::Args => files::run,
     Checkpoint = checkpoint::Args => checkpoint::run,
     Fork = fork::Args => fork::run,
     Abandon = abandon::Args => abandon::run,

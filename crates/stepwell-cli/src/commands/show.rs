@@ -78,6 +78,9 @@ struct Named {
 struct Child {
     id: SessionId,
     kind: &'static str,
+    /// The last event that a fork shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Seq>,
     status: &'static str,
     #[serde(skip)]
     depth: usize,
@@ -233,14 +236,14 @@ fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
         let place = place.map_or(found.len(), |place| place + 1);
         for child in below {
             waiting.push((child.head.id.clone(), depth + 1));
-            let kind = match child.head.origin {
-                Origin::Fork { .. } => "fork",
-                _ => "subagent",
+            let (kind, at) = match child.head.origin {
+                Origin::Fork { at, .. } => ("fork", Some(at)),
+                _ => ("subagent", None),
             };
             let status = crate::selection::Shown::of(&child).as_str();
             let (task, id) = (one_line(&child.head.task), child.head.id);
             let parent = parent.clone();
-            found.insert(place, Child { id, kind, status, depth, task, parent });
+            found.insert(place, Child { id, kind, at, status, depth, task, parent });
         }
     }
     Ok(found)
@@ -323,7 +326,8 @@ fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
     section("Checkpoints", answer.checkpoints.iter().map(named).collect())?;
     let child = |it: &Child| {
         let (indent, kind, status) = ("  ".repeat(it.depth), it.kind, it.status);
-        format!("{indent}{}  {kind}, {status}  {}", it.id, it.task)
+        let at = it.at.map(|at| format!(" at {at}")).unwrap_or_default();
+        format!("{indent}{}  {kind}{at}, {status}  {}", it.id, it.task)
     };
     section("Grown out of it", answer.children.iter().flatten().map(child).collect())
 }

@@ -22,7 +22,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::Fault;
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Ended, Run, Setup};
+use stepwell_agent::run::{Ended, Keeping, Run, Setup};
 use stepwell_agent::tool::{self, Place};
 
 use crate::app::App;
@@ -235,15 +235,7 @@ impl Prepared {
             tool::builtin().into_iter().filter(|it| self.agent.has(&it.spec().name)).collect();
         let effects: BTreeMap<String, Effect> =
             tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
-        // A store that lies elsewhere says where its sessions work; one that lies in its
-        // workspace moves with it.
-        let usual = app.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
-        let root = match head.workspace.as_str() {
-            recorded if !usual && !recorded.is_empty() => PathBuf::from(recorded),
-            _ => app.place.root.clone(),
-        };
-        let root = std::fs::canonicalize(&root)
-            .map_err(|error| Failure::file(&root, "looking for the workspace", &error))?;
+        let root = app.workspace(head)?;
         let supervisor = std::env::current_exe().ok();
         let supervisor =
             supervisor.map(|program| (program, vec!["__supervise".to_owned(), "--".to_owned()]));
@@ -275,6 +267,10 @@ impl Prepared {
             max_output: u64::from(app.config.settings.max_output.get()),
             timeout: self.flags.timeout.or(self.agent.timeout_seconds.map(Duration::from_secs)),
             dry_run: self.flags.dry_run,
+            keeping: Keeping {
+                files: crate::files::limits(app),
+                every_steps: app.config.settings.every_steps.get().into(),
+            },
         })
     }
 }
@@ -322,6 +318,7 @@ pub(crate) fn drive(
     resumed_from: Option<u64>,
     app: &mut App,
 ) -> Result<Exit> {
+    crate::files::settle(&mut session, app)?;
     let head = session.standing()?.head;
     let setup = prepared.setup(&head, app)?;
     let begun = app.now();
