@@ -63,15 +63,20 @@ pub(crate) fn let_go(well: &Well, session: &Session, app: &App) -> Result<()> {
     let facts = session.facts(&rewind::MOVES)?;
     let timeline = Timeline::at(standing.head.seq, facts.iter());
     let needed = rewind::needed(&facts, standing.head.seq);
-    let shared = shared_up_to(well, session.id())?;
-    let is_live = |seq: Seq| {
-        seq < standing.own_from
-            || seq <= shared
-            || timeline.contains(seq)
-            || needed.iter().any(|range| range.contains(&seq))
-    };
     let history = History::of(session.facts(&[Kind::File])?);
-    let due = backups::due(&history, keep, is_live);
+    let due = |shared: Seq| {
+        backups::due(&history, keep, |seq| {
+            seq < standing.own_from
+                || seq <= shared
+                || timeline.contains(seq)
+                || needed.iter().any(|range| range.contains(&seq))
+        })
+    };
+    // Every session is looked at for forks, so only if it matters.
+    if due(Seq::ZERO).is_empty() {
+        return Ok(());
+    }
+    let due = due(shared_up_to(well, session.id())?);
     if due.is_empty() {
         return Ok(());
     }

@@ -148,10 +148,11 @@ impl<K: Send + Sync> Tree<K> {
         looked: i64,
         limit: usize,
     ) -> Result<Vec<Touched<K>>, TooMany> {
-        let first = self.folders.values().all(|folder| folder.names == Names::These);
-        if first {
-            self.find(Depth::All, &self.tops.clone(), limit)?;
-        }
+        let first = self.looked == 0;
+        // A folder that was named may come about later.
+        let listed = |top: &String| self.folders.get(top).is_some_and(|it| it.names == Names::All);
+        let unlisted: Vec<String> = self.tops.iter().filter(|top| !listed(top)).cloned().collect();
+        self.find(Depth::All, &unlisted, limit)?;
         let (mut touched, due) = self.look(looked);
         if touched.iter().any(|it| !first && is_rules(&it.path)) {
             // Other files count now.

@@ -363,6 +363,9 @@ fn only_the_folders_that_were_named_are_looked_at() {
     let changes = world.shell("for f in src/a lib/b doc/c top; do echo y > $f; done");
     let paths: Vec<_> = changes.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(paths, ["lib/b", "src/a"]);
+    // One that comes about later counts from then on.
+    assert_eq!(world.shell("rm -r lib").len(), 1);
+    assert_eq!(world.shell("mkdir lib; echo z > lib/new").len(), 1);
 }
 
 #[test]

@@ -195,7 +195,9 @@ fn lanes(well: &Well, id: &SessionId) -> Vec<Lane> {
 fn paths(facts: &[Recorded]) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for fact in facts {
+        // A dot stands for what was not captured, whatever it was.
         if let Event::File(file) = &fact.event
+            && file.path != "."
             && !paths.contains(&file.path)
         {
             paths.push(file.path.clone());

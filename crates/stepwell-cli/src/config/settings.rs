@@ -136,7 +136,7 @@ settings! {
     /// The folders of the workspace in which what commands change is captured.
     file_roots: Folders = Folders::default(), "files.roots";
     /// The largest file, in bytes, whose content is captured.
-    max_file_bytes: Number<0, { 256 << 20 }> = Number::new(10 << 20), "files.max_file_bytes";
+    max_file_bytes: Number<0, { 50 << 20 }> = Number::new(10 << 20), "files.max_file_bytes";
     /// How many bytes of files that git does not keep are read before a command runs.
     max_held_bytes: Number<0, { u32::MAX }> = Number::new(64 << 20), "files.max_held_bytes";
     /// With more files than this, what commands change is not captured.

@@ -328,3 +328,48 @@ fn contents_that_only_a_rewound_part_holds_are_let_go_of_but_for_the_newest() {
     assert_eq!(gone.code, Some(1));
     assert!(gone.stderr.contains("let go"), "{}", gone.stderr);
 }
+
+/// A run that was ended while its command, which had changed a file, still ran.
+fn cut_off(end: impl FnOnce(&Desk, &mut std::process::Child, &str)) -> (Desk, String) {
+    let desk = Desk::new();
+    desk.file(
+        "script.yaml",
+        "- {text: I wait., calls: [{tool: run_command, arguments: {command: 'echo made > made.txt; sleep 600'}}]}\n\
+         - {text: Done.}\n",
+    );
+    let (mut child, id) = crate::running::running(&desk);
+    while !desk.work().join("made.txt").exists() {
+        std::thread::yield_now();
+    }
+    end(&desk, &mut child, &id);
+    child.wait().unwrap();
+    (desk, id)
+}
+
+#[test]
+fn what_a_command_changed_that_was_interrupted_is_captured() {
+    let (desk, id) = cut_off(|desk, _, id| {
+        let mut stop = desk.command(&["stop", id]);
+        assert!(stop.env_remove("STEPWELL_NOW").output().unwrap().status.success());
+    });
+    let files = desk.quietly(&["files", &id, "--json"]).json();
+    assert_eq!((files.len(), &files[0]["path"]), (1, &"made.txt".into()));
+    let ran = desk.quietly(&["rewind", &id]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!desk.work().join("made.txt").exists());
+}
+
+#[test]
+fn what_a_command_changed_that_was_killed_with_its_run_is_said_to_be_unknown() {
+    let (desk, id) = cut_off(|_, child, _| child.kill().unwrap());
+    let ran = desk.quietly(&["resume", &id]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = desk.quietly(&["rewind", &id, "--to", "3", "--dry-run", "--json"]);
+    let plan = ran.json().remove(0);
+    assert_eq!(plan["left"][0]["path"], ".");
+    let why = plan["left"][0]["why"].as_str().unwrap();
+    assert!(why.contains("killed together with Stepwell"), "{why}");
+    // It is said once.
+    assert_eq!(desk.quietly(&["files", &id, "--json"]).json().len(), 1);
+    assert!(!desk.quietly(&["show", &id]).stdout.contains("\nFiles"));
+}
