@@ -62,7 +62,7 @@ pub(crate) fn let_go(well: &Well, session: &Session, app: &App) -> Result<()> {
     let standing = session.standing()?;
     let facts = session.facts(&rewind::MOVES)?;
     let timeline = Timeline::at(standing.head.seq, facts.iter());
-    let needed = rewind::needed(&facts, standing.head.seq);
+    let needed = rewind::needed(&facts);
     let history = History::of(session.facts(&[Kind::File])?);
     let due = |shared: Seq| {
         backups::due(&history, keep, |seq| {

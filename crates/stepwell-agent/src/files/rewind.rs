@@ -146,16 +146,16 @@ pub fn is_cut_off(session: &Session) -> Result<bool> {
     Ok(unfinished(&facts).is_some_and(|(began, ..)| began >= own_from))
 }
 
-/// The file events that taking back a rewind that counts may need.
-pub fn needed(facts: &[Recorded], head: Seq) -> Vec<RangeInclusive<Seq>> {
-    let timeline = Timeline::at(head, facts.iter());
-    let counts = |fact: &&Recorded| {
-        let is_end =
-            matches!(&fact.event, Event::Rewound(_) | Event::Undone(Undone::Rewind { .. }));
-        is_end && timeline.contains(fact.seq)
+/// The file events that taking back a rewind may need, now or after others were taken back.
+#[must_use]
+pub fn needed(facts: &[Recorded]) -> Vec<RangeInclusive<Seq>> {
+    let range = |fact: &Recorded| match fact.event {
+        Event::Rewinding(Rewinding::Begun { files, .. }) => {
+            Some(fact.seq..=Seq::new(fact.seq.get().saturating_add(files)))
+        }
+        _ => None,
     };
-    let ends = facts.iter().filter(counts);
-    ends.filter_map(|end| Some(begun_for(facts, end.seq)?..=end.seq)).collect()
+    facts.iter().filter_map(range).collect()
 }
 
 /// The newest rewind that still counts, and what taking it back asks for.

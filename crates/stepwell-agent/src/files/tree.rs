@@ -390,7 +390,9 @@ fn look_at<'a, K: Send>(
 ) -> Vec<(String, Seen<K>)> {
     /// Fewer are not worth a thread.
     const SHARE: usize = 64;
-    let Ok(root) = rustix::fs::open(root, FOLDER, Mode::empty()) else { return Vec::new() };
+    let Ok(root) = rustix::fs::open(root, FOLDER, Mode::empty()) else {
+        return folders.into_iter().map(|(path, _)| (path.clone(), Seen::Gone)).collect();
+    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let share = folders.len().div_ceil(threads).max(SHARE);
     let look = |share: &mut [(&'a String, &'a mut Folder<K>)]| -> Vec<_> {

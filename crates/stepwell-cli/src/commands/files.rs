@@ -58,18 +58,19 @@ const COLUMNS: &[Column] = &[
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
+    let wanted_path = args.path.as_deref().map(|path| path.trim_start_matches("./"));
     let history = History::of(well.store().facts(&id, &[Kind::File])?);
-    if let (Some(path), Some(at)) = (&args.path, &args.at) {
+    if let (Some(path), Some(at)) = (wanted_path, &args.at) {
         let at = point(&well, &id, at)?;
         return print(&well, &id, &history, path, at, app);
     }
-    let wanted = |entry: &&Entry| args.path.as_ref().is_none_or(|path| *path == entry.change.path);
+    let wanted = |entry: &&Entry| wanted_path.is_none_or(|path| path == entry.change.path);
     let entries: Vec<&Entry> = history.entries().iter().filter(wanted).collect();
     if app.out.is_json() {
         entries.into_iter().try_for_each(|entry| app.out.object(&version(entry)))?;
         return Ok(Exit::Done);
     }
-    let Some(path) = args.path.as_ref().filter(|_| entries.is_empty()) else {
+    let Some(path) = wanted_path.filter(|_| entries.is_empty()) else {
         return list(&id, &entries, app);
     };
     Err(unknown(&id, path))

@@ -195,7 +195,11 @@ fn say(
         }
     }
     if done.is_some() && asked.undoes.is_none() {
-        note(format_args!("stepwell rewind {id} --undo takes it back"));
+        let goes_on = match asked.scope.moves_view() {
+            true => format!("stepwell resume {id} goes on from there; "),
+            false => String::new(),
+        };
+        note(format_args!("{goes_on}stepwell rewind {id} --undo takes it back"));
     }
     Ok(())
 }

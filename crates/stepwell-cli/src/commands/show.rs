@@ -1,7 +1,7 @@
 use serde::Serialize;
 use stepwell::{
-    Access, Event, Family, Filter, Kind, Message, Origin, Part, Query, Recorded, Role, Seq,
-    SessionId, Sort, Span, Standing, Timeline,
+    Access, Event, Family, Filter, Kind, Message, Origin, Part, Query, Recorded, Rewinding, Role,
+    Seq, SessionId, Sort, Span, Standing, Timeline, Undone,
 };
 
 use super::sessions::status_cell;
@@ -383,6 +383,14 @@ fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell:
             Event::Message(message) => gist(message),
             Event::Status(change) => change.status.to_string(),
             Event::Phase(change) => format!("{} to {}", change.from, change.to),
+            Event::Rewinding(Rewinding::Begun { to, files, .. }) => {
+                format!("to {to}, {files} files")
+            }
+            Event::Rewinding(Rewinding::Dropped { why, .. }) => format!("dropped: {why}"),
+            Event::Rewound(rewound) => format!("to {}, {}", rewound.to, word(rewound.scope)),
+            Event::Undone(Undone::Compaction { of } | Undone::Rewind { of, .. }) => {
+                format!("of {of}")
+            }
             other => other.key().map(|key| one_line(&key)).unwrap_or_default(),
         };
         let (seq, at, kind) = (event.seq, second(event.at), visible(event.event.kind()));

@@ -99,7 +99,7 @@ fn steps_are_numbered_by_lane_over_resumes() {
     session.step([Message::assistant("3")]).unwrap();
     let events = session.events(Span::ALL).unwrap().intact(&id).unwrap();
     let steps = events.iter().filter_map(|event| match &event.event {
-        stepwell::Event::Step(step) => Some(format!("{}{}", step.lane, step.n)),
+        Event::Step(step) => Some(format!("{}{}", step.lane, step.n)),
         _ => None,
     });
     assert_eq!(steps.collect::<Vec<_>>(), ["main1", "critic1", "main2", "main3"]);
@@ -123,12 +123,12 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     assert!(error.to_string().contains("was answered by me"), "{error}");
     assert!(session.enter(Phase::Discuss).is_ok());
     // Each move leaves a checkpoint; staying is none.
-    let named = |fact: Recorded| match fact.event {
+    let reason = |fact: Recorded| match fact.event {
         Event::Checkpoint(it) => (it.name, it.reason),
         other => panic!("{other:?}"),
     };
     let taken: Vec<_> =
-        session.facts(&[Kind::Checkpoint]).unwrap().into_iter().map(named).collect();
+        session.facts(&[Kind::Checkpoint]).unwrap().into_iter().map(reason).collect();
     let phase = |name: &str| (name.to_owned(), CheckpointReason::Phase);
     assert_eq!(taken, [phase("phase-initialize"), phase("phase-discuss")]);
     let plain = well.create(named("b")).unwrap();
@@ -427,7 +427,7 @@ fn names_that_would_swell_the_store_are_refused() {
     assert!(session.append(path((4 << 10) + 1)).is_err());
     let kind = |bytes| {
         let (kind, body) = ("k".repeat(bytes), "{}".to_owned());
-        stepwell::Event::Unknown(stepwell::Unknown { kind, version: 2, body })
+        Event::Unknown(stepwell::Unknown { kind, version: 2, body })
     };
     session.append(kind(128)).unwrap();
     assert!(session.append(kind(129)).is_err());
