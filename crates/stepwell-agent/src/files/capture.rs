@@ -107,9 +107,11 @@ impl Capture {
             return;
         }
         match self.tree.refresh(now, self.limits.max_files) {
-            Ok(touched) if touched.is_empty() => {}
             Ok(touched) => {
                 self.let_go(&touched);
+                if self.tree.is_learnt() {
+                    return;
+                }
                 let tracked = tracked.or_else(|| self.git.as_ref().and_then(Git::tracked));
                 self.learn(&tracked.unwrap_or_default());
             }

@@ -171,6 +171,12 @@ impl<K: Send + Sync> Tree<K> {
         }
     }
 
+    /// Is something known of each file?
+    pub(super) fn is_learnt(&self) -> bool {
+        let files = self.folders.values().flat_map(|folder| &folder.files);
+        files.into_iter().all(|file| file.known.is_some())
+    }
+
     /// Lets something be learnt about each file of which nothing is known.
     pub(super) fn learn(&mut self, mut learn: impl FnMut(&str, &Stamp) -> Option<K>) {
         for (path, folder) in &mut self.folders {
