@@ -18,7 +18,7 @@ use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Happening, Question, Reply, Run, Setup, Watcher};
+use stepwell_agent::run::{Happening, Keeping, Question, Reply, Run, Setup, Watcher};
 use stepwell_agent::tool::{Done, Place, Plan, Tool};
 use stepwell_bench::{Table, Times};
 
@@ -123,6 +123,7 @@ fn main() {
         timeout: None,
         dry_run: false,
         context: Context::default(),
+        keeping: Keeping::default(),
     };
     let well = Stepwell::open(folder.path().join(".stepwell")).unwrap();
     let mut session = well.create(well.draft("bench")).unwrap();

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod context;
 mod error;
+pub mod files;
 pub mod machine;
 pub mod mcp;
 pub mod permission;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use stepwell::{
     Compacted, Effect, Event, Failure, FileChanged, FileState, Gate, GateAnswered, Lane, Message,
-    NewEvent, Outcome, Permission, Recorded, Role, Session, Span, Status, StatusChanged, Step,
+    NewEvent, Outcome, Permission, Recorded, Role, Session, Span, Status, StatusChanged,
     StopReason, Timeline, ToolCall, ToolTarget, Usage, View,
 };
 use tokio::sync::watch as signal;
@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::context::tokens::Calibration;
 use crate::context::window::{GO_ON, Window};
 use crate::error::Result;
+use crate::files::capture::{Capture, Limits};
 use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
 pub use crate::price::Cost;
 use crate::provider::{self, CallError, Fault, Provider, Purpose, Request, ToolSpec};
@@ -54,6 +55,17 @@ pub struct Setup {
     pub dry_run: bool,
     /// How the run deals with a conversation that grows.
     pub context: Context,
+    /// What is kept beside what the model says.
+    pub keeping: Keeping,
+}
+
+/// What a run keeps beside what the model says.
+#[derive(Clone, Debug, Default)]
+pub struct Keeping {
+    /// What is captured of files that commands change.
+    pub files: Limits,
+    /// After how many steps a checkpoint is taken; zero, never.
+    pub every_steps: u64,
 }
 
 impl std::fmt::Debug for Setup {
@@ -112,6 +124,12 @@ pub struct Run<'a> {
     refused: bool,
     /// Does the session say that messages are left out?
     truncated: bool,
+    /// Looks at the workspace around commands, from the first on.
+    capture: Option<Capture>,
+    /// What the last command changed, until that is recorded.
+    captured: Vec<FileChanged>,
+    /// A command was killed together with the run that looked around it.
+    blind: bool,
     ended: Ended,
 }
 
@@ -143,6 +161,7 @@ impl<'a> Run<'a> {
             }
         }
         let since = Baseline { spent: state.spent, steps: state.steps };
+        let blind = record::lost_sight(&events);
         let marks = ["[redacted:"];
         let (mut redacted, mut ids, mut first_request) = (Vec::new(), HashSet::new(), None);
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
@@ -204,6 +223,9 @@ impl<'a> Run<'a> {
             due: None,
             refused: false,
             truncated,
+            capture: None,
+            captured: Vec::new(),
+            blind,
             ended,
         })
     }
@@ -301,8 +323,7 @@ impl<'a> Run<'a> {
 
     /// Records that the step is complete.
     fn seal(&mut self) -> Result<()> {
-        let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
-        self.record(vec![step.into()])?;
+        self.record(self.sealed())?;
         self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
         Ok(())
     }
@@ -355,8 +376,7 @@ impl<'a> Run<'a> {
         self.cut_short = if cut_short { self.cut_short + 1 } else { 0 };
         let mut events: Vec<Event> = vec![message.clone().into()];
         if !asks {
-            let step = Step { lane: self.lane.clone(), n: self.state.steps + 1 };
-            events.push(step.into());
+            events.extend(self.sealed());
         }
         // Together with the answer: taken up after a crash, it must not look complete.
         let go_on = Message::user(GO_ON).in_lane(self.lane.clone());
@@ -514,6 +534,7 @@ impl<'a> Run<'a> {
             let text = format!("dry run, not done: {}", tool.preview(&arguments));
             return self.finish(&call, &Done::ok(text), 0);
         }
+        self.look_before(&*tool);
         self.start(&call, &*tool, plan)?;
         let begun = tokio::time::Instant::now();
         let place = &self.setup.place;
@@ -524,11 +545,12 @@ impl<'a> Run<'a> {
                 // As after a crash: the run that takes it up finds what became of it.
                 _ = cut.off() => {
                     self.watcher.saw(Happening::CutOff(&call));
-                    return Ok(());
+                    return self.look_after_cut_off(&*tool).await;
                 }
             },
         };
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.look_after(&*tool)?;
         self.finish(&call, &done, took)
     }
 
@@ -566,11 +588,10 @@ impl<'a> Run<'a> {
         });
         match found {
             Found::Made => {
-                // What stood there before was not kept in time.
-                let before = || Content::NotKept("the run was interrupted".to_owned());
                 let changed = targets.iter().filter_map(|target| {
                     let (path, after) = (target.path.clone(), look(target).ok()?);
-                    Some(Changed { path, before: before(), after })
+                    let before = self.before_interruption(target, &after);
+                    Some(Changed { path, before, after })
                 });
                 let changed = changed.collect();
                 let text = "done (found to be done after an interruption)";
@@ -584,6 +605,8 @@ impl<'a> Run<'a> {
     /// Answers a call without running it.
     fn settle(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
         let (text, outcome) = told(settled);
+        let unseen = self.unseen(call, settled);
+        self.captured.extend(unseen);
         self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)
     }
 
@@ -593,11 +616,10 @@ impl<'a> Run<'a> {
         let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "deny", who));
         for changed in &done.changed {
             events.push(self.file_event(changed)?.into());
-            if !self.ended.files_modified.contains(&changed.path) {
-                self.ended.files_modified.push(changed.path.clone());
-            }
         }
+        events.extend(self.captured.drain(..).map(Event::from));
         events.extend(done.tasks.iter().cloned().map(Event::from));
+        self.note_files(&events);
         let finished = stepwell::ToolFinished {
             lane: self.lane.clone(),
             call_id: call.id.clone(),

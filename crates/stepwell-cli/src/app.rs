@@ -126,6 +126,18 @@ impl App {
         }
     }
 
+    /// The folder that a session works in, without links. A store that lies elsewhere says
+    /// where its sessions work; one that lies in its workspace moves with it.
+    pub(crate) fn workspace(&self, session: Option<&stepwell::Head>) -> Result<PathBuf> {
+        let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
+        let root = match session.map(|head| head.workspace.as_str()) {
+            Some(recorded) if !usual && !recorded.is_empty() => PathBuf::from(recorded),
+            _ => self.place.root.clone(),
+        };
+        std::fs::canonicalize(&root)
+            .map_err(|error| Failure::file(&root, "looking for the workspace", &error))
+    }
+
     /// Prints a table, as wide as the terminal.
     pub(crate) fn print(&mut self, table: &Table) -> Result<()> {
         let lines = table.lines(self.out.paint, self.world.terminal.width);

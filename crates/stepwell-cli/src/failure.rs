@@ -166,6 +166,18 @@ impl From<stepwell_formats::Error> for Failure {
     }
 }
 
+impl From<stepwell_agent::Error> for Failure {
+    fn from(error: stepwell_agent::Error) -> Self {
+        use stepwell_agent::Error as Agent;
+        match error {
+            Agent::Store(error) => error.into(),
+            Agent::HalfMoved { .. } => Self::new(Exit::Damaged, &error)
+                .hint("when that is mended, type the command again: it is finished first"),
+            error => Self::new(Exit::Failed, &error),
+        }
+    }
+}
+
 impl From<io::Error> for Failure {
     /// Of writing the answer: every other file names itself, with [`Failure::file`].
     fn from(error: io::Error) -> Self {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
-    Append, Create, Created, Driver, Edited, Error, Event, Failure as Fault, Head, Kind, LastError,
-    NewEvent, Phase, PhaseChanged, PhaseSet, ResumeLimits, Session, SessionId, Standing, Status,
-    Stepwell, Time, Write,
+    Append, Checkpoint, Create, Created, Driver, Edited, Error, Event, Failure as Fault, Head,
+    Kind, LastError, NewEvent, Phase, PhaseChanged, PhaseSet, ResumeLimits, Session, SessionId,
+    Standing, Status, Stepwell, Time, Write,
 };
 
 use crate::app::App;
@@ -155,7 +155,7 @@ pub(crate) fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<
     if let (Some(from), Some(to)) = (head.phase, update.phase)
         && from != to
     {
-        events.push(PhaseChanged { from, to }.into());
+        events.extend([PhaseChanged { from, to }.into(), Checkpoint::of_phase(to).into()]);
     }
     if let Some(message) = update.error {
         events.push(Fault { message }.into());
@@ -221,7 +221,7 @@ pub(crate) fn finalize(
     if !metadata.is_empty() {
         events.push(Edited { metadata, ..Edited::default() }.into());
     }
-    events.push(PhaseChanged { from, to }.into());
+    events.extend([PhaseChanged { from, to }.into(), Checkpoint::of_phase(to).into()]);
     session.append_all(events)?;
     Ok(Finalized::Now)
 }

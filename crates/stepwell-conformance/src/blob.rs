@@ -12,6 +12,7 @@ use crate::{Fixture, World};
 claims! { $ blob = blob_claims for Fixture:
     a_blob_is_read_back_by_its_digest,
     blobs_of_every_shape_are_read_back,
+    several_blobs_are_stored_at_once,
     a_blob_that_was_never_stored_is_absent,
     the_same_bytes_are_stored_once,
     a_blob_survives_reopening,
@@ -55,6 +56,17 @@ fn absent<F: Fixture>(w: &World<F>, digest: &Digest) {
     let error = w.store().blob(digest).unwrap_err();
     assert!(matches!(&error, Error::NoBlob(missing) if missing == digest), "{error}");
     assert_eq!(error.kind(), ErrorKind::Absent);
+}
+
+fn several_blobs_are_stored_at_once<F: Fixture>(w: &mut World<F>) {
+    let (one, two) = (noise(70_000, 3), noise(9, 4));
+    let stored = w.store().put_blobs(&[&one, &two, b"", &one]).unwrap();
+    let digests = [&one[..], &two, b"", &one].map(Digest::of);
+    assert_eq!(stored, digests);
+    assert_eq!(w.store().blob(&digests[0]).unwrap(), one);
+    assert_eq!(w.store().blob(&digests[1]).unwrap(), two);
+    assert_eq!(w.store().blob(&digests[2]).unwrap(), b"");
+    assert!(w.store().put_blobs(&[]).unwrap().is_empty());
 }
 
 fn a_blob_is_read_back_by_its_digest<F: Fixture>(w: &mut World<F>) {

@@ -7,8 +7,8 @@ use stepwell::{
     Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver, Edited,
     Effect, Erased, Event, Failure, FileChanged, FileState, Flow, Gate, GateAnswered, Image, Lane,
     Message, Money, Node, NodeState, Opaque, Origin, Outcome, Part, Permission, Phase,
-    PhaseChanged, PhaseSet, Project, Question, Restored, Rewound, Role, Scope, Scrubbed, Seq,
-    SessionId, Source, Status, StatusChanged, Step, StopReason, Task, TaskStatus, Text, Time,
+    PhaseChanged, PhaseSet, Project, Question, Restored, Rewinding, Rewound, Role, Scope, Scrubbed,
+    Seq, SessionId, Source, Status, StatusChanged, Step, StopReason, Task, TaskStatus, Text, Time,
     ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage,
 };
 
@@ -381,6 +381,12 @@ fn moves() -> BoxedStrategy<Event> {
                 .into()
             }
         ),
+        (seq(), scope(), prop::option::of(seq()), any::<u32>()).prop_map(
+            |(to, scope, undoes, files)| {
+                Rewinding::Begun { to, scope, undoes, files: u64::from(files) }.into()
+            }
+        ),
+        (seq(), text()).prop_map(|(of, why)| Rewinding::Dropped { of, why }.into()),
         (seq(), scope(), restored()).prop_map(|(to, scope, restored)| Rewound {
             to,
             scope,

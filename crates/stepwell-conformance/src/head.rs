@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use stepwell::{
     Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited, Effect,
     Event, Failure, FileChanged, FileState, Gate, GateAnswered, Kind, Lane, Message, Money, Node,
-    NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet, Question, Restored, Rewound,
-    Scope, Scrub, Seq, Status, StatusChanged, Step, StopReason, Task, ToolFinished, ToolStarted,
-    Undone, Usage,
+    NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet, Question, Restored, Rewinding,
+    Rewound, Scope, Scrub, Seq, Status, StatusChanged, Step, StopReason, Task, ToolFinished,
+    ToolStarted, Undone, Usage,
 };
 
 use crate::claims::claims;
@@ -82,6 +82,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
         Rewound { to: Seq::new(5), scope: Scope::Both, restored: Restored::default() }.into(),
         Undone::Rewind { of: Seq::new(14), scope: Scope::Both, restored: Restored::default() }
             .into(),
+        Rewinding::Begun { to: Seq::new(5), scope: Scope::Files, undoes: None, files: 0 }.into(),
         Permission { rule: "sh".into(), allow: true }.into(),
         Artifact { path: "out.txt".into(), digest: Digest::of(b"x") }.into(),
         Task { id: "t".into(), ..Task::default() }.into(),

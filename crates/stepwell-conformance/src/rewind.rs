@@ -1,9 +1,9 @@
 //! Claims about moving the view back, and taking that back.
 
 use stepwell::{
-    Change, Compacted, Created, Edited, Error, Event, Gate, Lane, Lease, Message, Money, Phase,
-    PhaseChanged, PhaseSet, Question, Restored, Rewound, Scope, Seq, Task, TaskStatus, Timeline,
-    Undone, Usage, Work,
+    Change, Compacted, Created, Edited, Error, Event, Gate, Kind, Lane, Lease, Message, Money,
+    Phase, PhaseChanged, PhaseSet, Question, Restored, Rewinding, Rewound, Scope, Seq, Task,
+    TaskStatus, Timeline, Undone, Usage, Work,
 };
 
 use crate::claims::claims;
@@ -20,6 +20,7 @@ claims! { $ rewind = rewind_claims for Fixture:
     undoing_a_rewind_repeats_its_scope,
     a_rewind_over_a_rewind_restores_the_live_branch,
     a_rewind_to_no_event_is_refused,
+    what_is_about_to_be_moved_changes_nothing_and_is_found_again,
     undoing_what_is_no_rewind_is_refused,
     a_rewind_is_undone_once,
     a_compaction_is_undone_once,
@@ -204,6 +205,21 @@ fn a_rewind_to_no_event_is_refused<F: Fixture>(w: &mut World<F>) {
     refuses(w, &lease, rewind(0, Scope::Chat));
     refuses(w, &lease, rewind(7, Scope::Chat));
     refuses(w, &lease, rewind(u64::MAX, Scope::Files));
+}
+
+fn what_is_about_to_be_moved_changes_nothing_and_is_found_again<F: Fixture>(w: &mut World<F>) {
+    let lease = history(w);
+    let begun =
+        |to| Rewinding::Begun { to: Seq::new(to), scope: Scope::Both, undoes: None, files: 0 };
+    refuses(w, &lease, begun(0));
+    refuses(w, &lease, begun(7));
+    let before = stand(w, "a");
+    w.add(&lease, begun(2));
+    w.add(&lease, Rewinding::Dropped { of: Seq::new(7), why: "no room".to_owned() });
+    assert_eq!(stand(w, "a"), before);
+    let facts = w.store().facts(&id("a"), &[Kind::Rewinding]).unwrap();
+    assert_eq!(facts.iter().map(|fact| fact.seq.get()).collect::<Vec<_>>(), [7, 8]);
+    w.assert_folded("a");
 }
 
 fn undoing_what_is_no_rewind_is_refused<F: Fixture>(w: &mut World<F>) {

@@ -132,8 +132,8 @@ pub use model::usage::{Spent, Usage};
 pub use model::work::{
     Artifact, Checkpoint, CheckpointReason, Compacted, Effect, Erased, Failure, FileChanged,
     FileState, Gate, GateAnswered, Node, NodeState, Outcome, Permission, PhaseChanged, Question,
-    Restored, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus, ToolFinished,
-    ToolStarted, ToolTarget, Undone,
+    Restored, Rewinding, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus,
+    ToolFinished, ToolStarted, ToolTarget, Undone,
 };
 pub use pins::Pins;
 pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};

@@ -104,6 +104,16 @@ impl Session {
         self.well.store().put_blob(bytes)
     }
 
+    /// Stores several blobs, for events that will name them.
+    pub fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
+        self.well.store().put_blobs(blobs)
+    }
+
+    /// The bytes of a blob.
+    pub fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
+        self.well.store().blob(digest)
+    }
+
     /// The events of these kinds that have a key: tasks, files, nodes, gates,
     /// checkpoints.
     pub fn facts(&self, kinds: &[Kind]) -> Result<Vec<Recorded>> {
@@ -126,12 +136,17 @@ impl Session {
         Ok(View::of(lane, events))
     }
 
-    /// Moves the work to a phase. Being there already is no move.
+    /// Moves the work to a phase, and takes a checkpoint there. Being there already is no
+    /// move.
     pub fn enter(&mut self, phase: Phase) -> Result<()> {
         let current = self.standing()?.head.phase;
         match current {
             Some(from) if from == phase && phase != Phase::Plan => Ok(()),
-            Some(from) => self.append(PhaseChanged { from, to: phase }).map(drop),
+            Some(from) => {
+                let change = PhaseChanged { from, to: phase };
+                let events = vec![change.into(), Checkpoint::of_phase(phase).into()];
+                self.append_all(events).map(drop)
+            }
             None => Err(Error::Illegal {
                 session: self.id().clone(),
                 kind: "phase".to_owned(),

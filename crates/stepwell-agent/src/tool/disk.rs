@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
@@ -13,7 +14,7 @@ use super::{Content, Place};
 
 /// The largest file that a file tool reads or replaces: it is held in memory, once as it was
 /// and once as it will be.
-pub(super) const MAX_FILE_BYTES: u64 = 50 << 20;
+pub(crate) const MAX_FILE_BYTES: u64 = 50 << 20;
 
 /// Names of files that are being written begin with this.
 const SCRATCH: &str = ".stepwell-new-";
@@ -25,7 +26,7 @@ pub fn look(place: &Place, path: &str) -> Result<Content, String> {
 }
 
 /// Is it a file that is being written, or was when Stepwell was killed?
-pub(super) fn is_scratch(name: &std::ffi::OsStr) -> bool {
+pub(crate) fn is_scratch(name: &std::ffi::OsStr) -> bool {
     name.as_encoded_bytes().starts_with(SCRATCH.as_bytes())
 }
 
@@ -44,7 +45,7 @@ impl Content {
 
 impl Spot {
     /// What stands there. The error is for the model.
-    pub(super) fn content(&self) -> Result<Content, String> {
+    pub(crate) fn content(&self) -> Result<Content, String> {
         match self.kind() {
             None => Ok(Content::Absent),
             Some(FileType::Symlink) => {
@@ -68,7 +69,7 @@ impl Spot {
     }
 
     /// The regular file that stands there. A pipe or a device is refused, and does not block.
-    pub(super) fn open(&self) -> Result<File, String> {
+    pub(crate) fn open(&self) -> Result<File, String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match self.kind() {
             None => return Err(self.says("there is no such file")),
@@ -91,26 +92,76 @@ impl Spot {
     /// Puts a file with these bytes there, at once and for good: it is written beside,
     /// flushed, and renamed into place. The mode of what stood there is kept. Returns the
     /// mode that it has.
-    pub(super) fn replace(&self, bytes: &[u8]) -> Result<u32, String> {
+    pub(crate) fn replace(&self, bytes: &[u8]) -> Result<u32, String> {
         if self.kind().is_some_and(|kind| kind != FileType::RegularFile) {
             return Err(self.says("it is not a regular file"));
         }
         let made = self.make_folders().map_err(|error| self.failed(error))?;
         let folder = made.as_ref().unwrap_or(&self.folder);
-        self.replace_in(folder, bytes).map_err(|error| self.says(error))
+        self.replace_in(folder, bytes, Permissions::Kept).map_err(|error| self.says(error))
     }
 
-    fn replace_in(&self, folder: &OwnedFd, bytes: &[u8]) -> io::Result<u32> {
+    /// Puts a file with these bytes and this mode there, in place of whatever file or link
+    /// stands there. An empty folder gives way.
+    pub(crate) fn put_file(&self, bytes: &[u8], mode: u32) -> Result<(), String> {
+        let made = self.make_room()?;
+        let folder = made.as_ref().unwrap_or(&self.folder);
+        let exactly = Permissions::Exactly(mode);
+        self.replace_in(folder, bytes, exactly).map(drop).map_err(|error| self.says(error))
+    }
+
+    /// Puts a link there, in place of whatever file or link stands there. An empty folder
+    /// gives way.
+    pub(crate) fn put_link(&self, target: &str) -> Result<(), String> {
+        let made = self.make_room()?;
+        let folder = made.as_ref().unwrap_or(&self.folder);
         let name = scratch_name(&self.name);
-        let mut file = self.scratch(folder, &name)?;
+        let placed = (|| {
+            match rustix::fs::unlinkat(folder, &name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error),
+            }
+            rustix::fs::symlinkat(target, folder, &name)?;
+            rustix::fs::renameat(folder, &name, folder, &self.name)?;
+            sync_folder(folder)
+        })();
+        placed.map_err(|error| self.failed(error))
+    }
+
+    /// Makes the folders on the way, and takes away one that stands in the place of a file,
+    /// if it holds nothing but empty folders.
+    fn make_room(&self) -> Result<Option<OwnedFd>, String> {
+        if self.kind() == Some(FileType::Directory) {
+            [Hollow::Looked, Hollow::Removed]
+                .into_iter()
+                .try_for_each(|hollow| hollow.out(&self.folder, &self.name))
+                .map_err(|error| self.says(format_args!("a folder stands there: {error}")))?;
+        }
+        self.make_folders().map_err(|error| self.failed(error))
+    }
+
+    fn replace_in(
+        &self,
+        folder: &OwnedFd,
+        bytes: &[u8],
+        permissions: Permissions,
+    ) -> io::Result<u32> {
+        let name = scratch_name(&self.name);
+        let mut file = self.scratch(folder, &name, permissions)?;
         let written = (|| {
             file.set_len(0)?;
             file.write_all(bytes)?;
-            if let Some(stat) = &self.stat {
+            let regular = self.kind() == Some(FileType::RegularFile);
+            if let Some(stat) = self.stat.as_ref().filter(|_| regular) {
                 // Only a privileged process may give a file away; others own it already.
                 let owner = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
                 let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
-                rustix::fs::fchmod(&file, permissions(stat))?;
+                rustix::fs::fchmod(&file, mode_of(stat))?;
+            }
+            if let Permissions::Exactly(mode) = permissions {
+                #[allow(clippy::unnecessary_cast, reason = "the types differ between platforms")]
+                let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
+                rustix::fs::fchmod(&file, mode)?;
             }
             file.sync_all()?;
             let mode = bits(&rustix::fs::fstat(&file)?);
@@ -127,13 +178,20 @@ impl Spot {
     /// The file that is written beside. Its name depends on the target's only, so that one
     /// that a killed process left behind is taken over by the next write; its lock keeps two
     /// living processes apart.
-    fn scratch(&self, folder: &OwnedFd, name: &str) -> io::Result<File> {
+    fn scratch(&self, folder: &OwnedFd, name: &str, permissions: Permissions) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A file that others may not read is not shown to them while it is written.
-        let mode = if self.stat.is_some() { 0o600 } else { 0o666 };
+        let usual = self.stat.is_none() && matches!(permissions, Permissions::Kept);
+        let mode = Mode::from_raw_mode(if usual { 0o666 } else { 0o600 });
         loop {
-            let file: File =
-                rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode))?.into();
+            let file: File = match rustix::fs::openat(folder, name, flags, mode) {
+                // A link that a killed process was about to put into place.
+                Err(Errno::LOOP) => {
+                    rustix::fs::unlinkat(folder, name, AtFlags::empty())?;
+                    continue;
+                }
+                opened => opened?.into(),
+            };
             file.lock()?;
             let ours = rustix::fs::fstat(&file)?;
             match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -164,14 +222,25 @@ impl Spot {
     }
 
     /// Takes away the file or link that stands there.
-    pub(super) fn remove(&self) -> Result<(), String> {
+    pub(crate) fn remove(&self) -> Result<(), String> {
         rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())
             .and_then(|()| sync_folder(&self.folder))
             .map_err(|error| self.failed(error))
     }
 
+    /// The digest, size and mode of the regular file that stands there, whatever its size.
+    pub(crate) fn measure(&self) -> Result<(Digest, u64, u32), String> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())
+            .map_err(|error| self.failed(error))?;
+        let stat = rustix::fs::fstat(&file).map_err(|error| self.failed(error))?;
+        let (digest, size) =
+            Digest::of_reader(File::from(file)).map_err(|error| self.says(error))?;
+        Ok((digest, size, bits(&stat)))
+    }
+
     /// A message about this spot.
-    pub(super) fn says(&self, what: impl std::fmt::Display) -> String {
+    pub(crate) fn says(&self, what: impl std::fmt::Display) -> String {
         let path = if self.path.is_empty() { "." } else { &self.path };
         format!("{path}: {what}")
     }
@@ -189,20 +258,60 @@ impl Spot {
     }
 }
 
+/// What becomes of folders in which there is no file. All are looked at before the first is
+/// removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hollow {
+    Looked,
+    Removed,
+}
+
+impl Hollow {
+    fn out(self, parent: &OwnedFd, name: &std::ffi::OsStr) -> rustix::io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+        for entry in rustix::fs::Dir::read_from(&folder)? {
+            let entry = entry?;
+            let name = std::ffi::OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => self.out(&folder, name)?,
+                _ => return Err(Errno::NOTEMPTY),
+            }
+        }
+        match self {
+            Self::Looked => Ok(()),
+            Self::Removed => rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR),
+        }
+    }
+}
+
 /// A name does not need to be short, but the one that is derived from it has to be.
 fn scratch_name(name: &std::ffi::OsStr) -> String {
     let digest = Digest::of(name.as_encoded_bytes()).to_string();
     format!("{SCRATCH}{}", &digest[..16])
 }
 
-fn permissions(stat: &Stat) -> Mode {
+/// The permissions of a file that is written.
+#[derive(Clone, Copy, Debug)]
+enum Permissions {
+    /// Those of what stood there; else what is usual.
+    Kept,
+    /// These.
+    Exactly(u32),
+}
+
+fn mode_of(stat: &Stat) -> Mode {
     Mode::from_raw_mode(stat.st_mode)
 }
 
 /// As numbers they are of different sizes on different platforms.
 #[allow(clippy::useless_conversion, reason = "it is none on macOS")]
 fn bits(stat: &Stat) -> u32 {
-    permissions(stat).bits().into()
+    mode_of(stat).bits().into()
 }
 
 fn sync_folder(folder: &OwnedFd) -> rustix::io::Result<()> {

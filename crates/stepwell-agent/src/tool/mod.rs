@@ -2,14 +2,14 @@
 
 mod changing;
 mod command;
-mod disk;
+pub(crate) mod disk;
 pub(crate) mod environment;
 mod list;
 mod looking;
 pub(crate) mod output;
 mod read;
 mod search;
-mod spot;
+pub(crate) mod spot;
 pub(crate) mod supervise;
 mod tasks;
 mod walk;

@@ -28,32 +28,41 @@ const FOLDER: OFlags =
 
 /// What becomes of a link at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Last {
+pub(crate) enum Last {
     /// It is followed.
     Follow,
     /// It is what the path means.
     Keep,
 }
 
+/// Where a recorded path leads, none of whose folders may be a link.
+#[derive(Debug)]
+pub(crate) enum Exact {
+    /// There.
+    Spot(Box<Spot>),
+    /// Nowhere: what stands on the way, at this path, is no folder.
+    Blocked(String),
+}
+
 /// Where a path leads. What stands there may change; the folder that holds it is held open.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(crate) struct Spot {
     /// The deepest folder on the way that exists.
-    pub(super) folder: OwnedFd,
+    pub(crate) folder: OwnedFd,
     /// Folders on the way that do not exist yet.
-    pub(super) missing: Vec<OsString>,
+    pub(crate) missing: Vec<OsString>,
     /// The name in the last folder; `.` for the workspace itself.
-    pub(super) name: OsString,
+    pub(crate) name: OsString,
     /// The path relative to the workspace, without links; empty for the workspace itself.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// What stood there when the path was walked; absent, nothing.
-    pub(super) stat: Option<Stat>,
+    pub(crate) stat: Option<Stat>,
 }
 
 impl Spot {
     /// Follows a path from the root. The error is for the model: it says what is wrong with
     /// the path.
-    pub(super) fn find(place: &Place, path: &str, last: Last) -> Result<Self, String> {
+    pub(crate) fn find(place: &Place, path: &str, last: Last) -> Result<Self, String> {
         if path.is_empty() {
             return Err("the path is empty".to_owned());
         }
@@ -65,8 +74,19 @@ impl Spot {
         walk.finish(last)
     }
 
+    /// Follows a path that was recorded: its names lead through folders only, so a link on
+    /// the way means that nothing stands there.
+    pub(crate) fn exact(place: &Place, path: &str) -> Result<Exact, String> {
+        if path.is_empty() || path.contains('\0') || path.split('/').any(is_odd) {
+            return Err(format!("{path:?} is no path within the workspace"));
+        }
+        let mut walk = Walk::begin(place, path)?;
+        walk.push_front(Path::new(path))?;
+        walk.finish_exactly()
+    }
+
     /// The kind of what stands there.
-    pub(super) fn kind(&self) -> Option<FileType> {
+    pub(crate) fn kind(&self) -> Option<FileType> {
         self.stat.as_ref().map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 }
@@ -134,6 +154,37 @@ impl<'a> Walk<'a> {
         match self.missing.pop() {
             Some(name) => self.found(name, None),
             None => self.folder(),
+        }
+    }
+
+    /// Walks all that is ahead, over no link.
+    fn finish_exactly(mut self) -> Result<Exact, String> {
+        let mut gone = PathBuf::new();
+        while let Some(name) = self.ahead.pop_front() {
+            gone.push(&name);
+            if name.eq_ignore_ascii_case(OWN_FOLDER) {
+                return Err(self.own_folder());
+            }
+            if !self.missing.is_empty() {
+                self.missing.push(name);
+                continue;
+            }
+            let Some(stat) = self.stat(&name)? else {
+                self.missing.push(name);
+                continue;
+            };
+            match FileType::from_raw_mode(stat.st_mode) {
+                _ if self.own.contains(&identity(&stat)) => return Err(self.own_folder()),
+                _ if self.ahead.is_empty() => {
+                    return self.found(name, Some(stat)).map(Box::new).map(Exact::Spot);
+                }
+                FileType::Directory => self.down(name)?,
+                _ => return Ok(Exact::Blocked(gone.to_string_lossy().into_owned())),
+            }
+        }
+        match self.missing.pop() {
+            Some(name) => self.found(name, None).map(Box::new).map(Exact::Spot),
+            None => Err(self.outside()),
         }
     }
 
@@ -242,8 +293,12 @@ impl<'a> Walk<'a> {
 }
 
 /// Is it a name that the walkers of folders leave out: our own folder, or git's?
-pub(super) fn is_hidden(name: &OsStr) -> bool {
+pub(crate) fn is_hidden(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(OWN_FOLDER) || name.as_bytes() == b".git"
+}
+
+fn is_odd(name: &str) -> bool {
+    matches!(name, "" | "." | "..")
 }
 
 fn identity(stat: &Stat) -> (u64, u64) {

@@ -19,7 +19,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Purpose, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Happening, Question, Reply, Run, Setup, Watcher};
+use stepwell_agent::run::{Happening, Keeping, Question, Reply, Run, Setup, Watcher};
 use stepwell_agent::tool::{self, Done, Place, Plan, Tool};
 
 /// Where the process dies.
@@ -168,6 +168,7 @@ async fn main() {
         timeout: None,
         dry_run: false,
         context,
+        keeping: Keeping::default(),
     };
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let id = "run".parse().unwrap();

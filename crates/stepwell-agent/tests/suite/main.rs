@@ -4,6 +4,8 @@
 mod command;
 mod context;
 mod crash;
+mod cut_off;
+mod files;
 mod gemini;
 mod mcp;
 mod providers;

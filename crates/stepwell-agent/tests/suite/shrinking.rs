@@ -21,7 +21,7 @@ use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Fault, Provider, Purpose, Request};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Ended, Happening, Question, Reply, Run, Setup, Shrunk, TRUNCATED, Watcher,
+    Ended, Happening, Keeping, Question, Reply, Run, Setup, Shrunk, TRUNCATED, Watcher,
 };
 use stepwell_agent::tool::{self, Place};
 use stepwell_strict::{Say, Strict};
@@ -153,6 +153,7 @@ impl Workshop {
             timeout: None,
             dry_run: false,
             context,
+            keeping: Keeping::default(),
         }
     }
 }

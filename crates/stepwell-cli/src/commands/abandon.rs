@@ -20,6 +20,7 @@ struct Answer<'a> {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.hold(&id)?;
+    crate::files::settle(&mut session, app)?;
     let head = session.standing()?.head;
     match (head.driver, head.phase) {
         // The status of an agent that Stepwell does not run follows its phase.

@@ -10,9 +10,11 @@ mod completions;
 mod config;
 mod delete;
 mod demo;
+mod diff;
 mod doctor;
 mod du;
 mod export;
+mod files;
 mod fork;
 mod hook;
 mod import;
@@ -27,6 +29,7 @@ mod pin;
 mod pin_message;
 mod purge;
 mod resume;
+mod rewind;
 mod run;
 mod scrub;
 mod search;
@@ -91,6 +94,9 @@ commands! {
     Compact = compact::Args => compact::run,
     PinMessage = pin_message::Args => pin_message::pin,
     UnpinMessage = pin_message::UnpinArgs => pin_message::unpin,
+    Rewind = rewind::Args => rewind::run,
+    Diff = diff::Args => diff::run,
+    Files = files::Args => files::run,
     Checkpoint = checkpoint::Args => checkpoint::run,
     Fork = fork::Args => fork::run,
     Abandon = abandon::Args => abandon::run,

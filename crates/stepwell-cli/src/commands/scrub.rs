@@ -347,6 +347,7 @@ fn is_structure(event: &Event, path: &str) -> bool {
         Event::Node(_) => &["state"],
         Event::Gate(_) => &["deadline"],
         Event::Checkpoint(_) => &["reason"],
+        Event::Rewinding(_) => &["begun.to", "begun.scope", "begun.undoes", "dropped.of"],
         Event::Rewound(_) => &["to", "scope", "restored.phase"],
         Event::Undone(_) => &["rewind.of", "rewind.scope", "rewind.restored.phase"],
         Event::Scrubbed(_) => &["erased"],

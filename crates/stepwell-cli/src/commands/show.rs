@@ -2,8 +2,8 @@ mod view;
 
 use serde::Serialize;
 use stepwell::{
-    Access, Event, Family, Filter, Kind, Message, Origin, Part, Query, Recorded, Role, Seq,
-    SessionId, Sort, Span, Standing, Timeline,
+    Access, Event, Family, Filter, Kind, Message, Origin, Part, Query, Recorded, Rewinding, Role,
+    Seq, SessionId, Sort, Span, Standing, Timeline, Undone,
 };
 
 use super::sessions::status_cell;
@@ -83,6 +83,9 @@ struct Named {
 struct Child {
     id: SessionId,
     kind: &'static str,
+    /// The last event that a fork shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Seq>,
     status: &'static str,
     #[serde(skip)]
     depth: usize,
@@ -200,7 +203,9 @@ fn lanes(well: &Well, id: &SessionId) -> Vec<Lane> {
 fn paths(facts: &[Recorded]) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for fact in facts {
+        // A dot stands for what was not captured, whatever it was.
         if let Event::File(file) = &fact.event
+            && file.path != "."
             && !paths.contains(&file.path)
         {
             paths.push(file.path.clone());
@@ -241,14 +246,14 @@ fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
         let place = place.map_or(found.len(), |place| place + 1);
         for child in below {
             waiting.push((child.head.id.clone(), depth + 1));
-            let kind = match child.head.origin {
-                Origin::Fork { .. } => "fork",
-                _ => "subagent",
+            let (kind, at) = match child.head.origin {
+                Origin::Fork { at, .. } => ("fork", Some(at)),
+                _ => ("subagent", None),
             };
             let status = crate::selection::Shown::of(&child).as_str();
             let (task, id) = (one_line(&child.head.task), child.head.id);
             let parent = parent.clone();
-            found.insert(place, Child { id, kind, status, depth, task, parent });
+            found.insert(place, Child { id, kind, at, status, depth, task, parent });
         }
     }
     Ok(found)
@@ -331,7 +336,8 @@ fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
     section("Checkpoints", answer.checkpoints.iter().map(named).collect())?;
     let child = |it: &Child| {
         let (indent, kind, status) = ("  ".repeat(it.depth), it.kind, it.status);
-        format!("{indent}{}  {kind}, {status}  {}", it.id, it.task)
+        let at = it.at.map(|at| format!(" at {at}")).unwrap_or_default();
+        format!("{indent}{}  {kind}{at}, {status}  {}", it.id, it.task)
     };
     section("Grown out of it", answer.children.iter().flatten().map(child).collect())
 }
@@ -385,6 +391,14 @@ fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell:
             Event::Message(message) => gist(message),
             Event::Status(change) => change.status.to_string(),
             Event::Phase(change) => format!("{} to {}", change.from, change.to),
+            Event::Rewinding(Rewinding::Begun { to, files, .. }) => {
+                format!("to {to}, {files} files")
+            }
+            Event::Rewinding(Rewinding::Dropped { why, .. }) => format!("dropped: {why}"),
+            Event::Rewound(rewound) => format!("to {}, {}", rewound.to, word(rewound.scope)),
+            Event::Undone(Undone::Compaction { of } | Undone::Rewind { of, .. }) => {
+                format!("of {of}")
+            }
             other => other.key().map(|key| one_line(&key)).unwrap_or_default(),
         };
         let (seq, at, kind) = (event.seq, second(event.at), visible(event.event.kind()));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stepwell_agent::permission::Mode;
 use toml_edit::Value;
 
-use super::value::{IdStyle, Number, Setting, Share};
+use super::value::{Folders, IdStyle, Number, Setting, Share};
 
 /// A value as it was found, to be read as the setting's kind.
 #[derive(Clone, Copy, Debug)]
@@ -133,8 +133,18 @@ settings! {
     token_ema_alpha: Share = Share(0.3), "model.token_ema_alpha";
     /// How many recently used models are remembered.
     max_recent: Number<0, 1000> = Number::new(10), "models.max_recent";
-    /// How many earlier contents of a file are kept for rewinding.
+    /// How many contents of a file are kept that only rewound parts of a session hold.
     max_backups_per_file: Number<0, { u32::MAX }> = Number::new(10), "files.max_backups_per_file";
+    /// The folders of the workspace in which what commands change is captured.
+    file_roots: Folders = Folders::default(), "files.roots";
+    /// The largest file, in bytes, whose content is captured.
+    max_file_bytes: Number<0, { 50 << 20 }> = Number::new(10 << 20), "files.max_file_bytes";
+    /// How many bytes of files that git does not keep are read before a command runs.
+    max_held_bytes: Number<0, { u32::MAX }> = Number::new(64 << 20), "files.max_held_bytes";
+    /// With more files than this, what commands change is not captured.
+    max_files: Number<0, { u32::MAX }> = Number::new(200_000), "files.max_files";
+    /// After how many steps a checkpoint is taken; 0: never.
+    every_steps: Number<0, { u32::MAX }> = Number::new(10), "checkpoints.every_steps";
     /// The agent that runs, unless another is named.
     agent_name: String = "build".to_owned(), "agent.name";
     /// When a person is asked: confirm-all, confirm-sensitive or yolo.
@@ -198,5 +208,8 @@ mod tests {
         assert!(put("model.token_ema_alpha", "0").is_err());
         assert!(put("sessions.auto_save", "yes").is_err());
         assert!(put("agent.resume_timeout", "45m").is_ok());
+        assert!(put("files.roots", "../elsewhere").is_err());
+        assert!(put("files.roots", "src, /etc").is_err());
+        assert!(put("files.roots", "src, lib/core").is_ok());
     }
 }

@@ -151,6 +151,53 @@ impl Setting for Mode {
     }
 }
 
+/// Folders within the workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Folders(Vec<String>);
+
+impl Default for Folders {
+    fn default() -> Self {
+        Self(vec![".".to_owned()])
+    }
+}
+
+impl Folders {
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.clone()
+    }
+
+    fn within(names: Vec<String>) -> Result<Self, String> {
+        let inside = |name: &String| {
+            !name.is_empty() && !name.starts_with('/') && name.split('/').all(|it| it != "..")
+        };
+        match names.iter().all(inside) {
+            true => Ok(Self(names)),
+            false => Err("not folders within the workspace, such as [\"src\", \"lib\"]".to_owned()),
+        }
+    }
+}
+
+impl Setting for Folders {
+    fn from_text(text: &str) -> Result<Self, String> {
+        Self::within(text.split(',').map(|name| name.trim().to_owned()).collect())
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        let Some(array) = value.as_array() else {
+            return Self::from_text(value.as_str().unwrap_or_default());
+        };
+        let names = array.iter().map(|it| it.as_str().unwrap_or_default().to_owned());
+        Self::within(names.collect())
+    }
+
+    fn to_toml(&self) -> Value {
+        match &self.0[..] {
+            [one] => one.as_str().into(),
+            several => several.iter().map(String::as_str).collect::<toml_edit::Array>().into(),
+        }
+    }
+}
+
 /// How new ids look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdStyle {

@@ -27,7 +27,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::Fault;
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Ended, Run, Setup};
+use stepwell_agent::run::{Ended, Keeping, Run, Setup};
 use stepwell_agent::tool::{Place, Tool};
 
 use crate::app::App;
@@ -333,21 +333,17 @@ impl Prepared {
             timeout: self.flags.timeout.or(self.agent.timeout_seconds.map(Duration::from_secs)),
             dry_run: self.flags.dry_run,
             context: context::of(&self.model, self.summariser.as_ref(), app),
+            keeping: Keeping {
+                files: crate::files::limits(app),
+                every_steps: app.config.settings.every_steps.get().into(),
+            },
         }
     }
 }
 
 /// Where tools work.
 fn place(session: Option<&Head>, app: &App) -> Result<Place> {
-    // A store that lies elsewhere says where its sessions work; one that lies in its
-    // workspace moves with it.
-    let usual = app.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
-    let root = match session.map(|head| head.workspace.as_str()) {
-        Some(recorded) if !usual && !recorded.is_empty() => PathBuf::from(recorded),
-        _ => app.place.root.clone(),
-    };
-    let root = std::fs::canonicalize(&root)
-        .map_err(|error| Failure::file(&root, "looking for the workspace", &error))?;
+    let root = app.workspace(session)?;
     let supervisor = std::env::current_exe().ok();
     let supervisor =
         supervisor.map(|program| (program, vec!["__supervise".to_owned(), "--".to_owned()]));
@@ -403,6 +399,7 @@ pub(crate) fn drive(
     resumed_from: Option<u64>,
     app: &mut App,
 ) -> Result<Exit> {
+    crate::files::settle(&mut session, app)?;
     let head = session.standing()?.head;
     let setup = prepared.setup(&head, app)?;
     let begun = app.now();

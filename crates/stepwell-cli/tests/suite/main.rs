@@ -21,6 +21,7 @@ mod piping;
 mod planning;
 mod remembering;
 mod repairing;
+mod rewinding;
 mod running;
 mod setting_up;
 mod shortening;

@@ -70,7 +70,7 @@ fn a_run_as_json_is_one_object() {
         ("output", "All done.".into()),
         ("steps", 3.into()),
         ("tools_used", serde_json::json!(["list_files", "write_file", "run_command"])),
-        ("files_modified", serde_json::json!(["hello.txt"])),
+        ("files_modified", serde_json::json!(["hello.txt", "log.txt"])),
         ("resumed_from", Value::Null),
     ] {
         assert_eq!(done[key], value, "{key}");

@@ -21,6 +21,24 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The digest of all that can be read, and how many bytes that were.
+    pub fn of_reader(mut from: impl std::io::Read) -> std::io::Result<(Self, u64)> {
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 64 << 10];
+        let mut size = 0;
+        loop {
+            match from.read(&mut buffer) {
+                Ok(0) => return Ok((Self(hash.finalize().into()), size)),
+                Ok(len) => {
+                    hash.update(&buffer[..len]);
+                    size += len as u64;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// A digest read from a row.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
@@ -91,6 +109,7 @@ mod tests {
         let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Digest::of(b"abc").to_string(), hex);
         assert_eq!(hex.parse::<Digest>().unwrap(), Digest::of(b"abc"));
+        assert_eq!(Digest::of_reader(&b"abc"[..]).unwrap(), (Digest::of(b"abc"), 3));
         assert!("ba78".parse::<Digest>().is_err());
         assert!("é".repeat(32).parse::<Digest>().is_err());
     }

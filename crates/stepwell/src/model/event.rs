@@ -12,8 +12,8 @@ use super::position::Seq;
 use super::time::Time;
 use super::work::{
     Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Gate, GateAnswered, Node,
-    Permission, PhaseChanged, Question, Rewound, Scrubbed, StatusChanged, Step, Task, ToolFinished,
-    ToolStarted, Undone,
+    Permission, PhaseChanged, Question, Rewinding, Rewound, Scrubbed, StatusChanged, Step, Task,
+    ToolFinished, ToolStarted, Undone,
 };
 use crate::Digest;
 
@@ -131,6 +131,8 @@ kinds! {
     Checkpoint(Checkpoint) = "checkpoint",
     /// A prefix of the view was replaced by a summary.
     Compacted(Compacted) = "compacted",
+    /// Files are about to be moved back.
+    Rewinding(Rewinding) = "rewinding",
     /// The session was moved back.
     Rewound(Rewound) = "rewound",
     /// A compaction or a rewind was taken back.
@@ -181,7 +183,11 @@ impl Event {
             Self::Compacted(compacted) => compacted.lane.as_str(),
             Self::Edited(edited) if !edited.goal.is_keep() => "goal",
             Self::Edited(edited) if edited.moves_pins() => "pins",
-            Self::Phase(_) | Self::Rewound(_) | Self::Undone(_) | Self::Scrubbed(_) => "",
+            Self::Phase(_)
+            | Self::Rewinding(_)
+            | Self::Rewound(_)
+            | Self::Undone(_)
+            | Self::Scrubbed(_) => "",
             _ => return None,
         };
         Some(Cow::Borrowed(key))

@@ -247,6 +247,21 @@ pub struct Checkpoint {
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
 
+impl Checkpoint {
+    /// The one that is taken when the work enters a phase.
+    #[must_use]
+    pub fn of_phase(phase: Phase) -> Self {
+        let (name, reason) = (format!("phase-{phase}"), CheckpointReason::Phase);
+        Self { name, reason, metadata: BTreeMap::new() }
+    }
+
+    /// One that is taken without being asked for.
+    pub fn automatic(name: impl Into<String>) -> Self {
+        let (name, reason) = (name.into(), CheckpointReason::Automatic);
+        Self { name, reason, metadata: BTreeMap::new() }
+    }
+}
+
 /// A prefix of a lane's view was replaced by a summary. The originals stay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
@@ -327,6 +342,12 @@ impl Scope {
     pub const fn moves_view(self) -> bool {
         matches!(self, Self::Chat | Self::Both)
     }
+
+    /// Does it move files?
+    #[must_use]
+    pub const fn moves_files(self) -> bool {
+        matches!(self, Self::Files | Self::Both)
+    }
 }
 
 /// What a move of the view brings back. The store fills it in when it records the
@@ -350,6 +371,35 @@ pub struct Restored {
 
 fn is_none_yet(n: &u32) -> bool {
     *n == 0
+}
+
+/// Files are about to be moved back. On disk before the first of them is touched, so that
+/// a move that was cut off is finished, and never half done for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rewinding {
+    /// The file events that follow at once, recorded together with this one, say what each
+    /// file is and what it is to become. The [`Rewound`] or the [`Undone`] that comes after
+    /// they were moved ends it.
+    Begun {
+        /// The event whose files come back.
+        to: Seq,
+        /// What is moved.
+        scope: Scope,
+        /// The rewind that is taken back by this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undoes: Option<Seq>,
+        /// How many file events follow.
+        files: u64,
+    },
+    /// It could not be done, and what was done of it was taken back: the file events that
+    /// were recorded together with this one.
+    Dropped {
+        /// The one that began.
+        of: Seq,
+        /// Why it could not be done.
+        why: String,
+    },
 }
 
 /// The session was moved back.

@@ -380,6 +380,20 @@ impl Store for SqliteStore {
         self.write_rows(move |rows, _| blob::put(rows, &digest, &bytes).map(|()| digest))
     }
 
+    fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
+        let blobs: Vec<(Digest, Vec<u8>)> =
+            blobs.iter().map(|bytes| (Digest::of(bytes), bytes.to_vec())).collect();
+        if blobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.write_rows(move |rows, _| {
+            let put = |(digest, bytes): &(Digest, Vec<u8>)| {
+                blob::put(rows, digest, bytes).map(|()| *digest)
+            };
+            blobs.iter().map(put).collect()
+        })
+    }
+
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
         self.read(|rows, _| blob::get(rows, digest))
     }

@@ -77,6 +77,11 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
         Event::GateAnswered(answer) => {
             check_answer(answer, head, past)?.map_err(refuse).map(|()| event)
         }
+        Event::Rewinding(crate::Rewinding::Begun { to, .. })
+            if *to == Seq::ZERO || *to > head.seq =>
+        {
+            Err(refuse(format!("{to} is none of its events 1..{}", head.seq)))
+        }
         Event::Rewound(rewound) => {
             if rewound.to == Seq::ZERO || rewound.to > head.seq {
                 return Err(refuse(format!(

@@ -87,6 +87,12 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// [`Error::NoBlob`](crate::Error::NoBlob).
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest>;
 
+    /// Stores several blobs, and SHOULD do so with one flush. When it fails, some of
+    /// them may be there.
+    fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
+        blobs.iter().map(|bytes| self.put_blob(bytes)).collect()
+    }
+
     /// The bytes of a blob, checked against their digest.
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use stepwell::{
     Change, Checkpoint, Clock, Compacted, Created, Edited, Effect, Entropy, Failure, FileChanged,
     FileState, Gate, GateAnswered, Holder, Kind, Lane, Message, Money, Node, NodeState, Permission,
-    Phase, PhaseSet, Place, Processes, Pulse, Query, Question, Scope, Search, Seq, SessionId, Span,
-    SqliteOptions, SqliteStore, Status, Stepwell, StopReason, Surroundings, Task, Time,
-    ToolFinished, ToolStarted, Usage,
+    Phase, PhaseChanged, PhaseSet, Place, Processes, Pulse, Query, Question, Scope, Search, Seq,
+    SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, StopReason, Surroundings, Task,
+    Time, ToolFinished, ToolStarted, Usage,
 };
 
 fn golden(name: &str) -> PathBuf {
@@ -89,8 +89,9 @@ fn fill(folder: &Path) {
         .unwrap();
     let lane: Lane = "critic".parse().unwrap();
     session.step_in(&lane, [Message::assistant("hm").spending(usage, None)]).unwrap();
-    session.enter(Phase::Initialize).unwrap();
-    session.enter(Phase::Discuss).unwrap();
+    for (from, to) in [(Phase::Idle, Phase::Initialize), (Phase::Initialize, Phase::Discuss)] {
+        session.append(PhaseChanged { from, to }).unwrap();
+    }
     let checkpoint = session.checkpoint("before").unwrap();
     let blob = well.store().put_blob(b"fn main() {}").unwrap();
     let before = FileState::Absent;

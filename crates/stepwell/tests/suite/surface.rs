@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Change, Created, Edited, Error, EventId, Filter, Gate, GateAnswered, IdFormat, Lane,
-    MemoryStore, Message, NewEvent, Phase, PhaseSet, Policy, Query, ResumeLimits, ResumeReason,
-    Search, Seq, Session, SessionId, Span, SqliteStore, Status, Stepwell, StopReason, Store,
-    Surroundings, Write,
+    Append, Change, CheckpointReason, Created, Edited, Error, Event, EventId, Filter, Gate,
+    GateAnswered, IdFormat, Kind, Lane, MemoryStore, Message, NewEvent, Phase, PhaseSet, Policy,
+    Query, Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId, Span,
+    SqliteStore, Status, Stepwell, StopReason, Store, Surroundings, Write,
 };
 
 fn named(name: &str) -> Created {
@@ -99,7 +99,7 @@ fn steps_are_numbered_by_lane_over_resumes() {
     session.step([Message::assistant("3")]).unwrap();
     let events = session.events(Span::ALL).unwrap().intact(&id).unwrap();
     let steps = events.iter().filter_map(|event| match &event.event {
-        stepwell::Event::Step(step) => Some(format!("{}{}", step.lane, step.n)),
+        Event::Step(step) => Some(format!("{}{}", step.lane, step.n)),
         _ => None,
     });
     assert_eq!(steps.collect::<Vec<_>>(), ["main1", "critic1", "main2", "main3"]);
@@ -122,6 +122,15 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     let error = well.answer(session.id(), answer).unwrap_err();
     assert!(error.to_string().contains("was answered by me"), "{error}");
     assert!(session.enter(Phase::Discuss).is_ok());
+    // Each move leaves a checkpoint; staying is none.
+    let reason = |fact: Recorded| match fact.event {
+        Event::Checkpoint(it) => (it.name, it.reason),
+        other => panic!("{other:?}"),
+    };
+    let taken: Vec<_> =
+        session.facts(&[Kind::Checkpoint]).unwrap().into_iter().map(reason).collect();
+    let phase = |name: &str| (name.to_owned(), CheckpointReason::Phase);
+    assert_eq!(taken, [phase("phase-initialize"), phase("phase-discuss")]);
     let plain = well.create(named("b")).unwrap();
     let mut plain: Session = plain;
     assert!(plain.enter(Phase::Plan).unwrap_err().to_string().contains("has no phases"));
@@ -418,7 +427,7 @@ fn names_that_would_swell_the_store_are_refused() {
     assert!(session.append(path((4 << 10) + 1)).is_err());
     let kind = |bytes| {
         let (kind, body) = ("k".repeat(bytes), "{}".to_owned());
-        stepwell::Event::Unknown(stepwell::Unknown { kind, version: 2, body })
+        Event::Unknown(stepwell::Unknown { kind, version: 2, body })
     };
     session.append(kind(128)).unwrap();
     assert!(session.append(kind(129)).is_err());

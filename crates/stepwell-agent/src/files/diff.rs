@@ -1,0 +1,245 @@
+//! Changes of files as a unified diff, in the form that git applies. Pure.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+
+/// What stands at a path, with its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Nothing.
+    Absent,
+    /// A file.
+    File {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A symbolic link, and what it points at.
+    Link(String),
+    /// A file whose content is not at hand, and why.
+    Unknown(String),
+}
+
+/// A file's change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Patch {
+    /// Where.
+    pub path: String,
+    /// What happened there.
+    pub change: Change,
+    /// The path that it had before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+    /// Lines that came.
+    pub added: usize,
+    /// Lines that went.
+    pub removed: usize,
+    /// The change as text.
+    pub diff: String,
+}
+
+/// What happened at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Something came.
+    Created,
+    /// Something went.
+    Deleted,
+    /// Something came from another path.
+    Renamed,
+    /// Something changed.
+    Changed,
+}
+
+/// How long the shortest difference of two files is looked for. After that a longer one does.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Patch {
+    /// What happened at a path.
+    #[must_use]
+    pub fn of(path: &str, renamed_from: Option<&str>, before: &Side, after: &Side) -> Self {
+        let change = match (before, after, renamed_from) {
+            (_, _, Some(_)) => Change::Renamed,
+            (Side::Absent, _, _) => Change::Created,
+            (_, Side::Absent, _) => Change::Deleted,
+            _ => Change::Changed,
+        };
+        let mut patch = Self {
+            path: path.to_owned(),
+            change,
+            renamed_from: renamed_from.map(ToOwned::to_owned),
+            added: 0,
+            removed: 0,
+            diff: String::new(),
+        };
+        let is_link = |side: &Side| matches!(side, Side::Link(_));
+        let both = *before != Side::Absent && *after != Side::Absent;
+        if both && is_link(before) != is_link(after) {
+            // Git knows no change of one into the other.
+            patch.write(path, before, &Side::Absent);
+            patch.write(path, &Side::Absent, after);
+        } else {
+            patch.write(renamed_from.unwrap_or(path), before, after);
+        }
+        patch
+    }
+
+    fn write(&mut self, old_path: &str, before: &Side, after: &Side) {
+        let (old, new) = (quoted("a/", old_path), quoted("b/", &self.path));
+        let moved = old_path != self.path;
+        let mut head = format!("diff --git {old} {new}\n");
+        match (before.mode(), after.mode()) {
+            (None, Some(mode)) => line(&mut head, format_args!("new file mode {mode:o}")),
+            (Some(mode), None) => line(&mut head, format_args!("deleted file mode {mode:o}")),
+            (Some(was), Some(is)) if was != is => {
+                line(&mut head, format_args!("old mode {was:o}"));
+                line(&mut head, format_args!("new mode {is:o}"));
+            }
+            _ => {}
+        }
+        if moved {
+            line(&mut head, format_args!("rename from {}", quoted("", old_path)));
+            line(&mut head, format_args!("rename to {}", quoted("", &self.path)));
+        }
+        self.diff.push_str(&head);
+        for (word, side) in [("before", before), ("after", after)] {
+            if let Side::Unknown(why) = side {
+                line(&mut self.diff, format_args!("({word}: not captured: {why})"));
+            }
+        }
+        let (Some(was), Some(is)) = (before.bytes(), after.bytes()) else { return };
+        if was == is {
+            return;
+        }
+        let from = if *before == Side::Absent { "/dev/null" } else { &old };
+        let to = if *after == Side::Absent { "/dev/null" } else { &new };
+        match (text(was), text(is)) {
+            (Some(was), Some(is)) => self.compare((from, was), (to, is)),
+            _ => line(&mut self.diff, format_args!("Binary files {from} and {to} differ")),
+        }
+    }
+
+    fn compare(&mut self, (from, was): (&str, &str), (to, is): (&str, &str)) {
+        let lines = |text: &'_ str| -> Vec<String> {
+            text.split_inclusive('\n').map(ToOwned::to_owned).collect()
+        };
+        let (was, is) = (lines(was), lines(is));
+        let was: Vec<&str> = was.iter().map(String::as_str).collect();
+        let is: Vec<&str> = is.iter().map(String::as_str).collect();
+        let diff =
+            TextDiff::configure().timeout(PATIENCE).newline_terminated(true).diff_slices(&was, &is);
+        for change in diff.iter_all_changes() {
+            match change.tag() {
+                ChangeTag::Insert => self.added += 1,
+                ChangeTag::Delete => self.removed += 1,
+                ChangeTag::Equal => {}
+            }
+        }
+        let _ = write!(self.diff, "{}", diff.unified_diff().header(from, to));
+    }
+}
+
+impl Side {
+    /// The mode as git writes it; absent, nothing stands there or nobody knows it.
+    fn mode(&self) -> Option<u32> {
+        match self {
+            Self::File { mode, .. } => Some(0o100_000 | mode),
+            Self::Link(_) => Some(0o120_000),
+            Self::Absent | Self::Unknown(_) => None,
+        }
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Absent => Some(&[]),
+            Self::File { bytes, .. } => Some(bytes),
+            Self::Link(target) => Some(target.as_bytes()),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+fn line(to: &mut String, line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(to, "{line}");
+}
+
+/// The bytes as text; nothing, if they are none.
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+/// A path as git writes it: in quotes, if something in it would be misread.
+fn quoted(prefix: &str, path: &str) -> String {
+    let plain = |c: char| !c.is_control() && c != '"' && c != '\\';
+    if path.chars().all(plain) {
+        return format!("{prefix}{path}");
+    }
+    let mut quoted = format!("\"{prefix}");
+    for c in path.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => {
+                let mut buffer = [0; 4];
+                for byte in c.encode_utf8(&mut buffer).bytes() {
+                    let _ = write!(quoted, "\\{byte:03o}");
+                }
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> Side {
+        Side::File { bytes: text.into(), mode: 0o644 }
+    }
+
+    #[test]
+    fn a_change_is_shown_with_lines_around_it() {
+        let patch = Patch::of("a.txt", None, &file("1\n2\n3\n"), &file("1\ntwo\n3"));
+        assert_eq!(
+            patch.diff,
+            "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n-3\n\
+             +two\n+3\n\\ No newline at end of file\n"
+        );
+        assert_eq!((patch.added, patch.removed, patch.change), (2, 2, Change::Changed));
+    }
+
+    #[test]
+    fn what_comes_goes_moves_or_is_no_text_is_said() {
+        let diff = |from, before: &Side, after: &Side| Patch::of("b", from, before, after).diff;
+        let created = diff(None, &Side::Absent, &file("x\n"));
+        assert!(created.contains("new file mode 100644\n--- /dev/null\n+++ b/b\n"), "{created}");
+        let gone = diff(None, &file("x\n"), &Side::Absent);
+        assert!(gone.contains("deleted file mode 100644\n--- a/b\n+++ /dev/null\n"), "{gone}");
+        let moved = diff(Some("a"), &file("x"), &file("x"));
+        assert_eq!(moved, "diff --git a/a b/b\nrename from a\nrename to b\n");
+        let mode = Side::File { bytes: b"x".to_vec(), mode: 0o755 };
+        let mode = diff(None, &file("x"), &mode);
+        assert_eq!(mode, "diff --git a/b b/b\nold mode 100644\nnew mode 100755\n");
+        let binary = diff(None, &file("x"), &Side::File { bytes: vec![0], mode: 0o644 });
+        assert!(binary.ends_with("Binary files a/b and b/b differ\n"), "{binary}");
+        let unknown = diff(None, &Side::Unknown("too large".into()), &file("x"));
+        assert!(unknown.ends_with("(before: not captured: too large)\n"), "{unknown}");
+        let link = diff(None, &file("x\n"), &Side::Link("y".into()));
+        assert!(link.contains("deleted file mode") && link.contains("new file mode 120000"));
+    }
+
+    #[test]
+    fn odd_names_are_quoted() {
+        assert_eq!(quoted("a/", "two words"), "a/two words");
+        assert_eq!(quoted("a/", "q\"\\\n\u{7f}"), "\"a/q\\\"\\\\\\n\\177\"");
+    }
+}

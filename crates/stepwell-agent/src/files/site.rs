@@ -1,0 +1,125 @@
+//! One recorded path on disk: what stands there, and putting something else in its place.
+
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType};
+use stepwell::{Digest, FileState};
+
+use super::plan::Now;
+use crate::redact::Redactor;
+
+use crate::tool::spot::{Exact, Spot};
+use crate::tool::{Content, Place};
+
+/// Where files are looked at and put.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The workspace.
+    pub place: &'a Place,
+    /// Knows what must not be kept.
+    pub redactor: &'a Redactor,
+    /// Larger files are not kept.
+    pub max_file: u64,
+}
+
+impl Site<'_> {
+    /// What stands at a path.
+    #[must_use]
+    pub fn look(&self, path: &str) -> Now {
+        let spot = match Spot::exact(self.place, path) {
+            Ok(Exact::Spot(spot)) => spot,
+            Ok(Exact::Blocked(_)) => return Now::Absent,
+            Err(why) => return Now::Other(why),
+        };
+        match spot.kind() {
+            None | Some(FileType::Directory) => Now::Absent,
+            Some(FileType::Symlink) => match spot.content() {
+                Ok(Content::Symlink(target)) => Now::Symlink(target),
+                Ok(_) => Now::Other(spot.says("it was changed meanwhile")),
+                Err(why) => Now::Other(why),
+            },
+            Some(FileType::RegularFile) => self.look_into(&spot),
+            Some(_) => Now::Other("it is not a regular file".to_owned()),
+        }
+    }
+
+    fn look_into(&self, spot: &Spot) -> Now {
+        let size = spot.stat.as_ref().and_then(|stat| u64::try_from(stat.st_size).ok());
+        if size.is_some_and(|size| size > self.max_file) {
+            let unkept = Some(too_large(self.max_file));
+            return match spot.measure() {
+                Ok((digest, _, mode)) => Now::File { digest, mode, unkept },
+                Err(why) => Now::Other(why),
+            };
+        }
+        match spot.content() {
+            Ok(Content::File { bytes, mode }) => {
+                let unkept = self.redactor.holds_secret(&bytes).map(secret);
+                Now::File { digest: Digest::of(&bytes), mode, unkept }
+            }
+            Ok(_) => Now::Other(spot.says("it was changed meanwhile")),
+            Err(why) => Now::Other(why),
+        }
+    }
+
+    /// The bytes of the file at a path, if they are still those.
+    pub(super) fn bytes(&self, path: &str, digest: &Digest) -> Result<Vec<u8>, String> {
+        let found = match Spot::exact(self.place, path)? {
+            Exact::Spot(spot) => spot.content()?,
+            Exact::Blocked(_) => Content::Absent,
+        };
+        match found {
+            Content::File { bytes, .. } if Digest::of(&bytes) == *digest => Ok(bytes),
+            _ => Err(format!("{path}: it was changed meanwhile")),
+        }
+    }
+
+    /// Puts a state at a path, at once; `blob` hands out contents.
+    pub(super) fn put(
+        &self,
+        path: &str,
+        state: &FileState,
+        blob: impl FnOnce(&Digest) -> Result<Vec<u8>, String>,
+    ) -> Result<(), String> {
+        let spot = match Spot::exact(self.place, path)? {
+            Exact::Spot(spot) => spot,
+            Exact::Blocked(_) if *state == FileState::Absent => return Ok(()),
+            Exact::Blocked(by) => return Err(format!("{path}: {by} is in the way")),
+        };
+        match state {
+            FileState::Absent => match spot.kind() {
+                None | Some(FileType::Directory) => Ok(()),
+                Some(_) => spot.remove().and_then(|()| self.remove_emptied(path)),
+            },
+            FileState::File { blob: digest, mode } => spot.put_file(&blob(digest)?, *mode),
+            FileState::Symlink { target } => spot.put_link(target),
+            FileState::NotCaptured { why, .. } => Err(format!("{path}: not captured: {why}")),
+        }
+    }
+
+    /// Takes away the folders above a removed file that hold nothing now, as git does.
+    fn remove_emptied(&self, path: &str) -> Result<(), String> {
+        for folder in Path::new(path).ancestors().skip(1) {
+            let Some(folder) = folder.to_str().filter(|folder| !folder.is_empty()) else { break };
+            let Exact::Spot(spot) = Spot::exact(self.place, folder)? else { break };
+            if spot.kind() != Some(FileType::Directory) {
+                continue;
+            }
+            // A folder that stays, be it empty, is in nobody's way.
+            if rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a file is not kept that is larger than the limit.
+pub(crate) fn too_large(limit: u64) -> String {
+    format!("larger than {limit} bytes")
+}
+
+/// Why a file is not kept that holds a secret.
+pub(crate) fn secret(rule: &'static str) -> String {
+    format!("holds a secret ({rule})")
+}

@@ -1,0 +1,163 @@
+use serde::Serialize;
+use stepwell::{Access, FileState, Kind, Seq, SessionId, Time};
+use stepwell_agent::files::diff::{Change, Side};
+use stepwell_agent::files::history::{Entry, History};
+
+use crate::app::{App, Well};
+use crate::failure::{Exit, Failure, Result};
+use crate::files::side;
+use crate::output::note;
+use crate::point::{FORMS, point};
+use crate::table::{Align, Column, Table};
+use crate::text::{count, one_line, second};
+use crate::wire::word;
+
+/// Lists the versions of the files that a session changed, or prints one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, the beginning of one, its label, or @last.
+    session: String,
+    /// Only this file, relative to the workspace.
+    path: Option<String>,
+    /// Prints what the file held there: a seq, a checkpoint's name, or -N for N steps back.
+    #[arg(long, value_name = FORMS, allow_hyphen_values = true, requires = "path")]
+    at: Option<String>,
+}
+
+/// One version of a file.
+#[derive(Serialize)]
+struct Version<'a> {
+    path: &'a str,
+    seq: Seq,
+    at: Time,
+    change: Change,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<&'a str>,
+    before: &'a FileState,
+    after: &'a FileState,
+}
+
+/// A version's content.
+#[derive(Serialize)]
+struct Content<'a> {
+    id: &'a str,
+    path: &'a str,
+    at: Seq,
+    state: &'a FileState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "SEQ", align: Align::Right },
+    Column { name: "WHEN", align: Align::Left },
+    Column { name: "CHANGE", align: Align::Left },
+    Column { name: "CONTENT", align: Align::Left },
+    Column { name: "PATH", align: Align::Left },
+];
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let (well, id) = app.session(&args.session, Access::Read)?;
+    let wanted_path = args.path.as_deref().map(|path| path.trim_start_matches("./"));
+    let history = History::of(well.store().facts(&id, &[Kind::File])?);
+    if let (Some(path), Some(at)) = (wanted_path, &args.at) {
+        let at = point(&well, &id, at)?;
+        return print(&well, &id, &history, path, at, app);
+    }
+    let wanted = |entry: &&Entry| wanted_path.is_none_or(|path| path == entry.change.path);
+    let entries: Vec<&Entry> = history.entries().iter().filter(wanted).collect();
+    if app.out.is_json() {
+        entries.into_iter().try_for_each(|entry| app.out.object(&version(entry)))?;
+        return Ok(Exit::Done);
+    }
+    let Some(path) = wanted_path.filter(|_| entries.is_empty()) else {
+        return list(&id, &entries, app);
+    };
+    Err(unknown(&id, path))
+}
+
+fn list(id: &SessionId, entries: &[&Entry], app: &mut App) -> Result<Exit> {
+    if entries.is_empty() {
+        note(format_args!("{id} changed no files."));
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(COLUMNS);
+    for entry in entries {
+        let version = version(entry);
+        let from = version.renamed_from.map(|from| format!(" (was {})", one_line(from)));
+        table.push(vec![
+            version.seq.to_string().into(),
+            second(version.at).into(),
+            word(version.change).into(),
+            content(version.after).into(),
+            format!("{}{}", one_line(version.path), from.unwrap_or_default()).into(),
+        ]);
+    }
+    app.print(&table)?;
+    note(format_args!(
+        "{}; stepwell files {id} PATH --at SEQ prints one",
+        count(entries.len(), "version")
+    ));
+    Ok(Exit::Done)
+}
+
+fn version(entry: &Entry) -> Version<'_> {
+    let change = &entry.change;
+    let what = match (&change.before, &change.after, &change.renamed_from) {
+        (_, _, Some(_)) => Change::Renamed,
+        (FileState::Absent, ..) => Change::Created,
+        (_, FileState::Absent, _) => Change::Deleted,
+        _ => Change::Changed,
+    };
+    Version {
+        path: &change.path,
+        seq: entry.seq,
+        at: entry.at,
+        change: what,
+        renamed_from: change.renamed_from.as_deref(),
+        before: &change.before,
+        after: &change.after,
+    }
+}
+
+/// What stands there, in a few words.
+fn content(state: &FileState) -> String {
+    match state {
+        FileState::Absent => "-".to_owned(),
+        FileState::File { blob, mode } => format!("{:.12} {mode:o}", blob.to_string()),
+        FileState::Symlink { target } => format!("-> {}", one_line(target)),
+        FileState::NotCaptured { why, .. } => format!("not captured: {}", one_line(why)),
+    }
+}
+
+/// Prints what a file held.
+fn print(
+    well: &Well,
+    id: &SessionId,
+    history: &History,
+    path: &str,
+    at: Seq,
+    app: &mut App,
+) -> Result<Exit> {
+    let state = history.at(path, at).ok_or_else(|| unknown(id, path))?;
+    let failed =
+        |why: String| Failure::new(Exit::Failed, format_args!("{path} at seq {at}: {why}"));
+    let bytes = match side(well, state)? {
+        Side::Absent => return Err(failed("there was no such file".to_owned())),
+        Side::Unknown(why) => return Err(failed(format!("not captured: {why}"))),
+        Side::File { bytes, .. } => bytes,
+        Side::Link(target) => target.into_bytes(),
+    };
+    if app.out.is_json() {
+        let text = std::str::from_utf8(&bytes).ok();
+        app.out.object(&Content { id: id.as_str(), path, at, state, text })?;
+    } else {
+        app.out.raw().write_all(&bytes)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn unknown(id: &SessionId, path: &str) -> Failure {
+    Failure::new(Exit::Failed, format_args!("{id} did not change {path:?}"))
+        .hint(format_args!("stepwell files {id} lists what it changed"))
+}

@@ -1,0 +1,375 @@
+//! rewind, diff, files, and the points that they and fork go to.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use insta::assert_snapshot;
+use stepwell::{Event, Kind, Rewinding, Scope, Seq};
+
+use crate::desk::Desk;
+
+/// Four steps that write, edit, move, link, delete, and are done.
+const SCRIPT: &str = "
+answers:
+  - text: I write.
+    calls:
+      - {tool: write_file, arguments: {path: src/new.rs, content: \"fn new() {}\\n\"}}
+      - {tool: edit_file, arguments: {path: notes.txt, old_text: two, new_text: TWO}}
+  - text: I move things.
+    calls: [{tool: run_command, arguments: {command: 'mv old.txt moved.txt; chmod 755 run.sh; ln -s notes.txt link; printf \"\\000\\001\" > data.bin'}}]
+  - text: I tidy up.
+    calls: [{tool: run_command, arguments: {command: 'rm src/new.rs; rmdir src; echo more >> moved.txt'}}]
+  - text: All done.
+";
+
+fn git(desk: &Desk, args: &[&str]) {
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    let ran = Command::new("git").current_dir(desk.work()).args(identity).args(args).output();
+    assert!(ran.unwrap().status.success());
+}
+
+/// A desk on which a session has done its work, in a git work tree.
+fn worked() -> Desk {
+    let desk = Desk::new();
+    desk.file("script.yaml", SCRIPT);
+    desk.file("notes.txt", "one\ntwo\nthree\n");
+    desk.file("old.txt", "old\n");
+    desk.file("run.sh", "#!/bin/sh\n");
+    desk.file(".gitignore", ".stepwell/\n");
+    git(&desk, &["init", "-q"]);
+    git(&desk, &["add", "-A"]);
+    git(&desk, &["commit", "-qm", "x"]);
+    let ran = desk.quietly(&[
+        "run",
+        "tidy up",
+        "--model",
+        "script:script.yaml",
+        "--mode",
+        "yolo",
+        "--config",
+        "checkpoints.every_steps=2",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    desk
+}
+
+/// What git says of the workspace: nothing, if it is as it was.
+fn status(desk: &Desk) -> String {
+    let ran = Command::new("git")
+        .current_dir(desk.work())
+        .args(["status", "--porcelain", "-uall"])
+        .output()
+        .unwrap();
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[test]
+fn a_session_is_rewound_and_that_is_taken_back() {
+    let mut desk = worked();
+    let done = status(&desk);
+    desk.say("rewind @last --dry-run");
+    desk.say("rewind @last --to step-2 --dry-run");
+    assert_eq!(status(&desk), done);
+    desk.say("rewind @last --to step-2");
+    assert_eq!(desk.read("src/new.rs"), "fn new() {}\n");
+    assert_eq!(desk.read("moved.txt"), "old\n");
+    desk.say("rewind @last --to 3");
+    assert_eq!(status(&desk), "");
+    assert!(!desk.work().join("src").exists());
+    desk.say("show @last --messages");
+    desk.say("rewind @last --undo");
+    desk.say("rewind @last --undo --json");
+    assert_eq!(status(&desk), done);
+    desk.say("rewind @last --undo");
+    desk.say("checkpoint @last --list");
+    assert_snapshot!(desk.transcript());
+    let mode = std::fs::metadata(desk.work().join("run.sh")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+}
+
+#[test]
+fn chat_and_files_go_back_apart() {
+    let desk = worked();
+    let done = status(&desk);
+    let shown = |desk: &Desk| {
+        let well = desk.well();
+        let session = well.hold(&well.find("@last").unwrap()).unwrap();
+        session.view(&stepwell::Lane::main()).unwrap().messages.len()
+    };
+    let whole = shown(&desk);
+    assert_eq!(desk.quietly(&["rewind", "@last", "--chat", "--to", "-4"]).code, Some(0));
+    assert_eq!((status(&desk), shown(&desk)), (done.clone(), 2));
+    assert_eq!(desk.quietly(&["rewind", "@last", "--undo"]).code, Some(0));
+    assert_eq!(desk.quietly(&["rewind", "@last", "--files", "--to", "-4"]).code, Some(0));
+    assert_eq!((status(&desk).as_str(), shown(&desk)), ("", whole));
+    assert_eq!(desk.quietly(&["rewind", "@last", "--undo"]).code, Some(0));
+    assert_eq!((status(&desk), shown(&desk)), (done, whole));
+    // A chat goes back where its workspace is gone, too.
+    std::fs::rename(desk.work().join(".stepwell"), desk.path("kept")).unwrap();
+    std::fs::remove_dir_all(desk.work()).unwrap();
+    std::fs::create_dir(desk.path("elsewhere")).unwrap();
+    let (elsewhere, kept) = (desk.path("elsewhere"), desk.path("kept"));
+    std::fs::create_dir(desk.work()).unwrap();
+    let at = ["-C", elsewhere.to_str().unwrap(), "--store", kept.to_str().unwrap()];
+    let chat = [&["rewind", "@last", "--chat", "--to", "4"][..], &at].concat();
+    std::fs::remove_dir(desk.work()).unwrap();
+    let ran =
+        Command::new(crate::desk::STEPWELL).args(&chat).env("HOME", desk.path("home")).output();
+    assert_eq!(ran.unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn a_run_goes_on_from_where_it_was_rewound_to() {
+    let desk = worked();
+    let before = desk.quietly(&["rewind", "@last", "--to", "step-2"]);
+    assert_eq!(before.code, Some(0), "{}", before.stderr);
+    let ran = desk.quietly(&["resume", "@last", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let files = &ran.json()[0]["files_modified"];
+    assert_eq!(*files, serde_json::json!(["moved.txt", "src/new.rs"]));
+    assert_eq!(desk.read("moved.txt"), "old\nmore\n");
+}
+
+#[test]
+fn what_someone_else_changed_is_refused_with_its_name() {
+    let mut desk = worked();
+    desk.file("notes.txt", "mine\n");
+    desk.file("old.txt", "mine\n");
+    let theirs = status(&desk);
+    desk.say("rewind @last --to 3 --dry-run");
+    desk.say("rewind @last --to 3");
+    assert_eq!(status(&desk), theirs);
+    desk.say("rewind @last --to 3 --force");
+    assert_eq!(status(&desk), "");
+    desk.say("rewind @last --undo");
+    assert_eq!(status(&desk), theirs);
+    assert_eq!(desk.read("notes.txt"), "mine\n");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_and_changes_nothing() {
+    let mut desk = worked();
+    let done = status(&desk);
+    desk.say("rewind @last --to 999");
+    desk.say("rewind @last --to 0");
+    desk.say("rewind @last --to -99");
+    desk.say("rewind @last --to nowhere");
+    desk.say("rewind @last --to -x");
+    desk.say("rewind @last --undo");
+    desk.say("rewind @last --undo --to 3");
+    desk.say("rewind @last --files --chat");
+    desk.say("rewind nobody");
+    desk.say("diff @last --from nowhere");
+    desk.say("files @last nothing.txt");
+    desk.say("files @last nothing.txt --at 4");
+    desk.say("files @last --at 4");
+    desk.say("files @last src/new.rs --at 4");
+    assert_eq!(status(&desk), done);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_session_that_runs_is_not_rewound() {
+    let desk = worked();
+    let well = desk.well();
+    let session = well.hold(&well.find("@last").unwrap()).unwrap();
+    let ran = desk.quietly(&["rewind", "@last"]);
+    assert_eq!(ran.code, Some(6), "{}", ran.stderr);
+    let holder = format!("process {}", std::process::id());
+    assert!(ran.stderr.contains(&holder), "{}", ran.stderr);
+    // Looking is free.
+    assert_eq!(desk.quietly(&["rewind", "@last", "--dry-run"]).code, Some(0));
+    drop(session);
+    assert_eq!(desk.quietly(&["rewind", "@last"]).code, Some(0));
+}
+
+#[test]
+fn changes_are_shown_as_a_diff_that_git_applies() {
+    let mut desk = worked();
+    desk.say("diff @last");
+    desk.say("diff @last --from step-2");
+    desk.say("diff @last --from 3 --to step-2 --json");
+    assert_snapshot!(desk.transcript());
+    // Without what is no text, git makes the same of it.
+    let diff = desk.quietly(&["diff", "@last"]).stdout;
+    let at = diff.find("diff --git a/data.bin").unwrap();
+    let rest = diff[at + 1..].find("diff --git").unwrap() + at + 1;
+    std::fs::write(desk.path("patch"), format!("{}{}", &diff[..at], &diff[rest..])).unwrap();
+    let done = status(&desk);
+    std::fs::remove_file(desk.work().join("data.bin")).unwrap();
+    assert_eq!(desk.quietly(&["rewind", "@last", "--files", "--to", "3"]).code, Some(0));
+    assert_eq!(status(&desk), "");
+    git(&desk, &["apply", desk.path("patch").to_str().unwrap()]);
+    assert_eq!(format!("{}?? data.bin\n", status(&desk)).len(), done.len());
+    assert_eq!(desk.read("moved.txt"), "old\nmore\n");
+}
+
+#[test]
+fn versions_of_files_are_listed_and_printed() {
+    let mut desk = worked();
+    desk.say("files @last");
+    desk.say("files @last moved.txt");
+    desk.say("files @last moved.txt --json");
+    desk.say("files @last notes.txt --at 3");
+    desk.say("files @last notes.txt --at -1");
+    desk.say("files @last link --at -1");
+    desk.say("files @last moved.txt --at step-2 --json");
+    assert_snapshot!(desk.transcript());
+    let raw = desk.command(&["files", "@last", "data.bin", "--at", "-1"]).output().unwrap();
+    assert_eq!(raw.stdout, [0, 1]);
+}
+
+#[test]
+fn forks_begin_at_checkpoints_and_are_shown_below_their_parent() {
+    let mut desk = worked();
+    let parent = desk.quietly(&["show", "@last", "--json"]).json()[0]["id"].clone();
+    let parent = parent.as_str().unwrap();
+    let named = desk.quietly(&["fork", parent, "--at", "step-2"]).line();
+    let back = desk.quietly(&["fork", parent, "--at", "-2"]).line();
+    desk.quietly(&["fork", &named]);
+    let at = |id: &str| {
+        let head = desk.well().standing(&id.parse().unwrap()).unwrap().head;
+        match head.origin {
+            stepwell::Origin::Fork { at, .. } => at,
+            other => panic!("{other:?}"),
+        }
+    };
+    let step = desk.well().store().facts(&parent.parse().unwrap(), &[Kind::Checkpoint]).unwrap();
+    assert_eq!(at(&named), step[0].seq);
+    assert_eq!(at(&back), step[0].seq);
+    let ran = desk.quietly(&["show", parent, "--tree"]);
+    let tree: Vec<&str> = ran.stdout.split("Grown out of it").nth(1).unwrap().lines().collect();
+    assert_eq!(tree.iter().filter(|line| line.contains("fork at ")).count(), 3, "{tree:?}");
+    desk.say("fork @last --at nowhere");
+}
+
+#[test]
+fn a_rewind_that_was_cut_off_is_finished_by_the_next_command() {
+    let commands: [&[&str]; 4] = [
+        &["checkpoint", "@last", "later"],
+        &["rewind", "@last", "--to", "3", "--chat"],
+        &["resume", "@last"],
+        &["run", "more", "--session", "@last", "--mode", "yolo"],
+    ];
+    for command in commands {
+        let desk = worked();
+        {
+            // As a process that was killed just after it had recorded what it would do.
+            let well = desk.well();
+            let mut session = well.hold(&well.find("@last").unwrap()).unwrap();
+            let facts = session.facts(&[Kind::File]).unwrap().into_iter();
+            let moves: Vec<_> = facts
+                .filter_map(|fact| match fact.event {
+                    Event::File(file) if file.path == "link" => Some(stepwell::FileChanged {
+                        before: file.after,
+                        after: file.before,
+                        ..file
+                    }),
+                    _ => None,
+                })
+                .collect();
+            let begun = Rewinding::Begun {
+                to: Seq::new(3),
+                scope: Scope::Both,
+                undoes: None,
+                files: moves.len() as u64,
+            };
+            let events = [begun.into()].into_iter().chain(moves.into_iter().map(Into::into));
+            session.append_all(events.collect()).unwrap();
+        }
+        assert!(desk.work().join("link").symlink_metadata().is_ok());
+        let ran = desk.quietly(command);
+        assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("that was cut off at seq"), "{command:?}: {}", ran.stderr);
+        let facts = desk
+            .well()
+            .store()
+            .facts(&desk.well().find("@last").unwrap(), &[Kind::Rewound])
+            .unwrap();
+        assert!(!facts.is_empty());
+        let resumes = command[0] == "resume" || command[0] == "run";
+        // The run that goes on makes it once more.
+        assert_eq!(desk.work().join("link").symlink_metadata().is_ok(), resumes, "{command:?}");
+    }
+}
+
+#[test]
+fn contents_that_only_a_rewound_part_holds_are_let_go_of_but_for_the_newest() {
+    let mut answers = String::from("answers:\n");
+    for n in 1..=8 {
+        answers.push_str(&format!(
+            "  - {{text: 'Step {n}.', calls: [{{tool: write_file, arguments: {{path: f.txt, content: 'version {n}'}}}}]}}\n"
+        ));
+    }
+    answers.push_str("  - {text: Done.}\n");
+    let mut desk = Desk::new();
+    desk.file("script.yaml", &answers);
+    desk.file("f.txt", "version 0");
+    let ran = desk.quietly(&["run", "write", "--model", "script:script.yaml", "--mode", "yolo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let versions = |desk: &Desk| {
+        let listed = desk.quietly(&["files", "@last", "f.txt", "--json"]).json();
+        listed.iter().filter(|it| it["after"].get("file").is_some()).count()
+    };
+    assert_eq!(versions(&desk), 8);
+    desk.set("STEPWELL_FILES_MAX_BACKUPS_PER_FILE", "2");
+    assert_eq!(desk.quietly(&["rewind", "@last", "--to", "3"]).code, Some(0));
+    assert_eq!(desk.read("f.txt"), "version 0");
+    // What stands there, two before it, and the one that the rewind put back.
+    let kept = versions(&desk);
+    assert!((3..=4).contains(&kept), "{kept}");
+    assert_eq!(desk.quietly(&["rewind", "@last", "--undo"]).code, Some(0));
+    assert_eq!(desk.read("f.txt"), "version 8");
+    assert_eq!(desk.quietly(&["verify", "@last"]).code, Some(0));
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains("files.max_backups_per_file"), "{log}");
+    let gone = desk.quietly(&["files", "@last", "f.txt", "--at", "8"]);
+    assert_eq!(gone.code, Some(1));
+    assert!(gone.stderr.contains("let go"), "{}", gone.stderr);
+}
+
+/// A run that was ended while its command, which had changed a file, still ran.
+fn cut_off(end: impl FnOnce(&Desk, &mut std::process::Child, &str)) -> (Desk, String) {
+    let desk = Desk::new();
+    desk.file(
+        "script.yaml",
+        "- {text: I wait., calls: [{tool: run_command, arguments: {command: 'echo made > made.txt; sleep 600'}}]}\n\
+         - {text: Done.}\n",
+    );
+    let (mut child, id) = crate::running::running(&desk);
+    while !desk.work().join("made.txt").exists() {
+        std::thread::yield_now();
+    }
+    end(&desk, &mut child, &id);
+    child.wait().unwrap();
+    (desk, id)
+}
+
+#[test]
+fn what_a_command_changed_that_was_interrupted_is_captured() {
+    let (desk, id) = cut_off(|desk, _, id| {
+        let mut stop = desk.command(&["stop", id]);
+        assert!(stop.env_remove("STEPWELL_NOW").output().unwrap().status.success());
+    });
+    let files = desk.quietly(&["files", &id, "--json"]).json();
+    assert_eq!((files.len(), &files[0]["path"]), (1, &"made.txt".into()));
+    let ran = desk.quietly(&["rewind", &id]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!desk.work().join("made.txt").exists());
+}
+
+#[test]
+fn what_a_command_changed_that_was_killed_with_its_run_is_said_to_be_unknown() {
+    let (desk, id) = cut_off(|_, child, _| child.kill().unwrap());
+    let ran = desk.quietly(&["resume", &id]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = desk.quietly(&["rewind", &id, "--to", "3", "--dry-run", "--json"]);
+    let plan = ran.json().remove(0);
+    assert_eq!(plan["left"][0]["path"], ".");
+    let why = plan["left"][0]["why"].as_str().unwrap();
+    assert!(why.contains("killed together with Stepwell"), "{why}");
+    // It is said once.
+    assert_eq!(desk.quietly(&["files", &id, "--json"]).json().len(), 1);
+    assert!(!desk.quietly(&["show", &id]).stdout.contains("\nFiles"));
+}
