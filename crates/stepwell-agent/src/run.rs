@@ -18,7 +18,7 @@ use tokio::sync::watch as signal;
 
 use crate::context::Context;
 use crate::context::tokens::Calibration;
-use crate::context::window::{GO_ON, Window};
+use crate::context::window::{GO_ON, Window, is_request};
 use crate::error::Result;
 use crate::files::capture::{Capture, Limits};
 use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
                     redacted.push(call.id.clone());
                 }
             }
-            if message.role == Role::User && message.lane == lane {
+            if message.lane == lane && is_request(message) {
                 first_request.get_or_insert(event.seq);
             }
         }

@@ -159,7 +159,7 @@ impl Summary {
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = PREFACE.to_owned();
-        for (section, lines) in &self.0 {
+        for (section, lines) in self.0.iter().filter(|(_, lines)| !lines.is_empty()) {
             // Writing to a string does not fail.
             let _ = write!(text, "\n\n## {}\n{}", section.title(), lines.join("\n"));
         }
@@ -191,6 +191,9 @@ fn says_something(line: &str) -> bool {
         && !said.trim_end_matches('.').eq_ignore_ascii_case("none")
         && line.trim() != PREFACE
 }
+
+/// Which sections of an earlier summary are kept.
+type Which = fn(Section) -> bool;
 
 /// What goes into a summary besides what the model said.
 #[derive(Clone, Debug, Default)]
@@ -249,26 +252,28 @@ impl Held {
         for text in &self.earlier {
             earlier = Summary::earlier(text).keeping(&earlier, |_| true);
         }
-        let with_tools = |most: usize, of: Summary| {
-            let newest = self.tools.len().saturating_sub(most);
-            let tools = Summary([(Section::Tools, self.tools[newest..].to_vec())].into());
-            if self.tools.is_empty() { of } else { of.keeping(&tools, |_| true) }
-        };
-        let lasting = |most: usize| {
-            let mut summary = with_tools(most, said.clone()).keeping(&earlier, Section::lasts);
+        let newest = self.tools.len().saturating_sub(MANY_TOOLS);
+        let tools = Summary([(Section::Tools, self.tools[newest..].to_vec())].into());
+        let keeping = |which: Which, most: usize| {
+            let mut summary = said.clone().keeping(&tools, |_| true).keeping(&earlier, which);
             if let Some(tools) = summary.0.get_mut(&Section::Tools) {
                 tools.drain(..tools.len().saturating_sub(most));
             }
             summary
         };
-        let attempts: [&dyn Fn() -> Summary; 4] = [
-            &|| lasting(MANY_TOOLS),
-            &|| lasting(FEW_TOOLS),
-            &|| with_tools(FEW_TOOLS, said.clone()),
-            &|| said.clone(),
+        use Section as S;
+        // From all to nothing; what must be kept to goes last.
+        let attempts: [(Which, usize); 6] = [
+            (S::lasts, MANY_TOOLS),
+            (S::lasts, FEW_TOOLS),
+            (|section| section.lasts() && section != S::Done, FEW_TOOLS),
+            (|section| matches!(section, S::Constraints | S::Decisions | S::Critical), FEW_TOOLS),
+            (|section| matches!(section, S::Constraints | S::Critical), 0),
+            (|_| false, 0),
         ];
         let fits = |text: &String| counter.message(&Message::user(text.as_str())) <= room;
-        attempts.iter().map(|attempt| attempt().render()).find(fits).ok_or(NoSummary::TooLarge)
+        let texts = attempts.iter().map(|(which, most)| keeping(*which, *most).render());
+        texts.into_iter().find(fits).ok_or(NoSummary::TooLarge)
     }
 }
 
@@ -428,9 +433,20 @@ mod tests {
         let again = Message::user(text.as_str());
         let again = Held::of([(&again, Made::Summary)]).complete(SAID, COUNTER, 1_000).unwrap();
         assert_eq!(again, text);
-        // Without room the model's own word counts; without any there is none.
-        let short = held.complete(SAID, COUNTER, 60).unwrap();
-        assert!(short.contains("ship it") && !short.contains("48213"), "{short}");
+        // Where there is little room, what must be kept to is kept longest; then the model's
+        // own word counts; without any room there is none.
+        let (mut lost, mut before) = (Vec::new(), text.clone());
+        for room in (5..120).rev() {
+            let Ok(short) = held.complete(SAID, COUNTER, room) else { break };
+            let holds =
+                |text: &str| ["- schema", "read_file", "port 48213"].map(|it| text.contains(it));
+            if holds(&short) != holds(&before) {
+                lost.push(holds(&short));
+            }
+            before = short;
+        }
+        assert_eq!(lost, [[false, true, true], [false, false, true], [false, false, false]]);
+        assert!(before.contains("ship it"), "{before}");
         assert_eq!(held.complete(SAID, COUNTER, 5), Err(NoSummary::TooLarge));
     }
 

@@ -13,6 +13,19 @@ use super::tokens::Counter;
 pub const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
                          exactly where it stopped.";
 
+/// Does the user ask for something in it? Results that came in the user's name are not
+/// theirs, nor are calls, which only a model makes, or what is said in their place.
+#[must_use]
+pub fn is_request(message: &Message) -> bool {
+    let asks = |part: &Part| match part {
+        Part::Text(text) => !text.text.trim().is_empty() && text.text != GO_ON,
+        Part::Image(_) => true,
+        _ => false,
+    };
+    let calls = message.calls().next().is_some();
+    message.role == Role::User && !calls && message.parts.iter().any(asks)
+}
+
 /// What the model is shown.
 #[derive(Clone, Debug)]
 pub struct Window {

@@ -11,7 +11,7 @@ use stepwell::{
 };
 use stepwell_agent::context::plan::{Ask, Keep, Plan, Room, Why};
 use stepwell_agent::context::tokens::{Counter, Family};
-use stepwell_agent::context::window::Window;
+use stepwell_agent::context::window::{self, Window};
 use stepwell_agent::provider::remote::{self, Protocol};
 use stepwell_agent::provider::{Request, Turn};
 
@@ -91,9 +91,9 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Did the user say something?
+/// Does the user ask for something?
 fn is_request(event: &Recorded) -> bool {
-    matches!(&event.event, Event::Message(it) if it.role == Role::User && !it.text().is_empty())
+    matches!(&event.event, Event::Message(it) if window::is_request(it))
 }
 
 /// A session to which things happen, and the window that a runner would have of it.

@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use stepwell::{
-    Event, Kind, Lane, Made, Message, Pins, Role, Seq, SessionId, Span, Timeline, View,
-};
-use stepwell_agent::context::window::{Entry, Window};
+use stepwell::{Event, Kind, Lane, Made, Message, Pins, Seq, SessionId, Span, Timeline, View};
+use stepwell_agent::context::window::{Entry, Window, is_request};
 
 use super::{parts, role};
 use crate::app::{App, Well};
@@ -59,7 +57,7 @@ pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> 
     let events = well.store().events(id, Span::ALL)?.intact(id)?;
     let pins = Pins::of(&well.store().facts(id, &[Kind::Edited])?);
     let timeline = Timeline::at(head.seq, events.iter());
-    let said = |message: &Message| message.role == Role::User && message.lane == Lane::main();
+    let said = |message: &Message| message.lane == Lane::main() && is_request(message);
     let first = events.iter().find(|event| {
         timeline.contains(event.seq) && matches!(&event.event, Event::Message(it) if said(it))
     });
