@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Spent, Status, StopReason, Tasks,
-    ToolCall, ToolTarget,
+    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Seq, Spent, Status, StopReason,
+    Tasks, ToolCall, ToolTarget,
 };
 
 use crate::permission::{Mode, Verdict, judge};
@@ -71,6 +71,7 @@ pub struct Started {
 /// An answer to a question for permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateAnswer {
+    seq: Seq,
     allow: bool,
     reason: String,
 }
@@ -252,7 +253,8 @@ impl State {
                 let (word, reason) = answer.answer.split_once(':').unwrap_or((&answer.answer, ""));
                 let allow = matches!(word.trim(), "approve" | "approved" | "yes" | "y" | "allow");
                 let gate = answer.id.clone();
-                let answer = GateAnswer { allow, reason: reason.trim().to_owned() };
+                let answer =
+                    GateAnswer { seq: recorded.seq, allow, reason: reason.trim().to_owned() };
                 self.gates.insert(gate, Some(answer));
             }
             _ => {}
@@ -295,6 +297,14 @@ impl State {
                 calls.iter().find(|call| !call.answered).map(|call| call.call.clone())
             }
             _ => None,
+        }
+    }
+
+    /// Forgets what was allowed up to a seq.
+    pub fn distrust(&mut self, to: Seq) {
+        self.remembered.retain(|_, allow| !*allow);
+        for answer in self.gates.values_mut() {
+            answer.take_if(|answer| answer.allow && answer.seq <= to);
         }
     }
 
@@ -399,7 +409,7 @@ impl State {
         };
         match self.gates.get(&call.id) {
             Some(Some(GateAnswer { allow: true, .. })) => return Move::RunTool(call),
-            Some(Some(GateAnswer { allow: false, reason })) => {
+            Some(Some(GateAnswer { allow: false, reason, .. })) => {
                 return Move::Settle(call, Settled::Denied(reason.clone()));
             }
             _ => {}
@@ -510,7 +520,7 @@ pub fn told(settled: &Settled) -> (String, Outcome) {
 #[cfg(test)]
 mod tests {
     use stepwell::{
-        Digest, Failure, Gate, GateAnswered, Permission, Seq, Step, Time, ToolStarted, Usage,
+        Digest, Failure, Gate, GateAnswered, Permission, Step, Time, ToolStarted, Usage,
     };
 
     use super::*;

@@ -18,12 +18,12 @@ use tokio::sync::watch as signal;
 
 use crate::context::Context;
 use crate::context::tokens::Calibration;
-use crate::context::window::{GO_ON, Window, is_request};
+use crate::context::window::{Window, is_request};
 use crate::error::Result;
 use crate::files::capture::{Capture, Limits};
 use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
 pub use crate::price::Cost;
-use crate::provider::{self, CallError, Fault, Provider, Purpose, Request, ToolSpec};
+use crate::provider::{self, CallError, Fault, GO_ON, Provider, Purpose, Request, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
 use compact::Due;
@@ -162,14 +162,13 @@ impl<'a> Run<'a> {
         }
         let since = Baseline { spent: state.spent, steps: state.steps };
         let blind = record::lost_sight(&events);
-        let marks = ["[redacted:"];
         let (mut redacted, mut ids, mut first_request) = (Vec::new(), HashSet::new(), None);
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
             let Event::Message(message) = &event.event else { continue };
             // Also of calls that are no longer shown: no other may bear their ids.
             for call in message.calls() {
                 ids.insert(call.id.clone());
-                if marks.iter().any(|mark| call.arguments.contains(mark)) {
+                if Redactor::is_redacted(&call.arguments) {
                     redacted.push(call.id.clone());
                 }
             }
@@ -425,6 +424,9 @@ impl<'a> Run<'a> {
                     id = format!("{}-{n}", if call.id.is_empty() { "call" } else { &call.id });
                 }
                 call.id = id;
+                if Redactor::is_redacted(&call.arguments) {
+                    self.redacted.push(call.id.clone());
+                }
             }
         }
     }
@@ -463,6 +465,12 @@ impl<'a> Run<'a> {
             }
             Reply::Always => self.remember(&call, true)?,
             Reply::Never => self.remember(&call, false)?,
+            // What is not kept cannot be allowed later.
+            Reply::Later if self.is_secret(&call) => {
+                let why = "nobody can be asked, and what it holds that looks like a secret is \
+                           not kept until someone can";
+                self.settle(&call, &Settled::Denied(why.to_owned()))?;
+            }
             Reply::Later => {
                 let gate = Gate { id: call.id, prompt: preview, default: None, deadline: None };
                 // A gate that was asked before the run was paused waits on.
@@ -486,6 +494,18 @@ impl<'a> Run<'a> {
     fn closed_gate(&self, call: &ToolCall, answer: &str, who: String) -> Option<Event> {
         let (id, answer) = (call.id.clone(), answer.to_owned());
         self.state.is_asked(&call.id).then(|| GateAnswered { id, answer, who }.into())
+    }
+
+    /// Would the arguments of a call not be kept as they are?
+    fn is_secret(&self, call: &ToolCall) -> bool {
+        let message = Message::assistant("").calling(&call.id, &call.name, &call.arguments);
+        self.setup.redactor.redact_message(message).1
+    }
+
+    /// Forgets what the log says, up to a seq, that the user allowed: it is not known that
+    /// they did.
+    pub fn distrust(&mut self, to: stepwell::Seq) {
+        self.state.distrust(to);
     }
 
     fn remember(&mut self, call: &ToolCall, allow: bool) -> Result<()> {
@@ -516,7 +536,9 @@ impl<'a> Run<'a> {
             return self.settle(&call, &Settled::NoSuchTool);
         };
         if self.redacted.contains(&call.id) {
-            let why = "its arguments held a secret and were not kept; ask again".to_owned();
+            let why = "where its arguments should hold a secret they hold a placeholder: secrets \
+                       are not kept, so it has to be given anew"
+                .to_owned();
             return self.finish(&call, &Done { outcome: Outcome::Denied, ..Done::failed(why) }, 0);
         }
         let arguments: serde_json::Value = match serde_json::from_str(&call.arguments) {
@@ -612,8 +634,12 @@ impl<'a> Run<'a> {
 
     /// Records what a tool did, together with what the model is told of it.
     fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
-        let who = THE_USER.to_owned();
-        let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "deny", who));
+        let who = match done.outcome {
+            Outcome::Denied if !self.setup.dry_run => THE_USER,
+            _ => "stepwell",
+        };
+        let closed = self.closed_gate(call, "deny", who.to_owned());
+        let mut events: Vec<Event> = Vec::from_iter(closed);
         for changed in &done.changed {
             events.push(self.file_event(changed)?.into());
         }

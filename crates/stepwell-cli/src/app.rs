@@ -13,6 +13,7 @@ use stepwell::{
 use crate::config::{Config, IdStyle};
 use crate::failure::{Exit, Failure, Result};
 use crate::global::{Colour, Global};
+use crate::known::Known;
 use crate::models::Shelf;
 use crate::output::{Form, Output, Paint, note};
 use crate::place::{Found, Place};
@@ -201,6 +202,18 @@ impl App {
     /// The user's recent models and favourites.
     pub(crate) fn shelf(&self) -> Option<Shelf> {
         self.world.state.as_deref().map(Shelf::below)
+    }
+
+    /// The sessions that are the user's own.
+    pub(crate) fn known(&self) -> Option<Known> {
+        self.world.state.as_deref().map(Known::below)
+    }
+
+    /// Remembers that a session is the user's own. Forgetting to means to be asked again.
+    pub(crate) fn own(&self, id: &SessionId) {
+        if let Some(Err(error)) = self.known().map(|known| known.add(id)) {
+            tracing::warn!(%error, "session_not_remembered");
+        }
     }
 
     /// Remembers a store for `--everywhere`. Forgetting to is no reason to fail.

@@ -22,6 +22,7 @@ mod global;
 mod hooks;
 mod housekeeping;
 mod kept;
+mod known;
 mod lifecycle;
 mod log;
 mod mirror;

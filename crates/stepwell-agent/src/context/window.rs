@@ -7,11 +7,7 @@
 use stepwell::{Compacted, Event, Lane, Made, Message, Part, Recorded, Role, Seq, Shown, View};
 
 use super::tokens::Counter;
-
-/// What the model is told when its answer was cut short. It is said in the user's place and
-/// is no request of theirs.
-pub const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
-                         exactly where it stopped.";
+use crate::provider::GO_ON;
 
 /// Does the user ask for something in it? Results that came in the user's name are not
 /// theirs, nor are calls, which only a model makes, or what is said in their place.

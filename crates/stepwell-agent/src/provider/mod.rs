@@ -105,6 +105,11 @@ pub enum Delta {
     Thinking(String),
 }
 
+/// What the model is told when its answer was cut short. It is said in the user's place and
+/// is no request of theirs.
+pub const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
+                         exactly where it stopped.";
+
 /// A complete answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::{Compacted, Event, Message, Money, Part, Role, Text, ToolCall, Usage};
 
-use super::{Answer, CallError, Delta, Ended, Fault, Provider, Purpose, Request, Turn};
+use super::{Answer, CallError, Delta, Ended, Fault, GO_ON, Provider, Purpose, Request, Turn};
 
 /// A model that answers from a script.
 #[derive(Debug)]
@@ -195,6 +195,11 @@ impl Script {
             match event {
                 Event::Message(message) if message.role == Role::Assistant => {
                     script.answers.push(Line::of(message));
+                }
+                Event::Message(message) if message.text() == GO_ON => {
+                    if let Some(last) = script.answers.last_mut() {
+                        last.cut_short = true;
+                    }
                 }
                 Event::Compacted(compacted) if compacted.model.is_some() => {
                     let before = script.answers.len() + 1;

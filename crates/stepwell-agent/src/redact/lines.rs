@@ -4,6 +4,9 @@
 
 use std::borrow::Cow;
 
+/// The rule's name.
+pub(super) const NAME: &str = "key-lines";
+
 /// What stands in their place.
 const PLACEHOLDER: &str = "[redacted:key-lines]";
 

@@ -23,8 +23,8 @@ const ENVIRONMENT: &str = "environment";
 /// word such as `none`, which every text holds.
 const MIN_GIVEN_BYTES: usize = 8;
 
-/// A shorter value of the environment is taken for a word.
-const MIN_ENVIRONMENT_BYTES: usize = 12;
+/// A value of the environment this long is no word, whatever it is made of.
+const LONG_ENVIRONMENT_BYTES: usize = 16;
 
 /// Room for the compiled rules; more than they take, with keys of any usual length.
 const COMPILED_BYTES: usize = 64 << 20;
@@ -148,6 +148,14 @@ impl Redactor {
         }
         redacted.push_str(rest);
         Cow::Owned(redacted)
+    }
+
+    /// Does a text hold what redaction leaves behind?
+    #[must_use]
+    pub fn is_redacted(text: &str) -> bool {
+        let names = RULES.iter().map(|rule| rule.name).chain([GIVEN, ENVIRONMENT, lines::NAME]);
+        text.contains("[redacted:")
+            && names.into_iter().any(|name| text.contains(&format!("[redacted:{name}]")))
     }
 
     /// The rule by which a file's bytes hold a secret.
@@ -281,8 +289,9 @@ impl Redactor {
 /// word, which many texts hold too.
 fn is_no_word(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
-    value.len() >= MIN_ENVIRONMENT_BYTES
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_alphabetic)
-        && !value.contains(['/', ' '])
+    let mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    let long = value.len() >= LONG_ENVIRONMENT_BYTES;
+    // A file that holds the secret is none.
+    let file = value.starts_with(['/', '~', '.']);
+    value.len() >= MIN_GIVEN_BYTES && (mixed || long) && !file
 }

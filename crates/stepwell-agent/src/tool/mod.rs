@@ -213,5 +213,9 @@ pub(crate) fn visible(character: char) -> Vec<char> {
 
 /// As much of a text as fits, cut between characters.
 pub(crate) fn cut(text: &str, limit: usize) -> &str {
-    &text[..text.floor_char_boundary(limit)]
+    let cut = &text[..text.floor_char_boundary(limit)];
+    // Half a word may be half a secret, which nobody recognises.
+    let last =
+        cut.rfind(char::is_whitespace).filter(|at| text.len() > limit && cut.len() - at < 256);
+    &cut[..last.map_or(cut.len(), |at| at + 1)]
 }

@@ -28,7 +28,7 @@ impl Output {
         self.dropped += excess;
     }
 
-    /// As text. A part is cut at the end of a line if it has one: half a line misleads, and
+    /// As text. A part is cut at the end of a line, or else of a word, if it has one: half a line misleads, and
     /// half a token is not recognised as one when secrets are taken out.
     pub(crate) fn text(mut self) -> String {
         let tail = self.tail.make_contiguous();
@@ -37,8 +37,12 @@ impl Output {
             return String::from_utf8_lossy(&self.head).into_owned();
         }
         let is_break = |byte: &u8| *byte == b'\n';
-        let end = self.head.iter().rposition(is_break).map_or(self.head.len(), |at| at + 1);
-        let start = tail[..tail.len().saturating_sub(1)].iter().position(is_break);
+        let is_gap = u8::is_ascii_whitespace;
+        let end = self.head.iter().rposition(is_break);
+        let end = end.or_else(|| self.head.iter().rposition(is_gap));
+        let end = end.map_or(self.head.len(), |at| at + 1);
+        let within = &tail[..tail.len().saturating_sub(1)];
+        let start = within.iter().position(is_break).or_else(|| within.iter().position(is_gap));
         let start = start.map_or(0, |at| at + 1);
         let (head, tail) = (whole(&self.head[..end]), &tail[start..]);
         let missing = self.dropped + (self.head.len() - head.len()) + start;

@@ -160,10 +160,16 @@ fn lines_from_the_middle_of_a_private_key_are_taken_out() {
 
 #[test]
 fn values_of_the_environment_are_taken_out_if_they_are_no_words() {
-    let values = ["correct1horse2battery", "postgres", "hunter2", "/run/secrets/token-1"];
-    let redactor = Redactor::with_environment([], values.map(str::to_owned));
-    let text = redactor.redact("correct1horse2battery postgres hunter2 /run/secrets/token-1");
-    assert_eq!(text, "[redacted:environment] postgres hunter2 /run/secrets/token-1");
+    let secrets = ["wJalrXUtnFEMI/K7MDENG/bPxR", "hunter2-x9", "correct-horse-battery-staple"];
+    let others = ["postgres", "hunter2", "/run/secrets/token-1"];
+    let values = secrets.into_iter().chain(others).map(str::to_owned);
+    let redactor = Redactor::with_environment([], values);
+    for secret in secrets {
+        assert_eq!(redactor.redact(secret), "[redacted:environment]");
+    }
+    for other in others {
+        assert_eq!(redactor.redact(other), other);
+    }
 }
 
 #[test]

@@ -67,8 +67,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         None => {
             let well = app.existing(Access::Write)?;
-            let id = newest(&well)?;
-            note(format_args!("Resuming {id}"));
+            let id = if args.attach { running(&well)? } else { newest(&well)? };
+            let does = if args.attach { "Following" } else { "Resuming" };
+            note(format_args!("{does} {id}"));
             (well, id)
         }
     };
@@ -86,6 +87,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Known before anything is recorded: a session that is done stays done.
     let answer =
         if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
+    prepared.connect()?;
     cutoff::tell(app, &well, Some(&id));
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
@@ -93,7 +95,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         )),
         error => error.into(),
     })?;
-    prepared.connect()?;
     if let Some(answer) = answer {
         well.answer(&id, answer)?;
     }
@@ -104,6 +105,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// The newest session here that can be resumed.
 fn newest(well: &Well) -> Result<SessionId> {
     let status = vec![Status::Interrupted, Status::Partial, Status::Paused, Status::Failed];
+    newest_of(well, status)?.ok_or_else(nothing_to_resume)
+}
+
+/// The newest session here that runs.
+fn running(well: &Well) -> Result<SessionId> {
+    newest_of(well, vec![Status::Running])?
+        .ok_or_else(|| Failure::new(Exit::Absent, "no session runs here"))
+}
+
+fn newest_of(well: &Well, status: Vec<Status>) -> Result<Option<SessionId>> {
     let filter =
         Filter { status, family: Family::Roots, driver: Some(Driver::Own), ..Filter::default() };
     let mut found = None;
@@ -111,7 +122,7 @@ fn newest(well: &Well) -> Result<SessionId> {
         found = Some(standing.head.id);
         Ok(Go::Stop)
     })?;
-    found.ok_or_else(nothing_to_resume)
+    Ok(found)
 }
 
 fn nothing_to_resume() -> Failure {

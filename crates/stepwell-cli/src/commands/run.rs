@@ -62,9 +62,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let head = well.standing(&id)?.head;
         refuse_external(&head)?;
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
+        // Whatever can be refused is refused before anything is recorded.
+        prepared.connect()?;
         cutoff::tell(app, &well, Some(&id));
         let session = well.resume(&id)?;
-        prepared.connect()?;
         well.edit(&id, prepared.remembered())?;
         return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
     }

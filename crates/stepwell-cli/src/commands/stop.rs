@@ -17,6 +17,7 @@ struct Answer<'a> {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    app.go_to_session(&args.session)?;
     let (well, id) = app.session(&args.session, Access::Read)?;
     let Some(held) = well.standing(&id)?.held else {
         let message = format!("{id} does not run");

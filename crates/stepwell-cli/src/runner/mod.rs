@@ -13,7 +13,7 @@ mod signals;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::Fault;
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Ended, Keeping, Run, Setup};
+use stepwell_agent::run::{Ended, Happening, Keeping, Run, Setup, Watcher as _};
 use stepwell_agent::tool::{Place, Tool};
 
 use crate::app::App;
@@ -105,6 +105,8 @@ pub(crate) struct Prepared {
     pub(crate) agent_name: String,
     pub(crate) agent: Agent,
     pub(crate) mode: Mode,
+    /// Is the session the user's own, or is it from now on?
+    own: bool,
     model: Model,
     /// The model that writes summaries, if it is another one.
     summariser: Option<Model>,
@@ -169,7 +171,12 @@ impl Prepared {
         let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
         let agent = find_agent(&agent_name, app)?;
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
-        let mode = flags.mode.or(mode).or(agent.mode).unwrap_or(settings.mode);
+        let usual = agent.mode.unwrap_or(settings.mode);
+        let is_own = |head: &Head| app.known().is_some_and(|known| known.has(&head.id));
+        let own = session.is_none_or(is_own) || flags.mode.is_some();
+        // What someone else allowed in a session is not allowed by the user.
+        let mode = mode.map(|mode: Mode| if own { mode } else { mode.min(usual) });
+        let mode = flags.mode.or(mode).unwrap_or(usual);
         let named = flags.model.clone().or_else(|| used_model(session?));
         let named = named.or_else(|| agent.model.clone());
         let named = named.or_else(|| Some(settings.model_name.clone()));
@@ -183,6 +190,7 @@ impl Prepared {
             agent_name,
             agent,
             mode,
+            own,
             model,
             summariser,
             keys,
@@ -203,6 +211,9 @@ impl Prepared {
     /// The agent's tools. The first time, MCP servers are started for it; whoever begins a
     /// session asks before, so that none is left behind where that fails.
     pub(crate) fn connect(&self) -> Result<()> {
+        if let Some(path) = &self.flags.record {
+            is_writable(path).map_err(|error| Failure::file(path, "writing it", &error))?;
+        }
         self.connected().map(drop)
     }
 
@@ -283,10 +294,13 @@ impl Prepared {
     /// The agent's standing instructions, with the project's.
     fn system(&self, app: &App) -> String {
         let path = app.place.root.join("AGENTS.md");
-        // A file, not a link to one elsewhere or a pipe, and of a size that someone wrote.
-        let is_read = std::fs::symlink_metadata(&path)
-            .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_INSTRUCTIONS);
-        let project = is_read.then(|| std::fs::read_to_string(path).ok()).flatten();
+        let project = match instructions(&path, &app.place.root) {
+            Ok(text) => text,
+            Err(why) => {
+                note(format_args!("warning: AGENTS.md is not read: {why}"));
+                None
+            }
+        };
         self.agent.system(project.as_deref())
     }
 
@@ -339,6 +353,27 @@ impl Prepared {
             },
         }
     }
+}
+
+/// The project's instructions, if there are any: a file, or a link to one of the workspace,
+/// and of a size that someone wrote.
+fn instructions(path: &Path, root: &Path) -> Result<Option<String>, String> {
+    if std::fs::symlink_metadata(path).is_err() {
+        return Ok(None);
+    }
+    let real = std::fs::canonicalize(path).map_err(|error| error.to_string())?;
+    let root = std::fs::canonicalize(root).map_err(|error| error.to_string())?;
+    let meta = std::fs::metadata(&real).map_err(|error| error.to_string())?;
+    if !real.starts_with(root) {
+        return Err("it leads out of the workspace".to_owned());
+    }
+    if !meta.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if meta.len() > MAX_INSTRUCTIONS {
+        return Err(format!("it is larger than {} KiB", MAX_INSTRUCTIONS >> 10));
+    }
+    std::fs::read_to_string(real).map(Some).map_err(|error| error.to_string())
 }
 
 /// Where tools work.
@@ -403,17 +438,24 @@ pub(crate) fn drive(
     let head = session.standing()?.head;
     let setup = prepared.setup(&head, app)?;
     let begun = app.now();
-    if let Some(path) = &prepared.flags.record {
-        // Found out before the run is paid for.
-        reserve(path).map_err(|error| Failure::file(path, "writing it", &error))?;
+    if prepared.own {
+        app.own(session.id());
     }
     remember_model(prepared, app);
     let mirror = Mirror::of(app).filter(|_| app.config.settings.auto_save);
     let mut screen = Mirroring::new(Screen::new(app, prepared, &head), mirror);
+    // What was recorded before the run itself began is this invocation's too.
+    let before = stepwell::Seq::new(resumed_from.unwrap_or(0));
+    for event in session.events(stepwell::Span::after(before))?.intact(session.id())? {
+        screen.saw(Happening::Recorded(&event));
+    }
     let tools = prepared.connected()?;
     let ended: stepwell_agent::Result<Ended> = tools.runtime.block_on(async {
         let interrupt = signals::watch();
         let mut run = Run::new(&mut session, &setup, &mut screen)?;
+        if !prepared.own {
+            run.distrust(before);
+        }
         // A session that is done stays as it is.
         if !run.is_over() || matches!(words, Words::More(_)) {
             run.instruct(&prepared.system(app))?;
@@ -432,13 +474,23 @@ pub(crate) fn drive(
     });
     tools.close();
     let written = screen.into_inner().finish();
-    let ended = ended.map_err(|error| unsaved(error, &session))?;
+    let took = app.now().since(begun);
+    let redactor = &setup.redactor;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let failure = unsaved(error, &session);
+            report::unsaved(&head, &failure.to_string(), took, app)?;
+            return Err(failure);
+        }
+    };
     context::remember(&prepared.model, &ended.calibration, app);
     let standing = session.standing()?;
     let report = report::Report {
         standing: &standing,
         ended: &ended,
-        took: app.now().since(begun),
+        took,
+        redactor,
         resumed_from,
         lanes: session.lanes()?,
         waiting: waiting(&session)?,
@@ -497,12 +549,11 @@ fn unsaved(error: stepwell_agent::Error, session: &Session) -> Failure {
     }
 }
 
-/// Makes room for a file that only its owner reads: what is said in a run is nobody else's.
-fn reserve(path: &Path) -> std::io::Result<()> {
-    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => replace(path, ""),
-        made => made.map(drop),
-    }
+/// Can a file be written? Found out before a run is paid for, without touching the file.
+fn is_writable(path: &Path) -> std::io::Result<()> {
+    let draft = crate::config::beside(path);
+    std::fs::File::create(&draft)?;
+    std::fs::remove_file(&draft)
 }
 
 /// Writes the script that replays a session's answers.
@@ -510,5 +561,11 @@ fn record(path: &Path, session: &Session) -> Result<()> {
     let events = session.events(stepwell::Span::ALL)?.intact(session.id())?;
     let script = Script::of(events.iter().map(|event| &event.event));
     let text = serde_json::to_string_pretty(&script).unwrap_or_default();
-    replace(path, &format!("{text}\n")).map_err(|error| Failure::file(path, "writing it", &error))
+    let private = || {
+        // Only its owner reads it: what is said in a run is nobody else's.
+        let options = std::fs::OpenOptions::new().write(true).create(true).mode(0o600).open(path);
+        options?.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        replace(path, &format!("{text}\n"))
+    };
+    private().map_err(|error| Failure::file(path, "writing it", &error))
 }

@@ -211,7 +211,9 @@ pub(super) fn key(source: &KeySource, of: &str, app: &App) -> Result<Option<Stri
             let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output();
             match output {
                 Ok(output) if output.status.success() => {
-                    Ok(Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+                    // Some tools write more below the key.
+                    let text = String::from_utf8_lossy(&output.stdout);
+                    Ok(Some(text.trim().lines().next().unwrap_or_default().trim().to_owned()))
                 }
                 _ => {
                     let message = format!("the command for the key of {of} failed");

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use stepwell::{Lane, LaneState, Standing, Status};
+use stepwell::{Head, Lane, LaneState, Standing, Status, StopReason};
+use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Ended;
 
 use super::Flags;
@@ -20,6 +21,8 @@ pub(super) struct Report<'a> {
     pub(super) standing: &'a Standing,
     pub(super) ended: &'a Ended,
     pub(super) took: Duration,
+    /// Takes secrets out of what a program may write to a file.
+    pub(super) redactor: &'a Redactor,
     pub(super) resumed_from: Option<u64>,
     pub(super) lanes: BTreeMap<Lane, LaneState>,
     /// What it waits for.
@@ -30,7 +33,7 @@ pub(super) struct Report<'a> {
 struct Answer<'a> {
     session_id: &'a str,
     status: Status,
-    stop_reason: stepwell::StopReason,
+    stop_reason: StopReason,
     output: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -63,17 +66,20 @@ impl Report<'_> {
         if app.out.is_json() {
             let price =
                 |spent: &stepwell::Spent| (spent.unpriced == 0).then(|| wire::money(spent.cost));
+            let plain = |text: &str| self.redactor.redact(text).into_owned();
+            let files: Vec<String> =
+                self.ended.files_modified.iter().map(|path| plain(path)).collect();
             let by_source =
                 self.lanes.iter().map(|(lane, state)| (lane.to_string(), price(&state.spent)));
             return app.out.object(&Answer {
                 session_id: head.id.as_str(),
                 status: self.ended.status,
                 stop_reason: self.ended.reason,
-                output: &self.ended.output,
-                error: self.ended.error.as_ref().map(ToString::to_string),
+                output: &self.redactor.redact(&self.ended.output),
+                error: self.ended.error.as_ref().map(|error| plain(&error.to_string())),
                 steps: head.steps,
                 tools_used: &self.ended.tools_used,
-                files_modified: &self.ended.files_modified,
+                files_modified: &files,
                 duration_seconds: self.took.as_secs_f64(),
                 model: &head.model,
                 costs: Costs {
@@ -113,8 +119,49 @@ impl Report<'_> {
                 note(format_args!("hint: stepwell resume {id} --approve, or --deny"));
             }
             Status::Success => {}
+            Status::Partial if self.is_spent() => {
+                note(format_args!(
+                    "hint: stepwell resume {id} --budget-total USD, with more of it"
+                ));
+            }
             _ => note(format_args!("hint: stepwell resume {id}")),
         }
         Ok(())
     }
+
+    /// Is it what the whole session may cost that stopped it?
+    fn is_spent(&self) -> bool {
+        let head = &self.standing.head;
+        self.ended.reason == StopReason::BudgetExceeded && head.budget.is_some()
+    }
+}
+
+/// The answer of a run that could not be saved: how it stood when it began, and why.
+pub(super) fn unsaved(head: &Head, error: &str, took: Duration, app: &mut App) -> Result<()> {
+    if !app.out.is_json() {
+        return Ok(());
+    }
+    let usage = head.spent.usage;
+    let known = head.spent.unpriced == 0;
+    app.out.object(&Answer {
+        session_id: head.id.as_str(),
+        status: Status::Interrupted,
+        stop_reason: StopReason::Crashed,
+        output: "",
+        error: Some(error.to_owned()),
+        steps: head.steps,
+        tools_used: &[],
+        files_modified: &[],
+        duration_seconds: took.as_secs_f64(),
+        model: &head.model,
+        costs: Costs {
+            total_input_tokens: usage.input,
+            total_output_tokens: usage.output,
+            total_cached_tokens: usage.cached,
+            total_tokens: usage.total(),
+            total_cost_usd: known.then(|| wire::money(head.spent.cost)),
+            by_source: BTreeMap::new(),
+        },
+        resumed_from: None,
+    })
 }

@@ -51,9 +51,12 @@ fn a_full_disk_is_loud_and_the_run_goes_on_after_it() {
     let as_usual = desk.command(&[]);
     command.env_clear().current_dir(desk.work());
     command.envs(as_usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = command.output().unwrap();
+    let ran = command.arg("--json").output().unwrap();
     let said = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(7), "{said}");
+    let answer: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(answer["status"], "interrupted");
+    assert!(answer["error"].as_str().unwrap().contains("could not be saved"), "{answer}");
     assert!(said.contains("could not be saved") && said.contains("stepwell resume"), "{said}");
     let done = one(&desk, &["resume"], 0);
     assert_eq!((&done["output"], &done["steps"]), (&"done".into(), &9.into()));
@@ -269,4 +272,94 @@ fn a_store_of_another_name_is_out_of_the_tools_reach() {
         !told.contains("kept/stepwell.db\\n") && !desk.work().join("kept/x").exists(),
         "{told}"
     );
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let desk = desk(SCRIPT);
+    desk.file("stepwell.toml", "[agents.needy]\ntools = [\"no_such_tool\"]\n");
+    one(&desk, &run(&[]), 8);
+    let status = || desk.quietly(&["show", "@last", "--json"]).json().remove(0)["status"].clone();
+    for args in [
+        &["resume", "@last", "--record", "nowhere/x.json"][..],
+        &["resume", "@last", "--agent", "needy", "--approve"],
+        &["run", "more", "--session", "@last", "--agent", "needy"],
+    ] {
+        assert_ne!(desk.quietly(args).code, Some(0), "{args:?}");
+        assert_eq!(status(), "paused", "{args:?}");
+    }
+    assert_ne!(desk.quietly(&run(&["--record", "nowhere/x.json"])).code, Some(0));
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
+}
+
+#[test]
+fn what_someone_else_allowed_is_asked_again() {
+    let mut desk = desk(SCRIPT);
+    one(&desk, &run(&["--mode", "yolo", "--max-steps", "1"]), 5);
+    // The folder comes to another user, with its store.
+    desk.set("XDG_STATE_HOME", desk.path("elsewhere").to_str().unwrap());
+    assert_eq!(one(&desk, &["resume"], 8)["status"], "paused");
+    assert!(!desk.work().join("hello.txt").exists());
+    // Their own answers count, and so does a mode of their choice.
+    assert_eq!(one(&desk, &["resume", "--approve"], 8)["status"], "paused");
+    assert_eq!(desk.read("hello.txt"), "hello");
+    assert_eq!(one(&desk, &["resume", "--mode", "yolo"], 0)["status"], "success");
+}
+
+#[test]
+fn a_recording_keeps_what_was_cut_short_and_spares_what_it_does_not_replace() {
+    let half = "- {text: 'The first half, ', cut_short: true}\n- {text: and the second.}\n";
+    let desk = desk(half);
+    desk.file("again.json", "an earlier one");
+    desk.quietly(&run(&["--record", "again.json", "--max-steps", "x"]));
+    assert_eq!(desk.read("again.json"), "an earlier one");
+    let done = one(&desk, &run(&["--record", "again.json"]), 0);
+    let replayed = one(&desk, &["run", "say hello", "--model", "script:again.json"], 0);
+    for key in ["output", "steps", "costs"] {
+        assert_eq!(replayed[key], done[key], "{key}");
+    }
+}
+
+#[test]
+fn what_is_not_kept_is_not_asked_about_later() {
+    let script = "
+- {text: a, calls: [{tool: write_file, arguments: {path: a.ini, content: 'password = \"changeme-123\"'}}, {tool: write_file, arguments: {path: b.md, content: 'shows [redacted:RULE] there'}}]}
+- {text: b, calls: [{tool: run_command, arguments: {command: 'echo [redacted:github-token] >> ran'}}]}
+- {text: Done.}
+";
+    let desk = desk(script);
+    assert_eq!(one(&desk, &run(&[]), 8)["status"], "paused");
+    assert_eq!(one(&desk, &["resume", "--approve"], 8)["status"], "paused");
+    assert_eq!(desk.read("b.md"), "shows [redacted:RULE] there");
+    let told = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    assert!(told.contains("not kept until someone can"), "{told}");
+    // A placeholder is no secret: what it stood for has to be given anew.
+    one(&desk, &["resume", "--approve"], 0);
+    assert!(!desk.work().join("ran").exists() && !desk.work().join("a.ini").exists());
+}
+
+#[test]
+fn programs_get_every_event_and_no_secret() {
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let desk = desk(&format!("- {{text: 'it is {secret}'}}\n"));
+    let events = desk.quietly(&run(&["--events"])).json();
+    let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert_eq!(seqs, (1..=u64::try_from(seqs.len()).unwrap()).collect::<Vec<_>>());
+    assert!(events[0]["body"]["id"].as_str().is_some());
+    let done = one(&desk, &run(&[]), 0);
+    assert_eq!(done["output"], "it is [redacted:github-token]");
+}
+
+#[test]
+fn instructions_are_read_through_a_link_of_the_workspace_and_otherwise_missed_aloud() {
+    let desk = desk("- {text: Done.}\n");
+    desk.file("CLAUDE.md", "Be brief.");
+    let link = desk.work().join("AGENTS.md");
+    std::os::unix::fs::symlink("CLAUDE.md", &link).unwrap();
+    one(&desk, &run(&[]), 0);
+    assert!(desk.quietly(&["log", "@last", "--kind", "message"]).stdout.contains("Be brief."));
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
+    let ran = desk.quietly(&run(&[]));
+    assert!(ran.stderr.contains("it leads out of the workspace"), "{}", ran.stderr);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role, Text, ToolResult};
 
 use super::Wire;
-use super::outgoing::{Ids, Picture, arguments, own, spoken, systems, tools};
+use super::outgoing::{Ids, Picture, arguments, own, spoken, systems, tool_name, tools};
 use crate::provider::{Purpose, Request};
 
 /// See `openai`: the true name travels in the extra body.
@@ -107,7 +107,7 @@ fn assistant(message: &Message, ids: &Ids<'_>, signer: Option<&str>) -> Vec<Valu
         Part::ToolCall(call) => Some(json!({
             "type": "tool_use",
             "id": ids.get(&call.id),
-            "name": call.name,
+            "name": tool_name(&call.name),
             "input": arguments(&call.arguments),
         })),
         Part::Image(_) | Part::ToolResult(_) => None,

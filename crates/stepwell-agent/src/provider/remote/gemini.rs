@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role};
 
 use super::Wire;
-use super::outgoing::{Ids, Picture, arguments, own, result_text, spoken, systems, tools};
+use super::outgoing::{
+    Ids, Picture, arguments, own, result_text, spoken, systems, tool_name, tools,
+};
 use crate::provider::Request;
 
 pub(super) fn encode(provider: &str, request: Request<'_>) -> Wire {
@@ -79,7 +81,7 @@ fn assistant(message: &Message, ids: &Ids<'_>, provider: &str) -> Vec<ContentPar
             }
             Part::ToolCall(call) => parts.push(ContentPart::ToolCall(ToolCall {
                 call_id: ids.get(&call.id),
-                fn_name: call.name.clone(),
+                fn_name: tool_name(&call.name),
                 fn_arguments: Value::Object(arguments(&call.arguments)),
                 thought_signatures: own(call.opaque.as_ref(), provider)
                     .map(|signature| vec![signature.to_owned()]),

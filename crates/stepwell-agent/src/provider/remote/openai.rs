@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role, ToolCall};
 
 use super::Wire;
-use super::outgoing::{Ids, Picture, arguments, own, result_text, spoken, systems, tools};
+use super::outgoing::{
+    Ids, Picture, arguments, own, result_text, spoken, systems, tool_name, tools,
+};
 use crate::provider::Request;
 
 /// What marks thinking that came in the field `reasoning_content`. Some vendors want
@@ -136,7 +138,7 @@ fn tool_call(call: &ToolCall, ids: &Ids<'_>) -> Value {
     json!({
         "id": ids.get(&call.id),
         "type": "function",
-        "function": {"name": call.name, "arguments": text},
+        "function": {"name": tool_name(&call.name), "arguments": text},
     })
 }
 

@@ -49,6 +49,14 @@ pub(super) fn fresh(id: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
+/// A tool's name as every vendor takes it: a model may have called something that has none,
+/// and a conversation with it is sent again and again.
+pub(super) fn tool_name(name: &str) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = name.chars().map(legal).take(64).collect();
+    if name.is_empty() { "unnamed".to_owned() } else { name }
+}
+
 pub(super) fn is_legal(id: &str) -> bool {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     !id.is_empty() && id.len() <= LONGEST_ID && id.bytes().all(legal)
@@ -142,6 +150,20 @@ mod tests {
         assert_eq!(sent[1], "call_read_0");
         assert!(sent.iter().all(|id| is_legal(id)), "{sent:?}");
         assert_eq!(sent.iter().collect::<HashSet<_>>().len(), 4, "{sent:?}");
+    }
+
+    #[test]
+    fn names_that_no_vendor_takes_become_legal() {
+        let long = "x".repeat(80);
+        for (name, sent) in [
+            ("read_file", "read_file"),
+            ("nope tool!", "nope_tool_"),
+            ("", "unnamed"),
+            ("ünïcode", "_n_code"),
+            (long.as_str(), &long[..64]),
+        ] {
+            assert_eq!(tool_name(name), sent);
+        }
     }
 
     #[test]
