@@ -87,7 +87,7 @@ fn events_come_as_lines_while_it_runs() {
     let desk = desk(SCRIPT);
     let ran = desk.quietly(&run(&["--mode", "yolo", "--events"]));
     let kinds: Vec<Value> = ran.json().into_iter().map(|event| event["kind"].clone()).collect();
-    assert_eq!(kinds.first().unwrap(), "message");
+    assert_eq!(kinds.first().unwrap(), "created");
     assert!(kinds.contains(&"tool_started".into()) && kinds.contains(&"step".into()));
 }
 
