@@ -18,7 +18,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[];
 /// session: its row goes between others, and SQLite rewrites up to four pages to make
 /// room. The smaller it is, the dearer is reading a long conversation. The figures are in
 /// bench/README.md. A store keeps the size that it was made with.
-pub(super) const PAGE_SIZE: u32 = 4096;
+pub(super) const PAGE_SIZE: u32 = 2048;
 
 /// The tables of version 1. `events.pos` is the session's key in the upper and the
 /// seq in the lower 32 bits: a session's events lie together, in order, in one
