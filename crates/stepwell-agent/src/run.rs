@@ -557,6 +557,7 @@ impl<'a> Run<'a> {
             return self.finish(&call, &Done::ok(text), 0);
         }
         self.look_before(&*tool);
+        self.keep_before(&plan)?;
         self.start(&call, &*tool, plan)?;
         let begun = tokio::time::Instant::now();
         let place = &self.setup.place;

@@ -14,7 +14,8 @@ use crate::files::capture::Capture;
 use crate::files::site::{secret, too_large};
 use crate::machine::Settled;
 use crate::provider::ToolSpec;
-use crate::tool::{Changed, Content, Tool};
+use crate::tool::disk::{AS_LINK, as_link};
+use crate::tool::{self, Changed, Content, Plan, Tool};
 
 /// A command that was cut off is given this long to be gone, so that what it did last is seen.
 const GONE: Duration = Duration::from_millis(600);
@@ -97,12 +98,33 @@ impl Run<'_> {
         events
     }
 
+    /// Keeps what stands where a call is about to make its change: if the process dies with
+    /// the change made, it can still be gone back on.
+    pub(super) fn keep_before(&self, plan: &Plan) -> Result<()> {
+        for target in &plan.targets {
+            match tool::look(&self.setup.place, &target.path) {
+                Ok(Content::Symlink(link)) => {
+                    self.session.put_blob(as_link(&link).as_bytes())?;
+                }
+                Ok(content) => {
+                    self.state_of(&content)?;
+                }
+                // The tool itself says what is wrong with it.
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// What stood where a call that was cut off made its change, if that was kept earlier.
     pub(super) fn before_interruption(&self, target: &ToolTarget, after: &Content) -> Content {
         let Some(digest) = &target.before else { return Content::Absent };
         let mode = if let Content::File { mode, .. } = after { *mode } else { 0o644 };
         match self.session.blob(digest) {
-            Ok(bytes) => Content::File { bytes, mode },
+            Ok(bytes) => match bytes.strip_prefix(AS_LINK.as_bytes()) {
+                Some(link) => Content::Symlink(String::from_utf8_lossy(link).into_owned()),
+                None => Content::File { bytes, mode },
+            },
             Err(_) => Content::NotKept("the run was interrupted".to_owned()),
         }
     }

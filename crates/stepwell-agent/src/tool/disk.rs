@@ -38,9 +38,17 @@ impl Content {
         match self {
             Self::Absent | Self::NotKept(_) => None,
             Self::File { bytes, .. } => Some(Digest::of(bytes)),
-            Self::Symlink(target) => Some(Digest::of(format!("symlink\0{target}").as_bytes())),
+            Self::Symlink(target) => Some(Digest::of(as_link(target).as_bytes())),
         }
     }
+}
+
+/// What a link is told by, where a file is told by its bytes.
+pub(crate) const AS_LINK: &str = "symlink\0";
+
+/// A link as bytes of its own.
+pub(crate) fn as_link(target: &str) -> String {
+    format!("{AS_LINK}{target}")
 }
 
 impl Spot {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use stepwell::{Event, Lane, Money, Outcome, Role, Span, Status, Stepwell, View};
+use stepwell::{Event, FileState, Lane, Money, Outcome, Role, Span, Status, Stepwell, View};
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_stepwell-test-runner");
 
@@ -91,6 +91,15 @@ fn look(root: &Path) -> Seen {
     let unknown = events.iter().filter(
         |event| matches!(&event.event, Event::ToolFinished(it) if it.outcome == Outcome::Unknown),
     );
+    // Whatever was killed, what a file tool replaced is there to go back to.
+    let lost = events.iter().filter(|event| match &event.event {
+        Event::File(file) => match &file.before {
+            FileState::NotCaptured { why, .. } => why == "the run was interrupted",
+            _ => false,
+        },
+        _ => false,
+    });
+    assert_eq!(lost.count(), 0);
     let planned = events.iter().filter_map(|event| match &event.event {
         Event::Task(task) => Some((task.id.clone(), task.description.clone())),
         _ => None,

@@ -31,6 +31,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let session = well.fork(&parent, Some(at))?;
     let id = session.id().clone();
     drop(session);
+    // What was allowed in the user's own session is allowed in its fork.
+    if app.known().is_some_and(|known| known.has(&parent)) {
+        app.own(&id);
+    }
     let answer = Answer { id: id.as_str(), parent: parent.as_str(), at: at.get() };
     app.out.answer(&answer, &id)?;
     tidy(app, &well)?;

@@ -563,8 +563,9 @@ fn record(path: &Path, session: &Session) -> Result<()> {
     let text = serde_json::to_string_pretty(&script).unwrap_or_default();
     let private = || {
         // Only its owner reads it: what is said in a run is nobody else's.
-        let options = std::fs::OpenOptions::new().write(true).create(true).mode(0o600).open(path);
-        options?.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+        file?.set_permissions(std::fs::Permissions::from_mode(0o600))?;
         replace(path, &format!("{text}\n"))
     };
     private().map_err(|error| Failure::file(path, "writing it", &error))
