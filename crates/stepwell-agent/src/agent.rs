@@ -47,6 +47,10 @@ const REVIEW: &str = "You are a careful reviewer who changes nothing. Read what 
     and what it depends on. Report defects in order of their weight, each with its file and line, \
     what happens, and what should; say what you looked at and found in order.";
 
+const EXPLORE: &str = "You are a careful investigator who changes nothing. Find out what the task \
+    asks for by reading the workspace as far as it needs. Answer with what you found: facts, each \
+    with its file and line, what you could not find, and nothing else.";
+
 /// The agents that are built in.
 #[must_use]
 pub fn builtin() -> BTreeMap<String, Agent> {
@@ -54,6 +58,7 @@ pub fn builtin() -> BTreeMap<String, Agent> {
     let reader = |prompt: &str| Agent { read_only: true, ..agent(prompt) };
     [
         ("build".to_owned(), agent(BUILD)),
+        ("explore".to_owned(), reader(EXPLORE)),
         ("plan".to_owned(), reader(PLAN)),
         ("review".to_owned(), reader(REVIEW)),
     ]

@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Seq, Spent, Status, StopReason,
-    Tasks, ToolCall, ToolTarget,
+    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Seq, SessionId, Spent, Status,
+    StopReason, Tasks, ToolCall, ToolTarget,
 };
 
 use crate::permission::{Mode, Verdict, judge};
+use crate::tool::is_read_only;
 
 /// Where a run is.
 #[derive(Clone, Debug)]
@@ -24,8 +25,10 @@ pub struct State {
     gates: BTreeMap<String, Option<GateAnswer>>,
     /// What is planned.
     pub tasks: Tasks,
-    /// What this session spent.
+    /// What this session spent itself.
     pub spent: Spent,
+    /// What its subagents spent, and theirs.
+    pub below: Spent,
     /// Steps of this lane.
     pub steps: u64,
     /// Answers of the model in this lane, and summaries that it was asked for.
@@ -66,6 +69,8 @@ pub struct Started {
     pub effect: Effect,
     /// What it was to change.
     pub targets: Vec<ToolTarget>,
+    /// The subagent's session that it was to start.
+    pub child: Option<SessionId>,
 }
 
 /// An answer to a question for permission.
@@ -74,6 +79,18 @@ pub struct GateAnswer {
     seq: Seq,
     allow: bool,
     reason: String,
+}
+
+impl GateAnswer {
+    /// The answer in words, as it is recorded.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.allow, self.reason.as_str()) {
+            (true, _) => "approve".to_owned(),
+            (false, "") => "deny".to_owned(),
+            (false, reason) => format!("deny: {reason}"),
+        }
+    }
 }
 
 /// What the run may do; it does not change while it runs.
@@ -98,14 +115,14 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// Dollars in this invocation.
     pub budget: Option<Money>,
-    /// Dollars in the session, over all of its invocations.
+    /// Dollars in the session, over all of its invocations, and in its subagents' sessions.
     pub budget_total: Option<Money>,
 }
 
 /// What was used when this invocation began.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Baseline {
-    /// What the session had spent.
+    /// What the session had spent, with its subagents.
     pub spent: Spent,
     /// Its steps.
     pub steps: u64,
@@ -207,6 +224,7 @@ impl State {
             gates: BTreeMap::new(),
             tasks: Tasks::default(),
             spent: Spent::default(),
+            below: Spent::default(),
             steps: 0,
             answers: 0,
             summaries: 0,
@@ -222,8 +240,9 @@ impl State {
             Event::Message(message) if message.lane == self.lane => self.hear(message),
             Event::ToolStarted(started) if started.lane == self.lane => {
                 let (effect, targets) = (started.effect, started.targets.clone());
+                let child = started.child.clone();
                 if let Some(call) = self.call(&started.call_id) {
-                    call.started = Some(Started { effect, targets });
+                    call.started = Some(Started { effect, targets, child });
                 }
             }
             Event::Step(step) if step.lane == self.lane => {
@@ -340,6 +359,27 @@ impl State {
         matches!(self.gates.get(id), Some(None))
     }
 
+    /// What this session and those of its subagents spent.
+    #[must_use]
+    pub fn total(&self) -> Spent {
+        let mut total = self.spent;
+        total += self.below;
+        total
+    }
+
+    /// The subagent's session that a call was to start.
+    #[must_use]
+    pub fn child(&self, id: &str) -> Option<&SessionId> {
+        let Turn::Tools(calls) = &self.turn else { return None };
+        calls.iter().find(|call| call.call.id == id)?.started.as_ref()?.child.as_ref()
+    }
+
+    /// What a person answered to a question.
+    #[must_use]
+    pub fn answered(&self, gate: &str) -> Option<&GateAnswer> {
+        self.gates.get(gate)?.as_ref()
+    }
+
     fn hear(&mut self, message: &Message) {
         if let Some(usage) = message.usage {
             self.spent.count(usage, message.cost);
@@ -390,10 +430,11 @@ impl State {
         // A tool of a server's that once was pure may be so no more.
         let now = rules.effects.get(&call.name).copied().unwrap_or(Effect::Pure);
         match &pending.started {
+            Some(Started { effect: Effect::Resumable, .. }) => Move::RunTool(call),
             Some(Started { effect: Effect::Pure, .. }) if now == Effect::Pure => {
                 Move::RunTool(call)
             }
-            Some(Started { effect: Effect::Idempotent, targets }) => {
+            Some(Started { effect: Effect::Idempotent, targets, .. }) => {
                 Move::Inspect(call, targets.clone())
             }
             Some(_) if rules.retry_unsafe => Move::RunTool(call),
@@ -414,6 +455,9 @@ impl State {
             }
             _ => {}
         }
+        // A subagent that only looks is judged as what looks.
+        let looks = *effect == Effect::Resumable && is_read_only(&call.arguments);
+        let effect = if looks { &Effect::Pure } else { effect };
         match judge(rules.mode, *effect, self.remembered.get(&call.name).copied()) {
             Verdict::Allow => Move::RunTool(call),
             Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
@@ -450,12 +494,13 @@ impl State {
 
     /// May a call be made that costs so much at most?
     fn affords(&self, limits: &Limits, since: &Baseline, tokens: u64, cost: Option<Money>) -> bool {
-        let used = self.spent.usage.total().saturating_sub(since.spent.usage.total());
-        let spent = self.spent.cost.minus(since.spent.cost);
+        let total = self.total();
+        let used = total.usage.total().saturating_sub(since.spent.usage.total());
+        let spent = total.cost.minus(since.spent.cost);
         let with = |spent: Money| Some(spent.plus(cost?));
         !(limits.tokens.is_some_and(|limit| used.saturating_add(tokens) > limit)
             || exceeds(limits.budget, with(spent))
-            || exceeds(limits.budget_total, with(self.spent.cost)))
+            || exceeds(limits.budget_total, with(total.cost)))
     }
 }
 
@@ -559,7 +604,8 @@ mod tests {
 
     fn started(id: &str, effect: Effect, targets: Vec<ToolTarget>) -> ToolStarted {
         let (lane, call_id, tool) = (Lane::main(), id.to_owned(), String::new());
-        ToolStarted { lane, call_id, tool, effect, arguments: Digest::of(b""), targets }
+        let (arguments, child) = (Digest::of(b""), None);
+        ToolStarted { lane, call_id, tool, effect, arguments, targets, child }
     }
 
     fn call(made: &Move) -> &str {

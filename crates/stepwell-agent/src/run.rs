@@ -1,7 +1,10 @@
 //! The driver: performs the moves that the machine decides on, and records each event
 //! before the next thing begins.
 
+mod charge;
 mod compact;
+mod dispatch;
+mod ground;
 mod record;
 mod watch;
 
@@ -26,8 +29,10 @@ pub use crate::price::Cost;
 use crate::provider::{self, CallError, Fault, GO_ON, Provider, Purpose, Request, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
+pub use charge::Charge;
 use compact::Due;
 pub use compact::{Shrunk, TRUNCATED};
+pub use dispatch::{Dispatcher, Hired, Terms};
 pub use watch::{Happening, Question, Reply, Watcher};
 
 /// What a run works with. It does not change while it runs.
@@ -57,6 +62,8 @@ pub struct Setup {
     pub context: Context,
     /// What is kept beside what the model says.
     pub keeping: Keeping,
+    /// Knows the agents that can be dispatched; absent, there are none.
+    pub dispatcher: Option<Arc<dyn Dispatcher>>,
 }
 
 /// What a run keeps beside what the model says.
@@ -160,7 +167,8 @@ impl<'a> Run<'a> {
                 state.count(event);
             }
         }
-        let since = Baseline { spent: state.spent, steps: state.steps };
+        state.below = dispatch::below(session)?;
+        let since = Baseline { spent: state.total(), steps: state.steps };
         let blind = record::lost_sight(&events);
         let (mut redacted, mut ids, mut first_request) = (Vec::new(), HashSet::new(), None);
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
@@ -310,7 +318,7 @@ impl<'a> Run<'a> {
         match next {
             Move::CallModel => return self.ask(cut).await,
             Move::Compact(by) => return self.compact(by, cut).await,
-            Move::RunTool(call) => self.run_tool(call, cut).await?,
+            Move::RunTool(call) => return self.perform(call, cut).await,
             Move::Inspect(call, targets) => self.inspect(call, &targets, cut).await?,
             Move::Settle(call, settled) => self.settle(&call, &settled)?,
             Move::Ask(call) => return self.permit(call, cut).await,
@@ -323,7 +331,7 @@ impl<'a> Run<'a> {
     /// Records that the step is complete.
     fn seal(&mut self) -> Result<()> {
         self.record(self.sealed())?;
-        self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
+        self.watcher.saw(Happening::Step(self.state.steps, &self.state.total()));
         Ok(())
     }
 
@@ -385,7 +393,7 @@ impl<'a> Run<'a> {
         self.record(events)?;
         self.watcher.saw(Happening::Answered(&message));
         if !asks {
-            self.watcher.saw(Happening::Step(self.state.steps, &self.state.spent));
+            self.watcher.saw(Happening::Step(self.state.steps, &self.state.total()));
         }
         let what = match ended {
             provider::Ended::Filtered => "the provider filtered its answer".to_owned(),
@@ -459,7 +467,7 @@ impl<'a> Run<'a> {
         }
         match reply {
             Reply::Yes if self.state.is_asked(&call.id) => self.answer(&call, "approve")?,
-            Reply::Yes => self.run_tool(call, cut).await?,
+            Reply::Yes => return self.perform(call, cut).await,
             Reply::No(reason) => {
                 self.settle(&call, &Settled::Denied(reason))?;
             }
@@ -585,6 +593,7 @@ impl<'a> Run<'a> {
             effect: tool.effect(),
             arguments: stepwell::Digest::of(call.arguments.as_bytes()),
             targets: plan.targets,
+            child: plan.child,
         };
         let who = format!("mode {}", self.setup.rules.mode.as_str());
         let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "approve", who));

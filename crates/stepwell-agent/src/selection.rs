@@ -135,7 +135,7 @@ mod tests {
             let expected = ["read_file", "list_files", "search", "tasks", "git__log"];
             assert_eq!(names(&builtin()[name]).unwrap(), expected, "{name}");
         }
-        assert_eq!(names(&builtin()["build"]).unwrap().len(), 10);
+        assert_eq!(names(&builtin()["build"]).unwrap().len(), 11);
         let both = Agent { read_only: true, ..with(&["git__*"]) };
         assert_eq!(names(&both).unwrap(), ["git__log"]);
     }

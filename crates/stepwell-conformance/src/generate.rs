@@ -264,7 +264,12 @@ fn edited() -> BoxedStrategy<Edited> {
 }
 
 fn tools() -> BoxedStrategy<Event> {
-    let effect = prop::sample::select(vec![Effect::Pure, Effect::Idempotent, Effect::Unsafe]);
+    let effect = prop::sample::select(vec![
+        Effect::Pure,
+        Effect::Idempotent,
+        Effect::Resumable,
+        Effect::Unsafe,
+    ]);
     let outcome = prop::sample::select(vec![
         Outcome::Done,
         Outcome::Failed,
@@ -275,7 +280,8 @@ fn tools() -> BoxedStrategy<Event> {
     prop_oneof![
         (lane(), text(), text(), effect, digest()).prop_map(
             |(lane, call_id, tool, effect, arguments)| {
-                ToolStarted { lane, call_id, tool, effect, arguments, targets: Vec::new() }.into()
+                let targets = Vec::new();
+                ToolStarted { lane, call_id, tool, effect, arguments, targets, child: None }.into()
             }
         ),
         (lane(), text(), outcome, any::<u64>()).prop_map(

@@ -42,6 +42,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
             effect: Effect::Unsafe,
             arguments: Digest::of(b"{}"),
             targets: Vec::new(),
+            child: None,
         }
         .into(),
         ToolFinished { lane: main(), call_id: "c".into(), outcome: Outcome::Done, duration_ms: 3 }

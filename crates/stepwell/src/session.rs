@@ -178,8 +178,23 @@ impl Session {
 
     /// Makes a session for a subagent. It goes with this one.
     pub fn spawn(&self, created: Created) -> Result<Self> {
+        self.spawn_with(created, Vec::new())
+    }
+
+    /// Makes a session for a subagent that begins with these events, all or none.
+    pub fn spawn_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Self> {
         let origin = Origin::Subagent { parent: self.id().clone() };
-        self.well.create(Created { origin, ..created })
+        let created = Created { origin, ..created };
+        match events.is_empty() {
+            true => self.well.create(created),
+            false => self.well.create_with(created, events),
+        }
+    }
+
+    /// The well that it belongs to.
+    #[must_use]
+    pub fn well(&self) -> &Stepwell {
+        &self.well
     }
 
     /// Ends the run: records how it stands and gives the lease back.

@@ -214,6 +214,26 @@ impl Stepwell {
         Ok(standing)
     }
 
+    /// The sessions of a session's subagents, and of theirs, wherever they are kept. What a
+    /// session cost with all that it started is the sum of what each of them spent itself, so
+    /// that nothing is counted twice or forgotten, whenever a process died.
+    pub fn subagents(&self, id: &SessionId) -> Result<Vec<Standing>> {
+        let mut found: Vec<Standing> = Vec::new();
+        let mut waiting = vec![id.clone()];
+        while let Some(parent) = waiting.pop() {
+            let (family, place) = (Family::ChildrenOf(parent), Place::Anywhere);
+            let filter = Filter { family, place, ..Filter::default() };
+            let query = Query { filter, order: Order::Oldest, ..Query::default() };
+            let children = self.store().list(&query)?.sessions.into_iter();
+            let ours = |it: &Standing| matches!(it.head.origin, Origin::Subagent { .. });
+            for child in children.filter(ours) {
+                waiting.push(child.head.id.clone());
+                found.push(child);
+            }
+        }
+        Ok(found)
+    }
+
     /// How a session's work stands: what is planned, and what was asked.
     pub fn work(&self, id: &SessionId) -> Result<Work> {
         let at = self.store().standing(id)?.head.seq;

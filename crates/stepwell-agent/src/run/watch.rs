@@ -1,6 +1,6 @@
 //! What a run tells as it goes, and asks.
 
-use stepwell::{Compacted, Message, Recorded, Spent, ToolCall};
+use stepwell::{Compacted, Message, Recorded, SessionId, Spent, ToolCall};
 
 use crate::context::plan::Why;
 use crate::provider::Delta;
@@ -42,12 +42,14 @@ pub enum Happening<'a> {
     CutOff(&'a ToolCall),
     /// Something that the user should know.
     Notice(&'a str),
-    /// That many steps are complete.
+    /// That many steps are complete; what that cost, with subagents.
     Step(u64, &'a Spent),
     /// The conversation shrank, and why.
     Compacted(&'a Compacted, Why),
     /// An event was recorded.
     Recorded(&'a Recorded),
+    /// Something happened in the session of a subagent.
+    Below(&'a SessionId, &'a Happening<'a>),
 }
 
 /// What a person says to a call.

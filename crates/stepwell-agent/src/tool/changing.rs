@@ -108,7 +108,8 @@ impl Tool for Changing {
         let change = (self.prepare)(arguments, place)?;
         let after = change.after.as_deref().map(stepwell::Digest::of);
         let before = change.before.digest();
-        Ok(Plan { targets: vec![ToolTarget { path: change.spot.path, before, after }] })
+        let targets = vec![ToolTarget { path: change.spot.path, before, after }];
+        Ok(Plan { targets, child: None })
     }
 
     fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {

@@ -3,6 +3,7 @@
 mod changing;
 mod command;
 pub(crate) mod disk;
+mod dispatch;
 pub(crate) mod environment;
 mod list;
 mod looking;
@@ -23,9 +24,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stepwell::{Effect, Outcome, Task, Tasks, ToolTarget};
+use stepwell::{Effect, Outcome, SessionId, Task, Tasks, ToolTarget};
 
 pub use self::disk::look;
+pub use self::dispatch::{Ground, Order, is_read_only};
 pub use self::supervise::{Watched, supervise};
 use crate::provider::ToolSpec;
 
@@ -70,6 +72,9 @@ pub struct Place {
     pub root: PathBuf,
     /// The store's folder, without symbolic links: no file tool enters it, whatever its name.
     pub store: Option<PathBuf>,
+    /// The store's folder for subagents' worktrees, where that is not `store`: whoever works in
+    /// a worktree works in the store.
+    pub grounds: Option<PathBuf>,
     /// Variables that commands do not inherit, beside Stepwell's own and those whose names
     /// say that they hold a key.
     pub withheld: BTreeSet<String>,
@@ -89,6 +94,7 @@ impl Place {
         Self {
             root,
             store: None,
+            grounds: None,
             withheld: BTreeSet::new(),
             command_timeout: Duration::from_secs(600),
             output_limit: 32 << 10,
@@ -102,6 +108,8 @@ impl Place {
 pub struct Plan {
     /// Files, by their path relative to the workspace.
     pub targets: Vec<ToolTarget>,
+    /// The subagent's session that it would start.
+    pub child: Option<SessionId>,
 }
 
 /// What a tool did.
@@ -171,6 +179,7 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(search::search()),
         Arc::new(command::run_command()),
         Arc::new(tasks::tasks()),
+        Arc::new(dispatch::dispatch_subagent()),
     ]
 }
 

@@ -5,13 +5,13 @@
 //! them the process kills itself, as `kill -9` would.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::{Effect, Stepwell, Tasks, View};
+use stepwell::{Created, Effect, Message, Stepwell, Tasks, View};
 use stepwell_agent::context::tokens::Family;
 use stepwell_agent::context::{Context, Policy, Summariser};
 use stepwell_agent::machine::{Limits, Rules};
@@ -19,7 +19,9 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Purpose, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Happening, Keeping, Question, Reply, Run, Setup, Watcher};
+use stepwell_agent::run::{
+    Dispatcher, Happening, Hired, Keeping, Question, Reply, Run, Setup, Terms, Watcher,
+};
 use stepwell_agent::tool::{self, Done, Place, Plan, Tool};
 
 /// Where the process dies.
@@ -115,8 +117,10 @@ struct Silent(Arc<Fate>);
 
 impl Watcher for Silent {
     fn saw(&mut self, happening: Happening<'_>) {
-        if let Happening::Recorded(_) = happening {
-            self.0.meet("append");
+        match happening {
+            Happening::Recorded(_) => self.0.meet("append"),
+            Happening::Below(_, Happening::Recorded(_)) => self.0.meet("append"),
+            _ => {}
         }
     }
 
@@ -140,13 +144,9 @@ fn context(model: &Arc<Witness>, script: &Script) -> Context {
     Context { length: script.context, policy, summariser, ..Context::default() }
 }
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    let root = PathBuf::from(&args[1]);
-    let script = Script::parse(&std::fs::read_to_string(&args[2]).unwrap()).unwrap();
-    let (kind, n) = (args[3].clone(), args[4].parse().unwrap());
-    let fate = Arc::new(Fate { kind, n, seen: AtomicUsize::new(0) });
+/// What a run of a script works with.
+fn setup(root: &Path, script: &Path, fate: &Arc<Fate>) -> Setup {
+    let script = Script::parse(&std::fs::read_to_string(script).unwrap()).unwrap();
     let model = Arc::new(Witness { inner: Scripted::new(script.clone()), fate: fate.clone() });
     let context = context(&model, &script);
     let prices = Scripted::new(script);
@@ -156,12 +156,12 @@ async fn main() {
         .collect();
     let effects = tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
     let (mode, limits) = (Mode::Yolo, Limits::default());
-    let setup = Setup {
+    Setup {
         provider: model,
         model: "script".to_owned(),
         cost: Arc::new(move |usage| Some(prices.cost(usage))),
         tools,
-        place: Place::new(root.clone()),
+        place: Place::new(root.to_owned()),
         rules: Rules { mode, retry_unsafe: false, effects, limits },
         redactor: Redactor::new([]),
         max_output: 1_000,
@@ -169,7 +169,39 @@ async fn main() {
         dry_run: false,
         context,
         keeping: Keeping::default(),
-    };
+        dispatcher: None,
+    }
+}
+
+/// Subagents, each with the script of its agent's name beside the run's.
+struct Crew {
+    root: PathBuf,
+    scripts: PathBuf,
+    fate: Arc<Fate>,
+}
+
+impl Dispatcher for Crew {
+    fn hire(&self, terms: &Terms<'_>) -> Result<Hired, String> {
+        let script = self.scripts.join(format!("{}.yaml", terms.order.agent()));
+        let task = &terms.order.task;
+        Ok(Hired {
+            setup: setup(&self.root, &script, &self.fate),
+            created: Created::new(terms.parent.id.clone(), task),
+            begins: vec![Message::user(task).into()],
+            system: String::new(),
+        })
+    }
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let (root, script) = (PathBuf::from(&args[1]), PathBuf::from(&args[2]));
+    let (kind, n) = (args[3].clone(), args[4].parse().unwrap());
+    let fate = Arc::new(Fate { kind, n, seen: AtomicUsize::new(0) });
+    let mut setup = setup(&root, &script, &fate);
+    let scripts = script.parent().unwrap().to_owned();
+    setup.dispatcher = Some(Arc::new(Crew { root: root.clone(), scripts, fate: fate.clone() }));
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let id = "run".parse().unwrap();
     let fresh = !well.store().exists(&id).unwrap();

@@ -11,4 +11,5 @@ mod mcp;
 mod providers;
 mod redact;
 mod shrinking;
+mod subagents;
 mod tools;

@@ -152,6 +152,7 @@ impl Workshop {
             max_output: 1_000,
             timeout: None,
             dry_run: false,
+            dispatcher: None,
             context,
             keeping: Keeping::default(),
         }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use super::id::Lane;
+use super::id::{Lane, SessionId};
 use super::money::Money;
 use super::phase::Phase;
 use super::position::Seq;
@@ -23,6 +23,8 @@ pub enum Effect {
     Pure,
     /// Running it again has no further effect, if its target still looks as before.
     Idempotent,
+    /// Keeps a record of its own: run again, it goes on where it stopped.
+    Resumable,
     /// Anything else: it runs at most once.
     Unsafe,
 }
@@ -45,6 +47,9 @@ pub struct ToolStarted {
     /// change that was made can be told from one that was not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<ToolTarget>,
+    /// The session of the subagent that it starts: run again, it is taken up there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<SessionId>,
 }
 
 /// A file that a tool is about to change.

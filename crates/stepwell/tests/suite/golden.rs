@@ -106,6 +106,7 @@ fn fill(folder: &Path) {
                 effect: Effect::Idempotent,
                 arguments: stepwell::Digest::of(b"{}"),
                 targets: Vec::new(),
+                child: None,
             }
             .into(),
             ToolFinished {

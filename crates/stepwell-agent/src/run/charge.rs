@@ -1,0 +1,79 @@
+//! What a subagent's session remembers of who started it, and for what.
+
+use serde::{Deserialize, Serialize};
+use stepwell::{Edited, Head, SessionId};
+
+use super::watch::{Happening, Question, Reply, Watcher};
+use crate::tool::Ground;
+use crate::worktree::Outcome;
+
+/// The metadata key under which a charge is kept.
+const KEY: &str = "subagent";
+
+/// How deep subagents start subagents of their own: a task that is not done by then is not
+/// made easier by handing it on.
+pub(super) const MAX_DEPTH: u32 = 3;
+
+/// What a subagent's session remembers of who started it, and for what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The call that started it.
+    pub call: String,
+    /// How many sessions stand above it.
+    pub depth: u32,
+    /// Where it works.
+    pub ground: Ground,
+    /// Is what it changed to be merged?
+    #[serde(default)]
+    pub merge: bool,
+    /// The commit that its worktree began at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// Was its worktree made? Before that nobody worked in it.
+    #[serde(default)]
+    pub ready: bool,
+    /// Did its workspace hold changes that its worktree did not?
+    #[serde(default)]
+    pub misses_changes: bool,
+    /// How its worktree ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}
+
+impl Charge {
+    /// What a session remembers, if it is a subagent's.
+    #[must_use]
+    pub fn of(head: &Head) -> Option<Self> {
+        serde_json::from_value(head.metadata.get(KEY)?.clone()).ok()
+    }
+
+    /// The change that makes a session remember this.
+    #[must_use]
+    pub fn edited(&self) -> Edited {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        Edited { metadata: [(KEY.to_owned(), value)].into(), ..Edited::default() }
+    }
+}
+
+/// A watcher as a subagent's run has it: whose it is, is told with everything.
+pub(super) struct Below<'a> {
+    pub(super) watcher: &'a mut dyn Watcher,
+    pub(super) id: &'a SessionId,
+}
+
+impl Watcher for Below<'_> {
+    fn saw(&mut self, happening: Happening<'_>) {
+        self.watcher.saw(Happening::Below(self.id, &happening));
+    }
+
+    fn ask(&mut self, question: &Question<'_>, is_over: &dyn Fn() -> bool) -> Reply {
+        let preview = wants(self.id, question.preview);
+        let detail = question.detail.clone();
+        self.watcher.ask(&Question { call: question.call, preview: &preview, detail }, is_over)
+    }
+}
+
+/// A subagent's question, as those above it ask it.
+pub(super) fn wants(id: &SessionId, preview: &str) -> String {
+    format!("for subagent {id}: {preview}")
+}

@@ -1,0 +1,483 @@
+//! Subagents: a call that is a run of its own, in a session of its own.
+//!
+//! The child's id is on disk with the call's start, and its budget with its first events,
+//! before it spends anything. Taken up after a crash, the call finds its child and goes on with
+//! it; what the child's own log promises of its calls and tools holds there as everywhere.
+
+use futures_util::future::LocalBoxFuture;
+use stepwell::{
+    Change, Created, Edited, Effect, Event, Gate, GateAnswered, Head, Kind, Money, NewEvent,
+    Origin, Outcome, Session, SessionId, Spent, Status, StatusChanged, StopReason, ToolCall,
+};
+use tokio::sync::watch as signal;
+
+use super::charge::{Below, Charge, MAX_DEPTH, wants};
+use super::ground;
+use super::{Cut, Ended, Run, Setup, THE_USER};
+use crate::error::Result;
+use crate::machine::Stop;
+use crate::permission::Mode;
+use crate::provider::CallError;
+use crate::tool::{Done, Ground, Order, Plan};
+
+/// Knows the agents that can be dispatched.
+pub trait Dispatcher: Send + Sync {
+    /// What a subagent works with, or what the model should know of why there is none.
+    fn hire(&self, terms: &Terms<'_>) -> std::result::Result<Hired, String>;
+}
+
+/// What a subagent is wanted for.
+#[derive(Debug)]
+pub struct Terms<'a> {
+    /// What the model asked for.
+    pub order: &'a Order,
+    /// The session that asks.
+    pub parent: &'a Head,
+    /// The subagent's session, if it began before.
+    pub child: Option<&'a Head>,
+    /// When a person is asked, at the loosest.
+    pub mode: Mode,
+    /// What the subagent's session may cost in all; absent, there is no limit.
+    pub reserve: Option<Money>,
+}
+
+/// A subagent that is ready to begin.
+#[derive(Debug)]
+pub struct Hired {
+    /// What its run works with. Where it works, what it may use of the parent's budget, and how
+    /// deep it may dispatch are the driver's to settle.
+    pub setup: Setup,
+    /// A description of its session, under any name.
+    pub created: Created,
+    /// What its session begins with: its instructions, its task, what it remembers.
+    pub begins: Vec<NewEvent>,
+    /// Its standing instructions.
+    pub system: String,
+}
+
+/// What ends the run that asked for a subagent.
+type Halt = Option<(Stop, Option<CallError>)>;
+
+/// What is left for a subagent of what the run may use.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    cost: Option<Money>,
+    tokens: Option<u64>,
+}
+
+impl Run<'_> {
+    /// Runs a tool that is one, or a subagent.
+    pub(super) async fn perform(&mut self, call: ToolCall, cut: Cut<'_>) -> Result<Halt> {
+        match self.tool(&call.name).map(|tool| tool.effect()) {
+            Some(Effect::Resumable) => self.dispatch(call, cut).await,
+            _ => self.run_tool(call, cut).await.map(|()| None),
+        }
+    }
+
+    async fn dispatch(&mut self, call: ToolCall, cut: Cut<'_>) -> Result<Halt> {
+        let begun = tokio::time::Instant::now();
+        if let Some(notice) = self.taken(&call)? {
+            self.watcher.saw(super::Happening::Notice(&notice));
+            return Ok(Some((super::interrupted(), None)));
+        }
+        let ready = match self.ready(&call)? {
+            Ok(ready) => ready,
+            Err(done) => return self.finish(&call, &done, 0).map(|()| None),
+        };
+        let Ready { id, order, hired, mut charge, own_binds, fresh } = ready;
+        let ended = match self.ended_before(&id, &hired.setup)? {
+            Some(ended) => ended,
+            None => self.descend(&id, &order, (hired, fresh), &cut).await?,
+        };
+        self.state.below = below(self.session)?;
+        if cut.is_due() {
+            self.watcher.saw(super::Happening::CutOff(&call));
+            return Ok(None);
+        }
+        match (ended.status, ended.reason) {
+            (Status::Paused, _) => return self.pause(&call, &id),
+            // What is used up is the whole tree's: who gives it more goes on with the child.
+            (Status::Partial, StopReason::BudgetExceeded) if !own_binds => {
+                return Ok(Some((Stop::limit(StopReason::BudgetExceeded), None)));
+            }
+            _ => {}
+        }
+        let closed = self.settled_gates(&call, &id)?;
+        if !closed.is_empty() {
+            self.record(closed)?;
+        }
+        let mut done = self.told(&id, &ended)?;
+        if charge.ground == Ground::Worktree {
+            let site = ground::Site::new(&self.setup.place, &id);
+            if let Some((said, changed)) = site.settle(&mut charge, &ended, &order.task, |it| {
+                self.session.well().edit(&id, it.edited()).map(drop)
+            })? {
+                done.text.push_str(&said);
+                done.changed = changed;
+            }
+        }
+        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.finish(&call, &done, took).map(|()| None)
+    }
+
+    /// Settles all that a subagent needs, and makes its session if there is none; an answer in
+    /// its place is for the model.
+    fn ready(&mut self, call: &ToolCall) -> Result<std::result::Result<Ready, Done>> {
+        let order = serde_json::from_str(&call.arguments)
+            .map_err(|error| format!("the arguments are no JSON: {error}"))
+            .and_then(|arguments| Order::parse(&arguments));
+        let order = match order {
+            Ok(order) => order,
+            Err(why) => return Ok(Err(Done::failed(why))),
+        };
+        let head = self.session.standing()?.head;
+        let depth = Charge::of(&head).map_or(0, |charge| charge.depth) + 1;
+        let Some(dispatcher) = self.setup.dispatcher.clone().filter(|_| depth <= MAX_DEPTH) else {
+            return Ok(Err(Done::failed("there are no subagents at this depth: do it yourself")));
+        };
+        if self.setup.dry_run && order.ground == Ground::Worktree {
+            return Ok(Err(Done::ok(format!("dry run, not done: {}", self.preview(call)))));
+        }
+        let (id, child) = self.child_of(call)?;
+        if child.is_none() && self.redacted.contains(&call.id) {
+            let why = "its arguments held a secret and were not kept; ask again".to_owned();
+            return Ok(Err(Done { outcome: Outcome::Denied, ..Done::failed(why) }));
+        }
+        let allowance = self.allowance();
+        let so_far = match &child {
+            Some(head) => total(self.session, head)?.cost,
+            None => Money::ZERO,
+        };
+        let reserve = allowance.cost.map(|left| so_far.plus(left));
+        let mode = self.setup.rules.mode;
+        let terms = Terms { order: &order, parent: &head, child: child.as_ref(), mode, reserve };
+        let mut hired = match dispatcher.hire(&terms) {
+            Ok(hired) => hired,
+            Err(why) => return Ok(Err(Done::failed(why))),
+        };
+        let new = Charge {
+            call: call.id.clone(),
+            depth,
+            ground: order.ground,
+            merge: order.merge,
+            base: None,
+            ready: false,
+            misses_changes: false,
+            outcome: None,
+        };
+        let mut charge = child.as_ref().and_then(Charge::of).unwrap_or(new);
+        let place = &self.setup.place;
+        let placed = match charge.ground {
+            Ground::ReadOnly => ground::only_looks(&mut hired.setup, &order, place),
+            Ground::Worktree => {
+                let site = ground::Site::new(place, &id);
+                site.prepare(&mut charge).and_then(|()| site.place(&mut hired.setup, &order))
+            }
+        };
+        if let Err(why) = placed {
+            return Ok(Err(Done::failed(why)));
+        }
+        let own_binds = self.bind(&mut hired.setup, allowance, reserve, depth);
+        let fresh = self.begin_child(call, &id, child.as_ref(), &mut hired, &charge)?;
+        if let Err(why) = self.ground_child(&id, &mut charge)? {
+            if let Some(mut child) = fresh {
+                let error = Some(why.clone());
+                child.append(StatusChanged { status: Status::Failed, reason: None, error })?;
+            }
+            return Ok(Err(Done::failed(why)));
+        }
+        Ok(Ok(Ready { id, order, hired, charge, own_binds, fresh }))
+    }
+
+    /// The child of a call: the one that it started before, or a new name. A fork shares its
+    /// parent's calls, not its children.
+    fn child_of(&self, call: &ToolCall) -> Result<(SessionId, Option<Head>)> {
+        let well = self.session.well();
+        if let Some(id) = self.state.child(&call.id) {
+            if !well.store().exists(id)? {
+                return Ok((id.clone(), None));
+            }
+            let head = well.store().standing(id)?.head;
+            let ours = Origin::Subagent { parent: self.session.id().clone() };
+            if head.origin == ours {
+                return Ok((id.clone(), Some(head)));
+            }
+        }
+        Ok((well.new_id(), None))
+    }
+
+    /// Does someone else run a call's child, as a user can by hand? It is waited for.
+    fn taken(&self, call: &ToolCall) -> Result<Option<String>> {
+        let (id, child) = self.child_of(call)?;
+        if child.is_none() {
+            return Ok(None);
+        }
+        let held = self.session.well().store().standing(&id)?.held;
+        Ok(held.map(|held| {
+            format!("subagent {id} is run by {}: resume this when it is done", held.holder)
+        }))
+    }
+
+    /// What is left of what the run may use.
+    fn allowance(&self) -> Allowance {
+        let limits = &self.setup.rules.limits;
+        let (total, since) = (self.state.total(), self.since.spent);
+        let here = limits.budget.map(|limit| limit.minus(total.cost.minus(since.cost)));
+        let whole = limits.budget_total.map(|limit| limit.minus(total.cost));
+        let used = total.usage.total().saturating_sub(since.usage.total());
+        Allowance {
+            cost: here.into_iter().chain(whole).min().map(|left| left.max(Money::ZERO)),
+            tokens: limits.tokens.map(|limit| limit.saturating_sub(used)),
+        }
+    }
+
+    /// Holds a subagent to what is left. Says whether its own limits are the nearer ones.
+    fn bind(&self, setup: &mut Setup, left: Allowance, reserve: Option<Money>, depth: u32) -> bool {
+        let limits = &mut setup.rules.limits;
+        let nearer =
+            |own: Option<Money>| own.is_some_and(|own| left.cost.is_none_or(|it| own < it));
+        let fewer = limits.tokens.is_some_and(|own| left.tokens.is_none_or(|it| own < it));
+        let own_binds = nearer(limits.budget) || fewer;
+        limits.budget_total = reserve;
+        limits.tokens = limits.tokens.into_iter().chain(left.tokens).min();
+        setup.rules.retry_unsafe = self.setup.rules.retry_unsafe;
+        setup.rules.mode = setup.rules.mode.min(self.setup.rules.mode);
+        setup.dry_run = self.setup.dry_run;
+        setup.dispatcher.clone_from(&self.setup.dispatcher);
+        if depth >= MAX_DEPTH {
+            setup.tools.retain(|tool| tool.effect() != Effect::Resumable);
+        }
+        let effects = setup.tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect()));
+        setup.rules.effects = effects.collect();
+        own_binds
+    }
+
+    /// Records that the call starts a child, and makes the child with what it may cost; a child
+    /// that began before is told what it may cost now. Nothing is spent before that is on disk.
+    fn begin_child(
+        &mut self,
+        call: &ToolCall,
+        id: &SessionId,
+        child: Option<&Head>,
+        hired: &mut Hired,
+        charge: &Charge,
+    ) -> Result<Option<Session>> {
+        if self.state.child(&call.id) != Some(id)
+            && let Some(tool) = self.tool(&call.name)
+        {
+            self.start(call, &*tool, Plan { child: Some(id.clone()), ..Plan::default() })?;
+        }
+        let reserve = hired.setup.rules.limits.budget_total;
+        let budget = reserve.map_or(Change::Clear, Change::Set);
+        match child {
+            Some(head) if head.budget == reserve => {}
+            Some(_) => {
+                let edited = Edited { budget, ..Edited::default() };
+                self.session.well().edit(id, edited)?;
+            }
+            None => {
+                let created = Created {
+                    id: id.clone(),
+                    workspace: hired.setup.place.root.display().to_string(),
+                    ..hired.created.clone()
+                };
+                let mut events = std::mem::take(&mut hired.begins);
+                events.push(Edited { budget, ..charge.edited() }.into());
+                return self.session.spawn_with(created, events).map(Some).map_err(Into::into);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the worktree of a child that works in one.
+    fn ground_child(
+        &self,
+        id: &SessionId,
+        charge: &mut Charge,
+    ) -> Result<std::result::Result<(), String>> {
+        if charge.ground == Ground::ReadOnly || charge.outcome.is_some() {
+            return Ok(Ok(()));
+        }
+        let site = ground::Site::new(&self.setup.place, id);
+        if let Err(why) = site.make(charge) {
+            return Ok(Err(why));
+        }
+        if !charge.ready {
+            charge.ready = true;
+            self.session.well().edit(id, charge.edited())?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// How a child ended, if it has, and only its parent was not told yet.
+    fn ended_before(&mut self, id: &SessionId, setup: &Setup) -> Result<Option<Ended>> {
+        let head = self.session.well().store().standing(id)?.head;
+        let reason = head.stop_reason.unwrap_or(StopReason::LlmDone);
+        let over = match head.status {
+            Status::Success | Status::Failed | Status::Abandoned => true,
+            // A person may have given it more of what it ran out of.
+            Status::Partial => matches!(reason, StopReason::MaxSteps | StopReason::ContextFull),
+            _ => false,
+        };
+        if !over {
+            return Ok(None);
+        }
+        let mut child = self.session.well().hold(id)?;
+        let mut below = Below { watcher: self.watcher, id };
+        let run = Run::new(&mut child, setup, &mut below)?;
+        Ok(Some(Ended { status: head.status, reason, ..run.ended }))
+    }
+
+    /// Runs a child until something stops it.
+    async fn descend(
+        &mut self,
+        id: &SessionId,
+        order: &Order,
+        (mut hired, fresh): (Hired, Option<Session>),
+        cut: &Cut<'_>,
+    ) -> Result<Ended> {
+        self.pass_answers(id)?;
+        let now = tokio::time::Instant::now();
+        let left = cut.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        hired.setup.timeout = hired.setup.timeout.into_iter().chain(left).min();
+        let mut child = match fresh {
+            Some(child) => child,
+            None => self.session.well().resume(id)?,
+        };
+        let mut below = Below { watcher: self.watcher, id };
+        let mut run = Run::new(&mut child, &hired.setup, &mut below)?;
+        if !run.is_over() {
+            run.instruct(&hired.system)?;
+        }
+        if run.is_new() {
+            run.say(&order.task)?;
+        } else if run.state.steps == 0 {
+            run.reveal(&order.task);
+        }
+        drive(run, cut.interrupt.clone()).await
+    }
+
+    /// A child waits for a person: so does its parent, with the same question.
+    fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
+        for (gate, answer) in gates(self.session, id)? {
+            let ours = above(call, &gate.id);
+            if answer.is_none() && !self.state.is_asked(&ours) {
+                let prompt = wants(id, &gate.prompt);
+                self.record(vec![Gate { id: ours, prompt, ..gate }.into()])?;
+            }
+        }
+        Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
+    }
+
+    /// Gives a child the answers that its parent got for it.
+    fn pass_answers(&self, id: &SessionId) -> Result<()> {
+        let head = self.session.well().store().standing(id)?.head;
+        let Some(charge) = Charge::of(&head) else { return Ok(()) };
+        for (gate, answer) in gates(self.session, id)? {
+            let given = self.state.answered(&format!("{}/{}", charge.call, gate.id));
+            if let (None, Some(given)) = (answer, given) {
+                let who = THE_USER.to_owned();
+                let answer = GateAnswered { id: gate.id, answer: given.words(), who };
+                self.session.well().answer(id, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Questions of a child's that its parent asked too, and that were answered there.
+    fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
+        let gates = gates(self.session, id)?.into_iter();
+        let open = gates.filter(|(gate, _)| self.state.is_asked(&above(call, &gate.id)));
+        let closed = open.map(|(gate, answer)| {
+            let (answer, who) = answer.map_or_else(
+                || ("deny".to_owned(), THE_USER.to_owned()),
+                |answer| (answer.answer, answer.who),
+            );
+            GateAnswered { id: above(call, &gate.id), answer, who }.into()
+        });
+        Ok(closed.collect())
+    }
+
+    /// What the model is told of how a child ended.
+    fn told(&self, id: &SessionId, ended: &Ended) -> Result<Done> {
+        let head = self.session.well().store().standing(id)?.head;
+        let spent = total(self.session, &head)?;
+        let cost = match spent.unpriced {
+            0 => format!("${}", spent.cost),
+            _ => "at an unknown cost".to_owned(),
+        };
+        let (steps, status) = (head.steps, ended.status.as_str());
+        let words = crate::tool::cut(ended.output.trim(), self.setup.place.output_limit);
+        let line = format!("[subagent {id}: {status}, {steps} steps, {cost}]");
+        if ended.status == Status::Success {
+            let words = if words.is_empty() { "(no last words)" } else { words };
+            return Ok(Done::ok(format!("{words}\n\n{line}")));
+        }
+        let why = ended.error.as_ref().map(ToString::to_string).or(head.error);
+        let reason = serde_json::to_value(ended.reason).unwrap_or_default();
+        let why = why.unwrap_or_else(|| reason.as_str().unwrap_or_default().to_owned());
+        let mut text = format!(
+            "{line}\nIt did not finish: {why}. Give a smaller task to another subagent, or do it \
+             yourself; the user can go on with it: stepwell resume {id}"
+        );
+        if !words.is_empty() {
+            text.push_str("\n\nIts last words:\n");
+            text.push_str(words);
+        }
+        Ok(Done::failed(text))
+    }
+}
+
+/// A subagent that can begin.
+struct Ready {
+    id: SessionId,
+    order: Order,
+    hired: Hired,
+    charge: Charge,
+    own_binds: bool,
+    /// Its session, if it was made just now.
+    fresh: Option<Session>,
+}
+
+/// A run within a run: what it returns has a size of its own.
+fn drive<'a>(run: Run<'a>, interrupt: signal::Receiver<bool>) -> LocalBoxFuture<'a, Result<Ended>> {
+    Box::pin(run.drive(interrupt))
+}
+
+/// The name of a child's question in its parent's session.
+fn above(call: &ToolCall, gate: &str) -> String {
+    format!("{}/{gate}", call.id)
+}
+
+/// A session's questions, each with its answer.
+fn gates(session: &Session, id: &SessionId) -> Result<Vec<(Gate, Option<GateAnswered>)>> {
+    let mut found: Vec<(Gate, Option<GateAnswered>)> = Vec::new();
+    for fact in session.well().store().facts(id, &[Kind::Gate, Kind::GateAnswered])? {
+        match fact.event {
+            Event::Gate(gate) => found.push((gate, None)),
+            Event::GateAnswered(answer) => {
+                if let Some(gate) = found.iter_mut().find(|(gate, _)| gate.id == answer.id) {
+                    gate.1 = Some(answer);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// What all below a session spent.
+pub(super) fn below(session: &Session) -> Result<Spent> {
+    let mut spent = Spent::default();
+    let all = session.well().subagents(session.id())?;
+    all.iter().for_each(|standing| spent += standing.head.spent);
+    Ok(spent)
+}
+
+/// What a session spent with all below it.
+fn total(session: &Session, head: &Head) -> Result<Spent> {
+    let mut spent = head.spent;
+    let all = session.well().subagents(&head.id)?;
+    all.iter().for_each(|standing| spent += standing.head.spent);
+    Ok(spent)
+}

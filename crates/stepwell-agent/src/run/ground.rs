@@ -1,0 +1,209 @@
+//! Where a subagent works, and what becomes of its work.
+
+use std::path::PathBuf;
+
+use stepwell::{Effect, SessionId, Status};
+
+use super::charge::Charge;
+use super::{Ended, Setup};
+use crate::error::Result;
+use crate::tool::{self, Changed, Content, Order, Place};
+use crate::worktree::{Fate, Merge, Outcome, Worktree};
+
+/// How much of a task a commit's first line says.
+const SUBJECT: usize = 60;
+
+/// Settles a subagent that works where its parent does, and only looks.
+pub(super) fn only_looks(
+    setup: &mut Setup,
+    order: &Order,
+    place: &Place,
+) -> std::result::Result<(), String> {
+    setup.place =
+        Place { root: place.root.clone(), store: place.store.clone(), ..setup.place.clone() };
+    setup.tools.retain(|tool| tool.effect() == Effect::Pure);
+    choose(setup, order)
+}
+
+/// Leaves a subagent the tools that were chosen for it.
+fn choose(setup: &mut Setup, order: &Order) -> std::result::Result<(), String> {
+    let Some(chosen) = &order.tools else { return Ok(()) };
+    let has = |name: &String| setup.tools.iter().any(|tool| tool.spec().name == *name);
+    if let Some(unknown) = chosen.iter().find(|name| !has(name)) {
+        let known: Vec<_> = setup.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        let agent = order.agent();
+        return Err(format!("{agent} has no tool {unknown:?} there; it has {}", known.join(", ")));
+    }
+    setup.tools.retain(|tool| chosen.contains(&tool.spec().name));
+    Ok(())
+}
+
+/// The store's folder, if it is on disk.
+fn store(place: &Place) -> Option<PathBuf> {
+    let usual = || Some(place.root.join(stepwell::STORE_FOLDER));
+    let store = place.grounds.clone().or_else(|| place.store.clone()).or_else(usual);
+    store.filter(|folder| folder.is_dir())
+}
+
+/// The place of a subagent's worktree, if the store is somewhere.
+pub(super) struct Site<'a> {
+    place: &'a Place,
+    worktree: Option<Worktree>,
+}
+
+/// What a model is told of a worktree's end, and the files that changed in the workspace.
+type Said = Option<(String, Vec<Changed>)>;
+
+impl<'a> Site<'a> {
+    pub(super) fn new(place: &'a Place, id: &SessionId) -> Self {
+        let store = store(place);
+        Self { place, worktree: store.map(|store| Worktree::of(&place.root, &store, id)) }
+    }
+
+    fn worktree(&self) -> std::result::Result<&Worktree, String> {
+        let without = "a worktree needs a store on disk, and this run is not saved".to_owned();
+        self.worktree.as_ref().ok_or(without)
+    }
+
+    /// Finds out where a new worktree is to begin.
+    pub(super) fn prepare(&self, charge: &mut Charge) -> std::result::Result<(), String> {
+        let worktree = self.worktree()?;
+        if charge.base.is_none() {
+            charge.base = Some(worktree.base()?);
+            charge.misses_changes = worktree.misses_changes();
+        }
+        Ok(())
+    }
+
+    /// Settles a subagent that works in the worktree, with all of its agent's tools.
+    pub(super) fn place(
+        &self,
+        setup: &mut Setup,
+        order: &Order,
+    ) -> std::result::Result<(), String> {
+        let root = self.worktree()?.root()?;
+        // The worktree lies in the store, and nothing of the store lies in the worktree.
+        let grounds = store(self.place);
+        setup.place = Place { root, store: None, grounds, ..setup.place.clone() };
+        choose(setup, order)
+    }
+
+    /// Makes the worktree, or finds the one that someone worked in.
+    pub(super) fn make(&self, charge: &Charge) -> std::result::Result<(), String> {
+        let worktree = self.worktree()?;
+        match (&charge.base, charge.ready) {
+            (_, true) => worktree.restore(),
+            (Some(base), false) => worktree.make(base),
+            (None, false) => worktree.make("HEAD"),
+        }
+    }
+
+    /// Ends the work in the worktree. How it ended is recorded before anything is removed, so
+    /// that a process that dies in between leaves an answer.
+    pub(super) fn settle(
+        &self,
+        charge: &mut Charge,
+        ended: &Ended,
+        task: &str,
+        record: impl Fn(&Charge) -> stepwell::Result<()>,
+    ) -> Result<Said> {
+        let Some(worktree) = &self.worktree else { return Ok(None) };
+        let (outcome, changed) = match charge.outcome.clone() {
+            // What stood there before was not kept in time.
+            Some(outcome) => {
+                let before = |_: &String| Content::NotKept("the run was interrupted".to_owned());
+                let changed = self.changed(worktree, &outcome, before);
+                (outcome, changed)
+            }
+            None => {
+                let (outcome, changed) = self.end(worktree, charge, ended, task);
+                charge.outcome = Some(outcome.clone());
+                record(charge)?;
+                (outcome, changed)
+            }
+        };
+        let removed = match outcome.fate {
+            Fate::Kept => Ok(()),
+            Fate::Clean | Fate::Merged => worktree.remove(&outcome.tip),
+        };
+        let mut said = format!("\n[worktree: {}", describe(worktree, &outcome));
+        if let Err(why) = removed {
+            said.push_str(&format!("; it could not be removed: {why}"));
+        }
+        said.push(']');
+        if charge.misses_changes {
+            said.push_str("\n[it began at the last commit: it did not see what was not committed]");
+        }
+        Ok(Some((said, changed)))
+    }
+
+    fn end(
+        &self,
+        worktree: &Worktree,
+        charge: &Charge,
+        ended: &Ended,
+        task: &str,
+    ) -> (Outcome, Vec<Changed>) {
+        let base = charge.base.clone().unwrap_or_default();
+        let first = task.trim().lines().next().unwrap_or_default();
+        let id = worktree.branch.trim_start_matches(crate::worktree::PREFIX);
+        let message = format!("{}\n\nStepwell-Session: {id}", tool::cut(first, SUBJECT));
+        let outcome = worktree.settle(&base, &message, Merge::No);
+        let wanted = charge.merge && ended.status == Status::Success;
+        if outcome.fate != Fate::Kept || outcome.tip.is_empty() || !wanted {
+            return (outcome, Vec::new());
+        }
+        // Looked at before the merge, so that it can be taken back.
+        let paths = worktree.would_change(&outcome);
+        let look = |path: &String| tool::look(self.place, path).ok();
+        let before: Vec<_> = paths.iter().map(look).collect();
+        let outcome = worktree.settle(&base, &message, Merge::Yes);
+        let found = |path: &String| {
+            let place = paths.iter().position(|it| it == path);
+            let unread = || Content::NotKept("it could not be read".to_owned());
+            place.and_then(|place| before[place].clone()).unwrap_or_else(unread)
+        };
+        let changed = self.changed(worktree, &outcome, found);
+        (outcome, changed)
+    }
+
+    /// The files that a merge changed in the workspace.
+    fn changed(
+        &self,
+        worktree: &Worktree,
+        outcome: &Outcome,
+        before: impl Fn(&String) -> Content,
+    ) -> Vec<Changed> {
+        if outcome.fate != Fate::Merged {
+            return Vec::new();
+        }
+        let paths = worktree.would_change(outcome).into_iter();
+        let changed = paths.filter_map(|path| {
+            let (before, after) = (before(&path), tool::look(self.place, &path).ok()?);
+            (before != after).then_some(Changed { path, before, after })
+        });
+        changed.collect()
+    }
+}
+
+/// How a worktree ended, for the model and the user.
+fn describe(worktree: &Worktree, outcome: &Outcome) -> String {
+    let files = match outcome.count {
+        0 => String::new(),
+        count if count > outcome.files.len() => {
+            format!(" ({}, and {} more)", outcome.files.join(", "), count - outcome.files.len())
+        }
+        _ => format!(" ({})", outcome.files.join(", ")),
+    };
+    let (branch, path) = (&worktree.branch, worktree.path.display());
+    match (outcome.fate, outcome.why.as_str()) {
+        (Fate::Clean, _) => "nothing was changed; it was removed".to_owned(),
+        (Fate::Merged, _) => {
+            format!("what was changed{files} is merged into what is checked out; it was removed")
+        }
+        (Fate::Kept, "") => format!(
+            "what was changed{files} is committed on branch {branch}, not merged; kept in {path}"
+        ),
+        (Fate::Kept, why) => format!("{why}{files}; kept in {path}, branch {branch}"),
+    }
+}

@@ -1,0 +1,176 @@
+//! `dispatch_subagent`: gives a task to a subagent. What it is and how it is asked for are here;
+//! the driver runs it, because a subagent is a run like the one that asks for it.
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use stepwell::Effect;
+
+use super::{Done, Place, Plan, Tool, parse, spec, word};
+use crate::provider::ToolSpec;
+
+/// The tool's name.
+const NAME: &str = "dispatch_subagent";
+
+/// What a model asks of a subagent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// What it is to do.
+    pub task: String,
+    /// Who is to do it; absent, whoever suits the ground.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// Of the agent's tools, those that it has; absent, all.
+    #[serde(default)]
+    pub tools: Option<Vec<String>>,
+    /// Where it works.
+    #[serde(default, rename = "workspace")]
+    pub ground: Ground,
+    /// Is what it changed to be merged into what is checked out?
+    #[serde(default)]
+    pub merge: bool,
+}
+
+/// Where a subagent works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ground {
+    /// In the workspace, with tools that only look.
+    #[default]
+    ReadOnly,
+    /// In a git worktree of its own.
+    Worktree,
+}
+
+impl Order {
+    /// Reads a call's arguments; an error is for the model.
+    pub fn parse(arguments: &Value) -> Result<Self, String> {
+        let order: Self = parse(NAME, arguments)?;
+        if order.task.trim().is_empty() {
+            return Err("the task is empty: say what the subagent is to do".to_owned());
+        }
+        if order.merge && order.ground == Ground::ReadOnly {
+            return Err("merge goes with workspace \"worktree\": nothing else changes".to_owned());
+        }
+        Ok(order)
+    }
+
+    /// Who does it.
+    #[must_use]
+    pub fn agent(&self) -> &str {
+        match (&self.agent, self.ground) {
+            (Some(agent), _) => agent,
+            (None, Ground::ReadOnly) => "explore",
+            (None, Ground::Worktree) => "build",
+        }
+    }
+}
+
+/// Does a call, by its arguments, ask for a subagent that only looks?
+#[must_use]
+pub fn is_read_only(arguments: &str) -> bool {
+    let read: Option<Value> = serde_json::from_str(arguments).ok();
+    let order = read.and_then(|arguments| Order::parse(&arguments).ok());
+    // What cannot be read is refused before anything is done: nobody is asked about it.
+    order.is_none_or(|order| order.ground == Ground::ReadOnly)
+}
+
+/// The tool.
+#[derive(Debug)]
+pub(super) struct Dispatch {
+    spec: ToolSpec,
+}
+
+pub(super) fn dispatch_subagent() -> Dispatch {
+    let text = |says: &str| json!({ "type": "string", "description": says });
+    let spec = spec(
+        NAME,
+        "Gives a task to a subagent with a conversation of its own, waits for it, and returns its \
+         last words. It knows nothing of this conversation: the task says all that it needs. What \
+         it spends counts for this session.",
+        &json!({
+            "task": text("What to do, with all that the subagent needs to know."),
+            "agent": text("build, plan, review, explore, or one of the user's. Absent: explore, or \
+                build in a worktree."),
+            "tools": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "Of the agent's tools, those that it may use. Absent: all.",
+            },
+            "workspace": {
+                "type": "string",
+                "enum": ["read_only", "worktree"],
+                "description": "read_only (the default): it sees the workspace and changes nothing. \
+                    worktree: it works in a git worktree of its own that begins at the last commit, \
+                    on a branch of its own; what is not committed here, it does not see.",
+            },
+            "merge": {
+                "type": "boolean",
+                "description": "With worktree: merge its branch into what is checked out when it \
+                    is done, if that goes without conflicts.",
+            },
+        }),
+        &["task"],
+    );
+    Dispatch { spec }
+}
+
+impl Tool for Dispatch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Resumable
+    }
+
+    fn preview(&self, arguments: &Value) -> String {
+        let task = word(arguments, "task");
+        match Order::parse(arguments) {
+            Err(_) => format!("{NAME} {task}"),
+            Ok(order) => {
+                let place = match (order.ground, order.merge) {
+                    (Ground::ReadOnly, _) => "",
+                    (Ground::Worktree, false) => " in a worktree of its own",
+                    (Ground::Worktree, true) => " in a worktree of its own, then merge",
+                };
+                format!("subagent {}{place}: {task}", word(&json!({ "a": order.agent() }), "a"))
+            }
+        }
+    }
+
+    fn plan(&self, arguments: &Value, _place: &Place) -> Result<Plan, String> {
+        Order::parse(arguments).map(|_| Plan::default())
+    }
+
+    fn run<'a>(&'a self, _arguments: &'a Value, _place: &'a Place) -> BoxFuture<'a, Done> {
+        Box::pin(async { Done::failed("there are no subagents here") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_that_makes_no_sense_is_refused() {
+        for wrong in [
+            json!({}),
+            json!({ "task": "  " }),
+            json!({ "task": "x", "merge": true }),
+            json!({ "task": "x", "workspace": "moon" }),
+            json!({ "task": "x", "model": "script:/etc/passwd" }),
+        ] {
+            assert!(Order::parse(&wrong).is_err(), "{wrong}");
+        }
+        let order = Order::parse(&json!({ "task": "x", "workspace": "worktree" })).unwrap();
+        assert_eq!((order.agent(), order.merge), ("build", false));
+    }
+
+    #[test]
+    fn only_what_changes_something_needs_consent() {
+        assert!(is_read_only(r#"{"task":"look"}"#));
+        assert!(!is_read_only(r#"{"task":"change","workspace":"worktree"}"#));
+    }
+}

@@ -1,0 +1,337 @@
+//! Worktrees: the git worktree in which a subagent works, from its beginning to its end.
+//!
+//! Every step can be done again after a crash, and finds what was done before. Work that is
+//! neither merged nor empty is never removed here but by force.
+
+mod git;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stepwell::SessionId;
+
+use self::git::{git, holds, names};
+
+/// The folder of worktrees in a store's folder.
+pub const FOLDER: &str = "worktrees";
+
+/// What the branches' names begin with.
+pub const PREFIX: &str = "stepwell/";
+
+/// A subagent's worktree, whether it is there or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worktree {
+    /// The workspace that it grew out of.
+    workspace: PathBuf,
+    /// The worktree's folder.
+    pub path: PathBuf,
+    /// Its branch.
+    pub branch: String,
+}
+
+/// What became of a worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Nothing was changed in it: it is removed.
+    Clean,
+    /// What was changed is part of what is checked out: it is removed.
+    Merged,
+    /// It holds work that is not merged.
+    Kept,
+}
+
+/// How a worktree ended, as its session remembers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What became of it.
+    pub fate: Fate,
+    /// The last commit of its branch; empty, if that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tip: String,
+    /// The files that its commits change, relative to the repository; not more than a few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// How many there are.
+    #[serde(default)]
+    pub count: usize,
+    /// Why it was not merged or not even committed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// How many files an outcome names: it is kept in the session's head, which is small.
+const MAX_NAMED: usize = 50;
+
+/// How a worktree stands now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It has no commits and no changes of its own.
+    Clean,
+    /// All of its commits are part of what is checked out, and nothing else was changed.
+    Merged,
+    /// It holds commits that are not merged.
+    Unmerged,
+    /// It holds changes that are not committed.
+    Uncommitted,
+}
+
+impl State {
+    /// Would nothing be lost without it?
+    #[must_use]
+    pub const fn is_done(self) -> bool {
+        matches!(self, Self::Clean | Self::Merged)
+    }
+}
+
+impl Worktree {
+    /// The worktree of a session, for a workspace and its store.
+    #[must_use]
+    pub fn of(workspace: &Path, store: &Path, session: &SessionId) -> Self {
+        let path = store.join(FOLDER).join(session.as_str());
+        Self { workspace: workspace.to_owned(), path, branch: format!("{PREFIX}{session}") }
+    }
+
+    /// The commit at which a new worktree begins. An error is for the model.
+    pub fn base(&self) -> Result<String, String> {
+        if !holds(&self.workspace, &["rev-parse", "--is-inside-work-tree"]) {
+            return Err("a worktree needs a git repository, and the workspace is in none; use \
+                        workspace \"read_only\", or ask the user to run: git init"
+                .to_owned());
+        }
+        git(&self.workspace, &["rev-parse", "--verify", "-q", "HEAD^{commit}"]).map_err(|_| {
+            "a worktree begins at the last commit, and the repository has none yet: commit \
+             something first"
+                .to_owned()
+        })
+    }
+
+    /// Is there something in the workspace that is not committed, and that a worktree lacks?
+    #[must_use]
+    pub fn misses_changes(&self) -> bool {
+        let status = git(&self.workspace, &["status", "--porcelain"]).unwrap_or_default();
+        // Stepwell's own entry in it does not matter to anyone.
+        status.lines().any(|line| !line.ends_with(" .gitignore"))
+    }
+
+    /// The folder in the worktree that the workspace is in its repository.
+    pub fn root(&self) -> Result<PathBuf, String> {
+        let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"])?;
+        Ok(self.path.join(prefix.trim_end_matches('/')))
+    }
+
+    /// Is it there?
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.path.join(".git").exists()
+    }
+
+    /// Makes it at a commit. Nobody has worked in it yet: what a process that died left of it
+    /// goes first.
+    pub fn make(&self, base: &str) -> Result<(), String> {
+        self.clear()?;
+        if let Some(above) = self.path.parent() {
+            std::fs::create_dir_all(above).map_err(|error| format!("{above:?}: {error}"))?;
+        }
+        let path = self.path.to_string_lossy().into_owned();
+        git(&self.workspace, &["worktree", "add", "-q", "-b", &self.branch, &path, base])?;
+        let root = self.root()?;
+        if root.is_dir() {
+            return Ok(());
+        }
+        let _ = self.clear();
+        Err("nothing of the workspace's folder is committed: commit something in it first".into())
+    }
+
+    /// Brings it back from its branch, if its folder was removed.
+    pub fn restore(&self) -> Result<(), String> {
+        if self.exists() {
+            return Ok(());
+        }
+        if !self.has_branch() {
+            return Err(format!("its worktree and its branch {} were removed", self.branch));
+        }
+        git(&self.workspace, &["worktree", "prune"])?;
+        let path = self.path.to_string_lossy().into_owned();
+        git(&self.workspace, &["worktree", "add", "-q", &path, &self.branch]).map(drop)
+    }
+
+    fn clear(&self) -> Result<(), String> {
+        let path = self.path.to_string_lossy().into_owned();
+        // One that was cut off while it was made is locked.
+        let _ = git(&self.workspace, &["worktree", "remove", "-f", "-f", &path]);
+        match std::fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{}: {error}", self.path.display()));
+            }
+            _ => {}
+        }
+        git(&self.workspace, &["worktree", "unlock", &path]).ok();
+        git(&self.workspace, &["worktree", "prune"])?;
+        if self.has_branch() {
+            git(&self.workspace, &["branch", "-q", "-D", &self.branch])?;
+        }
+        Ok(())
+    }
+
+    /// Does its branch exist?
+    #[must_use]
+    pub fn has_branch(&self) -> bool {
+        holds(&self.workspace, &["rev-parse", "-q", "--verify", &self.full_branch()])
+    }
+
+    fn full_branch(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    /// How it stands, given where it began, if that is known.
+    pub fn state(&self, base: Option<&str>) -> Result<State, String> {
+        if self.exists() && !git(&self.path, &["status", "--porcelain"])?.is_empty() {
+            return Ok(State::Uncommitted);
+        }
+        // Someone may have checked out something else in it.
+        let tip = match self.exists() {
+            true => git(&self.path, &["rev-parse", "HEAD"])?,
+            false => git(&self.workspace, &["rev-parse", &self.full_branch()])?,
+        };
+        let merged =
+            |commit: &str| holds(&self.workspace, &["merge-base", "--is-ancestor", commit, "HEAD"]);
+        let all = merged(&tip) && (!self.has_branch() || merged(&self.full_branch()));
+        Ok(match all {
+            true if base.is_none_or(|base| base == tip) => State::Clean,
+            true => State::Merged,
+            false => State::Unmerged,
+        })
+    }
+
+    /// Ends the work in it: commits what is not committed, and merges it if that is asked for.
+    /// It removes nothing.
+    pub fn settle(&self, base: &str, message: &str, merge: Merge) -> Outcome {
+        let kept = |why: String| Outcome {
+            fate: Fate::Kept,
+            tip: String::new(),
+            files: Vec::new(),
+            count: 0,
+            why,
+        };
+        match self.try_settle(base, message, merge) {
+            Ok(outcome) => outcome,
+            Err(why) => kept(why),
+        }
+    }
+
+    fn try_settle(&self, base: &str, message: &str, merge: Merge) -> Result<Outcome, String> {
+        let here = git(&self.path, &["symbolic-ref", "-q", "--short", "HEAD"]).unwrap_or_default();
+        if here != self.branch {
+            return Err(format!("something other than {} is checked out in it", self.branch));
+        }
+        if !git(&self.path, &["status", "--porcelain"])?.is_empty() {
+            git(&self.path, &["add", "-A"])?;
+            git(&self.path, &["commit", "-q", "-m", message])
+                .map_err(|error| format!("its changes could not be committed: {error}"))?;
+        }
+        let tip = git(&self.path, &["rev-parse", "HEAD"])?;
+        let range = format!("{base}...{tip}");
+        let files =
+            names(&git(&self.path, &["diff", "--name-only", "-z", "--no-renames", &range])?);
+        let count = files.len();
+        let files: Vec<String> = files.into_iter().take(MAX_NAMED).collect();
+        let merged = holds(&self.workspace, &["merge-base", "--is-ancestor", &tip, "HEAD"]);
+        let (fate, why) = match (tip == base, merged, merge) {
+            (true, ..) => (Fate::Clean, String::new()),
+            (false, true, _) => (Fate::Merged, String::new()),
+            (false, false, Merge::No) => (Fate::Kept, String::new()),
+            (false, false, Merge::Yes) => match self.merge(&tip, message) {
+                Ok(()) => (Fate::Merged, String::new()),
+                Err(why) => (Fate::Kept, format!("it could not be merged: {why}")),
+            },
+        };
+        Ok(Outcome { fate, tip, files, count, why })
+    }
+
+    /// Merges a commit into what is checked out in the workspace. Conflicts are found before
+    /// anything is touched.
+    fn merge(&self, tip: &str, message: &str) -> Result<(), String> {
+        let ours = git(&self.workspace, &["rev-parse", "HEAD"])?;
+        let target = if holds(&self.workspace, &["merge-base", "--is-ancestor", &ours, tip]) {
+            tip.to_owned()
+        } else {
+            let merged = ["merge-tree", "--write-tree", "--name-only", "--no-messages", &ours, tip];
+            let tree = git(&self.workspace, &merged).map_err(|said| conflict(&said))?;
+            let subject = message.lines().next().unwrap_or_default();
+            let message = format!("Merge {}: {subject}", self.branch);
+            let commit = ["commit-tree", &tree, "-p", &ours, "-p", tip, "-m", &message];
+            git(&self.workspace, &commit)?
+        };
+        git(&self.workspace, &["merge", "-q", "--ff-only", &target]).map(drop)
+    }
+
+    /// The files that merging a commit would change in the workspace, relative to the workspace.
+    #[must_use]
+    pub fn would_change(&self, outcome: &Outcome) -> Vec<String> {
+        let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"]).unwrap_or_default();
+        let inside = |file: &String| file.strip_prefix(&prefix).map(str::to_owned);
+        outcome.files.iter().filter_map(inside).collect()
+    }
+
+    /// Removes it with its branch, as git does it: not if something in it is not committed, and
+    /// not the branch if it moved on from `tip`.
+    pub fn remove(&self, tip: &str) -> Result<(), String> {
+        if self.exists() {
+            let path = self.path.to_string_lossy().into_owned();
+            git(&self.workspace, &["worktree", "remove", &path])?;
+        }
+        git(&self.workspace, &["worktree", "prune"])?;
+        match self.has_branch() {
+            false => Ok(()),
+            true => git(&self.workspace, &["update-ref", "-d", &self.full_branch(), tip]).map(drop),
+        }
+    }
+
+    /// Removes it with its branch, whatever it holds.
+    pub fn remove_by_force(&self) -> Result<(), String> {
+        self.clear()
+    }
+
+    /// The last commit of its branch.
+    pub fn tip(&self) -> Result<String, String> {
+        git(&self.workspace, &["rev-parse", &self.full_branch()])
+    }
+}
+
+/// Is a branch to be merged?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+}
+
+/// What git says of a merge that has conflicts: a tree, then the files.
+fn conflict(said: &str) -> String {
+    let is_tree = |line: &str| line.len() >= 40 && line.bytes().all(|it| it.is_ascii_hexdigit());
+    let mut lines = said.lines();
+    match lines.next() {
+        Some(first) if is_tree(first) => {
+            let files: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+            format!("conflicts in {}", files.join(", "))
+        }
+        _ => said.to_owned(),
+    }
+}
+
+/// The names of sessions that have a worktree's folder or branch here, in order.
+#[must_use]
+pub fn all(workspace: &Path, store: &Path) -> Vec<SessionId> {
+    let folders = std::fs::read_dir(store.join(FOLDER)).into_iter().flatten().flatten();
+    let mut found: Vec<String> =
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let listed = ["for-each-ref", "--format=%(refname:short)", &format!("refs/heads/{PREFIX}")];
+    let branches = git(workspace, &listed).unwrap_or_default();
+    found.extend(branches.lines().filter_map(|line| line.strip_prefix(PREFIX)).map(str::to_owned));
+    found.sort();
+    found.dedup();
+    found.iter().filter_map(|name| name.parse().ok()).collect()
+}
