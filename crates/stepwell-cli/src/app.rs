@@ -9,6 +9,8 @@ use stepwell::{
     Access, Error, IdFormat, Place as Whereabouts, Query, SessionId, Span, SqliteOptions,
     SqliteStore, Standing, Stepwell, Surroundings, Time,
 };
+use stepwell_agent::run::Charge;
+use stepwell_agent::tool::Ground;
 
 use crate::config::{Config, IdStyle};
 use crate::failure::{Exit, Failure, Result};
@@ -109,6 +111,20 @@ impl App {
         Ok(Self { world, config, config_fault, place, typed, out, definition, written })
     }
 
+    /// Another one of the same settings, for what goes on beside a command.
+    pub(crate) fn twin(&self) -> Self {
+        Self {
+            world: self.world.clone(),
+            config: self.config.clone(),
+            config_fault: self.config_fault.clone(),
+            place: self.place.clone(),
+            typed: self.typed.clone(),
+            out: Output::new(self.out.form, self.out.paint, self.world.terminal),
+            definition: self.definition,
+            written: Cell::new(false),
+        }
+    }
+
     /// May something in this workspace's store have changed?
     pub(crate) fn has_written(&self) -> bool {
         self.written.get()
@@ -128,8 +144,14 @@ impl App {
     }
 
     /// The folder that a session works in, without links. A store that lies elsewhere says
-    /// where its sessions work; one that lies in its workspace moves with it.
+    /// where its sessions work; one that lies in its workspace moves with it. A subagent's
+    /// worktree stays its own.
     pub(crate) fn workspace(&self, session: Option<&stepwell::Head>) -> Result<PathBuf> {
+        if let Some(head) = session
+            && Charge::of(head).is_some_and(|charge| charge.ground == Ground::Worktree)
+        {
+            return worktree(head);
+        }
         let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
         let root = match session.map(|head| head.workspace.as_str()) {
             Some(recorded) if !usual && !recorded.is_empty() => PathBuf::from(recorded),
@@ -434,4 +456,13 @@ pub(crate) fn each_event(
 pub(crate) enum Go {
     On,
     Stop,
+}
+
+/// The worktree that a subagent works in.
+fn worktree(head: &stepwell::Head) -> Result<PathBuf> {
+    std::fs::canonicalize(&head.workspace).map_err(|_| {
+        let message = format!("the worktree of {} is gone: {}", head.id, head.workspace);
+        let parent = head.origin.parent().map(ToString::to_string).unwrap_or_default();
+        Failure::new(Exit::Failed, message).hint(format_args!("stepwell resume {parent}"))
+    })
 }

@@ -25,7 +25,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "resume", "stop", "demo"]),
     ("Look", &["sessions", "show", "log", "search", "stats", "ledger", "du"]),
     ("Plan", &["state", "phase", "tasks"]),
-    ("Go back and branch", &["rewind", "diff", "files", "checkpoint", "fork"]),
+    ("Go back and branch", &["rewind", "diff", "files", "checkpoint", "fork", "worktrees"]),
     ("Name and keep", &["label", "tag", "untag", "pin", "unpin", "abandon"]),
     ("What the model sees", &["compact", "pin-message", "unpin-message"]),
     ("Clean up and undo", &["delete", "trash", "cleanup"]),

@@ -37,6 +37,7 @@ mod table;
 mod text;
 mod when;
 mod wire;
+mod worktrees;
 mod world;
 
 use std::process::ExitCode;

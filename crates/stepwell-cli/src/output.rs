@@ -21,7 +21,7 @@ pub(crate) enum Form {
 
 /// Where the answer goes.
 pub(crate) struct Output {
-    to: Box<dyn Write>,
+    to: Box<dyn Write + Send>,
     pub(crate) form: Form,
     pub(crate) paint: Paint,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(form: Form, paint: Paint, terminal: Terminal) -> Self {
         // Line by line where a person watches, so that notes stand where they belong.
-        let to: Box<dyn Write> = match terminal.output {
+        let to: Box<dyn Write + Send> = match terminal.output {
             true => Box::new(LineWriter::new(io::stdout())),
             false => Box::new(BufWriter::new(io::stdout())),
         };

@@ -43,6 +43,7 @@ mod tag;
 mod tasks;
 mod trash;
 mod verify;
+mod worktrees;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -99,6 +100,7 @@ commands! {
     Files = files::Args => files::run,
     Checkpoint = checkpoint::Args => checkpoint::run,
     Fork = fork::Args => fork::run,
+    Worktrees = worktrees::Args => worktrees::run,
     Abandon = abandon::Args => abandon::run,
     Delete = delete::Args => delete::run,
     Trash = trash::Args => trash::run,

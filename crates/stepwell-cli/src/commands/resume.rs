@@ -9,6 +9,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
+use crate::worktrees::sweep;
 
 /// Takes a session up again, exactly where it stopped.
 #[derive(Debug, Default, clap::Args)]
@@ -89,6 +90,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
     prepared.connect()?;
     cutoff::tell(app, &well, Some(&id));
+    sweep(app, &well);
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"

@@ -8,6 +8,7 @@ use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
+use crate::worktrees::sweep;
 
 /// Runs an agent on a task. Each step is saved before the next begins.
 ///
@@ -65,6 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         // Whatever can be refused is refused before anything is recorded.
         prepared.connect()?;
         cutoff::tell(app, &well, Some(&id));
+        sweep(app, &well);
         let session = well.resume(&id)?;
         well.edit(&id, prepared.remembered())?;
         return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
@@ -75,6 +77,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let well: Stepwell = if app.config.settings.auto_save {
         let well = app.make()?;
         cutoff::tell(app, &well, None);
+        sweep(app, &well);
         Stepwell::clone(&*well)
     } else {
         note("sessions.auto_save is off: this run is kept in memory only and cannot be resumed.");

@@ -334,7 +334,9 @@ fn is_structure(event: &Event, path: &str) -> bool {
         }
         Event::Message(_) => &["role", "cost"],
         Event::Compacted(_) => &["cost"],
-        Event::ToolStarted(_) => &["effect", "arguments", "targets.before", "targets.after"],
+        Event::ToolStarted(_) => {
+            &["effect", "arguments", "targets.before", "targets.after", "child"]
+        }
         Event::ToolFinished(_) => &["outcome"],
         Event::Status(_) => &["status", "reason"],
         Event::Phase(_) => &["from", "to"],

@@ -42,6 +42,12 @@ const LOOK_BACK: usize = 100;
 struct Answer<'a> {
     #[serde(flatten)]
     session: wire::Session<'a>,
+    /// What it spent with its subagents, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_subagents: Option<wire::Spending>,
+    /// The same, for people.
+    #[serde(skip)]
+    below: Option<String>,
     lanes: Vec<Lane>,
     files: Vec<String>,
     checkpoints: Vec<Named>,
@@ -118,8 +124,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         damage = each_event(&well, &id, Span::last(LOOK_BACK), found)?.or(damage);
         last.reverse();
     }
+    let (with_subagents, below) = with_subagents(&well, &standing)?;
     let answer = Answer {
         session: (&standing).into(),
+        with_subagents,
+        below,
         lanes: lanes(&well, &id),
         files: paths(&facts),
         checkpoints: checkpoints(&facts),
@@ -304,6 +313,7 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
     say("Messages", &text::grouped(head.messages))?;
     say("Events", &text::grouped(head.seq.get()))?;
     say("Cost", &cost(&head.spent))?;
+    say("In all", answer.below.as_deref().unwrap_or_default())?;
     if head.errors > 0 {
         let last = head.last_error.as_ref().map(|error| one_line(&error.message));
         say("Errors", &format!("{}, the last: {}", head.errors, last.unwrap_or_default()))?;
@@ -313,6 +323,21 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
         say("Metadata", &visible(&format!("{name} = {value}")))?;
     }
     lists(answer, app)
+}
+
+/// What a session spent with its subagents, if it has any, for programs and for people.
+fn with_subagents(
+    well: &Well,
+    standing: &Standing,
+) -> Result<(Option<wire::Spending>, Option<String>)> {
+    let below = well.subagents(&standing.head.id)?;
+    if below.is_empty() {
+        return Ok((None, None));
+    }
+    let mut spent = standing.head.spent;
+    below.iter().for_each(|it| spent += it.head.spent);
+    let text = format!("{} with {}", cost(&spent), text::count(below.len(), "subagent"));
+    Ok((Some((&spent).into()), Some(text)))
 }
 
 fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {

@@ -24,7 +24,7 @@ pub(crate) use value::IdStyle;
 pub(crate) use write::{beside, commented, put, replace};
 
 /// The settings in force, and where each came from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) settings: Settings,
     /// By the place of their key in [`KEYS`].

@@ -2,6 +2,7 @@
 //! becomes an answer and an exit code.
 
 mod context;
+mod crew;
 mod gauge;
 mod mcp;
 mod model;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Edited, Effect, Head, Message, Money, PhaseSet, Session, Stepwell, Usage,
+    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session, Stepwell,
+    Usage,
 };
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
@@ -27,8 +29,8 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::Fault;
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Ended, Happening, Keeping, Run, Setup, Watcher as _};
-use stepwell_agent::tool::{Place, Tool};
+use stepwell_agent::run::{Charge, Ended, Happening, Keeping, Run, Setup, Watcher as _};
+use stepwell_agent::tool::{Ground, Place, Tool};
 
 use crate::app::App;
 use crate::config::replace;
@@ -252,13 +254,17 @@ impl Prepared {
 
     /// A description of a new session for a task.
     fn draft(&self, well: &Stepwell, task: &str, app: &App) -> Created {
-        let task = self.redactor().redact(task).into_owned();
-        let draft = well
-            .draft(task)
+        let draft = well.draft(self.redactor().redact(task).into_owned());
+        Created { phases: self.phases, ..self.describe(draft, app) }
+    }
+
+    /// The same session, with who does it, with what and where.
+    fn describe(&self, draft: Created, app: &App) -> Created {
+        let draft = draft
             .with_agent(&self.agent_name)
             .with_model(&self.model.provider_name, &self.model.name)
             .in_workspace(app.place.root.display().to_string());
-        Created { project: project::at(&app.place.root), phases: self.phases, ..draft }
+        Created { project: project::at(&app.place.root), ..draft }
     }
 
     /// The same run in a session that goes through phases.
@@ -284,11 +290,16 @@ impl Prepared {
 
     /// Makes the session of a new run, with all that it begins with, or nothing of it.
     pub(crate) fn begin(&self, well: &Stepwell, task: &str, app: &App) -> Result<Session> {
+        let events = self.beginning(task, app);
+        Ok(well.create_with(self.draft(well, task, app), events)?)
+    }
+
+    /// What a session for a task begins with.
+    fn beginning(&self, task: &str, app: &App) -> Vec<NewEvent> {
         let redactor = self.redactor();
         let system = redactor.redact_message(Message::system(self.system(app))).0;
         let user = redactor.redact_message(Message::user(task)).0;
-        let events = vec![self.remembered().into(), system.into(), user.into()];
-        Ok(well.create_with(self.draft(well, task, app), events)?)
+        vec![self.remembered().into(), system.into(), user.into()]
     }
 
     /// The agent's standing instructions, with the project's.
@@ -313,11 +324,24 @@ impl Prepared {
     }
 
     fn setup(&self, head: &Head, app: &App) -> Result<Setup> {
-        let tools = self.connected()?.selection.tools.clone();
-        Ok(self.setup_with(tools, head, app))
+        let mut tools = self.connected()?.selection.tools.clone();
+        let crew = crew::Crew::new(&tools, app);
+        let ground = Charge::of(head).map(|charge| charge.ground);
+        // A subagent that is taken up by hand may do what it might before.
+        if ground == Some(Ground::ReadOnly) {
+            tools.retain(|tool| tool.effect() == Effect::Pure);
+        }
+        let mut setup = self.setup_with(tools, head.budget, app);
+        setup.dispatcher = Some(Arc::new(crew));
+        // A worktree lies in the store, and nothing of the store lies in it.
+        if ground == Some(Ground::Worktree) {
+            setup.place.grounds = setup.place.store.take();
+        }
+        Ok(setup)
     }
 
-    fn setup_with(&self, tools: Vec<Arc<dyn Tool>>, head: &Head, app: &App) -> Setup {
+    /// What a run works with, given its tools and what its session may cost.
+    fn setup_with(&self, tools: Vec<Arc<dyn Tool>>, budget: Option<Money>, app: &App) -> Setup {
         let effects: BTreeMap<String, Effect> =
             tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
         Setup {
@@ -339,7 +363,7 @@ impl Prepared {
                     steps: self.flags.max_steps.or(self.agent.max_steps),
                     tokens: self.flags.max_tokens.or(self.agent.max_tokens),
                     budget: self.budget(),
-                    budget_total: self.flags.budget_total.or(head.budget),
+                    budget_total: self.flags.budget_total.or(budget),
                 },
             },
             redactor: self.redactor(),
@@ -351,6 +375,7 @@ impl Prepared {
                 files: crate::files::limits(app),
                 every_steps: app.config.settings.every_steps.get().into(),
             },
+            dispatcher: None,
         }
     }
 }
@@ -443,7 +468,9 @@ pub(crate) fn drive(
     }
     remember_model(prepared, app);
     let mirror = Mirror::of(app).filter(|_| app.config.settings.auto_save);
-    let mut screen = Mirroring::new(Screen::new(app, prepared, &head), mirror);
+    let below = session.well().subagents(session.id())?;
+    let spent = below.iter().fold(head.spent.cost, |sum, it| sum.plus(it.head.spent.cost));
+    let mut screen = Mirroring::new(Screen::new(app, prepared, &head, spent), mirror);
     // What was recorded before the run itself began is this invocation's too.
     let before = stepwell::Seq::new(resumed_from.unwrap_or(0));
     for event in session.events(stepwell::Span::after(before))?.intact(session.id())? {
@@ -493,6 +520,7 @@ pub(crate) fn drive(
         redactor,
         resumed_from,
         lanes: session.lanes()?,
+        subagents: session.well().subagents(session.id())?,
         waiting: waiting(&session)?,
     };
     report.print(&prepared.flags, app)?;

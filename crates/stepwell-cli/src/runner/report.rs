@@ -25,6 +25,8 @@ pub(super) struct Report<'a> {
     pub(super) redactor: &'a Redactor,
     pub(super) resumed_from: Option<u64>,
     pub(super) lanes: BTreeMap<Lane, LaneState>,
+    /// Sessions of its subagents, and of theirs.
+    pub(super) subagents: Vec<Standing>,
     /// What it waits for.
     pub(super) waiting: Option<String>,
 }
@@ -47,7 +49,7 @@ struct Answer<'a> {
     resumed_from: Option<u64>,
 }
 
-/// What the whole session used, over all of its invocations.
+/// What the whole session used, over all of its invocations, with its subagents.
 #[derive(Serialize)]
 struct Costs {
     total_input_tokens: u64,
@@ -62,15 +64,22 @@ struct Costs {
 impl Report<'_> {
     pub(super) fn print(&self, flags: &Flags, app: &mut App) -> Result<()> {
         let head = &self.standing.head;
-        let usage = head.spent.usage;
+        let mut spent = head.spent;
+        self.subagents.iter().for_each(|below| spent += below.head.spent);
+        let usage = spent.usage;
         if app.out.is_json() {
             let price =
                 |spent: &stepwell::Spent| (spent.unpriced == 0).then(|| wire::money(spent.cost));
             let plain = |text: &str| self.redactor.redact(text).into_owned();
             let files: Vec<String> =
                 self.ended.files_modified.iter().map(|path| plain(path)).collect();
-            let by_source =
+            let lanes =
                 self.lanes.iter().map(|(lane, state)| (lane.to_string(), price(&state.spent)));
+            let below = self
+                .subagents
+                .iter()
+                .map(|it| (format!("subagent:{}", it.head.id), price(&it.head.spent)));
+            let by_source = lanes.chain(below);
             return app.out.object(&Answer {
                 session_id: head.id.as_str(),
                 status: self.ended.status,
@@ -87,7 +96,7 @@ impl Report<'_> {
                     total_output_tokens: usage.output,
                     total_cached_tokens: usage.cached,
                     total_tokens: usage.total(),
-                    total_cost_usd: price(&head.spent),
+                    total_cost_usd: price(&spent),
                     by_source: by_source.collect(),
                 },
                 resumed_from: self.resumed_from,
@@ -99,7 +108,7 @@ impl Report<'_> {
         let (status, reason) = (self.ended.status, wire::word(self.ended.reason));
         let steps = count(usize::try_from(head.steps).unwrap_or(usize::MAX), "step");
         let tokens = grouped(usage.total());
-        let (cost, seconds) = (cost(&head.spent), self.took.as_secs());
+        let (cost, seconds) = (cost(&spent), self.took.as_secs());
         note(format_args!(
             "{} {status} ({reason}): {steps}, {tokens} tokens, {cost}, {seconds}s",
             head.id

@@ -45,7 +45,8 @@ pub(super) struct Screen {
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 impl Screen {
-    pub(super) fn new(app: &App, prepared: &Prepared, head: &Head) -> Self {
+    /// `spent` is what the session cost so far, with its subagents.
+    pub(super) fn new(app: &App, prepared: &Prepared, head: &Head, spent: Money) -> Self {
         let flags = &prepared.flags;
         let show = match (flags.events, app.out.form) {
             (true, _) => Show::Events,
@@ -54,7 +55,7 @@ impl Screen {
         };
         let width = app.world.terminal.width.unwrap_or(100);
         let can_ask = app.world.terminal.can_ask;
-        let here = prepared.budget().map(|budget| head.spent.cost.plus(budget));
+        let here = prepared.budget().map(|budget| spent.plus(budget));
         let budget = here.into_iter().chain(flags.budget_total.or(head.budget)).min();
         Self {
             show,
@@ -101,6 +102,22 @@ impl Screen {
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         let failed = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         self.unwritten = failed;
+    }
+
+    /// Shows what a subagent does: its words are its parent's to repeat.
+    fn below(&mut self, show: Show, id: &str, happening: &Happening<'_>) {
+        let front = format!("  {id} ");
+        match (show, happening) {
+            (Show::Words, Happening::ToolStarted(_, preview)) => {
+                self.aside(Style::Dim, &front, &format!("> {preview}"));
+            }
+            (Show::Words, Happening::CutOff(call)) => {
+                self.aside(Style::Yellow, &front, &format!("{}: cut off", call.name));
+            }
+            (_, Happening::Notice(text)) => self.aside(Style::Yellow, &front, text),
+            (show, Happening::Below(id, happening)) => self.below(show, id.as_str(), happening),
+            _ => {}
+        }
     }
 
     fn aside(&mut self, style: Style, front: &str, text: &str) {
@@ -153,6 +170,7 @@ impl Watcher for Screen {
                 self.aside(style, "  ", &line);
             }
             (_, Happening::Notice(text)) => self.aside(Style::Yellow, "", text),
+            (show, Happening::Below(id, happening)) => self.below(show, id.as_str(), happening),
             _ => {}
         }
     }

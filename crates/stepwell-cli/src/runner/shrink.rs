@@ -14,8 +14,8 @@ use crate::failure::{Exit, Failure, Result};
 pub(crate) fn shrink(session: &mut Session, flags: &Flags, app: &App) -> Result<Shrunk> {
     let head = session.standing()?.head;
     let prepared = Prepared::for_shrinking(flags, &head, app)?;
-    let setup = prepared.setup_with(own_tools(&prepared.agent), &head, app);
-    let mut screen = Screen::new(app, &prepared, &head);
+    let setup = prepared.setup_with(own_tools(&prepared.agent), head.budget, app);
+    let mut screen = Screen::new(app, &prepared, &head, head.spent.cost);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| {

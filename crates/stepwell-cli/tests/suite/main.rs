@@ -26,5 +26,6 @@ mod running;
 mod setting_up;
 mod shortening;
 mod stopping;
+mod subagents;
 mod terminal;
 mod together;

@@ -1,0 +1,182 @@
+use serde::Serialize;
+use stepwell::Status;
+use stepwell_agent::worktree::State;
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::table::{Align, Column, Table};
+use crate::text::one_line;
+use crate::wire;
+use crate::worktrees::{Site, sites};
+
+/// Lists and removes the git worktrees of subagents.
+///
+/// One that is clean or merged goes by itself. What is listed holds work that is not merged:
+/// git merge stepwell/ID takes it over.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Lists them.
+    List,
+    /// Removes one, with its branch.
+    Remove {
+        /// The subagent's session, or the beginning of its id.
+        #[arg(value_name = "SESSION")]
+        session: String,
+        /// Also if it holds work that is not merged, which is then lost.
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    branch: &'a str,
+    path: String,
+    /// Absent, if git cannot say.
+    state: Option<State>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    in_use: bool,
+    /// Absent, if its session was erased.
+    status: Option<Status>,
+    task: Option<&'a str>,
+    parent: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Gone<'a> {
+    removed: &'a str,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "SESSION", align: Align::Left },
+    Column { name: "STATUS", align: Align::Left },
+    Column { name: "WORKTREE", align: Align::Left },
+    Column { name: "BRANCH", align: Align::Left },
+    Column { name: "TASK", align: Align::Left },
+];
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let found = match app.look()? {
+        Some(well) => sites(app, &well)?,
+        None => Vec::new(),
+    };
+    match &args.action {
+        None | Some(Action::List) => list(&found, app),
+        Some(Action::Remove { session, force }) => {
+            let site = find(&found, session)?;
+            remove(site, *force, app)
+        }
+    }
+}
+
+fn list(found: &[Site], app: &mut App) -> Result<Exit> {
+    if app.out.is_json() {
+        found.iter().try_for_each(|site| app.out.object(&line(site)))?;
+        return Ok(Exit::Done);
+    }
+    if found.is_empty() {
+        app.out.line("No worktrees of subagents.")?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(COLUMNS);
+    for site in found {
+        let head = site.session.as_ref().map(|it| &it.head);
+        table.push(vec![
+            site.id.as_str().into(),
+            head.map_or("erased", |head| head.status.as_str()).into(),
+            state(site).into(),
+            site.worktree.branch.as_str().into(),
+            one_line(head.map_or("", |head| head.task.as_str())).into(),
+        ]);
+    }
+    app.print(&table)?;
+    Ok(Exit::Done)
+}
+
+/// How a worktree stands, in a word or two.
+fn state(site: &Site) -> String {
+    let state = match &site.state {
+        Ok(state) => wire::word(*state),
+        Err(_) => "unknown".to_owned(),
+    };
+    if site.in_use { format!("{state}, in use") } else { state }
+}
+
+fn line(site: &Site) -> Line<'_> {
+    let head = site.session.as_ref().map(|it| &it.head);
+    Line {
+        id: site.id.as_str(),
+        branch: &site.worktree.branch,
+        path: site.worktree.path.display().to_string(),
+        state: site.state.as_ref().ok().copied(),
+        error: site.state.as_ref().err().map(String::as_str),
+        in_use: site.in_use,
+        status: head.map(|head| head.status),
+        task: head.map(|head| head.task.as_str()),
+        parent: head.and_then(|head| Some(head.origin.parent()?.as_str())),
+    }
+}
+
+/// The worktree that a name means.
+fn find<'a>(found: &'a [Site], name: &str) -> Result<&'a Site> {
+    if let Some(site) = found.iter().find(|site| site.id.as_str() == name) {
+        return Ok(site);
+    }
+    let named: Vec<&Site> =
+        found.iter().filter(|site| site.id.as_str().starts_with(name)).collect();
+    let absent = |message: String| {
+        Failure::new(Exit::Absent, message).hint("stepwell worktrees lists what there is")
+    };
+    match named[..] {
+        [site] => Ok(site),
+        [] => Err(absent(format!("no subagent {name:?} has a worktree here"))),
+        _ => {
+            let ids: Vec<&str> = named.iter().map(|site| site.id.as_str()).collect();
+            Err(absent(format!("{name:?} could be {}", ids.join(", "))))
+        }
+    }
+}
+
+fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
+    let (id, branch) = (&site.id, &site.worktree.branch);
+    let refuse = |why: String| Failure::new(Exit::Failed, format_args!("{id}: {why}"));
+    if site.session.as_ref().is_some_and(|session| session.held.is_some()) {
+        return Err(refuse("its subagent is at work".to_owned())
+            .hint(format_args!("stepwell stop {id} stops it")));
+    }
+    if force {
+        site.worktree.remove_by_force().map_err(refuse)?;
+    } else if site.in_use {
+        let parent = site.session.as_ref().and_then(|it| it.head.origin.parent());
+        let parent = parent.map(ToString::to_string).unwrap_or_default();
+        return Err(refuse("its subagent is not done".to_owned()).hint(format_args!(
+            "stepwell resume {parent} goes on with it; --force removes it all the same"
+        )));
+    } else if site.is_done() {
+        site.remove().map_err(refuse)?;
+    } else {
+        let why = match &site.state {
+            Err(why) => why.clone(),
+            Ok(State::Uncommitted) => "it holds changes that are not committed".to_owned(),
+            Ok(_) => "it holds commits that are not merged".to_owned(),
+        };
+        return Err(refuse(why).hint(format_args!(
+            "git merge {branch} takes them over; --force removes them for good"
+        )));
+    }
+    let removed = id.as_str();
+    app.out.answer(&Gone { removed }, format_args!("Removed the worktree of {id}"))?;
+    if force {
+        note("This cannot be undone.");
+    }
+    Ok(Exit::Done)
+}

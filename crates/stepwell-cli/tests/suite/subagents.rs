@@ -1,0 +1,329 @@
+//! Subagents: sessions of their own, for a call of their parent's.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+use crate::running::{one, run};
+
+/// A desk with agents that have models of their own.
+fn desk(parent: &str) -> Desk {
+    let desk = Desk::new();
+    let priced =
+        |answers: &str| format!("prices: {{input: '3', output: '15'}}\nanswers:\n{answers}");
+    desk.file("script.yaml", &priced(parent));
+    desk.file(
+        "looker.yaml",
+        &priced(
+            "  - {text: I look., calls: [{tool: read_file, arguments: {path: a.txt}}], usage: {input: 100, output: 10}}\n\
+             \x20 - {text: It says hello., usage: {input: 200, output: 20}}\n",
+        ),
+    );
+    desk.file(
+        "worker.yaml",
+        &priced(
+            "  - text: I change.\n    calls: [{tool: write_file, arguments: {path: a.txt, content: changed}}]\n    \
+             usage: {input: 100, output: 10}\n  - {text: Changed., usage: {input: 200, output: 20}}\n",
+        ),
+    );
+    let agent = |name: &str| {
+        format!("[agents.{name}]\nprompt = \"You are {name}.\"\nmodel = \"script:{name}.yaml\"\n")
+    };
+    let agents: String = ["looker", "worker", "slow", "rival"].map(agent).concat();
+    desk.file("stepwell.toml", &agents);
+    desk.file("a.txt", "hello");
+    desk
+}
+
+/// The same in a git repository with one commit.
+fn repository(parent: &str) -> Desk {
+    let desk = desk(parent);
+    desk.file(".gitignore", ".stepwell/\n");
+    git(&desk, &["init", "-q", "-b", "main"]);
+    git(&desk, &["config", "user.name", "someone"]);
+    git(&desk, &["config", "user.email", "someone@example.org"]);
+    git(&desk, &["add", "."]);
+    git(&desk, &["commit", "-q", "-m", "begin"]);
+    desk
+}
+
+fn git(desk: &Desk, args: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(desk.work()).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A parent that dispatches with these arguments, and is done.
+fn dispatching(arguments: &str) -> String {
+    format!(
+        "  - text: I hand it on.\n    calls: [{{tool: dispatch_subagent, arguments: {arguments}}}]\n    \
+         usage: {{input: 1000, output: 100}}\n  - {{text: All done., usage: {{input: 2000, output: 200}}}}\n"
+    )
+}
+
+const LOOK: &str = "{task: look at it, agent: looker}";
+const CHANGE: &str = "{task: change it, agent: worker, workspace: worktree}";
+const MERGE: &str = "{task: change it, agent: worker, workspace: worktree, merge: true}";
+
+/// The sessions of subagents, as `sessions` lists them.
+fn children(desk: &Desk) -> Vec<Value> {
+    let all = desk.quietly(&["sessions", "--tree", "--json"]).json();
+    all.into_iter().filter(|it| it["metadata"]["subagent"].is_object()).collect()
+}
+
+fn shown(desk: &Desk, id: &str) -> Value {
+    desk.quietly(&["show", id, "--json"]).json().remove(0)
+}
+
+/// What a session's model was told of its calls.
+fn told(desk: &Desk, id: &str) -> String {
+    let messages = desk.quietly(&["log", id, "--kind", "message"]).json();
+    let tools = messages.into_iter().filter(|it| it["body"]["role"] == "tool");
+    tools.map(|it| it["body"]["parts"].to_string()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_a_subagent_says_and_costs_is_its_parents() {
+    let desk = desk(&dispatching(LOOK));
+    let done = one(&desk, &run(&[]), 0);
+    assert_eq!(done["output"], "All done.");
+    let children = children(&desk);
+    assert_eq!(children.len(), 1);
+    let child = children[0]["id"].as_str().unwrap();
+    // 0.0135 of its own, and 0.00135 of the subagent's.
+    assert_eq!(done["costs"]["total_cost_usd"].to_string(), "0.01485");
+    assert_eq!(done["costs"]["by_source"]["main"].to_string(), "0.0135");
+    let source = format!("subagent:{child}");
+    assert_eq!(done["costs"]["by_source"][&source].to_string(), "0.00135");
+    assert_eq!(done["costs"]["total_input_tokens"], 3300);
+    let told = told(&desk, done["session_id"].as_str().unwrap());
+    assert!(told.contains("It says hello.") && told.contains(child), "{told}");
+}
+
+#[test]
+fn a_subagent_that_only_looks_can_change_nothing() {
+    let desk = desk(&dispatching("{task: change it, agent: worker}"));
+    one(&desk, &run(&["--mode", "yolo"]), 0);
+    assert_eq!(desk.read("a.txt"), "hello");
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert!(told(&desk, &child).contains("there is no such tool"));
+    // Taken up by hand, it still cannot.
+    one(&desk, &["run", "try again", "--session", &child, "--mode", "yolo"], 1);
+    assert_eq!(desk.read("a.txt"), "hello");
+}
+
+#[test]
+fn what_cannot_be_dispatched_is_told_to_the_model() {
+    for (arguments, why) in [
+        ("{task: x, agent: nobody}", "there is no agent"),
+        ("{task: x, agent: looker, tools: [write_file]}", "looker has no tool"),
+        ("{task: ''}", "the task is empty"),
+        (CHANGE, "needs a git repository"),
+    ] {
+        let desk = desk(&dispatching(arguments));
+        let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+        let told = told(&desk, done["session_id"].as_str().unwrap());
+        assert!(told.contains(why), "{arguments}: {told}");
+        assert!(children(&desk).is_empty(), "{arguments}");
+    }
+    let desk = desk(&dispatching(CHANGE));
+    git(&desk, &["init", "-q"]);
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    assert!(told(&desk, done["session_id"].as_str().unwrap()).contains("has none yet"));
+}
+
+#[test]
+fn work_that_is_not_merged_is_kept_listed_and_swept_when_it_is() {
+    let desk = repository(&dispatching(CHANGE));
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    assert_eq!(desk.read("a.txt"), "hello");
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let told = told(&desk, done["session_id"].as_str().unwrap());
+    assert!(told.contains("not merged; kept in"), "{told}");
+    let listed = desk.quietly(&["worktrees", "--json"]).json();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((&listed[0]["id"], &listed[0]["state"]), (&json!(child), &json!("unmerged")));
+    let refused = desk.quietly(&["worktrees", "remove", &child]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("not merged") && refused.stderr.contains("git merge"));
+    // Another run does not touch it.
+    one(&desk, &["run", "look", "--model", "script:looker.yaml"], 0);
+    assert_eq!(desk.quietly(&["worktrees", "--json"]).json().len(), 1);
+    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
+    assert_eq!(desk.read("a.txt"), "changed");
+    let next = desk.quietly(&["run", "look", "--model", "script:looker.yaml"]);
+    assert!(next.stderr.contains(&format!("Removed the worktree of subagent {child}")));
+    assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
+    assert_eq!(git(&desk, &["branch", "--list", "stepwell/*"]), "");
+}
+
+#[test]
+fn a_merge_is_clean_or_does_not_happen() {
+    let desk = repository(&dispatching(MERGE));
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    assert_eq!(desk.read("a.txt"), "changed");
+    assert_eq!(done["files_modified"], json!(["a.txt"]));
+    assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
+
+    // The rival commits another change to the same file meanwhile.
+    let desk = repository(&dispatching(&MERGE.replace("worker", "rival")));
+    desk.file(
+        "rival.yaml",
+        "- text: a\n  calls:\n    - {tool: run_command, arguments: {command: 'cd ../../.. && echo other > a.txt && git commit -qam other'}}\n    \
+         - {tool: write_file, arguments: {path: a.txt, content: changed}}\n- {text: Changed.}\n",
+    );
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    let told = told(&desk, done["session_id"].as_str().unwrap());
+    assert!(told.contains("could not be merged: conflicts in a.txt"), "{told}");
+    assert_eq!(desk.read("a.txt"), "other\n");
+    assert_eq!(git(&desk, &["status", "--porcelain", "-uno"]), "");
+    assert_eq!(desk.quietly(&["worktrees", "--json"]).json()[0]["state"], "unmerged");
+}
+
+#[test]
+fn an_unchanged_worktree_leaves_nothing() {
+    let desk = repository(&dispatching(&CHANGE.replace("worker", "looker")));
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    let told = told(&desk, done["session_id"].as_str().unwrap());
+    assert!(told.contains("nothing was changed; it was removed"), "{told}");
+    assert_eq!(git(&desk, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(git(&desk, &["branch", "--list", "stepwell/*"]), "");
+}
+
+#[test]
+fn what_an_erased_session_left_unmerged_goes_by_force_only() {
+    let desk = repository(&dispatching(CHANGE));
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    let parent = done["session_id"].as_str().unwrap();
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(desk.quietly(&["purge", parent, "--yes"]).code, Some(0));
+    one(&desk, &["run", "look", "--model", "script:looker.yaml"], 0);
+    let listed = desk.quietly(&["worktrees"]);
+    assert!(listed.stdout.contains(&child) && listed.stdout.contains("erased"));
+    assert_eq!(desk.quietly(&["worktrees", "remove", &child]).code, Some(1));
+    assert_eq!(desk.quietly(&["worktrees", "remove", &child, "--force"]).code, Some(0));
+    assert_eq!(git(&desk, &["branch", "--list", "stepwell/*"]), "");
+    assert_eq!(desk.quietly(&["worktrees", "remove", "nobody"]).code, Some(3));
+}
+
+#[test]
+fn a_question_of_a_subagents_is_its_parents_too() {
+    let desk = repository(&dispatching(MERGE));
+    // One question at the dispatch, one for what the subagent would change.
+    let asked = one(&desk, &run(&[]), 8);
+    let id = asked["session_id"].as_str().unwrap().to_owned();
+    assert!(children(&desk).is_empty());
+    one(&desk, &["resume", &id, "--approve"], 8);
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(shown(&desk, &child)["status"], "paused");
+    // Nobody answers: it waits on.
+    one(&desk, &["resume", &id], 8);
+    let gates = desk.quietly(&["log", &id, "--kind", "gate"]).json();
+    assert_eq!(gates.len(), 2);
+    let prompt = gates[1]["body"]["prompt"].as_str().unwrap();
+    assert!(prompt.contains(&child) && prompt.contains("write a.txt"), "{prompt}");
+    one(&desk, &["resume", &id, "--approve"], 0);
+    assert_eq!(desk.read("a.txt"), "changed");
+    for session in [&id, &child] {
+        let count = |kind| desk.quietly(&["log", session, "--kind", kind]).json().len();
+        assert_eq!(count("gate"), count("gate_answered"), "{session}");
+    }
+
+    let desk = repository(&dispatching(MERGE));
+    one(&desk, &run(&[]), 8);
+    one(&desk, &["resume", "--approve"], 8);
+    let done = one(&desk, &["resume", "@last", "--deny", "--reason", "not this file"], 0);
+    assert_eq!(desk.read("a.txt"), "hello");
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert!(told(&desk, &child).contains("not this file"));
+    assert_eq!(done["status"], "success");
+}
+
+#[test]
+fn a_budget_is_the_whole_trees_and_reserved_before_it_is_spent() {
+    let desk = desk(&dispatching(LOOK));
+    // Enough for the first call and for the subagent's first, not for its second.
+    let stopped = one(&desk, &run(&["--budget-total", "0.131"]), 5);
+    assert_eq!(stopped["stop_reason"], "budget_exceeded");
+    let id = stopped["session_id"].as_str().unwrap().to_owned();
+    let child = shown(&desk, children(&desk)[0]["id"].as_str().unwrap());
+    assert_eq!(
+        (&child["status"], &child["stop_reason"]),
+        (&json!("partial"), &json!("budget_exceeded"))
+    );
+    // What was left when it began.
+    let name = child["id"].as_str().unwrap();
+    let edits = desk.quietly(&["log", name, "--kind", "edited"]).json();
+    assert!(edits.iter().any(|it| it["body"]["budget"] == "0.1265"), "{edits:?}");
+    let done = one(&desk, &["resume", &id, "--budget-total", "100"], 0);
+    assert_eq!(done["costs"]["total_cost_usd"].to_string(), "0.01485");
+    assert_eq!(children(&desk).len(), 1);
+}
+
+/// A worker whose command takes as long as nobody lets it go.
+const SLOW: &str = "
+- text: I wait.
+  calls:
+    - {tool: run_command, arguments: {command: 'echo ran >> ../../../log.txt; test -e ../../../go || sleep 600'}}
+- {text: Waited.}
+";
+
+fn at_work(desk: &Desk) -> std::process::Child {
+    let mut command = desk.command(&run(&["--mode", "yolo"]));
+    command.env_remove("STEPWELL_NOW").stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    while !desk.work().join("log.txt").exists() {
+        std::thread::yield_now();
+    }
+    child
+}
+
+#[test]
+fn a_stop_of_the_parent_stops_its_subagent_and_a_resume_resumes_it() {
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::KILL] {
+        let desk = repository(&dispatching(&MERGE.replace("worker", "slow")));
+        desk.file("slow.yaml", SLOW);
+        let mut process = at_work(&desk);
+        let pid = rustix::process::Pid::from_child(&process);
+        rustix::process::kill_process(pid, signal).unwrap();
+        process.wait().unwrap();
+        let id = desk.well().find("@last").unwrap().to_string();
+        let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+        for session in [&id, &child] {
+            assert_eq!(shown(&desk, session)["status"], "interrupted", "{signal:?}");
+        }
+        let listed = desk.quietly(&["worktrees", "--json"]).json();
+        assert_eq!(listed[0]["in_use"], true);
+        assert_eq!(desk.quietly(&["worktrees", "remove", &child]).code, Some(1));
+        desk.file("go", "");
+        let done = one(&desk, &["resume", &id], 0);
+        assert_eq!(done["output"], "All done.");
+        assert_eq!(children(&desk).len(), 1);
+        // The command is not repeated, and the subagent knows.
+        assert_eq!(desk.read("log.txt"), "ran\n");
+        assert!(told(&desk, &child).contains("outcome unknown"));
+        assert!(told(&desk, &id).contains("Waited."));
+        assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
+    }
+}
+
+#[test]
+fn subagents_go_only_so_deep() {
+    let desk = desk(&dispatching("{task: go down, agent: slow, workspace: worktree}"));
+    git(&desk, &["init", "-q", "-b", "main"]);
+    git(&desk, &["config", "user.name", "someone"]);
+    git(&desk, &["config", "user.email", "someone@example.org"]);
+    desk.file(".gitignore", ".stepwell/\n");
+    // Each one hands it on, as long as it can.
+    desk.file(
+        "slow.yaml",
+        &format!("answers:\n{}", dispatching("{task: go down, agent: slow, workspace: worktree}")),
+    );
+    git(&desk, &["add", "."]);
+    git(&desk, &["commit", "-q", "-m", "begin"]);
+    one(&desk, &run(&["--mode", "yolo"]), 0);
+    let all = desk.quietly(&["sessions", "--tree", "--json"]).json();
+    assert_eq!(all.len(), 4);
+    assert_eq!(git(&desk, &["worktree", "list"]).lines().count(), 1);
+}
