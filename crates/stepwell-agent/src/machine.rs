@@ -782,6 +782,53 @@ mod tests {
     }
 
     #[test]
+    fn a_subagent_is_taken_up_where_its_session_stands() {
+        let call = Message::assistant("").calling("c", "hand_on", r#"{"task":"x"}"#);
+        let started = |child: &str| {
+            let child = Some(child.parse().unwrap());
+            ToolStarted { child, ..started("c", Effect::Resumable, Vec::new()) }
+        };
+        let told = Told::new().then(call).then(started("one"));
+        let rules = rules(Mode::ConfirmAll);
+        assert!(matches!(told.next(&rules), Move::RunTool(call) if call.id == "c"));
+        assert_eq!(told.0.child("c").unwrap().as_str(), "one");
+        // A fork starts another for the same call.
+        assert_eq!(told.then(started("two")).0.child("c").unwrap().as_str(), "two");
+    }
+
+    #[test]
+    fn a_subagent_that_only_looks_is_not_asked_about() {
+        let mut rules = rules(Mode::ConfirmSensitive);
+        rules.effects.insert("hand_on".to_owned(), Effect::Resumable);
+        let next = |arguments: &str| {
+            let call = Message::assistant("").calling("c", "hand_on", arguments);
+            Told::new().then(call).next(&rules)
+        };
+        assert!(matches!(next(r#"{"task":"x"}"#), Move::RunTool(_)));
+        assert!(matches!(next(r#"{"task":"x","workspace":"worktree"}"#), Move::Ask(_)));
+    }
+
+    #[test]
+    fn what_subagents_spent_counts_against_every_limit() {
+        let mut told = Told::new().then(Message::user("go"));
+        let usage = Usage { input: 60, output: 40, ..Usage::default() };
+        told.0.below.count(usage, Some("0.5".parse().unwrap()));
+        let stops = |limits: Limits| {
+            let rules = Rules { limits, ..rules(Mode::Yolo) };
+            let cost = Some("0.2".parse().unwrap());
+            let estimate = Estimate { tokens: 10, cost, ..Estimate::default() };
+            matches!(told.0.next(&rules, &Baseline::default(), &estimate), Move::Stop(_))
+        };
+        let dollars = |text: &str| Some(text.parse().unwrap());
+        for (limit, stop) in [("0.6", true), ("0.7", false)] {
+            assert_eq!(stops(Limits { budget: dollars(limit), ..Limits::default() }), stop);
+            assert_eq!(stops(Limits { budget_total: dollars(limit), ..Limits::default() }), stop);
+        }
+        assert!(stops(Limits { tokens: Some(109), ..Limits::default() }));
+        assert!(!stops(Limits { tokens: Some(110), ..Limits::default() }));
+    }
+
+    #[test]
     fn other_events_change_nothing() {
         let told = Told::new().then(Message::user("go")).then(Failure { message: "x".into() });
         assert_eq!(told.next(&rules(Mode::Yolo)), Move::CallModel);

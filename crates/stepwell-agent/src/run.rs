@@ -6,6 +6,7 @@ mod compact;
 mod dispatch;
 mod ground;
 mod record;
+mod relay;
 mod watch;
 
 use std::collections::HashSet;

@@ -1,10 +1,10 @@
 //! What a subagent's session remembers of who started it, and for what.
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Edited, Head, SessionId};
+use stepwell::{Edited, Head, SessionId, ToolCall};
 
 use super::watch::{Happening, Question, Reply, Watcher};
-use crate::tool::Ground;
+use crate::tool::{Ground, Order};
 use crate::worktree::Outcome;
 
 /// The metadata key under which a charge is kept.
@@ -41,6 +41,20 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// What a call asks for, before anything was done.
+    pub(super) fn new(call: &ToolCall, order: &Order, depth: u32) -> Self {
+        Self {
+            call: call.id.clone(),
+            depth,
+            ground: order.ground,
+            merge: order.merge,
+            base: None,
+            ready: false,
+            misses_changes: false,
+            outcome: None,
+        }
+    }
+
     /// What a session remembers, if it is a subagent's.
     #[must_use]
     pub fn of(head: &Head) -> Option<Self> {

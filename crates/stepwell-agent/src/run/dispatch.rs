@@ -11,10 +11,10 @@ use stepwell::{
 };
 use tokio::sync::watch as signal;
 
-use super::charge::{Below, Charge, MAX_DEPTH, wants};
+use super::charge::{Below, Charge, MAX_DEPTH};
 use super::ground;
-use super::{Cut, Ended, Run, Setup, THE_USER};
-use crate::error::Result;
+use super::{Cut, Ended, Run, Setup};
+use crate::error::{Error, Result};
 use crate::machine::Stop;
 use crate::permission::Mode;
 use crate::provider::CallError;
@@ -56,7 +56,7 @@ pub struct Hired {
 }
 
 /// What ends the run that asked for a subagent.
-type Halt = Option<(Stop, Option<CallError>)>;
+pub(super) type Halt = Option<(Stop, Option<CallError>)>;
 
 /// What is left for a subagent of what the run may use.
 #[derive(Clone, Copy, Debug)]
@@ -80,9 +80,10 @@ impl Run<'_> {
             self.watcher.saw(super::Happening::Notice(&notice));
             return Ok(Some((super::interrupted(), None)));
         }
-        let ready = match self.ready(&call)? {
+        let ready = match self.ready(&call) {
             Ok(ready) => ready,
-            Err(done) => return self.finish(&call, &done, 0).map(|()| None),
+            Err(Refusal::Told(done)) => return self.finish(&call, &done, 0).map(|()| None),
+            Err(Refusal::Broken(error)) => return Err(error),
         };
         let Ready { id, order, hired, mut charge, own_binds, fresh } = ready;
         let ended = match self.ended_before(&id, &hired.setup)? {
@@ -120,73 +121,79 @@ impl Run<'_> {
         self.finish(&call, &done, took).map(|()| None)
     }
 
-    /// Settles all that a subagent needs, and makes its session if there is none; an answer in
-    /// its place is for the model.
-    fn ready(&mut self, call: &ToolCall) -> Result<std::result::Result<Ready, Done>> {
-        let order = serde_json::from_str(&call.arguments)
-            .map_err(|error| format!("the arguments are no JSON: {error}"))
-            .and_then(|arguments| Order::parse(&arguments));
-        let order = match order {
-            Ok(order) => order,
-            Err(why) => return Ok(Err(Done::failed(why))),
-        };
-        let head = self.session.standing()?.head;
-        let depth = Charge::of(&head).map_or(0, |charge| charge.depth) + 1;
-        let Some(dispatcher) = self.setup.dispatcher.clone().filter(|_| depth <= MAX_DEPTH) else {
-            return Ok(Err(Done::failed("there are no subagents at this depth: do it yourself")));
-        };
-        if self.setup.dry_run && order.ground == Ground::Worktree {
-            return Ok(Err(Done::ok(format!("dry run, not done: {}", self.preview(call)))));
-        }
+    /// Settles all that a subagent needs, and makes its session if there is none.
+    fn ready(&mut self, call: &ToolCall) -> std::result::Result<Ready, Refusal> {
+        let (order, depth) = self.ordered(call)?;
         let (id, child) = self.child_of(call)?;
         if child.is_none() && self.redacted.contains(&call.id) {
             let why = "its arguments held a secret and were not kept; ask again".to_owned();
-            return Ok(Err(Done { outcome: Outcome::Denied, ..Done::failed(why) }));
+            let denied = Done { outcome: Outcome::Denied, ..Done::failed(why) };
+            return Err(Refusal::Told(denied));
         }
-        let allowance = self.allowance();
-        let so_far = match &child {
-            Some(head) => total(self.session, head)?.cost,
-            None => Money::ZERO,
-        };
-        let reserve = allowance.cost.map(|left| so_far.plus(left));
-        let mode = self.setup.rules.mode;
-        let terms = Terms { order: &order, parent: &head, child: child.as_ref(), mode, reserve };
-        let mut hired = match dispatcher.hire(&terms) {
-            Ok(hired) => hired,
-            Err(why) => return Ok(Err(Done::failed(why))),
-        };
-        let new = Charge {
-            call: call.id.clone(),
-            depth,
-            ground: order.ground,
-            merge: order.merge,
-            base: None,
-            ready: false,
-            misses_changes: false,
-            outcome: None,
-        };
-        let mut charge = child.as_ref().and_then(Charge::of).unwrap_or(new);
+        let left = self.allowance();
+        let reserve = self.reserve(left, child.as_ref())?;
+        let mut hired = self.hire(&order, child.as_ref(), reserve)?;
+        let remembered = child.as_ref().and_then(Charge::of);
+        let mut charge = remembered.unwrap_or_else(|| Charge::new(call, &order, depth));
         let place = &self.setup.place;
-        let placed = match charge.ground {
-            Ground::ReadOnly => ground::only_looks(&mut hired.setup, &order, place),
+        match charge.ground {
+            Ground::ReadOnly => ground::only_looks(&mut hired.setup, &order, place)?,
             Ground::Worktree => {
                 let site = ground::Site::new(place, &id);
-                site.prepare(&mut charge).and_then(|()| site.place(&mut hired.setup, &order))
+                site.prepare(&mut charge)?;
+                site.place(&mut hired.setup, &order)?;
             }
-        };
-        if let Err(why) = placed {
-            return Ok(Err(Done::failed(why)));
         }
-        let own_binds = self.bind(&mut hired.setup, allowance, reserve, depth);
+        let own_binds = self.bind(&mut hired.setup, left, reserve, depth);
         let fresh = self.begin_child(call, &id, child.as_ref(), &mut hired, &charge)?;
         if let Err(why) = self.ground_child(&id, &mut charge)? {
             if let Some(mut child) = fresh {
                 let error = Some(why.clone());
                 child.append(StatusChanged { status: Status::Failed, reason: None, error })?;
             }
-            return Ok(Err(Done::failed(why)));
+            return Err(why.into());
         }
-        Ok(Ok(Ready { id, order, hired, charge, own_binds, fresh }))
+        Ok(Ready { id, order, hired, charge, own_binds, fresh })
+    }
+
+    /// What a call asks for, and how deep that would be.
+    fn ordered(&self, call: &ToolCall) -> std::result::Result<(Order, u32), Refusal> {
+        let arguments = serde_json::from_str(&call.arguments)
+            .map_err(|error| format!("the arguments are no JSON: {error}"))?;
+        let order = Order::parse(&arguments)?;
+        let head = self.session.standing()?.head;
+        let depth = Charge::of(&head).map_or(0, |charge| charge.depth) + 1;
+        if depth > MAX_DEPTH {
+            return Err("there are no subagents at this depth: do it yourself".to_owned().into());
+        }
+        if self.setup.dry_run && order.ground == Ground::Worktree {
+            let text = format!("dry run, not done: {}", self.preview(call));
+            return Err(Refusal::Told(Done::ok(text)));
+        }
+        Ok((order, depth))
+    }
+
+    fn hire(
+        &self,
+        order: &Order,
+        child: Option<&Head>,
+        reserve: Option<Money>,
+    ) -> std::result::Result<Hired, Refusal> {
+        let Some(dispatcher) = &self.setup.dispatcher else {
+            return Err("there are no subagents here: do it yourself".to_owned().into());
+        };
+        let parent = &self.session.standing()?.head;
+        let mode = self.setup.rules.mode;
+        Ok(dispatcher.hire(&Terms { order, parent, child, mode, reserve })?)
+    }
+
+    /// What a subagent's session may cost in all, given what is left.
+    fn reserve(&self, left: Allowance, child: Option<&Head>) -> Result<Option<Money>> {
+        let so_far = match child {
+            Some(head) => total(self.session, head)?.cost,
+            None => Money::ZERO,
+        };
+        Ok(left.cost.map(|left| so_far.plus(left)))
     }
 
     /// The child of a call: the one that it started before, or a new name. A fork shares its
@@ -357,47 +364,6 @@ impl Run<'_> {
         drive(run, cut.interrupt.clone()).await
     }
 
-    /// A child waits for a person: so does its parent, with the same question.
-    fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
-        for (gate, answer) in gates(self.session, id)? {
-            let ours = above(call, &gate.id);
-            if answer.is_none() && !self.state.is_asked(&ours) {
-                let prompt = wants(id, &gate.prompt);
-                self.record(vec![Gate { id: ours, prompt, ..gate }.into()])?;
-            }
-        }
-        Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
-    }
-
-    /// Gives a child the answers that its parent got for it.
-    fn pass_answers(&self, id: &SessionId) -> Result<()> {
-        let head = self.session.well().store().standing(id)?.head;
-        let Some(charge) = Charge::of(&head) else { return Ok(()) };
-        for (gate, answer) in gates(self.session, id)? {
-            let given = self.state.answered(&format!("{}/{}", charge.call, gate.id));
-            if let (None, Some(given)) = (answer, given) {
-                let who = THE_USER.to_owned();
-                let answer = GateAnswered { id: gate.id, answer: given.words(), who };
-                self.session.well().answer(id, answer)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Questions of a child's that its parent asked too, and that were answered there.
-    fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
-        let gates = gates(self.session, id)?.into_iter();
-        let open = gates.filter(|(gate, _)| self.state.is_asked(&above(call, &gate.id)));
-        let closed = open.map(|(gate, answer)| {
-            let (answer, who) = answer.map_or_else(
-                || ("deny".to_owned(), THE_USER.to_owned()),
-                |answer| (answer.answer, answer.who),
-            );
-            GateAnswered { id: above(call, &gate.id), answer, who }.into()
-        });
-        Ok(closed.collect())
-    }
-
     /// What the model is told of how a child ended.
     fn told(&self, id: &SessionId, ended: &Ended) -> Result<Done> {
         let head = self.session.well().store().standing(id)?.head;
@@ -439,31 +405,29 @@ struct Ready {
     fresh: Option<Session>,
 }
 
+/// Why a subagent does not begin.
+enum Refusal {
+    /// For a reason that the model is told.
+    Told(Done),
+    /// What was done could not be recorded.
+    Broken(Error),
+}
+
+impl<E: Into<Error>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Told(Done::failed(why))
+    }
+}
+
 /// A run within a run: what it returns has a size of its own.
 fn drive<'a>(run: Run<'a>, interrupt: signal::Receiver<bool>) -> LocalBoxFuture<'a, Result<Ended>> {
     Box::pin(run.drive(interrupt))
-}
-
-/// The name of a child's question in its parent's session.
-fn above(call: &ToolCall, gate: &str) -> String {
-    format!("{}/{gate}", call.id)
-}
-
-/// A session's questions, each with its answer.
-fn gates(session: &Session, id: &SessionId) -> Result<Vec<(Gate, Option<GateAnswered>)>> {
-    let mut found: Vec<(Gate, Option<GateAnswered>)> = Vec::new();
-    for fact in session.well().store().facts(id, &[Kind::Gate, Kind::GateAnswered])? {
-        match fact.event {
-            Event::Gate(gate) => found.push((gate, None)),
-            Event::GateAnswered(answer) => {
-                if let Some(gate) = found.iter_mut().find(|(gate, _)| gate.id == answer.id) {
-                    gate.1 = Some(answer);
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(found)
 }
 
 /// What all below a session spent.

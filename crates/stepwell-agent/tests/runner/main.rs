@@ -118,8 +118,9 @@ struct Silent(Arc<Fate>);
 impl Watcher for Silent {
     fn saw(&mut self, happening: Happening<'_>) {
         match happening {
-            Happening::Recorded(_) => self.0.meet("append"),
-            Happening::Below(_, Happening::Recorded(_)) => self.0.meet("append"),
+            Happening::Recorded(_) | Happening::Below(_, Happening::Recorded(_)) => {
+                self.0.meet("append");
+            }
             _ => {}
         }
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::desk::Desk;
 use crate::running::{one, run};
+use crate::terminal::watched;
 
 /// A desk with agents that have models of their own.
 fn desk(parent: &str) -> Desk {
@@ -326,4 +327,96 @@ fn subagents_go_only_so_deep() {
     let all = desk.quietly(&["sessions", "--tree", "--json"]).json();
     assert_eq!(all.len(), 4);
     assert_eq!(git(&desk, &["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn a_subagent_that_is_gone_on_with_by_hand_answers_its_parent() {
+    let desk = repository(&dispatching(&MERGE.replace("worker", "slow")));
+    desk.file("slow.yaml", &format!("{SLOW}- {{text: never asked for}}\n"));
+    let mut process = at_work(&desk);
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&process),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    process.wait().unwrap();
+    let id = desk.well().find("@last").unwrap().to_string();
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    // While someone else runs it, its parent waits.
+    let held = desk.well().hold(&child.parse().unwrap()).unwrap();
+    let mut resume = desk.command(&["resume", &id]);
+    let waits = resume.env_remove("STEPWELL_NOW").output().unwrap();
+    let said = String::from_utf8_lossy(&waits.stderr).into_owned();
+    assert_eq!(waits.status.code(), Some(130), "{said}");
+    assert!(said.contains(&format!("subagent {child} is run by")), "{said}");
+    drop(held);
+    assert_eq!(one(&desk, &["resume", &child], 0)["output"], "Waited.");
+    let done = one(&desk, &["resume", &id], 0);
+    assert_eq!(done["output"], "All done.");
+    assert!(told(&desk, &id).contains("Waited."));
+    assert_eq!(shown(&desk, &child)["steps"], 2);
+}
+
+#[test]
+fn a_fork_in_the_middle_of_a_call_has_a_subagent_of_its_own() {
+    let desk = repository(&dispatching(CHANGE));
+    one(&desk, &run(&["--mode", "confirm-sensitive"]), 8);
+    let id = desk.well().find("@last").unwrap().to_string();
+    one(&desk, &["resume", &id, "--approve"], 8);
+    let fork = desk.quietly(&["fork", &id]).line();
+    one(&desk, &["resume", &id, "--mode", "yolo"], 0);
+    one(&desk, &["resume", &fork, "--mode", "yolo"], 0);
+    let children = children(&desk);
+    let parents: Vec<_> = children.iter().map(|it| it["parent"].as_str().unwrap()).collect();
+    assert_eq!(children.len(), 2);
+    assert!(parents.contains(&id.as_str()) && parents.contains(&fork.as_str()), "{parents:?}");
+    assert_eq!(desk.quietly(&["worktrees", "--json"]).json().len(), 2);
+}
+
+#[test]
+fn a_workspace_below_a_repositorys_root_has_its_place_in_a_worktree() {
+    let desk = repository(&dispatching(MERGE));
+    for name in ["script.yaml", "worker.yaml", "stepwell.toml", "a.txt"] {
+        desk.file(&format!("part/{name}"), &desk.read(name));
+    }
+    git(&desk, &["add", "."]);
+    git(&desk, &["commit", "-q", "-m", "a part"]);
+    let mut command = desk.command(&run(&["--mode", "yolo", "--json"]));
+    let ran = command.current_dir(desk.work().join("part")).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!((desk.read("part/a.txt"), desk.read("a.txt")), ("changed".into(), "hello".into()));
+    let done: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(done["files_modified"], json!(["a.txt"]));
+}
+
+#[test]
+fn a_limit_of_the_subagents_own_is_told_to_the_model() {
+    let desk = desk(&dispatching(LOOK));
+    let agents =
+        desk.read("stepwell.toml").replace("You are looker.\"", "You are looker.\"\nmax_steps = 1");
+    desk.file("stepwell.toml", &agents);
+    let done = one(&desk, &run(&[]), 0);
+    assert_eq!(done["output"], "All done.");
+    let told = told(&desk, done["session_id"].as_str().unwrap());
+    assert!(told.contains("It did not finish: max_steps"), "{told}");
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert!(told.contains(&format!("stepwell resume {child}")), "{told}");
+    assert_eq!(one(&desk, &["resume", &child], 0)["output"], "It says hello.");
+}
+
+#[test]
+fn a_question_of_a_subagents_is_asked_on_the_terminal() {
+    let mut desk = repository(&dispatching(MERGE));
+    desk.set("NO_COLOR", "1");
+    let mut asked = 0;
+    let (seen, code) = watched(desk.command(&run(&[])), &desk, 200, |seen, _| {
+        let questions = seen.matches("ne[v]er: ").count();
+        let is_new = questions > asked && seen.ends_with("ne[v]er: ");
+        asked = questions;
+        if is_new { "y\r".to_owned() } else { String::new() }
+    });
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("Allow subagent worker in a worktree of its own, then merge"), "{seen}");
+    assert!(seen.contains("Allow for subagent ") && seen.contains("-hello\n"), "{seen}");
+    assert_eq!((asked, desk.read("a.txt")), (2, "changed".to_owned()));
 }
