@@ -374,6 +374,15 @@ impl State {
         calls.iter().find(|call| call.call.id == id)?.started.as_ref()?.child.as_ref()
     }
 
+    /// Questions about what a call started that wait for an answer.
+    #[must_use]
+    pub fn open_below(&self, id: &str) -> Vec<String> {
+        let below = format!("{id}/");
+        let open =
+            self.gates.iter().filter(|(gate, answer)| answer.is_none() && gate.starts_with(&below));
+        open.map(|(gate, _)| gate.clone()).collect()
+    }
+
     /// What a person answered to a question.
     #[must_use]
     pub fn answered(&self, gate: &str) -> Option<&GateAnswer> {

@@ -202,7 +202,9 @@ impl Run<'_> {
         let well = self.session.well();
         if let Some(id) = self.state.child(&call.id) {
             if !well.store().exists(id)? {
-                return Ok((id.clone(), None));
+                // One that was erased may have left work behind, which is not touched.
+                let left = ground::Site::new(&self.setup.place, id).is_taken();
+                return Ok((if left { well.new_id() } else { id.clone() }, None));
             }
             let head = well.store().standing(id)?.head;
             let ours = Origin::Subagent { parent: self.session.id().clone() };
@@ -213,14 +215,20 @@ impl Run<'_> {
         Ok((well.new_id(), None))
     }
 
-    /// Does someone else run a call's child, as a user can by hand? It is waited for.
+    /// Why a call's child cannot be gone on with now: a user may run it by hand, or have deleted
+    /// it. It is waited for.
     fn taken(&self, call: &ToolCall) -> Result<Option<String>> {
         let (id, child) = self.child_of(call)?;
         if child.is_none() {
             return Ok(None);
         }
-        let held = self.session.well().store().standing(&id)?.held;
-        Ok(held.map(|held| {
+        let standing = self.session.well().store().standing(&id)?;
+        if standing.trashed_at.is_some() {
+            return Ok(Some(format!(
+                "subagent {id} is in the trash: stepwell trash restore {id}, then resume this"
+            )));
+        }
+        Ok(standing.held.map(|held| {
             format!("subagent {id} is run by {}: resume this when it is done", held.holder)
         }))
     }
@@ -250,6 +258,7 @@ impl Run<'_> {
         setup.rules.retry_unsafe = self.setup.rules.retry_unsafe;
         setup.rules.mode = setup.rules.mode.min(self.setup.rules.mode);
         setup.dry_run = self.setup.dry_run;
+        setup.place.withheld.extend(self.setup.place.withheld.iter().cloned());
         setup.dispatcher.clone_from(&self.setup.dispatcher);
         if depth >= MAX_DEPTH {
             setup.tools.retain(|tool| tool.effect() != Effect::Resumable);

@@ -60,6 +60,11 @@ impl<'a> Site<'a> {
         Self { place, worktree: store.map(|store| Worktree::of(&place.root, &store, id)) }
     }
 
+    /// Is there a worktree or a branch of that name?
+    pub(super) fn is_taken(&self) -> bool {
+        self.worktree.as_ref().is_some_and(|it| it.path.exists() || it.has_branch())
+    }
+
     fn worktree(&self) -> std::result::Result<&Worktree, String> {
         let without = "a worktree needs a store on disk, and this run is not saved".to_owned();
         self.worktree.as_ref().ok_or(without)

@@ -36,16 +36,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Questions of a child's that its parent asked too, and that were answered there.
+    /// Questions of a child's that its parent asked too, and that nothing waits for any more.
     pub(super) fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
-        let gates = gates(self.session, id)?.into_iter();
-        let open = gates.filter(|(gate, _)| self.state.is_asked(&above(call, &gate.id)));
-        let closed = open.map(|(gate, answer)| {
+        let gates = gates(self.session, id)?;
+        let closed = self.state.open_below(&call.id).into_iter().map(|ours| {
+            let its = gates.iter().find(|(gate, _)| above(call, &gate.id) == ours);
+            let answer = its.and_then(|(_, answer)| answer.clone());
             let (answer, who) = answer.map_or_else(
-                || ("deny".to_owned(), THE_USER.to_owned()),
+                // It was asked in a session that this one was forked from.
+                || ("deny: it is no longer asked".to_owned(), THE_USER.to_owned()),
                 |answer| (answer.answer, answer.who),
             );
-            GateAnswered { id: above(call, &gate.id), answer, who }.into()
+            GateAnswered { id: ours, answer, who }.into()
         });
         Ok(closed.collect())
     }

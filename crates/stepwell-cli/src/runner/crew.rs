@@ -18,15 +18,20 @@ pub(super) struct Crew {
     app: Mutex<App>,
     /// Tools of the run's own servers that only look: a server works where the run does.
     borrowed: Vec<Arc<dyn Tool>>,
+    /// What must not be written anywhere, of what those servers need.
+    secrets: Vec<String>,
 }
 
 impl Crew {
-    pub(super) fn new(tools: &[Arc<dyn Tool>], app: &App) -> Self {
+    pub(super) fn new(tools: &[Arc<dyn Tool>], secrets: &[String], app: &App) -> Self {
         let own = tool::builtin();
         let is_own = |name: &str| own.iter().any(|tool| tool.spec().name == name);
         let borrowed = tools.iter().filter(|tool| tool.effect() == Effect::Pure);
         let borrowed = borrowed.filter(|tool| !is_own(&tool.spec().name)).cloned().collect();
-        Self { app: Mutex::new(app.twin()), borrowed }
+        let mut app = app.twin();
+        // Subagents start no servers, and so nobody is asked for their keys again.
+        app.config.mcp.clear();
+        Self { app: Mutex::new(app), borrowed, secrets: secrets.to_vec() }
     }
 
     fn find(&self, terms: &Terms<'_>, app: &App) -> Result<Hired> {
@@ -44,7 +49,8 @@ impl Crew {
             budget_total: terms.reserve,
             ..Flags::default()
         };
-        let prepared = Prepared::new(&flags, None, app)?;
+        let mut prepared = Prepared::new(&flags, None, app)?;
+        prepared.mcp.secrets.clone_from(&self.secrets);
         let mut all = tool::builtin();
         all.extend(self.borrowed.iter().cloned());
         let selection = select(&prepared.agent, all, &std::collections::BTreeMap::new());

@@ -325,7 +325,7 @@ impl Prepared {
 
     fn setup(&self, head: &Head, app: &App) -> Result<Setup> {
         let mut tools = self.connected()?.selection.tools.clone();
-        let crew = crew::Crew::new(&tools, app);
+        let crew = crew::Crew::new(&tools, &self.mcp.secrets, app);
         let ground = Charge::of(head).map(|charge| charge.ground);
         // A subagent that is taken up by hand may do what it might before.
         if ground == Some(Ground::ReadOnly) {

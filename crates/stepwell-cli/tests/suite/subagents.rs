@@ -371,6 +371,29 @@ fn a_fork_in_the_middle_of_a_call_has_a_subagent_of_its_own() {
     assert_eq!(children.len(), 2);
     assert!(parents.contains(&id.as_str()) && parents.contains(&fork.as_str()), "{parents:?}");
     assert_eq!(desk.quietly(&["worktrees", "--json"]).json().len(), 2);
+    assert_eq!(shown(&desk, &fork)["open_gates"], 0);
+}
+
+#[test]
+fn a_subagent_that_was_deleted_is_waited_for_and_one_that_was_erased_is_begun_anew() {
+    let desk = repository(&dispatching(CHANGE));
+    one(&desk, &run(&[]), 8);
+    let id = desk.well().find("@last").unwrap().to_string();
+    one(&desk, &["resume", &id, "--approve"], 8);
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(desk.quietly(&["delete", &child]).code, Some(0));
+    let waits = desk.quietly(&["resume", &id]);
+    assert_eq!(waits.code, Some(130), "{}", waits.stderr);
+    assert!(waits.stderr.contains(&format!("stepwell trash restore {child}")), "{}", waits.stderr);
+    // What it left behind stays.
+    desk.file(&format!(".stepwell/worktrees/{child}/left.txt"), "work");
+    assert_eq!(desk.quietly(&["purge", &child, "--yes"]).code, Some(0));
+    one(&desk, &["resume", &id, "--mode", "yolo"], 0);
+    assert_eq!(desk.read(&format!(".stepwell/worktrees/{child}/left.txt")), "work");
+    let states: Vec<Value> = desk.quietly(&["worktrees", "--json"]).json();
+    let states: Vec<&Value> = states.iter().map(|it| &it["state"]).collect();
+    assert_eq!(states.len(), 2);
+    assert!(states.contains(&&json!("uncommitted")) && states.contains(&&json!("unmerged")));
 }
 
 #[test]
