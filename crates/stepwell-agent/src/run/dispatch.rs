@@ -6,8 +6,8 @@
 
 use futures_util::future::LocalBoxFuture;
 use stepwell::{
-    Change, Created, Edited, Effect, Event, Gate, GateAnswered, Head, Kind, Money, NewEvent,
-    Origin, Outcome, Session, SessionId, Spent, Status, StatusChanged, StopReason, ToolCall,
+    Change, Created, Edited, Effect, Head, Money, NewEvent, Origin, Outcome, Session, SessionId,
+    Spent, Status, StatusChanged, StopReason, ToolCall,
 };
 use tokio::sync::watch as signal;
 
