@@ -124,6 +124,7 @@ fn main() {
         dry_run: false,
         context: Context::default(),
         keeping: Keeping::default(),
+        dispatcher: None,
     };
     let well = Stepwell::open(folder.path().join(".stepwell")).unwrap();
     let mut session = well.create(well.draft("bench")).unwrap();

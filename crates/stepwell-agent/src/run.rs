@@ -5,8 +5,11 @@ mod charge;
 mod compact;
 mod dispatch;
 mod ground;
+mod hear;
+mod permit;
 mod record;
 mod relay;
+mod tools;
 mod watch;
 
 use std::collections::HashSet;
@@ -14,9 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Compacted, Effect, Event, Failure, FileChanged, FileState, Gate, GateAnswered, Lane, Message,
-    NewEvent, Outcome, Permission, Recorded, Role, Session, Span, Status, StatusChanged,
-    StopReason, Timeline, ToolCall, ToolTarget, Usage, View,
+    Compacted, Event, Failure, FileChanged, FileState, Gate, Lane, Message, NewEvent, Recorded,
+    Role, Session, Span, Status, StatusChanged, StopReason, Timeline, Usage, View,
 };
 use tokio::sync::watch as signal;
 
@@ -25,11 +27,11 @@ use crate::context::tokens::Calibration;
 use crate::context::window::{Window, is_request};
 use crate::error::Result;
 use crate::files::capture::{Capture, Limits};
-use crate::machine::{Baseline, Estimate, Found, Move, Rules, Settled, State, Stop, inspect, told};
+use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
-use crate::provider::{self, CallError, Fault, GO_ON, Provider, Purpose, Request, ToolSpec};
+use crate::provider::{CallError, Provider, ToolSpec};
 use crate::redact::Redactor;
-use crate::tool::{self, Changed, Content, Done, Place, Plan, Tool};
+use crate::tool::{Place, Tool};
 pub use charge::Charge;
 use compact::Due;
 pub use compact::{Shrunk, TRUNCATED};
@@ -336,346 +338,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Asks the model, and records its answer if it gave one.
-    async fn ask(&mut self, mut cut: Cut<'_>) -> Result<Option<(Stop, Option<CallError>)>> {
-        let request = Request {
-            model: &self.setup.model,
-            system: self.window.instructions(),
-            messages: self.window.messages(),
-            tools: &self.specs,
-            max_output: self.setup.max_output,
-            turn: self.turn(Purpose::Answer),
-        };
-        let watcher = &mut self.watcher;
-        let mut told = |delta| watcher.saw(Happening::Delta(delta));
-        let answered = tokio::select! {
-            answer = self.setup.provider.answer(request, &mut told) => Ok(answer),
-            stop = cut.off() => Err(stop),
-        };
-        let answer = match answered {
-            Err(stop) => return Ok(Some((stop, None))),
-            Ok(Err(error)) => return self.call_failed(error),
-            Ok(Ok(answer)) => answer,
-        };
-        self.learn(answer.usage);
-        self.hear(answer)
-    }
-
-    /// Records an answer, and with it that the step is complete if it asks for nothing.
-    fn hear(&mut self, answer: provider::Answer) -> Result<Option<(Stop, Option<CallError>)>> {
-        let provider::Answer { message, usage, cost, ended } = answer;
-        let mut message = message.in_lane(self.lane.clone());
-        self.name_calls(&mut message);
-        if message.parts.is_empty() {
-            // No provider takes a message back that says nothing.
-            message.parts.push(stepwell::Part::text("(no answer)"));
-        }
-        let usage = usage.unwrap_or_else(|| self.estimated(&message));
-        message.model = Some(self.setup.model.clone());
-        message.usage = Some(usage);
-        message.cost = cost.or_else(|| (self.setup.cost)(&usage));
-        let asks = message.calls().next().is_some();
-        let cut_short = !asks && ended == provider::Ended::OutputLimit;
-        let text = message.text();
-        match self.cut_short {
-            0 => self.ended.output = text,
-            _ => self.ended.output.push_str(&text),
-        }
-        self.cut_short = if cut_short { self.cut_short + 1 } else { 0 };
-        let mut events: Vec<Event> = vec![message.clone().into()];
-        if !asks {
-            events.extend(self.sealed());
-        }
-        // Together with the answer: taken up after a crash, it must not look complete.
-        let go_on = Message::user(GO_ON).in_lane(self.lane.clone());
-        if cut_short {
-            events.push(go_on.into());
-        }
-        self.record(events)?;
-        self.watcher.saw(Happening::Answered(&message));
-        if !asks {
-            self.watcher.saw(Happening::Step(self.state.steps, &self.state.total()));
-        }
-        let what = match ended {
-            provider::Ended::Filtered => "the provider filtered its answer".to_owned(),
-            _ if self.cut_short >= MAX_CUT_SHORT => format!(
-                "{MAX_CUT_SHORT} answers in a row were cut off at {} tokens (model.max_output)",
-                self.setup.max_output
-            ),
-            _ => return Ok(None),
-        };
-        let provider = self.setup.provider.name().to_owned();
-        self.call_failed(CallError { provider, what, fault: Fault::Refused })
-    }
-
-    /// About what an answer took, for a provider that does not say.
-    fn estimated(&mut self, message: &Message) -> Usage {
-        if !std::mem::replace(&mut self.estimates, true) {
-            let notice = format!(
-                "{} does not say how many tokens it used: they are estimated",
-                self.setup.provider.name()
-            );
-            self.watcher.saw(Happening::Notice(&notice));
-        }
-        let output = record::tokens("", std::slice::from_ref(message), &[]);
-        Usage { input: self.tokens, output, ..Usage::default() }
-    }
-
-    /// Gives each call an id that none had before: what was said about one call must never
-    /// be taken for another.
-    fn name_calls(&mut self, message: &mut Message) {
-        for part in &mut message.parts {
-            if let stepwell::Part::ToolCall(call) = part {
-                let mut id = call.id.clone();
-                let mut n = 1;
-                while id.is_empty() || !self.ids.insert(id.clone()) {
-                    n += 1;
-                    id = format!("{}-{n}", if call.id.is_empty() { "call" } else { &call.id });
-                }
-                call.id = id;
-                if Redactor::is_redacted(&call.arguments) {
-                    self.redacted.push(call.id.clone());
-                }
-            }
-        }
-    }
-
-    fn call_failed(&mut self, error: CallError) -> Result<Option<(Stop, Option<CallError>)>> {
-        if error.fault == Fault::ContextFull && self.can_shrink()? {
-            return Ok(None);
-        }
-        self.record(vec![Failure { message: error.to_string() }.into()])?;
-        let stop = match error.fault {
-            Fault::ContextFull => Stop::limit(StopReason::ContextFull),
-            _ => Stop { status: Status::Failed, reason: StopReason::LlmError },
-        };
-        Ok(Some((stop, Some(error))))
-    }
-
-    /// Asks a person whether a call may run.
-    async fn permit(
-        &mut self,
-        call: ToolCall,
-        cut: Cut<'_>,
-    ) -> Result<Option<(Stop, Option<CallError>)>> {
-        let preview = self.preview(&call);
-        let detail = self.detail(&call);
-        let question = Question { call: &call, preview: &preview, detail };
-        let reply = self.watcher.ask(&question, &|| cut.is_due());
-        // Whoever took too long to answer allows nothing any more.
-        if cut.is_due() {
-            return Ok(None);
-        }
-        match reply {
-            Reply::Yes if self.state.is_asked(&call.id) => self.answer(&call, "approve")?,
-            Reply::Yes => return self.perform(call, cut).await,
-            Reply::No(reason) => {
-                self.settle(&call, &Settled::Denied(reason))?;
-            }
-            Reply::Always => self.remember(&call, true)?,
-            Reply::Never => self.remember(&call, false)?,
-            // What is not kept cannot be allowed later.
-            Reply::Later if self.is_secret(&call) => {
-                let why = "nobody can be asked, and what it holds that looks like a secret is \
-                           not kept until someone can";
-                self.settle(&call, &Settled::Denied(why.to_owned()))?;
-            }
-            Reply::Later => {
-                let gate = Gate { id: call.id, prompt: preview, default: None, deadline: None };
-                // A gate that was asked before the run was paused waits on.
-                if !self.state.is_asked(&gate.id) {
-                    self.record(vec![gate.into()])?;
-                }
-                let (status, reason) = (Status::Paused, StopReason::Gate);
-                return Ok(Some((Stop { status, reason }, None)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Answers the question that was asked about a call.
-    fn answer(&mut self, call: &ToolCall, answer: &str) -> Result<()> {
-        let answered = self.closed_gate(call, answer, THE_USER.to_owned());
-        self.record(answered.into_iter().collect())
-    }
-
-    /// A question that was asked about a call, and that nothing waits for any more.
-    fn closed_gate(&self, call: &ToolCall, answer: &str, who: String) -> Option<Event> {
-        let (id, answer) = (call.id.clone(), answer.to_owned());
-        self.state.is_asked(&call.id).then(|| GateAnswered { id, answer, who }.into())
-    }
-
-    /// Would the arguments of a call not be kept as they are?
-    fn is_secret(&self, call: &ToolCall) -> bool {
-        let message = Message::assistant("").calling(&call.id, &call.name, &call.arguments);
-        self.setup.redactor.redact_message(message).1
-    }
-
     /// Forgets what the log says, up to a seq, that the user allowed: it is not known that
     /// they did.
     pub fn distrust(&mut self, to: stepwell::Seq) {
         self.state.distrust(to);
-    }
-
-    fn remember(&mut self, call: &ToolCall, allow: bool) -> Result<()> {
-        let permission = Permission { rule: call.name.clone(), allow };
-        self.record(vec![permission.into()])
-    }
-
-    fn preview(&self, call: &ToolCall) -> String {
-        let arguments = serde_json::from_str(&call.arguments);
-        match (self.tool(&call.name), arguments) {
-            (Some(tool), Ok(arguments)) => tool.preview(&arguments),
-            _ => format!("{} {}", call.name, call.arguments),
-        }
-    }
-
-    fn detail(&self, call: &ToolCall) -> Option<String> {
-        let arguments = serde_json::from_str(&call.arguments).ok()?;
-        self.tool(&call.name)?.detail(&arguments, &self.setup.place)
-    }
-
-    fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.setup.tools.iter().find(|tool| tool.spec().name == name).cloned()
-    }
-
-    /// Runs a tool: that it starts is on disk before it does.
-    async fn run_tool(&mut self, call: ToolCall, mut cut: Cut<'_>) -> Result<()> {
-        let Some(tool) = self.tool(&call.name) else {
-            return self.settle(&call, &Settled::NoSuchTool);
-        };
-        if self.redacted.contains(&call.id) {
-            let why = "where its arguments should hold a secret they hold a placeholder: secrets \
-                       are not kept, so it has to be given anew"
-                .to_owned();
-            return self.finish(&call, &Done { outcome: Outcome::Denied, ..Done::failed(why) }, 0);
-        }
-        let arguments: serde_json::Value = match serde_json::from_str(&call.arguments) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                let why = format!("the arguments are no JSON: {error}");
-                return self.finish(&call, &Done::failed(why), 0);
-            }
-        };
-        let plan = match tool.plan(&arguments, &self.setup.place) {
-            Ok(plan) => plan,
-            Err(why) => return self.finish(&call, &Done::failed(why), 0),
-        };
-        if self.setup.dry_run && tool.effect() != Effect::Pure {
-            let text = format!("dry run, not done: {}", tool.preview(&arguments));
-            return self.finish(&call, &Done::ok(text), 0);
-        }
-        self.look_before(&*tool);
-        self.keep_before(&plan)?;
-        self.start(&call, &*tool, plan)?;
-        let begun = tokio::time::Instant::now();
-        let place = &self.setup.place;
-        let done = match tool.decide(&arguments, place, &self.state.tasks) {
-            Some(done) => done,
-            None => tokio::select! {
-                done = tool.run(&arguments, place) => done,
-                // As after a crash: the run that takes it up finds what became of it.
-                _ = cut.off() => {
-                    self.watcher.saw(Happening::CutOff(&call));
-                    return self.look_after_cut_off(&*tool).await;
-                }
-            },
-        };
-        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.look_after(&*tool)?;
-        self.finish(&call, &done, took)
-    }
-
-    fn start(&mut self, call: &ToolCall, tool: &dyn Tool, plan: Plan) -> Result<()> {
-        let started = stepwell::ToolStarted {
-            lane: self.lane.clone(),
-            call_id: call.id.clone(),
-            tool: call.name.clone(),
-            effect: tool.effect(),
-            arguments: stepwell::Digest::of(call.arguments.as_bytes()),
-            targets: plan.targets,
-            child: plan.child,
-        };
-        let who = format!("mode {}", self.setup.rules.mode.as_str());
-        let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "approve", who));
-        events.push(started.into());
-        self.record(events)?;
-        if !self.ended.tools_used.contains(&call.name) {
-            self.ended.tools_used.push(call.name.clone());
-        }
-        self.watcher.saw(Happening::ToolStarted(call, &self.preview(call)));
-        Ok(())
-    }
-
-    /// A call that changes files was cut off: was the change made?
-    async fn inspect(
-        &mut self,
-        call: ToolCall,
-        targets: &[ToolTarget],
-        cut: Cut<'_>,
-    ) -> Result<()> {
-        let look = |target: &ToolTarget| tool::look(&self.setup.place, &target.path);
-        let now: Result<Vec<Content>, String> = targets.iter().map(look).collect();
-        let found = now.map_or(Found::Other, |now| {
-            inspect(targets, &now.iter().map(Content::digest).collect::<Vec<_>>())
-        });
-        match found {
-            Found::Made => {
-                let changed = targets.iter().filter_map(|target| {
-                    let (path, after) = (target.path.clone(), look(target).ok()?);
-                    let before = self.before_interruption(target, &after);
-                    Some(Changed { path, before, after })
-                });
-                let changed = changed.collect();
-                let text = "done (found to be done after an interruption)";
-                self.finish(&call, &Done { changed, ..Done::ok(text) }, 0)
-            }
-            Found::Untouched => self.run_tool(call, cut).await,
-            Found::Other => self.settle(&call, &Settled::Unknown),
-        }
-    }
-
-    /// Answers a call without running it.
-    fn settle(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
-        let (text, outcome) = told(settled);
-        let unseen = self.unseen(call, settled);
-        self.captured.extend(unseen);
-        self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)
-    }
-
-    /// Records what a tool did, together with what the model is told of it.
-    fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
-        let who = match done.outcome {
-            Outcome::Denied if !self.setup.dry_run => THE_USER,
-            _ => "stepwell",
-        };
-        let closed = self.closed_gate(call, "deny", who.to_owned());
-        let mut events: Vec<Event> = Vec::from_iter(closed);
-        for changed in &done.changed {
-            events.push(self.file_event(changed)?.into());
-        }
-        events.extend(self.captured.drain(..).map(Event::from));
-        events.extend(done.tasks.iter().cloned().map(Event::from));
-        self.note_files(&events);
-        let finished = stepwell::ToolFinished {
-            lane: self.lane.clone(),
-            call_id: call.id.clone(),
-            outcome: done.outcome,
-            duration_ms,
-        };
-        let is_error = done.outcome != Outcome::Done;
-        let text = if done.text.is_empty() { "(no output)".to_owned() } else { done.text.clone() };
-        let mut message = Message::tool_result(call.id.clone(), text).in_lane(self.lane.clone());
-        for part in &mut message.parts {
-            if let stepwell::Part::ToolResult(result) = part {
-                result.is_error = is_error;
-            }
-        }
-        events.push(finished.into());
-        events.push(message.into());
-        self.record(events)?;
-        self.watcher.saw(Happening::ToolFinished(call, done));
-        Ok(())
     }
 
     /// An event as it is written: without secrets.

@@ -1,0 +1,87 @@
+//! Asking a person whether a call may run, and what becomes of the question.
+
+use stepwell::{Event, Gate, GateAnswered, Message, Permission, Status, StopReason, ToolCall};
+
+use super::{Cut, Question, Reply, Run, THE_USER};
+use crate::error::Result;
+use crate::machine::{Settled, Stop};
+use crate::provider::CallError;
+
+impl Run<'_> {
+    /// Asks a person whether a call may run.
+    pub(super) async fn permit(
+        &mut self,
+        call: ToolCall,
+        cut: Cut<'_>,
+    ) -> Result<Option<(Stop, Option<CallError>)>> {
+        let preview = self.preview(&call);
+        let detail = self.detail(&call);
+        let question = Question { call: &call, preview: &preview, detail };
+        let reply = self.watcher.ask(&question, &|| cut.is_due());
+        // Whoever took too long to answer allows nothing any more.
+        if cut.is_due() {
+            return Ok(None);
+        }
+        match reply {
+            Reply::Yes if self.state.is_asked(&call.id) => self.answer(&call, "approve")?,
+            Reply::Yes => return self.perform(call, cut).await,
+            Reply::No(reason) => {
+                self.settle(&call, &Settled::Denied(reason))?;
+            }
+            Reply::Always => self.remember(&call, true)?,
+            Reply::Never => self.remember(&call, false)?,
+            // What is not kept cannot be allowed later.
+            Reply::Later if self.is_secret(&call) => {
+                let why = "nobody can be asked, and what it holds that looks like a secret is \
+                           not kept until someone can";
+                self.settle(&call, &Settled::Denied(why.to_owned()))?;
+            }
+            Reply::Later => {
+                let gate = Gate { id: call.id, prompt: preview, default: None, deadline: None };
+                // A gate that was asked before the run was paused waits on.
+                if !self.state.is_asked(&gate.id) {
+                    self.record(vec![gate.into()])?;
+                }
+                let (status, reason) = (Status::Paused, StopReason::Gate);
+                return Ok(Some((Stop { status, reason }, None)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Answers the question that was asked about a call.
+    pub(super) fn answer(&mut self, call: &ToolCall, answer: &str) -> Result<()> {
+        let answered = self.closed_gate(call, answer, THE_USER.to_owned());
+        self.record(answered.into_iter().collect())
+    }
+
+    /// A question that was asked about a call, and that nothing waits for any more.
+    pub(super) fn closed_gate(&self, call: &ToolCall, answer: &str, who: String) -> Option<Event> {
+        let (id, answer) = (call.id.clone(), answer.to_owned());
+        self.state.is_asked(&call.id).then(|| GateAnswered { id, answer, who }.into())
+    }
+
+    /// Would the arguments of a call not be kept as they are?
+    pub(super) fn is_secret(&self, call: &ToolCall) -> bool {
+        let message = Message::assistant("").calling(&call.id, &call.name, &call.arguments);
+        self.setup.redactor.redact_message(message).1
+    }
+
+    pub(super) fn remember(&mut self, call: &ToolCall, allow: bool) -> Result<()> {
+        let permission = Permission { rule: call.name.clone(), allow };
+        self.record(vec![permission.into()])
+    }
+
+    pub(super) fn preview(&self, call: &ToolCall) -> String {
+        let arguments = serde_json::from_str(&call.arguments);
+        match (self.tool(&call.name), arguments) {
+            (Some(tool), Ok(arguments)) => tool.preview(&arguments),
+            _ => format!("{} {}", call.name, call.arguments),
+        }
+    }
+
+    pub(super) fn detail(&self, call: &ToolCall) -> Option<String> {
+        let arguments = serde_json::from_str(&call.arguments).ok()?;
+        self.tool(&call.name)?.detail(&arguments, &self.setup.place)
+    }
+}

@@ -1,0 +1,155 @@
+//! Calls of tools: begun, looked into after an interruption, answered.
+
+use std::sync::Arc;
+
+use stepwell::{Effect, Event, Message, Outcome, ToolCall, ToolTarget};
+
+use super::{Cut, Happening, Run, THE_USER};
+use crate::error::Result;
+use crate::machine::{Found, Settled, inspect, told};
+use crate::tool::{self, Changed, Content, Done, Plan, Tool};
+
+impl Run<'_> {
+    pub(super) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.setup.tools.iter().find(|tool| tool.spec().name == name).cloned()
+    }
+
+    /// Runs a tool: that it starts is on disk before it does.
+    pub(super) async fn run_tool(&mut self, call: ToolCall, mut cut: Cut<'_>) -> Result<()> {
+        let Some(tool) = self.tool(&call.name) else {
+            return self.settle(&call, &Settled::NoSuchTool);
+        };
+        if self.redacted.contains(&call.id) {
+            let why = "where its arguments should hold a secret they hold a placeholder: secrets \
+                       are not kept, so it has to be given anew"
+                .to_owned();
+            return self.finish(&call, &Done { outcome: Outcome::Denied, ..Done::failed(why) }, 0);
+        }
+        let arguments: serde_json::Value = match serde_json::from_str(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let why = format!("the arguments are no JSON: {error}");
+                return self.finish(&call, &Done::failed(why), 0);
+            }
+        };
+        let plan = match tool.plan(&arguments, &self.setup.place) {
+            Ok(plan) => plan,
+            Err(why) => return self.finish(&call, &Done::failed(why), 0),
+        };
+        if self.setup.dry_run && tool.effect() != Effect::Pure {
+            let text = format!("dry run, not done: {}", tool.preview(&arguments));
+            return self.finish(&call, &Done::ok(text), 0);
+        }
+        self.look_before(&*tool);
+        self.keep_before(&plan)?;
+        self.start(&call, &*tool, plan)?;
+        let begun = tokio::time::Instant::now();
+        let place = &self.setup.place;
+        let done = match tool.decide(&arguments, place, &self.state.tasks) {
+            Some(done) => done,
+            None => tokio::select! {
+                done = tool.run(&arguments, place) => done,
+                // As after a crash: the run that takes it up finds what became of it.
+                _ = cut.off() => {
+                    self.watcher.saw(Happening::CutOff(&call));
+                    return self.look_after_cut_off(&*tool).await;
+                }
+            },
+        };
+        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.look_after(&*tool)?;
+        self.finish(&call, &done, took)
+    }
+
+    pub(super) fn start(&mut self, call: &ToolCall, tool: &dyn Tool, plan: Plan) -> Result<()> {
+        let started = stepwell::ToolStarted {
+            lane: self.lane.clone(),
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            effect: tool.effect(),
+            arguments: stepwell::Digest::of(call.arguments.as_bytes()),
+            targets: plan.targets,
+            child: plan.child,
+        };
+        let who = format!("mode {}", self.setup.rules.mode.as_str());
+        let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "approve", who));
+        events.push(started.into());
+        self.record(events)?;
+        if !self.ended.tools_used.contains(&call.name) {
+            self.ended.tools_used.push(call.name.clone());
+        }
+        self.watcher.saw(Happening::ToolStarted(call, &self.preview(call)));
+        Ok(())
+    }
+
+    /// A call that changes files was cut off: was the change made?
+    pub(super) async fn inspect(
+        &mut self,
+        call: ToolCall,
+        targets: &[ToolTarget],
+        cut: Cut<'_>,
+    ) -> Result<()> {
+        let look = |target: &ToolTarget| tool::look(&self.setup.place, &target.path);
+        let now: Result<Vec<Content>, String> = targets.iter().map(look).collect();
+        let found = now.map_or(Found::Other, |now| {
+            inspect(targets, &now.iter().map(Content::digest).collect::<Vec<_>>())
+        });
+        match found {
+            Found::Made => {
+                let changed = targets.iter().filter_map(|target| {
+                    let (path, after) = (target.path.clone(), look(target).ok()?);
+                    let before = self.before_interruption(target, &after);
+                    Some(Changed { path, before, after })
+                });
+                let changed = changed.collect();
+                let text = "done (found to be done after an interruption)";
+                self.finish(&call, &Done { changed, ..Done::ok(text) }, 0)
+            }
+            Found::Untouched => self.run_tool(call, cut).await,
+            Found::Other => self.settle(&call, &Settled::Unknown),
+        }
+    }
+
+    /// Answers a call without running it.
+    pub(super) fn settle(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
+        let (text, outcome) = told(settled);
+        let unseen = self.unseen(call, settled);
+        self.captured.extend(unseen);
+        self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)
+    }
+
+    /// Records what a tool did, together with what the model is told of it.
+    pub(super) fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
+        let who = match done.outcome {
+            Outcome::Denied if !self.setup.dry_run => THE_USER,
+            _ => "stepwell",
+        };
+        let closed = self.closed_gate(call, "deny", who.to_owned());
+        let mut events: Vec<Event> = Vec::from_iter(closed);
+        for changed in &done.changed {
+            events.push(self.file_event(changed)?.into());
+        }
+        events.extend(self.captured.drain(..).map(Event::from));
+        events.extend(done.tasks.iter().cloned().map(Event::from));
+        self.note_files(&events);
+        let finished = stepwell::ToolFinished {
+            lane: self.lane.clone(),
+            call_id: call.id.clone(),
+            outcome: done.outcome,
+            duration_ms,
+        };
+        let is_error = done.outcome != Outcome::Done;
+        let text = if done.text.is_empty() { "(no output)".to_owned() } else { done.text.clone() };
+        let mut message = Message::tool_result(call.id.clone(), text).in_lane(self.lane.clone());
+        for part in &mut message.parts {
+            if let stepwell::Part::ToolResult(result) = part {
+                result.is_error = is_error;
+            }
+        }
+        events.push(finished.into());
+        events.push(message.into());
+        self.record(events)?;
+        self.watcher.saw(Happening::ToolFinished(call, done));
+        Ok(())
+    }
+}
