@@ -163,7 +163,7 @@ mod tests {
         let many = (0..300).map(|n| named(&format!("many__{n}"), Effect::Pure));
         let all: Vec<_> = all().into_iter().chain(many).collect();
         let selected = select(&Agent::default(), all.clone(), &BTreeMap::new()).unwrap();
-        assert_eq!((selected.tools.len(), selected.left_out), (128, 182));
+        assert_eq!((selected.tools.len(), selected.left_out), (128, 183));
         let one = select(&with(&["many__299"]), all, &BTreeMap::new()).unwrap();
         assert_eq!((one.tools.len(), one.left_out), (1, 0));
     }

@@ -118,7 +118,10 @@ impl Worktree {
     /// The folder in the worktree that the workspace is in its repository.
     pub fn root(&self) -> Result<PathBuf, String> {
         let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"])?;
-        Ok(self.path.join(prefix.trim_end_matches('/')))
+        Ok(match prefix.trim_end_matches('/') {
+            "" => self.path.clone(),
+            prefix => self.path.join(prefix),
+        })
     }
 
     /// Is it there?

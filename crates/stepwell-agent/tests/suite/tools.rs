@@ -425,6 +425,7 @@ fn each_tool_says_what_it_is() {
         let effect = match spec.name.as_str() {
             "read_file" | "list_files" | "search" | "tasks" => Effect::Pure,
             "write_file" | "edit_file" | "delete_file" => Effect::Idempotent,
+            "dispatch_subagent" => Effect::Resumable,
             _ => Effect::Unsafe,
         };
         assert_eq!(tool.effect(), effect, "{}", spec.name);
