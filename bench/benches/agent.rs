@@ -122,6 +122,7 @@ fn main() {
         max_output: 1_000,
         timeout: None,
         dry_run: false,
+        dispatcher: None,
         context: Context::default(),
         keeping: Keeping::default(),
         dispatcher: None,
