@@ -142,7 +142,7 @@ fn growing_script() -> String {
         })
         .collect();
     format!(
-        "prices: {{input: '3', output: '15'}}\ncontext: 2600\nanswers:\n{answers}  - {{text: Done.}}\n\
+        "prices: {{input: '3', output: '15'}}\ncontext: 2940\nanswers:\n{answers}  - {{text: Done.}}\n\
          summaries:\n{summaries}"
     )
 }

@@ -85,6 +85,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             .hint(format_args!("stepwell run \"TASK\" --session {id} goes on with it")));
     }
     let prepared = Prepared::new(&args.flags, Some(&head), app)?;
+    prepared.check_priced(&head, &well.subagents(&id)?)?;
     // Known before anything is recorded: a session that is done stays done.
     let answer =
         if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };

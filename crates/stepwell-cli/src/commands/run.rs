@@ -63,6 +63,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let head = well.standing(&id)?.head;
         refuse_external(&head)?;
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
+        prepared.check_priced(&head, &well.subagents(&id)?)?;
         // Whatever can be refused is refused before anything is recorded.
         prepared.connect()?;
         cutoff::tell(app, &well, Some(&id));

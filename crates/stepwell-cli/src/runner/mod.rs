@@ -20,13 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session, Stepwell,
-    Usage,
+    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session, Standing,
+    Stepwell, Usage,
 };
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
-use stepwell_agent::provider::Fault;
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Charge, Ended, Happening, Keeping, Run, Setup, Watcher as _};
@@ -240,7 +239,17 @@ impl Prepared {
             return Err(Failure::new(Exit::Absent, message)
                 .hint("set its price in the configuration, or limit --max-tokens"));
         }
-        let unpriced = session.map_or(0, |head| head.spent.unpriced);
+        match session {
+            Some(head) => self.check_priced(head, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// A budget for all of a session, and of its subagents, needs the price of all that they did.
+    pub(crate) fn check_priced(&self, head: &Head, below: &[Standing]) -> Result<()> {
+        let total = self.flags.budget_total.or(head.budget);
+        let spent = below.iter().map(|it| &it.head.spent).chain([&head.spent]);
+        let unpriced: u64 = spent.map(|spent| spent.unpriced).sum();
         if total.is_some() && unpriced > 0 {
             let message = format!(
                 "the price of {unpriced} of the session's calls is not known, so a budget for \
@@ -521,7 +530,7 @@ pub(crate) fn drive(
         resumed_from,
         lanes: session.lanes()?,
         subagents: session.well().subagents(session.id())?,
-        waiting: waiting(&session)?,
+        waiting: report::waiting(&session)?,
     };
     report.print(&prepared.flags, app)?;
     if let Some(path) = &prepared.flags.record {
@@ -529,7 +538,7 @@ pub(crate) fn drive(
     }
     drop(session);
     written?;
-    Ok(exit(&ended))
+    Ok(report::exit(&ended))
 }
 
 /// Remembers for the user that they used this model. Not being able to is no reason to stop.
@@ -539,29 +548,6 @@ fn remember_model(prepared: &Prepared, app: &App) {
     let noted = app.shelf().map(|shelf| shelf.change(|models| models.used(&name, most)));
     if let Some(Err(failure)) = noted {
         note(format_args!("warning: the model was not remembered: {failure}"));
-    }
-}
-
-/// The last question that was asked.
-fn waiting(session: &Session) -> Result<Option<String>> {
-    let gates = session.facts(&[stepwell::Kind::Gate])?;
-    Ok(gates.into_iter().next_back().and_then(|gate| match gate.event {
-        stepwell::Event::Gate(gate) => Some(gate.prompt),
-        _ => None,
-    }))
-}
-
-/// The exit code that tells how a run ended.
-fn exit(ended: &Ended) -> Exit {
-    use stepwell::Status::{Failed, Interrupted, Partial, Paused, Success};
-    match (ended.status, &ended.error) {
-        (Failed, Some(error)) if error.fault == Fault::Auth => Exit::Credentials,
-        (Failed, Some(error)) if error.fault == Fault::UnknownModel => Exit::Absent,
-        (Success, _) => Exit::Done,
-        (Partial, _) => Exit::Partial,
-        (Paused, _) => Exit::Paused,
-        (Interrupted, _) => Exit::Interrupted,
-        _ => Exit::Failed,
     }
 }
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use stepwell::{Head, Lane, LaneState, Standing, Status, StopReason};
+use stepwell::{Head, Lane, LaneState, Session, Standing, Status, StopReason};
+use stepwell_agent::provider::Fault;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Ended;
 
 use super::Flags;
 use crate::app::App;
-use crate::failure::Result;
+use crate::failure::{Exit, Result};
 use crate::output::note;
 use crate::text::{cost, count, grouped, one_line};
 use crate::wire;
@@ -173,4 +174,27 @@ pub(super) fn unsaved(head: &Head, error: &str, took: Duration, app: &mut App) -
         },
         resumed_from: None,
     })
+}
+
+/// The last question that was asked.
+pub(super) fn waiting(session: &Session) -> Result<Option<String>> {
+    let gates = session.facts(&[stepwell::Kind::Gate])?;
+    Ok(gates.into_iter().next_back().and_then(|gate| match gate.event {
+        stepwell::Event::Gate(gate) => Some(gate.prompt),
+        _ => None,
+    }))
+}
+
+/// The exit code that tells how a run ended.
+pub(super) fn exit(ended: &Ended) -> Exit {
+    use stepwell::Status::{Failed, Interrupted, Partial, Paused, Success};
+    match (ended.status, &ended.error) {
+        (Failed, Some(error)) if error.fault == Fault::Auth => Exit::Credentials,
+        (Failed, Some(error)) if error.fault == Fault::UnknownModel => Exit::Absent,
+        (Success, _) => Exit::Done,
+        (Partial, _) => Exit::Partial,
+        (Paused, _) => Exit::Paused,
+        (Interrupted, _) => Exit::Interrupted,
+        _ => Exit::Failed,
+    }
 }

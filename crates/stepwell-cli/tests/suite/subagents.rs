@@ -443,3 +443,20 @@ fn a_question_of_a_subagents_is_asked_on_the_terminal() {
     assert!(seen.contains("Allow for subagent ") && seen.contains("-hello\n"), "{seen}");
     assert_eq!((asked, desk.read("a.txt")), (2, "changed".to_owned()));
 }
+
+#[test]
+fn a_budget_for_a_tree_with_calls_of_unknown_price_is_refused() {
+    let desk = desk(&dispatching(LOOK));
+    one(&desk, &run(&["--max-steps", "1"]), 5);
+    let well = desk.well();
+    let id = well.find("@last").unwrap();
+    let parent = well.hold(&id).unwrap();
+    let mut child = parent.spawn(well.draft("of unknown price")).unwrap();
+    let usage = stepwell::Usage { input: 1, ..stepwell::Usage::default() };
+    child.step([stepwell::Message::assistant("x").spending(usage, None)]).unwrap();
+    drop((child, parent));
+    let refused = desk.quietly(&["resume", id.as_str(), "--budget-total", "9"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the price of 1 of the session's calls is not known"));
+    one(&desk, &["resume", id.as_str(), "--budget", "9"], 0);
+}
