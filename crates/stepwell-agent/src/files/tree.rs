@@ -278,7 +278,16 @@ impl<K: Send + Sync> Tree<K> {
             // What is found below a folder that is a link now is elsewhere.
             let lost = gone.iter().any(|gone| is_below(&path, gone));
             match seen {
-                Seen::There { .. } | Seen::Gone if lost => self.forget(&path, &mut touched),
+                Seen::There { touched: here, .. } if lost => {
+                    // What was seen of its files is of others; how they were counts.
+                    let seen: HashSet<String> = here.iter().map(|it| it.path.clone()).collect();
+                    let mut rest = Vec::new();
+                    self.forget(&path, &mut rest);
+                    rest.retain(|it| !seen.contains(&it.path));
+                    let was = here.into_iter().filter(|it| it.before.is_some());
+                    touched.extend(was.map(|it| Touched { after: None, ..it }).chain(rest));
+                }
+                Seen::Gone if lost => self.forget(&path, &mut touched),
                 Seen::Gone => {
                     self.forget(&path, &mut touched);
                     gone.push(path);

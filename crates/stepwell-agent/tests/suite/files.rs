@@ -439,6 +439,21 @@ fn rewinding_the_chat_leaves_files_and_files_the_chat() {
     assert_eq!(shape(&world.root), with);
 }
 
+#[test]
+fn a_folder_that_became_a_link_is_remembered_with_what_was_in_it() {
+    let mut world = World::new(|root| {
+        perform(root, &Deed::Folder(1));
+        perform(root, &Deed::Link(5, 0));
+    });
+    let (to, expected) = (world.head(), shape(&world.root));
+    world.command(|root| {
+        perform(root, &Deed::Link(2, 1));
+        perform(root, &Deed::Write(5, 0, false));
+    });
+    done(world.rewind(to, Others::Respected));
+    assert_eq!(shape(&world.root), expected);
+}
+
 /// Something that is done to a path of a small workspace.
 #[derive(Clone, Debug)]
 enum Deed {
