@@ -125,7 +125,6 @@ fn main() {
         dispatcher: None,
         context: Context::default(),
         keeping: Keeping::default(),
-        dispatcher: None,
     };
     let well = Stepwell::open(folder.path().join(".stepwell")).unwrap();
     let mut session = well.create(well.draft("bench")).unwrap();

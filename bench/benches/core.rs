@@ -229,6 +229,24 @@ fn reading(table: &Table) {
     );
 }
 
+/// A fork shares its past: what it costs does not depend on how long that is.
+fn forking(table: &Table) {
+    let folder = folder();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let session = |messages: usize| {
+        let session = well.create(well.draft("fork")).unwrap();
+        for n in 0..messages.div_ceil(100) {
+            let some = (0..messages.min(100)).map(|m| Message::user(prose(1_000, n * 100 + m)));
+            append(&**well.store(), session.id(), some.collect());
+        }
+        session.id().clone()
+    };
+    let (short, long) = (session(10), session(10_000));
+    let fork = |id: &SessionId| drop(well.fork(id, None).unwrap());
+    let (of_long, of_short) = Times::of_both(15, 8, || fork(&long), || fork(&short));
+    table.row("fork of 10,000 messages", &of_long, ("of 10 messages", &of_short), "≤ 2x");
+}
+
 fn searching(table: &Table) {
     let folder = folder();
     let store = SqliteStore::open(folder.path()).unwrap();
@@ -343,11 +361,12 @@ fn main() {
     }
     // `cargo bench -p stepwell-bench -- append size` runs those parts only.
     type Part = fn(&Table);
-    let parts: [(&str, Part); 7] = [
+    let parts: [(&str, Part); 8] = [
         ("append", appending),
         ("threads", threads),
         ("list", listing),
         ("read", reading),
+        ("fork", forking),
         ("search", searching),
         ("cleanup", cleaning),
         ("size", size),

@@ -2,8 +2,8 @@
 //! cut off.
 
 use stepwell::{
-    FileState, Filter, Head, Kind, Origin, Place, Query, Scrub, Seq, Session, SessionId, Stepwell,
-    Timeline,
+    Event, FileState, Filter, Head, Kind, Origin, Place, Query, Scrub, Seq, Session, SessionId,
+    Stepwell, Timeline,
 };
 use stepwell_agent::files::capture::Limits;
 use stepwell_agent::files::diff::Side;
@@ -63,12 +63,22 @@ pub(crate) fn let_go(well: &Well, session: &Session, app: &App) -> Result<()> {
     let facts = session.facts(&rewind::MOVES)?;
     let timeline = Timeline::at(standing.head.seq, facts.iter());
     let needed = rewind::needed(&facts);
+    // What a rewind took back is there again when the rewind is taken back.
+    let rewinds = facts.iter().filter(|fact| matches!(fact.event, Event::Rewound(_)));
+    let undoable: Vec<Timeline> = rewinds
+        .filter(|fact| timeline.contains(fact.seq))
+        .map(|rewind| {
+            let before = facts.iter().filter(|fact| fact.seq < rewind.seq);
+            Timeline::at(rewind.seq.prev(), before)
+        })
+        .collect();
     let history = History::of(session.facts(&[Kind::File])?);
     let due = |shared: Seq| {
         backups::due(&history, keep, |seq| {
             seq < standing.own_from
                 || seq <= shared
                 || timeline.contains(seq)
+                || undoable.iter().any(|timeline| timeline.contains(seq))
                 || needed.iter().any(|range| range.contains(&seq))
         })
     };

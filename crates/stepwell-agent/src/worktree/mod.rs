@@ -229,6 +229,11 @@ impl Worktree {
         if here != self.branch {
             return Err(format!("something other than {} is checked out in it", self.branch));
         }
+        let torn = git(&self.path, &["diff", "--name-only", "--diff-filter=U"])?;
+        if !torn.is_empty() {
+            let files = torn.lines().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+            return Err(format!("it holds conflicts that are not resolved ({files})"));
+        }
         if !git(&self.path, &["status", "--porcelain"])?.is_empty() {
             git(&self.path, &["add", "-A"])?;
             git(&self.path, &["commit", "-q", "-m", message])

@@ -314,19 +314,31 @@ fn contents_that_only_a_rewound_part_holds_are_let_go_of_but_for_the_newest() {
     };
     assert_eq!(versions(&desk), 8);
     desk.set("STEPWELL_FILES_MAX_BACKUPS_PER_FILE", "2");
-    assert_eq!(desk.quietly(&["rewind", "@last", "--to", "3"]).code, Some(0));
+    let rewind = |args: &[&str]| {
+        let args: Vec<&str> = ["rewind", "@last"].iter().chain(args).copied().collect();
+        let ran = desk.quietly(&args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+    };
+    // What a rewind took back is there again when that is taken back.
+    rewind(&["--to", "3"]);
     assert_eq!(desk.read("f.txt"), "version 0");
-    // What stands there, two before it, and the one that the rewind put back.
-    let kept = versions(&desk);
-    assert!((3..=4).contains(&kept), "{kept}");
-    assert_eq!(desk.quietly(&["rewind", "@last", "--undo"]).code, Some(0));
+    rewind(&["--undo"]);
     assert_eq!(desk.read("f.txt"), "version 8");
-    assert_eq!(desk.quietly(&["verify", "@last"]).code, Some(0));
+    assert_eq!(desk.quietly(&["files", "@last", "f.txt", "--at", "8"]).stdout, "version 1");
+    // Work that was done in between is held by no view any more, nor by a way back.
+    rewind(&["--to", "3"]);
+    desk.file("script.yaml", &answers.replace("version", "other"));
+    let ran = desk.quietly(&["resume", "@last", "--mode", "yolo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(desk.read("f.txt"), "other 8");
+    rewind(&["--undo"]);
+    rewind(&["--to", "-2"]);
     let log = desk.quietly(&["log", "@last"]).stdout;
     assert!(log.contains("files.max_backups_per_file"), "{log}");
-    let gone = desk.quietly(&["files", "@last", "f.txt", "--at", "8"]);
-    assert_eq!(gone.code, Some(1));
-    assert!(gone.stderr.contains("let go"), "{}", gone.stderr);
+    assert_eq!(desk.quietly(&["verify", "@last"]).code, Some(0));
+    let listed = desk.quietly(&["files", "@last", "f.txt", "--json"]).stdout;
+    assert!(listed.contains("let go: not among the last 2 versions"), "{listed}");
+    assert_eq!(desk.quietly(&["files", "@last", "f.txt", "--at", "8"]).stdout, "version 1");
 }
 
 /// A run that was ended while its command, which had changed a file, still ran.
