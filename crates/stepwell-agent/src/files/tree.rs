@@ -10,12 +10,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use ignore::WalkState;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use crate::tool::Place;
-use crate::tool::disk::is_scratch;
-use crate::tool::spot::is_hidden;
+use crate::tool::walk::walker;
 
 /// What the file system says of a file. If it is the same, so is the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -219,28 +218,16 @@ impl<K: Send + Sync> Tree<K> {
     /// Lists folders as git sees them: the files and links in each that are not ignored. A folder
     /// that holds another one is listed for it, be it empty.
     fn list(&self, from: &[String], depth: Depth, limit: usize) -> Result<Listing, TooMany> {
-        let store = self.store.clone();
-        let is_left_out = move |entry: &DirEntry| {
-            is_hidden(entry.file_name())
-                || is_scratch(entry.file_name())
-                || store.as_deref() == Some(entry.path())
-        };
         let found: Mutex<(Listing, usize)> = Mutex::default();
         let mut tops = from.iter().map(|path| self.root.join(path));
         let Some(first) = tops.next() else { return Ok(Listing::new()) };
-        let mut walker = WalkBuilder::new(first);
+        let mut walker = walker(&first, self.store.as_deref());
         for top in tops {
             walker.add(top);
         }
         walker
-            .hidden(false)
-            .ignore(false)
-            .git_global(false)
-            .require_git(false)
-            .follow_links(false)
             .max_depth((depth == Depth::One).then_some(1))
-            .threads(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS))
-            .filter_entry(move |entry| !is_left_out(entry));
+            .threads(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
         walker.build_parallel().run(|| {
             Box::new(|entry| {
                 // A folder that may not be read is like one that is ignored.

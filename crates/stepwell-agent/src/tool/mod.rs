@@ -13,7 +13,7 @@ mod search;
 pub(crate) mod spot;
 pub(crate) mod supervise;
 mod tasks;
-mod walk;
+pub(crate) mod walk;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -27,7 +27,8 @@ pub(super) fn files(
         path => place.root.join(path),
     };
     let globs = within.glob.map(|glob| matcher(&start, glob)).transpose()?;
-    for entry in walker(&start, place).build() {
+    let mut walker = walker(&start, place.store.as_deref());
+    for entry in walker.sort_by_file_path(Path::cmp).build() {
         wanted.check()?;
         // A folder that may not be read is like one that is ignored.
         let Ok(entry) = entry else { continue };
@@ -62,8 +63,8 @@ pub(super) enum Go {
 /// Links are not followed, so that nothing outside is reached and no loop is entered. The
 /// user's own settings of git are left out: they are in their home folder, and a run should
 /// see the same files wherever it runs.
-fn walker(start: &Path, place: &Place) -> WalkBuilder {
-    let store = place.store.clone();
+pub(crate) fn walker(start: &Path, store: Option<&Path>) -> WalkBuilder {
+    let store = store.map(Path::to_owned);
     let is_ours = move |entry: &DirEntry| {
         is_hidden(entry.file_name())
             || is_scratch(entry.file_name())
@@ -76,8 +77,7 @@ fn walker(start: &Path, place: &Place) -> WalkBuilder {
         .git_global(false)
         .require_git(false)
         .follow_links(false)
-        .filter_entry(move |entry| !is_ours(entry))
-        .sort_by_file_path(Path::cmp);
+        .filter_entry(move |entry| !is_ours(entry));
     walker
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use stepwell::{Head, Lane, LaneState, Session, Standing, Status, StopReason};
+use stepwell::{Head, Lane, LaneState, Session, Spent, Standing, Status, StopReason};
 use stepwell_agent::provider::Fault;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Ended;
@@ -62,6 +62,24 @@ struct Costs {
     by_source: BTreeMap<String, Option<Box<RawValue>>>,
 }
 
+impl Costs {
+    fn of(spent: &Spent, by_source: BTreeMap<String, Option<Box<RawValue>>>) -> Self {
+        Self {
+            total_input_tokens: spent.usage.input,
+            total_output_tokens: spent.usage.output,
+            total_cached_tokens: spent.usage.cached,
+            total_tokens: spent.usage.total(),
+            total_cost_usd: price(spent),
+            by_source,
+        }
+    }
+}
+
+/// What was spent, unless the price of some of it is not known.
+fn price(spent: &Spent) -> Option<Box<RawValue>> {
+    (spent.unpriced == 0).then(|| wire::money(spent.cost))
+}
+
 impl Report<'_> {
     pub(super) fn print(&self, flags: &Flags, app: &mut App) -> Result<()> {
         let head = &self.standing.head;
@@ -69,8 +87,6 @@ impl Report<'_> {
         self.subagents.iter().for_each(|below| spent += below.head.spent);
         let usage = spent.usage;
         if app.out.is_json() {
-            let price =
-                |spent: &stepwell::Spent| (spent.unpriced == 0).then(|| wire::money(spent.cost));
             let plain = |text: &str| self.redactor.redact(text).into_owned();
             let files: Vec<String> =
                 self.ended.files_modified.iter().map(|path| plain(path)).collect();
@@ -92,14 +108,7 @@ impl Report<'_> {
                 files_modified: &files,
                 duration_seconds: self.took.as_secs_f64(),
                 model: &head.model,
-                costs: Costs {
-                    total_input_tokens: usage.input,
-                    total_output_tokens: usage.output,
-                    total_cached_tokens: usage.cached,
-                    total_tokens: usage.total(),
-                    total_cost_usd: price(&spent),
-                    by_source: by_source.collect(),
-                },
+                costs: Costs::of(&spent, by_source.collect()),
                 resumed_from: self.resumed_from,
             });
         }
@@ -151,8 +160,6 @@ pub(super) fn unsaved(head: &Head, error: &str, took: Duration, app: &mut App) -
     if !app.out.is_json() {
         return Ok(());
     }
-    let usage = head.spent.usage;
-    let known = head.spent.unpriced == 0;
     app.out.object(&Answer {
         session_id: head.id.as_str(),
         status: Status::Interrupted,
@@ -164,14 +171,7 @@ pub(super) fn unsaved(head: &Head, error: &str, took: Duration, app: &mut App) -
         files_modified: &[],
         duration_seconds: took.as_secs_f64(),
         model: &head.model,
-        costs: Costs {
-            total_input_tokens: usage.input,
-            total_output_tokens: usage.output,
-            total_cached_tokens: usage.cached,
-            total_tokens: usage.total(),
-            total_cost_usd: known.then(|| wire::money(head.spent.cost)),
-            by_source: BTreeMap::new(),
-        },
+        costs: Costs::of(&head.spent, BTreeMap::new()),
         resumed_from: None,
     })
 }

@@ -1,0 +1,267 @@
+use stepwell::{Digest, Failure, Gate, GateAnswered, Permission, Step, Time, ToolStarted, Usage};
+
+use super::*;
+
+/// A run, told event by event.
+struct Told(State, u64);
+
+impl Told {
+    fn new() -> Self {
+        Self(State::new(Lane::main()), 0)
+    }
+
+    fn then(mut self, event: impl Into<Event>) -> Self {
+        self.1 += 1;
+        let (seq, event) = (Seq::new(self.1), event.into());
+        self.0.apply(&Recorded { seq, at: Time::EPOCH, id: None, event });
+        self
+    }
+
+    fn next(&self, rules: &Rules) -> Move {
+        self.0.next(rules, &Baseline::default(), &Estimate::default())
+    }
+}
+
+fn rules(mode: Mode) -> Rules {
+    let effects = [("look", Effect::Pure), ("write", Effect::Idempotent), ("run", Effect::Unsafe)];
+    let effects = effects.into_iter().map(|(name, it)| (name.to_owned(), it)).collect();
+    Rules { mode, retry_unsafe: false, effects, limits: Limits::default() }
+}
+
+fn asks(calls: &[(&str, &str)]) -> Message {
+    let message = Message::assistant("hm");
+    calls.iter().fold(message, |message, (id, tool)| message.calling(*id, *tool, "{}"))
+}
+
+fn started(id: &str, effect: Effect, targets: Vec<ToolTarget>) -> ToolStarted {
+    let (lane, call_id, tool) = (Lane::main(), id.to_owned(), String::new());
+    let (arguments, child) = (Digest::of(b""), None);
+    ToolStarted { lane, call_id, tool, effect, arguments, targets, child }
+}
+
+fn call(made: &Move) -> &str {
+    match made {
+        Move::RunTool(call) | Move::Inspect(call, _) | Move::Settle(call, _) | Move::Ask(call) => {
+            &call.id
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_conversation_goes_from_user_to_model_to_tools_and_back() {
+    let yolo = rules(Mode::Yolo);
+    let told = Told::new().then(Message::user("go"));
+    assert_eq!(told.next(&yolo), Move::CallModel);
+    let told = told.then(asks(&[("a", "look"), ("b", "run")]));
+    assert_eq!(call(&told.next(&yolo)), "a");
+    let told = told.then(Message::tool_result("a", "x"));
+    assert!(matches!(told.next(&yolo), Move::RunTool(call) if call.id == "b"));
+    let told = told.then(Message::tool_result("b", "y"));
+    assert_eq!(told.next(&yolo), Move::Seal);
+    let told = told.then(Step { lane: Lane::main(), n: 1 });
+    assert_eq!(told.next(&yolo), Move::CallModel);
+    let told = told.then(Message::assistant("done")).then(Step { lane: Lane::main(), n: 2 });
+    let done = Stop { status: Status::Success, reason: StopReason::LlmDone };
+    assert_eq!(told.next(&yolo), Move::Stop(done));
+    // Whoever says more goes on.
+    assert_eq!(told.then(Message::user("more")).next(&yolo), Move::CallModel);
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_treated_by_its_effect() {
+    let cut_off = |tool, effect, targets| {
+        let told = Told::new().then(Message::user("go")).then(asks(&[("a", tool)]));
+        told.then(started("a", effect, targets))
+    };
+    let cut = |effect, targets| cut_off("run", effect, targets);
+    let yolo = rules(Mode::Yolo);
+    let pure = cut_off("look", Effect::Pure, vec![]).next(&yolo);
+    assert!(matches!(pure, Move::RunTool(_)));
+    // What was pure when it began, and is unsafe now, is not repeated.
+    let changed = cut(Effect::Pure, vec![]).next(&yolo);
+    assert!(matches!(changed, Move::Settle(_, Settled::Unknown)));
+    let target = ToolTarget { path: "f".into(), before: None, after: Some(Digest::of(b"x")) };
+    let inspect = cut(Effect::Idempotent, vec![target.clone()]).next(&yolo);
+    assert!(matches!(inspect, Move::Inspect(_, targets) if targets == [target]));
+    let unknown = cut(Effect::Unsafe, vec![]).next(&yolo);
+    assert!(matches!(unknown, Move::Settle(_, Settled::Unknown)));
+    let retry = Rules { retry_unsafe: true, ..rules(Mode::Yolo) };
+    assert!(matches!(cut(Effect::Unsafe, vec![]).next(&retry), Move::RunTool(_)));
+}
+
+#[test]
+fn what_a_cut_off_change_did_is_told_by_its_targets() {
+    let (old, new) = (Some(Digest::of(b"old")), Some(Digest::of(b"new")));
+    let target = |before, after| ToolTarget { path: "f".into(), before, after };
+    assert_eq!(inspect(&[target(old, new)], &[new]), Found::Made);
+    assert_eq!(inspect(&[target(old, new)], &[old]), Found::Untouched);
+    assert_eq!(inspect(&[target(old, new)], &[None]), Found::Other);
+    assert_eq!(inspect(&[target(old, None)], &[None]), Found::Made);
+    assert_eq!(inspect(&[target(old, new), target(None, new)], &[new, None]), Found::Other);
+    assert_eq!(inspect(&[], &[]), Found::Other);
+}
+
+#[test]
+fn permission_follows_mode_memory_and_gates() {
+    let asked = |tool| Told::new().then(Message::user("go")).then(asks(&[("a", tool)]));
+    let sensitive = rules(Mode::ConfirmSensitive);
+    assert!(matches!(asked("look").next(&sensitive), Move::RunTool(_)));
+    assert!(matches!(asked("write").next(&sensitive), Move::Ask(_)));
+    assert!(matches!(asked("look").next(&rules(Mode::ConfirmAll)), Move::Ask(_)));
+    assert!(matches!(asked("run").next(&rules(Mode::Yolo)), Move::RunTool(_)));
+    let nobody = asked("dance").next(&rules(Mode::Yolo));
+    assert!(matches!(nobody, Move::Settle(_, Settled::NoSuchTool)));
+    let remembered = |allow| asked("run").then(Permission { rule: "run".into(), allow });
+    assert!(matches!(remembered(true).next(&sensitive), Move::RunTool(_)));
+    let denied = remembered(false).next(&sensitive);
+    assert!(matches!(denied, Move::Settle(_, Settled::Denied(_))));
+    let gate = Gate { id: "a".into(), prompt: "?".into(), default: None, deadline: None };
+    let waiting = asked("run").then(gate);
+    assert!(matches!(waiting.next(&sensitive), Move::Ask(_)));
+    assert!(waiting.0.is_asked("a"));
+    let answer =
+        |text: &str| GateAnswered { id: "a".into(), answer: text.into(), who: "me".into() };
+    let approved = Told(waiting.0.clone(), waiting.1).then(answer("approve"));
+    assert!(matches!(approved.next(&sensitive), Move::RunTool(_)));
+    let denied = waiting.then(answer("deny: too risky")).next(&sensitive);
+    let why = Settled::Denied("too risky".to_owned());
+    assert!(matches!(denied, Move::Settle(_, settled) if settled == why));
+}
+
+#[test]
+fn limits_are_kept_before_the_call_that_would_break_them() {
+    let dollars = |text: &str| text.parse::<Money>().ok();
+    let usage = Usage { input: 100, output: 10, ..Usage::default() };
+    let spent = Message::assistant("x").spending(usage, dollars("0.5"));
+    let told = Told::new().then(spent).then(Message::user("go"));
+    let told = told.then(Step { lane: Lane::main(), n: 1 });
+    let next = |limits: Limits, cost: Option<Money>| {
+        let rules = Rules { limits, ..rules(Mode::Yolo) };
+        let estimate = Estimate { tokens: 50, cost, ..Estimate::default() };
+        told.0.next(&rules, &Baseline::default(), &estimate)
+    };
+    let stops = |limits, cost| match next(limits, cost) {
+        Move::Stop(stop) => Some(stop.reason),
+        _ => None,
+    };
+    let budget = |text| Limits { budget: dollars(text), ..Limits::default() };
+    assert_eq!(stops(Limits::default(), None), None);
+    assert_eq!(stops(budget("0.6"), dollars("0.1")), None);
+    assert_eq!(stops(budget("0.6"), dollars("0.11")), Some(StopReason::BudgetExceeded));
+    assert_eq!(stops(budget("0"), dollars("0.01")), Some(StopReason::BudgetExceeded));
+    // What may cost anything costs too much.
+    assert_eq!(stops(budget("9"), None), Some(StopReason::BudgetExceeded));
+    let steps = |n| Limits { steps: Some(n), ..Limits::default() };
+    assert_eq!(stops(steps(1), None), Some(StopReason::MaxSteps));
+    assert_eq!(stops(steps(2), None), None);
+    let tokens = |n| Limits { tokens: Some(n), ..Limits::default() };
+    assert_eq!(stops(tokens(160), None), None);
+    assert_eq!(stops(tokens(159), None), Some(StopReason::BudgetExceeded));
+    // Only the whole session's budget remembers what was spent before.
+    let since = Baseline { spent: told.0.spent, steps: told.0.steps };
+    let rules = Rules { limits: budget("0.2"), ..rules(Mode::Yolo) };
+    let estimate = Estimate { tokens: 50, cost: dollars("0.1"), shrink: None };
+    assert_eq!(told.0.next(&rules, &since, &estimate), Move::CallModel);
+    let limits = Limits { budget_total: dollars("0.2"), ..Limits::default() };
+    let total = Rules { limits, ..rules };
+    assert!(matches!(told.0.next(&total, &since, &estimate), Move::Stop(_)));
+}
+
+#[test]
+fn a_conversation_shrinks_before_the_model_is_asked_and_within_the_budget() {
+    let told = Told::new().then(Message::user("go"));
+    let next = |limits: Limits, shrink| {
+        let rules = Rules { limits, ..rules(Mode::Yolo) };
+        let estimate = Estimate { tokens: 50, shrink: Some(shrink), ..Estimate::default() };
+        told.0.next(&rules, &Baseline::default(), &estimate)
+    };
+    let summary = Shrink::Summarise { tokens: 100, cost: "0.1".parse().ok() };
+    assert_eq!(next(Limits::default(), summary), Move::Compact(By::Model));
+    assert_eq!(next(Limits::default(), Shrink::Truncate), Move::Compact(By::Nobody));
+    let budget = |text: &str| Limits { budget: text.parse().ok(), ..Limits::default() };
+    assert_eq!(next(budget("0.1"), summary), Move::Compact(By::Model));
+    assert_eq!(next(budget("0.09"), summary), Move::Compact(By::Nobody));
+    let free = Shrink::Summarise { tokens: 100, cost: None };
+    assert_eq!(next(budget("9"), free), Move::Compact(By::Nobody));
+    let tokens = Limits { tokens: Some(99), ..Limits::default() };
+    assert_eq!(next(tokens, summary), Move::Compact(By::Nobody));
+    let steps = Limits { steps: Some(0), ..Limits::default() };
+    assert!(matches!(next(steps, summary), Move::Stop(_)));
+    // While tools run nothing shrinks.
+    let told = told.then(asks(&[("a", "look")]));
+    let estimate = Estimate { shrink: Some(summary), ..Estimate::default() };
+    let made = told.0.next(&rules(Mode::Yolo), &Baseline::default(), &estimate);
+    assert!(matches!(made, Move::RunTool(_)));
+}
+
+#[test]
+fn a_new_phase_counts_until_the_model_speaks_or_the_conversation_shrinks() {
+    use stepwell::{Compacted, Phase, PhaseChanged};
+    let turn = PhaseChanged { from: Phase::Discuss, to: Phase::Plan };
+    let told = Told::new().then(Message::user("go")).then(turn);
+    assert!(told.0.turned);
+    assert!(!Told(told.0.clone(), told.1).then(Message::assistant("x")).0.turned);
+    let compacted = Compacted {
+        model: Some("m".into()),
+        ..Compacted::new(Lane::main(), Seq::new(1), Seq::new(1))
+    };
+    let told = told.then(compacted);
+    assert!(!told.0.turned);
+    assert_eq!((told.0.summaries, told.0.answers), (1, 0));
+}
+
+#[test]
+fn a_subagent_is_taken_up_where_its_session_stands() {
+    let call = Message::assistant("").calling("c", "hand_on", r#"{"task":"x"}"#);
+    let started = |child: &str| {
+        let child = Some(child.parse().unwrap());
+        ToolStarted { child, ..started("c", Effect::Resumable, Vec::new()) }
+    };
+    let told = Told::new().then(call).then(started("one"));
+    let rules = rules(Mode::ConfirmAll);
+    assert!(matches!(told.next(&rules), Move::RunTool(call) if call.id == "c"));
+    assert_eq!(told.0.child("c").unwrap().as_str(), "one");
+    // A fork starts another for the same call.
+    assert_eq!(told.then(started("two")).0.child("c").unwrap().as_str(), "two");
+}
+
+#[test]
+fn a_subagent_that_only_looks_is_not_asked_about() {
+    let mut rules = rules(Mode::ConfirmSensitive);
+    rules.effects.insert("hand_on".to_owned(), Effect::Resumable);
+    let next = |arguments: &str| {
+        let call = Message::assistant("").calling("c", "hand_on", arguments);
+        Told::new().then(call).next(&rules)
+    };
+    assert!(matches!(next(r#"{"task":"x"}"#), Move::RunTool(_)));
+    assert!(matches!(next(r#"{"task":"x","workspace":"worktree"}"#), Move::Ask(_)));
+}
+
+#[test]
+fn what_subagents_spent_counts_against_every_limit() {
+    let mut told = Told::new().then(Message::user("go"));
+    let usage = Usage { input: 60, output: 40, ..Usage::default() };
+    told.0.below.count(usage, Some("0.5".parse().unwrap()));
+    let stops = |limits: Limits| {
+        let rules = Rules { limits, ..rules(Mode::Yolo) };
+        let cost = Some("0.2".parse().unwrap());
+        let estimate = Estimate { tokens: 10, cost, ..Estimate::default() };
+        matches!(told.0.next(&rules, &Baseline::default(), &estimate), Move::Stop(_))
+    };
+    let dollars = |text: &str| Some(text.parse().unwrap());
+    for (limit, stop) in [("0.6", true), ("0.7", false)] {
+        assert_eq!(stops(Limits { budget: dollars(limit), ..Limits::default() }), stop);
+        assert_eq!(stops(Limits { budget_total: dollars(limit), ..Limits::default() }), stop);
+    }
+    assert!(stops(Limits { tokens: Some(109), ..Limits::default() }));
+    assert!(!stops(Limits { tokens: Some(110), ..Limits::default() }));
+}
+
+#[test]
+fn other_events_change_nothing() {
+    let told = Told::new().then(Message::user("go")).then(Failure { message: "x".into() });
+    assert_eq!(told.next(&rules(Mode::Yolo)), Move::CallModel);
+    let other = Message::assistant("elsewhere").in_lane("side".parse().unwrap());
+    assert_eq!(told.then(other).next(&rules(Mode::Yolo)), Move::CallModel);
+}
