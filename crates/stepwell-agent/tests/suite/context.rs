@@ -111,6 +111,18 @@ struct World {
     room: Room,
 }
 
+/// Would both vendors take what is asked?
+pub(crate) fn both_vendors_take(request: Request<'_>, after: &dyn std::fmt::Debug) {
+    for (ours, theirs) in [
+        (Protocol::OpenAi, stepwell_strict::Protocol::OpenAi),
+        (Protocol::Anthropic, stepwell_strict::Protocol::Anthropic),
+    ] {
+        let body = remote::body(ours, "vendor", request).unwrap();
+        stepwell_strict::check(theirs, &body)
+            .unwrap_or_else(|why| panic!("{ours:?} after {after:?}: {why}\n{body:#}"));
+    }
+}
+
 impl World {
     fn new(limit: u64, full: u64) -> Self {
         let well = Stepwell::in_memory();
@@ -318,14 +330,7 @@ impl World {
             turn: Turn::default(),
         };
         if !window.messages().is_empty() {
-            for (ours, theirs) in [
-                (Protocol::OpenAi, stepwell_strict::Protocol::OpenAi),
-                (Protocol::Anthropic, stepwell_strict::Protocol::Anthropic),
-            ] {
-                let body = remote::body(ours, "vendor", request).unwrap();
-                stepwell_strict::check(theirs, &body)
-                    .unwrap_or_else(|why| panic!("{ours:?} after {after:?}: {why}\n{body:#}"));
-            }
+            both_vendors_take(request, after);
         }
         self.check_protected(&view, &window, after);
         if !self.foreign {

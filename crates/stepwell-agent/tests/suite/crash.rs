@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use stepwell::{Event, FileState, Lane, Money, Outcome, Role, Span, Status, Stepwell, View};
+use stepwell::{
+    Event, FileState, Lane, Message, Money, Outcome, Recorded, Role, Span, Status, Stepwell, View,
+};
+use stepwell_agent::provider::{Request, Turn};
+
+use crate::context::both_vendors_take;
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_stepwell-test-runner");
 
@@ -78,6 +83,26 @@ struct Seen {
     shown: Vec<String>,
 }
 
+/// What the model was shown before each of its answers is what both vendors take.
+fn every_request_was_valid(events: &[Recorded]) {
+    let is_answer = |event: &&Recorded| matches!(&event.event, Event::Message(message) if message.role == Role::Assistant);
+    for answer in events.iter().filter(is_answer) {
+        let before: Vec<Recorded> =
+            events.iter().filter(|event| event.seq < answer.seq).cloned().collect();
+        let shown = View::of(&Lane::main(), before).messages;
+        let messages: Vec<Message> = shown.into_iter().map(|shown| shown.message).collect();
+        let request = Request {
+            model: "m",
+            system: "",
+            messages: &messages,
+            tools: &[],
+            max_output: 100,
+            turn: Turn::default(),
+        };
+        both_vendors_take(request, &answer.seq);
+    }
+}
+
 fn look(root: &Path) -> Seen {
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let id = "run".parse().unwrap();
@@ -91,6 +116,7 @@ fn look(root: &Path) -> Seen {
     let unknown = events.iter().filter(
         |event| matches!(&event.event, Event::ToolFinished(it) if it.outcome == Outcome::Unknown),
     );
+    every_request_was_valid(&events);
     // Whatever was killed, what a file tool replaced is there to go back to.
     let lost = events.iter().filter(|event| match &event.event {
         Event::File(file) => match &file.before {
