@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Driver, Edited, Family, Filter, Lease, Message, Place, Query, Status,
-    StatusChanged,
+    Change, Created, Driver, Edited, Family, Filter, Lease, Message, Place, Query, Restored,
+    Rewinding, Rewound, Scope, Seq, Status, StatusChanged,
 };
 
 use crate::claims::claims;
@@ -28,6 +28,7 @@ claims! { $ filter = filter_claims for Fixture:
     roots_are_those_that_no_agent_started,
     children_are_subagents_and_forks,
     since_and_until_are_about_the_last_event,
+    rewinding_lets_through_those_whose_files_are_half_moved,
     a_prefix_lets_through_ids_that_begin_so,
     a_prefix_is_no_pattern,
     a_place_tells_the_trash_from_the_rest,
@@ -53,6 +54,21 @@ fn three<F: Fixture>(w: &World<F>, describe: impl Fn(&str) -> Created) {
     for name in ["a", "b", "c"] {
         w.make(describe(name));
     }
+}
+
+fn rewinding_lets_through_those_whose_files_are_half_moved<F: Fixture>(w: &mut World<F>) {
+    let begun = Rewinding::Begun { to: Seq::FIRST, scope: Scope::Files, undoes: None, files: 0 };
+    let (half, whole) = (w.begin("a"), w.begin("b"));
+    w.begin("c");
+    w.add(&half, begun.clone());
+    let began = w.add(&whole, begun).last;
+    let filter = || Filter { rewinding: true, ..Filter::default() };
+    assert_eq!(w.listed(filter()), names(&["a", "b"]));
+    w.add(&whole, Rewinding::Dropped { of: began, why: "x".to_owned() });
+    assert_eq!(w.listed(filter()), names(&["a"]));
+    let restored = Restored::default();
+    w.add(&half, Rewound { to: Seq::FIRST, scope: Scope::Files, restored });
+    assert!(w.listed(filter()).is_empty());
 }
 
 fn without_conditions_everything_is_listed<F: Fixture>(w: &mut World<F>) {

@@ -18,6 +18,7 @@ claims! { $ rewind = rewind_claims for Fixture:
     what_the_client_claims_to_restore_does_not_count,
     undoing_a_rewind_brings_back_what_was_before_it,
     undoing_a_rewind_repeats_its_scope,
+    an_undoing_is_undone_in_turn,
     a_rewind_over_a_rewind_restores_the_live_branch,
     a_rewind_to_no_event_is_refused,
     what_is_about_to_be_moved_changes_nothing_and_is_found_again,
@@ -172,6 +173,23 @@ fn undoing_a_rewind_repeats_its_scope<F: Fixture>(w: &mut World<F>) {
         matches!(last.event, Event::Undone(Undone::Rewind { scope: Scope::Both, .. })),
         "{last:?}"
     );
+}
+
+fn an_undoing_is_undone_in_turn<F: Fixture>(w: &mut World<F>) {
+    let lease = history(w);
+    let before = stand(w, "a");
+    w.add(&lease, rewind(2, Scope::Both)); // 7
+    let rewound = stand(w, "a");
+    w.add(&lease, undo(7)); // 8
+    w.add(&lease, undo(8)); // 9
+    assert_eq!(stand(w, "a"), rewound);
+    refuses(w, &lease, undo(9 + 1));
+    w.add(&lease, undo(9)); // 10
+    assert_eq!(stand(w, "a"), before);
+    let scope =
+        |event: &Event| matches!(event, Event::Undone(Undone::Rewind { scope: Scope::Both, .. }));
+    assert!(w.log("a").iter().skip(7).all(|it| scope(&it.event)));
+    w.assert_folded("a");
 }
 
 fn a_rewind_over_a_rewind_restores_the_live_branch<F: Fixture>(w: &mut World<F>) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::usage::is_zero;
 use crate::{
     Created, Digest, Driver, Edited, Event, Lane, Money, Origin, Phase, PhaseSet, Recorded,
-    Restored, Seq, SessionId, Source, Spent, Status, StopReason, Time, Undone,
+    Restored, Rewinding, Rewound, Seq, SessionId, Source, Spent, Status, StopReason, Time, Undone,
 };
 
 /// How much of a task or an error the head repeats. The event holds the rest; the
@@ -103,6 +103,9 @@ pub struct Head {
     /// Questions that wait for a human.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open_gates: u64,
+    /// Where a move of files began that has not ended: it is at work, or was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewinding: Option<Seq>,
 }
 
 /// The workflow that a session runs, without its spec.
@@ -227,6 +230,7 @@ impl Head {
             last_error: None,
             resumes: 0,
             open_gates: 0,
+            rewinding: None,
         };
         head.describe(created);
         Some(head)
@@ -263,11 +267,14 @@ impl Head {
                     Some(LastError { message: preview(&failure.message), at: event.at });
             }
             Event::Edited(edited) => self.edit(edited),
-            Event::Rewound(rewound) if rewound.scope.moves_view() => {
-                self.restore(&rewound.restored);
-            }
-            Event::Undone(Undone::Rewind { scope, restored, .. }) if scope.moves_view() => {
-                self.restore(restored);
+            Event::Rewinding(Rewinding::Begun { .. }) => self.rewinding = Some(event.seq),
+            Event::Rewinding(Rewinding::Dropped { .. }) => self.rewinding = None,
+            Event::Rewound(Rewound { scope, restored, .. })
+            | Event::Undone(Undone::Rewind { scope, restored, .. }) => {
+                self.rewinding = None;
+                if scope.moves_view() {
+                    self.restore(restored);
+                }
             }
             _ => {}
         }
@@ -318,6 +325,8 @@ impl Head {
         self.errors = 0;
         self.last_error = None;
         self.resumes = 0;
+        // The files were the parent's to move.
+        self.rewinding = None;
         self.describe(created);
     }
 

@@ -1,8 +1,8 @@
 //! Which events count: the path through a log that rewinds and their undoing bend.
 //!
 //! Every event follows the one before it, except a rewind, which follows the event
-//! it goes back to, and the undoing of a rewind, which follows the event before
-//! that rewind. So a log is a tree whose live branch ends at the head.
+//! it goes back to, and the undoing of a move, which follows the event before
+//! that move. So a log is a tree whose live branch ends at the head.
 
 use crate::{Event, Recorded, Seq, Undone};
 
@@ -31,6 +31,22 @@ impl Timeline {
         }
         ranges.reverse();
         Self { ranges }
+    }
+
+    /// The last event up to which two branches are the same.
+    #[must_use]
+    pub fn shared_with(&self, other: &Self) -> Seq {
+        let mut shared = Seq::ZERO;
+        for (ours, theirs) in self.ranges.iter().zip(&other.ranges) {
+            if ours.0 != theirs.0 {
+                break;
+            }
+            shared = ours.1.min(theirs.1);
+            if ours.1 != theirs.1 {
+                break;
+            }
+        }
+        shared
     }
 
     /// Does the event at `seq` count?
@@ -94,6 +110,22 @@ mod tests {
         let moves = [rewind(5, 2, Scope::Chat), undo(8, 5)];
         assert_eq!(live(7, &moves[..1]), [1, 2, 5, 6, 7]);
         assert_eq!(live(9, &moves), [1, 2, 3, 4, 8, 9]);
+    }
+
+    #[test]
+    fn undoing_an_undoing_returns_to_just_before_it() {
+        let moves = [rewind(5, 2, Scope::Chat), undo(8, 5), undo(10, 8)];
+        assert_eq!(live(10, &moves), [1, 2, 5, 6, 7, 10]);
+    }
+
+    #[test]
+    fn branches_are_the_same_up_to_where_they_part() {
+        let moves = [rewind(5, 2, Scope::Chat), rewind(8, 6, Scope::Chat)];
+        let at = |seq| Timeline::at(Seq::new(seq), moves.iter());
+        assert_eq!(at(4).shared_with(&at(7)), Seq::new(2));
+        assert_eq!(at(7).shared_with(&at(9)), Seq::new(6));
+        assert_eq!(at(9).shared_with(&at(9)), Seq::new(9));
+        assert_eq!(at(0).shared_with(&at(9)), Seq::ZERO);
     }
 
     #[test]

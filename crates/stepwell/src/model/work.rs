@@ -391,7 +391,7 @@ pub enum Rewinding {
         to: Seq,
         /// What is moved.
         scope: Scope,
-        /// The rewind that is taken back by this.
+        /// The move that is taken back by this: a rewind, or the taking back of one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         undoes: Option<Seq>,
         /// How many file events follow.
@@ -428,9 +428,9 @@ pub enum Undone {
         /// The compaction.
         of: Seq,
     },
-    /// All is again as it was just before the rewind.
+    /// All is again as it was just before the move: a rewind, or the taking back of one.
     Rewind {
-        /// The rewind.
+        /// The move.
         of: Seq,
         /// What it had moved.
         scope: Scope,

@@ -46,6 +46,9 @@ impl Conditions {
             let task = all.bind(task.to_lowercase());
             all.clauses.push(format!("task_has(s.head, {task})"));
         }
+        if filter.rewinding {
+            all.clauses.push("is_rewinding(s.head)".to_owned());
+        }
         match &filter.family {
             Family::Any => {}
             Family::Roots => all.clauses.push("s.subagent = 0".to_owned()),

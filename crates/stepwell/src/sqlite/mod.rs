@@ -303,6 +303,8 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
         task: String,
         #[serde(default)]
         tags: Vec<String>,
+        #[serde(default)]
+        rewinding: Option<u64>,
     }
     let parts = |context: &rusqlite::functions::Context<'_>| -> rusqlite::Result<Option<Parts>> {
         Ok(serde_json::from_str(&context.get::<String>(0)?).ok())
@@ -314,6 +316,9 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
     conn.create_scalar_function("has_tag", 2, flags, move |context| {
         let wanted: String = context.get(1)?;
         Ok(parts(context)?.is_some_and(|head| head.tags.contains(&wanted)))
+    })?;
+    conn.create_scalar_function("is_rewinding", 1, flags, move |context| {
+        Ok(parts(context)?.is_some_and(|head| head.rewinding.is_some()))
     })
 }
 

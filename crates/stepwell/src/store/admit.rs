@@ -3,7 +3,7 @@
 
 use crate::{
     Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move,
-    PhaseSet, Recorded, Restored, Result, Seq, Timeline, Undone,
+    PhaseSet, Recorded, Restored, Result, Rewound, Seq, Timeline, Undone,
 };
 
 /// The most tags that a session can bear, so that its head stays small.
@@ -184,8 +184,13 @@ fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Und
     let target = facts.iter().find(|fact| fact.seq == *of).map(|fact| &fact.event);
     Ok(match (undone, target) {
         (Undone::Compaction { .. }, Some(Event::Compacted(_))) => Ok(undone.clone()),
-        (Undone::Rewind { of, .. }, Some(Event::Rewound(rewound))) => {
-            let (of, scope) = (*of, rewound.scope);
+        (
+            Undone::Rewind { of, .. },
+            Some(
+                Event::Rewound(Rewound { scope, .. }) | Event::Undone(Undone::Rewind { scope, .. }),
+            ),
+        ) => {
+            let (of, scope) = (*of, *scope);
             Ok(Undone::Rewind { of, scope, restored: restored(of.prev(), head.phases, past)? })
         }
         _ => Err(format!("event {of} is no such compaction or rewind")),

@@ -33,6 +33,8 @@ pub struct Filter {
     pub until: Option<Time>,
     /// An id that begins so.
     pub prefix: Option<String>,
+    /// Only those whose files a rewind moves, or left half moved.
+    pub rewinding: bool,
     /// In the trash or not.
     pub place: Place,
 }
@@ -65,6 +67,7 @@ impl Filter {
             && (self.label.is_none() || self.label == head.label)
             && self.tags.iter().all(|tag| head.tags.contains(tag))
             && self.task.as_ref().is_none_or(task)
+            && (!self.rewinding || head.rewinding.is_some())
             && self.since.is_none_or(|since| head.updated_at >= since)
             && self.until.is_none_or(|until| head.updated_at < until)
             && self.prefix.as_ref().is_none_or(|prefix| head.id.as_str().starts_with(&**prefix))
