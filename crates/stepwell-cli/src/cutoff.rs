@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use stepwell::{Driver, Family, Filter, Origin, Query, SessionId, Standing, Status, StopReason};
+use stepwell::{Driver, Family, Filter, Query, SessionId, Standing, Status, StopReason};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Failure, Result};
@@ -50,10 +50,7 @@ fn untold(app: &App, well: &Well, taken_up: Option<&SessionId>) -> Result<Vec<St
     // Only those that are cut off now are remembered, so that the file does not grow.
     let (mut untold, mut now) = (Vec::new(), String::new());
     each_session(well, Query { filter, ..Query::default() }, |standing| {
-        // A fork that was not run yet was cut off nowhere.
-        let is_fork = matches!(standing.head.origin, Origin::Fork { .. });
-        let ran = !is_fork || standing.head.seq > standing.own_from;
-        if ran && standing.head.stop_reason == Some(StopReason::Crashed) {
+        if standing.head.stop_reason == Some(StopReason::Crashed) {
             // One that was taken up since, and is cut off again, is told of again.
             let mark = format!("{} {}", standing.head.id, standing.head.resumes);
             if !told.contains(mark.as_str()) && Some(&standing.head.id) != taken_up {

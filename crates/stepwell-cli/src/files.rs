@@ -2,20 +2,22 @@
 //! cut off.
 
 use stepwell::{
-    Event, FileState, Filter, Head, Kind, Origin, Place, Query, Scrub, Seq, Session, SessionId,
-    Stepwell, Timeline,
+    Error, FileState, Filter, Head, Kind, Origin, Place, Query, Scrub, Seq, Session, SessionId,
+    Standing, Stepwell,
 };
 use stepwell_agent::files::capture::Limits;
 use stepwell_agent::files::diff::Side;
 use stepwell_agent::files::history::History;
+use stepwell_agent::files::rewind::Foreign;
 use stepwell_agent::files::site::Site;
-use stepwell_agent::files::{backups, rewind};
+use stepwell_agent::files::{backups, moves, rewind};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool;
 
 use crate::app::{App, Go, Well, each_session};
-use crate::failure::Result;
+use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
+use crate::text::one_line;
 
 /// What is captured of files.
 pub(crate) fn limits(app: &App) -> Limits {
@@ -34,51 +36,93 @@ pub(crate) fn place(head: &Head, app: &App) -> Result<tool::Place> {
     Ok(tool::Place { store, ..tool::Place::new(app.workspace(Some(head))?) })
 }
 
-/// Finishes a rewind that was cut off, if there is one, and says so. Whoever holds a session
-/// to write to it does this first.
-pub(crate) fn settle(session: &mut Session, app: &App) -> Result<()> {
-    if !rewind::is_cut_off(session)? {
-        return Ok(());
-    }
-    let place = place(&session.standing()?.head, app)?;
-    let redactor = Redactor::new([]);
-    let site = Site { place: &place, redactor: &redactor, max_file: limits(app).max_file };
-    if let Some(settled) = rewind::settle(session, &site, &mut |_| {})? {
-        let began = settled.began;
-        note(format_args!(
-            "A rewind of {} that was cut off at seq {began} is finished now.",
-            session.id()
-        ));
-        for left in settled.left {
-            note(format_args!("  left {}: {}", left.path, left.why));
+/// Where files of a session are looked at and put.
+pub(crate) fn site<'a>(place: &'a tool::Place, redactor: &'a Redactor, app: &App) -> Site<'a> {
+    Site { place, redactor, max_file: limits(app).max_file }
+}
+
+/// Finishes the rewinds that were cut off in this workspace, whoever's they are: what a run
+/// does to files would get mixed up with them.
+pub(crate) fn settle_all(well: &Well, app: &App) -> Result<()> {
+    let filter = Filter { rewinding: true, ..Filter::default() };
+    let mut half = Vec::new();
+    each_session(well, Query { filter, ..Query::default() }, |standing| {
+        half.push(standing);
+        Ok(Go::On)
+    })?;
+    for standing in half {
+        let id = &standing.head.id;
+        // Where the files are gone, or in another folder, nothing gets mixed up.
+        if place(&standing.head, app).is_err() {
+            tell_of_half(&standing);
+            continue;
         }
+        let mut session = well.hold(id).map_err(|error| match error {
+            Error::Held { .. } => Failure::from(error)
+                .hint(format_args!("{id} is being rewound; try again when that is done")),
+            error => error.into(),
+        })?;
+        settle(&mut session, Foreign::Refused, app)?;
     }
     Ok(())
+}
+
+/// Finishes a rewind that was cut off, if there is one, and says so. Whoever holds a session
+/// to write to it does this first. Tells whether there was one.
+pub(crate) fn settle(session: &mut Session, foreign: Foreign, app: &App) -> Result<bool> {
+    let head = session.standing()?.head;
+    if head.rewinding.is_none() {
+        return Ok(false);
+    }
+    let (place, redactor) = (place(&head, app)?, Redactor::new([]));
+    let site = site(&place, &redactor, app);
+    let Some(settled) = rewind::settle(session, &site, foreign, &mut |_| {})? else {
+        return Ok(false);
+    };
+    let (id, began) = (session.id(), settled.began);
+    if settled.seq.is_none() {
+        for left in &settled.left {
+            note(format_args!("conflict {}: {}", one_line(&left.path), left.why));
+        }
+        let message =
+            format!("a rewind of {id} was cut off at seq {began}, and files changed since");
+        return Err(Failure::new(Exit::Failed, message).hint(format_args!(
+            "stepwell rewind {id} --finish finishes it and leaves those files as they are"
+        )));
+    }
+    note(format_args!("A rewind of {id} that was cut off at seq {began} is finished now."));
+    for left in settled.left {
+        note(format_args!("  left {}: {}", one_line(&left.path), left.why));
+    }
+    Ok(true)
+}
+
+/// Says that a session's files are half moved, if they are.
+pub(crate) fn tell_of_half(standing: &Standing) {
+    let head = &standing.head;
+    if let (Some(began), None) = (head.rewinding, &standing.held) {
+        let id = &head.id;
+        note(format_args!(
+            "warning: a rewind of {id} was cut off at seq {began}; its files may be half moved\n\
+             hint: stepwell rewind {id} --finish finishes it; so does the next run here"
+        ));
+    }
 }
 
 /// Lets go of contents that no view holds, but for the newest of each file. The log says so.
 pub(crate) fn let_go(well: &Well, session: &Session, app: &App) -> Result<()> {
     let keep = app.config.settings.max_backups_per_file.get() as usize;
     let standing = session.standing()?;
-    let facts = session.facts(&rewind::MOVES)?;
-    let timeline = Timeline::at(standing.head.seq, facts.iter());
-    let needed = rewind::needed(&facts);
-    // What a rewind took back is there again when the rewind is taken back.
-    let rewinds = facts.iter().filter(|fact| matches!(fact.event, Event::Rewound(_)));
-    let undoable: Vec<Timeline> = rewinds
-        .filter(|fact| timeline.contains(fact.seq))
-        .map(|rewind| {
-            let before = facts.iter().filter(|fact| fact.seq < rewind.seq);
-            Timeline::at(rewind.seq.prev(), before)
-        })
-        .collect();
+    let facts = session.facts(&moves::MOVES)?;
+    // What a move set aside is there again when the move is taken back.
+    let reach = moves::within_reach(&facts, standing.head.seq);
+    let needed = moves::recorded_by(&facts);
     let history = History::of(session.facts(&[Kind::File])?);
     let due = |shared: Seq| {
         backups::due(&history, keep, |seq| {
             seq < standing.own_from
                 || seq <= shared
-                || timeline.contains(seq)
-                || undoable.iter().any(|timeline| timeline.contains(seq))
+                || reach.iter().any(|branch| branch.contains(seq))
                 || needed.iter().any(|range| range.contains(&seq))
         })
     };

@@ -1,6 +1,6 @@
 //! Points of a session, as people name them: a seq, a checkpoint, so many steps back.
 
-use stepwell::{Event, Kind, Lane, Order, Role, Seq, SessionId, Span, Timeline};
+use stepwell::{Event, Kind, Lane, Order, Recorded, Role, Seq, SessionId, Span, Timeline};
 
 use crate::app::Well;
 use crate::failure::{Exit, Failure, Result};
@@ -20,8 +20,15 @@ pub(crate) fn point(well: &Well, id: &SessionId, text: &str) -> Result<Seq> {
     if let Some(checkpoint) = named {
         return Ok(checkpoint.seq);
     }
-    if let Some(steps) = text.strip_prefix('-').and_then(|steps| steps.parse().ok()) {
-        return back(well, id, steps, last);
+    let digits = |steps: &&str| steps.bytes().all(|byte| byte.is_ascii_digit());
+    let steps = text.strip_prefix('-').filter(digits).and_then(|steps| steps.parse().ok());
+    match steps {
+        Some(0) => {
+            let message = "-0 is no step back: steps are counted from 1, the last one";
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        Some(steps) => return back(well, id, steps),
+        None => {}
     }
     match text.parse() {
         Ok(n) if n >= 1 && n <= last.get() => Ok(Seq::new(n)),
@@ -43,33 +50,72 @@ pub(crate) fn point(well: &Well, id: &SessionId, text: &str) -> Result<Seq> {
     }
 }
 
+/// What the user said last to the main agent, of what counts, if anything was done about it.
+pub(crate) fn last_words(well: &Well, id: &SessionId) -> Result<Seq> {
+    let mut done = false;
+    let said = newest(well, id, |event| {
+        let Event::Message(message) = &event.event else { return None };
+        let ours = message.lane == Lane::main();
+        done |= ours && message.role == Role::Assistant;
+        (ours && message.role == Role::User).then_some(event.seq)
+    })?;
+    match said {
+        Some(said) if done => Ok(said),
+        Some(said) => {
+            let message = format!("{id}: nothing was done since what you said last, at seq {said}");
+            Err(Failure::new(Exit::Failed, message)
+                .hint(format_args!("--to {FORMS} goes further back; stepwell show {id} --events")))
+        }
+        None => {
+            let message = format!("{id}: nobody said anything to its agent");
+            Err(Failure::new(Exit::Failed, message)
+                .hint(format_args!("--to {FORMS}; stepwell show {id} --events")))
+        }
+    }
+}
+
 /// Just before the Nth of the main agent's last answers that count.
-fn back(well: &Well, id: &SessionId, steps: usize, last: Seq) -> Result<Seq> {
+fn back(well: &Well, id: &SessionId, steps: usize) -> Result<Seq> {
+    let (mut found, mut passed) = (0, false);
+    let before = newest(well, id, |event| {
+        // The event that counts before the answer is the next one that is met.
+        if passed {
+            return Some(event.seq);
+        }
+        if let Event::Message(message) = &event.event
+            && message.role == Role::Assistant
+            && message.lane == Lane::main()
+        {
+            found += 1;
+            passed = found == steps;
+        }
+        None
+    })?;
+    before.ok_or_else(|| {
+        let message = format!("{id} has {}, not {steps}", count(found, "step"));
+        Failure::new(Exit::Failed, message).hint(format_args!("stepwell show {id} --events"))
+    })
+}
+
+/// The first answer to a question about the events that count, from the newest to the oldest.
+fn newest<T>(
+    well: &Well,
+    id: &SessionId,
+    mut ask: impl FnMut(&Recorded) -> Option<T>,
+) -> Result<Option<T>> {
     /// How many events are read at a time.
     const PAGE: usize = 1_000;
-    if steps == 0 {
-        return Ok(last);
-    }
     let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
-    let timeline = Timeline::at(last, moves.iter());
-    let (mut found, mut span) = (0, Span::last(PAGE));
-    let mut answer: Option<Seq> = None;
+    let timeline = Timeline::at(well.standing(id)?.head.seq, moves.iter());
+    let mut span = Span::last(PAGE);
     loop {
         let slice = well.store().events(id, span)?;
-        let damage = slice.damage.clone();
         let Some(oldest) = slice.events.last().map(|event| event.seq) else { break };
-        for event in slice.events.iter().filter(|event| timeline.contains(event.seq)) {
-            // The event that counts before the answer is the next one that is met.
-            if answer.is_some() {
-                return Ok(event.seq);
-            }
-            let Event::Message(message) = &event.event else { continue };
-            if message.role == Role::Assistant && message.lane == Lane::main() {
-                found += 1;
-                answer = (found == steps).then_some(event.seq);
-            }
+        let mut counts = slice.events.iter().filter(|event| timeline.contains(event.seq));
+        if let Some(answer) = counts.find_map(&mut ask) {
+            return Ok(Some(answer));
         }
-        if let Some(damage) = damage {
+        if let Some(damage) = slice.damage {
             return Err(damage.into_error(id).into());
         }
         if oldest == Seq::FIRST {
@@ -77,6 +123,5 @@ fn back(well: &Well, id: &SessionId, steps: usize, last: Seq) -> Result<Seq> {
         }
         span = Span { to: oldest.prev(), order: Order::Newest, ..Span::last(PAGE) };
     }
-    let message = format!("{id} has {}, not {steps}", count(found, "step"));
-    Err(Failure::new(Exit::Failed, message).hint(format_args!("stepwell show {id} --events")))
+    Ok(None)
 }

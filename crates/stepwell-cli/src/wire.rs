@@ -46,6 +46,9 @@ pub(crate) struct Session<'a> {
     errors: u64,
     resumes: u64,
     open_gates: u64,
+    /// Where a rewind began that moves files, or was cut off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rewinding: Option<Seq>,
     created_at: Time,
     updated_at: Time,
     bytes: u64,
@@ -128,6 +131,7 @@ impl<'a> From<&'a Standing> for Session<'a> {
             errors: head.errors,
             resumes: head.resumes,
             open_gates: head.open_gates,
+            rewinding: head.rewinding,
             created_at: head.created_at,
             updated_at: head.updated_at,
             bytes: standing.bytes,

@@ -21,6 +21,25 @@ pub struct Entry {
     pub change: FileChanged,
 }
 
+/// One version of a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Version<'a> {
+    /// The event at which the file is so.
+    pub seq: Seq,
+    /// What it is.
+    pub state: &'a FileState,
+    /// The change that made it so, or that found it so: then it is someone else's.
+    pub entry: &'a Entry,
+}
+
+impl Version<'_> {
+    /// Did the session find it there?
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.seq != self.entry.seq
+    }
+}
+
 /// What became of a path over a stretch of history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Net {
@@ -48,14 +67,33 @@ impl History {
         &self.entries
     }
 
+    /// Every version of every file, in order. What someone else left there, and the session
+    /// found, stands just before the change that replaced it.
+    #[must_use]
+    pub fn versions(&self) -> Vec<Version<'_>> {
+        let mut versions = Vec::new();
+        let mut last: HashMap<&str, &FileState> = HashMap::new();
+        for entry in &self.entries {
+            let FileChanged { path, before, after, .. } = &entry.change;
+            let there = matches!(before, FileState::File { .. } | FileState::Symlink { .. });
+            if there && last.get(path.as_str()) != Some(&before) {
+                versions.push(Version { seq: entry.seq.prev(), state: before, entry });
+            }
+            versions.push(Version { seq: entry.seq, state: after, entry });
+            last.insert(path, after);
+        }
+        versions
+    }
+
     /// What stood at a path when an event was recorded; nothing is known of a path that was
     /// never changed.
     #[must_use]
     pub fn at(&self, path: &str, seq: Seq) -> Option<&FileState> {
+        let versions = self.versions();
+        let last = versions.iter().rfind(|it| it.entry.change.path == path && it.seq <= seq);
         let mut of_path = self.entries.iter().filter(|entry| entry.change.path == path);
-        let last = of_path.clone().rfind(|entry| entry.seq <= seq);
         match last {
-            Some(entry) => Some(&entry.change.after),
+            Some(version) => Some(version.state),
             None => of_path.next().map(|entry| &entry.change.before),
         }
     }
@@ -142,6 +180,19 @@ pub(super) mod tests {
         assert_eq!(at("a", 7), Some(text("")));
         assert_eq!(at("b", 8), Some(text("")));
         assert_eq!(at("c", 8), None);
+    }
+
+    #[test]
+    fn what_someone_else_left_is_a_version_of_its_own() {
+        let history = history(&[(3, "a", "1", "2"), (7, "a", "mine", "3"), (9, "a", "3", "")]);
+        let versions = history.versions();
+        let told: Vec<_> = versions.iter().map(|it| (it.seq.get(), it.is_found())).collect();
+        assert_eq!(told, [(2, true), (3, false), (6, true), (7, false), (9, false)]);
+        for version in &versions {
+            assert_eq!(history.at("a", version.seq), Some(version.state));
+        }
+        assert_eq!(history.at("a", Seq::new(6)), Some(&text("mine")));
+        assert_eq!(history.at("a", Seq::new(5)), Some(&text("2")));
     }
 
     #[test]

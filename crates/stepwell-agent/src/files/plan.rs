@@ -8,8 +8,12 @@ use super::history::History;
 /// What stands at a path now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Now {
-    /// No file: nothing, or a folder.
+    /// Nothing.
     Absent,
+    /// No file, but a folder, which a file could only take the place of if it were empty.
+    Folder,
+    /// No file, and what stands on the way there, at this path, is no folder.
+    Blocked(String),
     /// A file.
     File {
         /// Digest of its bytes.
@@ -30,7 +34,7 @@ impl Now {
     #[must_use]
     pub fn is(&self, state: &FileState) -> bool {
         match (self, state) {
-            (Self::Absent, FileState::Absent) => true,
+            (Self::Absent | Self::Folder | Self::Blocked(_), FileState::Absent) => true,
             (Self::File { digest, mode, .. }, FileState::File { blob, mode: recorded }) => {
                 digest == blob && mode == recorded
             }
@@ -42,7 +46,7 @@ impl Now {
     /// How it is recorded, or why it cannot be.
     fn state(&self) -> Result<FileState, String> {
         match self {
-            Self::Absent => Ok(FileState::Absent),
+            Self::Absent | Self::Folder | Self::Blocked(_) => Ok(FileState::Absent),
             Self::File { unkept: Some(why), .. } | Self::Other(why) => Err(why.clone()),
             Self::File { digest, mode, unkept: None } => {
                 Ok(FileState::File { blob: *digest, mode: *mode })
@@ -52,12 +56,22 @@ impl Now {
     }
 }
 
-/// What becomes of files that someone else changed.
+/// Looks at what stands in a workspace now.
+pub trait Look {
+    /// What stands at a path.
+    fn now(&self, path: &str) -> Now;
+
+    /// The paths of all that a folder holds, at any depth, but for folders; or why they cannot
+    /// be told.
+    fn within(&self, folder: &str) -> Result<Vec<String>, String>;
+}
+
+/// What becomes of what someone else did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// They are in the way.
+    /// It is in the way.
     Respected,
-    /// They are overwritten, after they were kept.
+    /// It is overwritten, after it was kept.
     Overwritten,
 }
 
@@ -84,20 +98,16 @@ pub struct Remark {
 impl Plan {
     /// The way back from the end of a history to how files were at `to`, given what stands
     /// at each path now.
-    pub fn of(
-        history: &History,
-        to: Seq,
-        others: Others,
-        mut now: impl FnMut(&str) -> Now,
-    ) -> Self {
+    pub fn of(history: &History, to: Seq, others: Others, look: &impl Look) -> Self {
         let mut plan = Self::default();
+        let mut found: Vec<(FileChanged, Now)> = Vec::new();
         for (path, net) in history.net(to, Seq::MAX) {
             let (target, left) = (net.before, net.after);
             if let Some(why) = untouchable(&path, &target, &left) {
                 plan.left.push(Remark { path, why });
                 continue;
             }
-            let here = now(&path);
+            let here = look.now(&path);
             if here.is(&target) {
                 continue;
             }
@@ -105,18 +115,91 @@ impl Plan {
             match here.state() {
                 Ok(before) if ours || others == Others::Overwritten => {
                     let after = target;
-                    plan.moves.push(FileChanged { path, before, after, renamed_from: None });
+                    let change = FileChanged { path, before, after, renamed_from: None };
+                    found.push((change, here));
                 }
-                Ok(found) => {
-                    let why = differs(&found, &left);
+                Ok(_) => plan.conflicts.push(Remark { path, why: differs(&here, &left) }),
+                // What cannot be kept is not overwritten, whoever asks.
+                Err(why) if ours || others == Others::Overwritten => {
+                    plan.left.push(Remark { path, why });
+                }
+                Err(why) => {
+                    let why = format!("someone else changed it, and it cannot be kept: {why}");
                     plan.conflicts.push(Remark { path, why });
                 }
-                // What cannot be kept is not overwritten, whoever asks.
-                Err(why) => plan.left.push(Remark { path, why }),
             }
         }
+        plan.moves = found.iter().map(|(change, _)| change.clone()).collect();
+        for (change, here) in found {
+            plan.clear_the_way(&change, &here, others, look);
+        }
+        plan.moves.sort_by(|a, b| a.path.cmp(&b.path));
         plan
     }
+
+    /// Sees to what stands where a file is to come, and is no file itself.
+    fn clear_the_way(
+        &mut self,
+        change: &FileChanged,
+        here: &Now,
+        others: Others,
+        look: &impl Look,
+    ) {
+        let ways = in_the_way(change, here, &self.moves, look);
+        let path = change.path.clone();
+        let result = match (ways, others) {
+            (Ok(ways), _) if ways.is_empty() => return,
+            (Ok(ways), Others::Overwritten) => ways.iter().map(|way| away(way, look)).collect(),
+            (Ok(_), Others::Respected) => Err(match here {
+                Now::Blocked(by) => format!("someone else put {by} in its way"),
+                _ => "someone else put a folder there".to_owned(),
+            }),
+            (Err(why), _) => Err(why),
+        };
+        let result: Result<Vec<FileChanged>, String> = result;
+        match result {
+            Ok(gone) => self.moves.extend(gone),
+            Err(why) => {
+                self.moves.retain(|it| it.path != path);
+                let remarks = match others {
+                    Others::Respected => &mut self.conflicts,
+                    Others::Overwritten => &mut self.left,
+                };
+                remarks.push(Remark { path, why });
+            }
+        }
+    }
+}
+
+/// The paths that stand where a file is to come, and that none of these moves takes away.
+pub(super) fn in_the_way(
+    change: &FileChanged,
+    here: &Now,
+    moves: &[FileChanged],
+    look: &impl Look,
+) -> Result<Vec<String>, String> {
+    if change.after == FileState::Absent {
+        return Ok(Vec::new());
+    }
+    let mut ways = match here {
+        Now::Folder => look.within(&change.path)?,
+        Now::Blocked(by) => vec![by.clone()],
+        _ => return Ok(Vec::new()),
+    };
+    let goes =
+        |way: &String| moves.iter().any(|it| it.path == *way && it.after == FileState::Absent);
+    ways.retain(|way| !goes(way));
+    Ok(ways)
+}
+
+/// The move that takes away what stands at a path, after it was kept.
+fn away(path: &str, look: &impl Look) -> Result<FileChanged, String> {
+    let kept = match untouchable(path, &FileState::Absent, &FileState::Absent) {
+        Some(why) => Err(why),
+        None => look.now(path).state(),
+    };
+    let before = kept.map_err(|why| format!("{path} is in its way and cannot be kept: {why}"))?;
+    Ok(FileChanged { path: path.to_owned(), before, after: FileState::Absent, renamed_from: None })
 }
 
 /// Why a path is left alone, whatever stands there.
@@ -153,16 +236,17 @@ fn untouchable(path: &str, target: &FileState, left: &FileState) -> Option<Strin
     }
 }
 
-fn differs(now: &FileState, left: &FileState) -> String {
+fn differs(now: &Now, left: &FileState) -> String {
     match (now, left) {
-        (FileState::Absent, _) => "someone else removed it",
-        (_, FileState::Absent) => "someone else made it",
-        (FileState::File { blob: now, .. }, FileState::File { blob: left, .. }) if now == left => {
-            "someone else changed its mode"
+        (Now::Folder, _) => "someone else put a folder there".to_owned(),
+        (Now::Blocked(by), _) => format!("someone else put {by} in its way"),
+        (Now::Absent, _) => "someone else removed it".to_owned(),
+        (_, FileState::Absent) => "someone else made it".to_owned(),
+        (Now::File { digest, .. }, FileState::File { blob, .. }) if digest == blob => {
+            "someone else changed its mode".to_owned()
         }
-        _ => "someone else changed it",
+        _ => "someone else changed it".to_owned(),
     }
-    .to_owned()
 }
 
 #[cfg(test)]
@@ -182,10 +266,40 @@ mod tests {
         }
     }
 
+    /// A disk that holds these, and nothing else.
+    struct Disk(HashMap<String, Now>);
+
+    impl Disk {
+        fn of(files: &[(&str, &str)]) -> Self {
+            Self(files.iter().map(|(path, it)| ((*path).to_owned(), now(&text(it)))).collect())
+        }
+    }
+
+    impl Look for Disk {
+        fn now(&self, path: &str) -> Now {
+            if let Some(now) = self.0.get(path) {
+                return now.clone();
+            }
+            let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+            if let Some(by) = above.into_iter().find(|above| self.0.contains_key(*above)) {
+                return Now::Blocked(by.to_owned());
+            }
+            match self.within(path) {
+                Ok(within) if !within.is_empty() => Now::Folder,
+                _ => Now::Absent,
+            }
+        }
+
+        fn within(&self, folder: &str) -> Result<Vec<String>, String> {
+            let below = |path: &&String| path.starts_with(&format!("{folder}/"));
+            let mut found: Vec<String> = self.0.keys().filter(below).cloned().collect();
+            found.sort();
+            Ok(found)
+        }
+    }
+
     fn plan(history: &History, to: u64, others: Others, disk: &[(&str, &str)]) -> Plan {
-        let disk: HashMap<_, _> = disk.iter().copied().collect();
-        let look = |path: &str| now(&text(disk.get(path).copied().unwrap_or_default()));
-        Plan::of(history, Seq::new(to), others, look)
+        Plan::of(history, Seq::new(to), others, &Disk::of(disk))
     }
 
     fn moves(plan: &Plan) -> Vec<(&str, &FileState, &FileState)> {
@@ -237,9 +351,50 @@ mod tests {
             mode: 0o600,
             unkept: Some("holds a secret (aws)".to_owned()),
         };
-        let plan = Plan::of(&done, Seq::ZERO, Others::Overwritten, |_| secret.clone());
-        assert!(plan.moves.is_empty());
+        let disk = Disk([("a".to_owned(), secret)].into());
+        let plan = Plan::of(&done, Seq::ZERO, Others::Overwritten, &disk);
+        assert!(plan.moves.is_empty() && plan.conflicts.is_empty());
         assert_eq!(plan.left[0].why, "holds a secret (aws)");
+        // Unless it is forced, nothing is done at all.
+        let plan = Plan::of(&done, Seq::ZERO, Others::Respected, &disk);
+        assert!(plan.left.is_empty());
+        let why = "someone else changed it, and it cannot be kept: holds a secret (aws)";
+        assert_eq!(plan.conflicts[0].why, why);
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_a_conflict_and_goes_only_if_forced() {
+        let done = history(&[(3, "a", "1", ""), (4, "d/b", "1", "")]);
+        let disk = [("a/mine", "x"), ("a/deep/mine", "y"), ("d", "z")];
+        let respected = plan(&done, 0, Others::Respected, &disk);
+        assert!(respected.moves.is_empty());
+        let why: Vec<_> = respected.conflicts.iter().map(|it| (&*it.path, &*it.why)).collect();
+        let expected =
+            [("a", "someone else put a folder there"), ("d/b", "someone else put d in its way")];
+        assert_eq!(why, expected);
+        let forced = plan(&done, 0, Others::Overwritten, &disk);
+        let paths: Vec<_> = moves(&forced).into_iter().map(|(path, ..)| path).collect();
+        assert_eq!(paths, ["a", "a/deep/mine", "a/mine", "d", "d/b"]);
+        assert_eq!(moves(&forced)[1], ("a/deep/mine", &file("y"), &text("")));
+        // What a folder holds that cannot be kept is left, with the folder.
+        let repository = [("a/.git/config", "x"), ("a/mine", "x")];
+        let forced = plan(&done, 0, Others::Overwritten, &repository);
+        let why = "a/.git/config is in its way and cannot be kept: it is among git's own files";
+        assert_eq!((&*forced.left[0].path, &*forced.left[0].why), ("a", why));
+        assert_eq!(moves(&forced).len(), 1);
+    }
+
+    #[test]
+    fn what_the_session_put_in_the_way_goes_with_it() {
+        let done = history(&[
+            (3, "a", "1", ""),
+            (4, "a/b", "", "2"),
+            (5, "d/e", "1", ""),
+            (6, "d", "", "2"),
+        ]);
+        let back = plan(&done, 0, Others::Respected, &[("a/b", "2"), ("d", "2")]);
+        assert!(back.conflicts.is_empty(), "{back:?}");
+        assert_eq!(back.moves.len(), 4);
     }
 
     #[test]
@@ -264,15 +419,16 @@ mod tests {
             change("link", absent, &link),
             change(".", absent, &missing),
         ]);
-        let plan = Plan::of(&done, Seq::ZERO, Others::Overwritten, |_| Now::Absent);
+        let plan = Plan::of(&done, Seq::ZERO, Others::Overwritten, &Disk::of(&[]));
         assert_eq!((plan.moves.len(), plan.left.len()), (0, 9), "{plan:?}");
     }
 
     #[test]
     fn a_mode_that_someone_else_changed_is_told_apart() {
         let done = history(&[(3, "a", "1", "2")]);
-        let look = |_: &str| Now::File { digest: Digest::of(b"2"), mode: 0o600, unkept: None };
-        let plan = Plan::of(&done, Seq::ZERO, Others::Respected, look);
+        let changed = Now::File { digest: Digest::of(b"2"), mode: 0o600, unkept: None };
+        let disk = Disk([("a".to_owned(), changed)].into());
+        let plan = Plan::of(&done, Seq::ZERO, Others::Respected, &disk);
         assert_eq!(plan.conflicts[0].why, "someone else changed its mode");
     }
 }

@@ -4,34 +4,17 @@
 //! and to take it back. Then each file is replaced at once. A move that was cut off is
 //! finished by [`settle`], which whoever takes the session up calls first.
 
-use std::collections::HashSet;
-use std::ops::RangeInclusive;
-
 use stepwell::{
     Checkpoint, Digest, Event, FileChanged, FileState, Kind, NewEvent, Recorded, Restored,
-    Rewinding, Rewound, Scope, Seq, Session, Timeline, Undone,
+    Rewinding, Rewound, Seq, Session, SessionId, Store, Undone,
 };
 
 use super::history::History;
-use super::plan::{Others, Plan, Remark};
+use super::moves::{Asked, MOVES, unfinished};
+use super::plan::{Look as _, Others, Plan, Remark, in_the_way};
+use super::shift::Shift;
 use super::site::Site;
 use crate::error::{Error, Result};
-
-/// The kinds of events that tell of rewinds.
-pub const MOVES: [Kind; 3] = [Kind::Rewinding, Kind::Rewound, Kind::Undone];
-
-/// A rewind that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The last event that counts.
-    pub to: Seq,
-    /// What is moved.
-    pub scope: Scope,
-    /// The rewind that this takes back.
-    pub undoes: Option<Seq>,
-    /// What becomes of files that someone else changed.
-    pub others: Others,
-}
 
 /// Where a rewind is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +32,24 @@ pub enum Stage<'a> {
 /// Told where a rewind is.
 pub type Watch<'a> = &'a mut dyn FnMut(Stage<'_>);
 
+/// What a move would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Preview {
+    /// To files.
+    pub plan: Plan,
+    /// To the conversation.
+    pub shift: Shift,
+}
+
+impl Preview {
+    /// Is something in the way?
+    #[must_use]
+    pub fn is_refused(&self, asked: &Asked) -> bool {
+        let respected = asked.others == Others::Respected;
+        !self.plan.conflicts.is_empty() || (respected && self.shift.sets_work_aside())
+    }
+}
+
 /// What a rewind did.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Done {
@@ -58,11 +59,20 @@ pub enum Done {
         seq: Seq,
         /// The checkpoint before it.
         checkpoint: String,
-        /// What was done to files.
-        plan: Plan,
+        /// What was done.
+        preview: Preview,
     },
-    /// Nothing: files that someone else changed are in the way.
-    Refused(Plan),
+    /// Nothing: something is in the way.
+    Refused(Preview),
+}
+
+/// What becomes of files that someone else changed while a rewind was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// They are in the way: nothing is done.
+    Refused,
+    /// They are left as they are.
+    Left,
 }
 
 /// What became of a rewind that was cut off.
@@ -70,19 +80,27 @@ pub enum Done {
 pub struct Settled {
     /// Where it had begun.
     pub began: Seq,
-    /// The event that ended it.
-    pub seq: Seq,
-    /// Files that someone else changed in between; they are left as they are.
+    /// The event that ended it; absent, files that someone else changed are in the way.
+    pub seq: Option<Seq>,
+    /// Those files.
     pub left: Vec<Remark>,
 }
 
-/// What a rewind would do to files.
-#[must_use]
-pub fn preview(history: &History, asked: &Asked, site: &Site<'_>) -> Plan {
-    match asked.scope.moves_files() {
-        true => Plan::of(history, asked.to, asked.others, |path| site.look(path)),
+/// What a rewind would do.
+pub fn preview(
+    store: &dyn Store,
+    id: &SessionId,
+    asked: &Asked,
+    site: &Site<'_>,
+) -> Result<Preview> {
+    let history = History::of(store.facts(id, &[Kind::File])?);
+    let plan = match asked.scope.moves_files() {
+        true => Plan::of(&history, asked.to, asked.others, site),
         false => Plan::default(),
-    }
+    };
+    let moves = store.facts(id, &MOVES)?;
+    let shift = Shift::of(store, id, asked, (&moves, &history, &plan))?;
+    Ok(Preview { plan, shift })
 }
 
 /// Moves a session back.
@@ -92,16 +110,18 @@ pub fn rewind(
     asked: &Asked,
     watch: Watch<'_>,
 ) -> Result<Done> {
-    let plan = preview(&History::of(session.facts(&[Kind::File])?), asked, site);
-    if !plan.conflicts.is_empty() {
-        return Ok(Done::Refused(plan));
+    let store = session.well().store().clone();
+    let mut preview = preview(&*store, session.id(), asked, site)?;
+    if preview.is_refused(asked) {
+        return Ok(Done::Refused(preview));
     }
     let checkpoint = safety_name(&session.facts(&[Kind::Checkpoint])?);
     let mut events: Vec<NewEvent> = vec![Checkpoint::automatic(checkpoint.clone()).into()];
+    let plan = &mut preview.plan;
     if plan.moves.is_empty() {
         events.push(end(asked).into());
         let seq = session.append_all(events)?.last;
-        return Ok(Done::Rewound { seq, checkpoint, plan });
+        return Ok(Done::Rewound { seq, checkpoint, preview });
     }
     check(session, &plan.moves)?;
     keep(session, site, &plan.moves)?;
@@ -113,19 +133,23 @@ pub fn rewind(
     let left = carry_out(session, site, began, &plan.moves, watch)?;
     watch(Stage::Placed);
     let seq = session.append(end(asked))?;
-    let mut plan = plan;
     plan.moves.retain(|change| left.iter().all(|left| left.path != change.path));
     plan.left.extend(left);
-    Ok(Done::Rewound { seq, checkpoint, plan })
+    Ok(Done::Rewound { seq, checkpoint, preview })
 }
 
 /// Finishes a rewind that was cut off, if there is one. A fork inherits none: the files were
 /// its parent's to move.
-pub fn settle(session: &mut Session, site: &Site<'_>, watch: Watch<'_>) -> Result<Option<Settled>> {
-    let Some((began, asked, files)) = unfinished(&session.facts(&MOVES)?) else { return Ok(None) };
-    if began < session.standing()?.own_from {
+pub fn settle(
+    session: &mut Session,
+    site: &Site<'_>,
+    foreign: Foreign,
+    watch: Watch<'_>,
+) -> Result<Option<Settled>> {
+    if session.standing()?.head.rewinding.is_none() {
         return Ok(None);
     }
+    let Some((began, asked, files)) = unfinished(&session.facts(&MOVES)?) else { return Ok(None) };
     let within = |seq: Seq| seq > began && seq.get() <= began.get() + files;
     let moves = session.facts(&[Kind::File])?.into_iter().filter(|fact| within(fact.seq));
     let moves = moves.filter_map(|fact| match fact.event {
@@ -133,78 +157,35 @@ pub fn settle(session: &mut Session, site: &Site<'_>, watch: Watch<'_>) -> Resul
         _ => None,
     });
     let moves: Vec<FileChanged> = moves.collect();
+    if foreign == Foreign::Refused {
+        let left: Vec<Remark> = moves
+            .iter()
+            .filter(|change| is_foreign(change, &moves, site))
+            .map(|change| changed_meanwhile(&change.path))
+            .collect();
+        if !left.is_empty() {
+            return Ok(Some(Settled { began, seq: None, left }));
+        }
+    }
     let left = carry_out(session, site, began, &moves, watch)?;
     watch(Stage::Placed);
-    let seq = session.append(end(&asked))?;
+    let seq = Some(session.append(end(&asked))?);
     Ok(Some(Settled { began, seq, left }))
 }
 
-/// Was a rewind of this session cut off?
-pub fn is_cut_off(session: &Session) -> Result<bool> {
-    let facts = session.facts(&MOVES)?;
-    let own_from = session.standing()?.own_from;
-    Ok(unfinished(&facts).is_some_and(|(began, ..)| began >= own_from))
-}
-
-/// The file events that taking back a rewind may need, now or after others were taken back.
-#[must_use]
-pub fn needed(facts: &[Recorded]) -> Vec<RangeInclusive<Seq>> {
-    let range = |fact: &Recorded| match fact.event {
-        Event::Rewinding(Rewinding::Begun { files, .. }) => {
-            Some(fact.seq..=Seq::new(fact.seq.get().saturating_add(files)))
-        }
-        _ => None,
-    };
-    facts.iter().filter_map(range).collect()
-}
-
-/// The newest rewind that still counts, and what taking it back asks for.
-pub fn undoing(session_facts: &[Recorded], head: Seq, others: Others) -> Option<Asked> {
-    let timeline = Timeline::at(head, session_facts.iter());
-    let live = session_facts.iter().filter(|fact| timeline.contains(fact.seq));
-    let taken_back: HashSet<Seq> = live
-        .clone()
-        .filter_map(|fact| match &fact.event {
-            Event::Undone(Undone::Rewind { of, .. }) => Some(*of),
-            _ => None,
-        })
-        .collect();
-    let (of, scope) = live
-        .filter_map(|fact| match &fact.event {
-            Event::Rewound(rewound) => Some((fact.seq, rewound.scope)),
-            _ => None,
-        })
-        .rfind(|(seq, _)| !taken_back.contains(seq))?;
-    let to = begun_for(session_facts, of).map_or(of.prev(), Seq::prev);
-    Some(Asked { to, scope, undoes: Some(of), others })
-}
-
-/// Where the move of files began that an event ended.
-fn begun_for(facts: &[Recorded], end: Seq) -> Option<Seq> {
-    let before = facts.iter().rev().filter(|fact| fact.seq < end);
-    before
-        .filter(|fact| !matches!(fact.event, Event::Undone(Undone::Compaction { .. })))
-        .map(|fact| match &fact.event {
-            Event::Rewinding(Rewinding::Begun { .. }) => Some(fact.seq),
-            _ => None,
-        })
-        .next()
-        .flatten()
-}
-
-/// A rewind that began and did not end.
-fn unfinished(facts: &[Recorded]) -> Option<(Seq, Asked, u64)> {
-    let last = facts
-        .iter()
-        .rev()
-        .find(|fact| !matches!(fact.event, Event::Undone(Undone::Compaction { .. })))?;
-    match last.event {
-        Event::Rewinding(Rewinding::Begun { to, scope, undoes, files }) => {
-            let others = Others::Respected;
-            Some((last.seq, Asked { to, scope, undoes, others }, files))
-        }
-        _ => None,
+/// Did someone else change a file that is neither as it was nor as it is to be, or put
+/// something in its way?
+fn is_foreign(change: &FileChanged, moves: &[FileChanged], site: &Site<'_>) -> bool {
+    let now = site.now(&change.path);
+    if now.is(&change.after) {
+        return false;
     }
+    let blocked = in_the_way(change, &now, moves, site).map_or(true, |ways| !ways.is_empty());
+    !now.is(&change.before) || blocked
+}
+
+fn changed_meanwhile(path: &str) -> Remark {
+    Remark { path: path.to_owned(), why: "someone else changed it meanwhile".to_owned() }
 }
 
 fn end(asked: &Asked) -> Event {
@@ -275,10 +256,7 @@ fn carry_out(
         watch(Stage::Moving(&change.path));
         match step(session, site, change) {
             Ok(Step::Moved | Step::WasThere) => watch(Stage::Moved(&change.path)),
-            Ok(Step::Foreign) => {
-                let why = "someone else changed it meanwhile".to_owned();
-                left.push(Remark { path: change.path.clone(), why });
-            }
+            Ok(Step::Foreign) => left.push(changed_meanwhile(&change.path)),
             Err(why) => {
                 take_back(session, site, began, moves, &why)?;
                 return Err(Error::NotMoved { why });
@@ -315,11 +293,11 @@ enum Step {
 }
 
 fn step(session: &Session, site: &Site<'_>, change: &FileChanged) -> Result<Step, String> {
-    let now = site.look(&change.path);
-    if now.is(&change.after) {
+    if site.now(&change.path).is(&change.after) {
         return Ok(Step::WasThere);
     }
-    if !now.is(&change.before) {
+    // What was to go is gone by now, or was someone else's.
+    if is_foreign(change, &[], site) {
         return Ok(Step::Foreign);
     }
     let contents = |digest: &Digest| session.blob(digest).map_err(|error| error.to_string());

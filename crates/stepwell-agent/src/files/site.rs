@@ -1,11 +1,11 @@
 //! One recorded path on disk: what stands there, and putting something else in its place.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
 use stepwell::{Digest, FileState};
 
-use super::plan::Now;
+use super::plan::{Look, Now};
 use crate::redact::Redactor;
 
 use crate::tool::spot::{Exact, Spot};
@@ -22,17 +22,19 @@ pub struct Site<'a> {
     pub max_file: u64,
 }
 
-impl Site<'_> {
-    /// What stands at a path.
-    #[must_use]
-    pub fn look(&self, path: &str) -> Now {
+/// How many files a folder may hold that stands in the way: more are not moved aside.
+const MAX_WITHIN: usize = 10_000;
+
+impl Look for Site<'_> {
+    fn now(&self, path: &str) -> Now {
         let spot = match Spot::exact(self.place, path) {
             Ok(Exact::Spot(spot)) => spot,
-            Ok(Exact::Blocked(_)) => return Now::Absent,
+            Ok(Exact::Blocked(by)) => return Now::Blocked(by),
             Err(why) => return Now::Other(why),
         };
         match spot.kind() {
-            None | Some(FileType::Directory) => Now::Absent,
+            None => Now::Absent,
+            Some(FileType::Directory) => Now::Folder,
             Some(FileType::Symlink) => match spot.content() {
                 Ok(Content::Symlink(target)) => Now::Symlink(target),
                 Ok(_) => Now::Other(spot.says("it was changed meanwhile")),
@@ -43,6 +45,29 @@ impl Site<'_> {
         }
     }
 
+    fn within(&self, folder: &str) -> Result<Vec<String>, String> {
+        let fault = |error| format!("{folder}: {error}");
+        let (mut found, mut waiting) = (Vec::new(), vec![PathBuf::from(folder)]);
+        while let Some(below) = waiting.pop() {
+            for entry in std::fs::read_dir(self.place.root.join(&below)).map_err(fault)? {
+                let entry = entry.map_err(fault)?;
+                let path = below.join(entry.file_name());
+                if entry.file_type().map_err(fault)?.is_dir() {
+                    waiting.push(path);
+                    continue;
+                }
+                let path = path.into_os_string().into_string();
+                found.push(path.map_err(|_| format!("{folder} holds a name that is not UTF-8"))?);
+                if found.len() > MAX_WITHIN {
+                    return Err(format!("{folder} holds more than {MAX_WITHIN} files"));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Site<'_> {
     fn look_into(&self, spot: &Spot) -> Now {
         let size = spot.stat.as_ref().and_then(|stat| u64::try_from(stat.st_size).ok());
         if size.is_some_and(|size| size > self.max_file) {

@@ -8,8 +8,9 @@
 use std::path::PathBuf;
 
 use stepwell::{Scope, Seq, Stepwell};
+use stepwell_agent::files::moves::{Asked, MOVES, Way, taking_back};
 use stepwell_agent::files::plan::Others;
-use stepwell_agent::files::rewind::{Asked, Done, MOVES, Stage, rewind, settle, undoing};
+use stepwell_agent::files::rewind::{Done, Foreign, Stage, rewind, settle};
 use stepwell_agent::files::site::Site;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::Place;
@@ -30,15 +31,15 @@ fn main() {
     let site = Site { place: &Place::new(root.clone()), redactor: &redactor, max_file: 1 << 20 };
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let mut session = well.hold(&"run".parse().unwrap()).unwrap();
-    if let Some(settled) = settle(&mut session, &site, &mut watch).unwrap() {
-        assert!(settled.left.is_empty(), "{settled:?}");
+    if let Some(settled) = settle(&mut session, &site, Foreign::Refused, &mut watch).unwrap() {
+        assert!(settled.seq.is_some() && settled.left.is_empty(), "{settled:?}");
         return;
     }
     let others = Others::Respected;
     let asked = match to {
         0 => {
             let head = session.standing().unwrap().head.seq;
-            undoing(&session.facts(&MOVES).unwrap(), head, others).unwrap()
+            taking_back(&session.facts(&MOVES).unwrap(), head, Way::Back, others).unwrap()
         }
         to => Asked { to: Seq::new(to), scope: Scope::Both, undoes: None, others },
     };

@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proptest::prelude::*;
-use stepwell::{
-    Event, FileChanged, FileState, Kind, Message, NewEvent, Scope, Seq, Session, Stepwell,
-};
+use stepwell::{Event, FileChanged, FileState, Message, NewEvent, Scope, Seq, Session, Stepwell};
 use stepwell_agent::files::capture::{Capture, Limits};
-use stepwell_agent::files::history::History;
+use stepwell_agent::files::moves::{Asked, MOVES, Way, taking_back};
 use stepwell_agent::files::plan::{Others, Plan};
-use stepwell_agent::files::rewind::{Asked, Done, preview, rewind, settle, undoing};
+use stepwell_agent::files::rewind::{Done, Foreign, Stage, preview, rewind, settle};
 use stepwell_agent::files::site::Site;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::Place;
@@ -118,7 +116,7 @@ impl World {
             redactor: &self.redactor,
             max_file: 10 << 20,
         };
-        assert_eq!(settle(&mut self.session, &site, &mut |_| {}).unwrap(), None);
+        assert_eq!(settle(&mut self.session, &site, Foreign::Refused, &mut |_| {}).unwrap(), None);
         rewind(&mut self.session, &site, asked, &mut |_| {}).unwrap()
     }
 
@@ -127,8 +125,12 @@ impl World {
     }
 
     fn undo(&mut self) -> Done {
-        let facts = self.session.facts(&[Kind::Rewinding, Kind::Rewound, Kind::Undone]).unwrap();
-        let asked = undoing(&facts, self.head(), Others::Respected).unwrap();
+        self.take_back(Way::Back, Others::Respected)
+    }
+
+    fn take_back(&mut self, way: Way, others: Others) -> Done {
+        let facts = self.session.facts(&MOVES).unwrap();
+        let asked = taking_back(&facts, self.head(), way, others).unwrap();
         self.move_to(&asked)
     }
 
@@ -138,16 +140,16 @@ impl World {
             redactor: &self.redactor,
             max_file: 10 << 20,
         };
-        let history = History::of(self.session.facts(&[Kind::File]).unwrap());
         let (scope, others) = (Scope::Files, Others::Respected);
-        preview(&history, &Asked { to, scope, undoes: None, others }, &site)
+        let (store, id) = (self.session.well().store(), self.session.id());
+        preview(&**store, id, &Asked { to, scope, undoes: None, others }, &site).unwrap().plan
     }
 }
 
 fn done(done: Done) -> Plan {
     match done {
-        Done::Rewound { plan, .. } => plan,
-        Done::Refused(plan) => panic!("refused: {plan:?}"),
+        Done::Rewound { preview, .. } => preview.plan,
+        Done::Refused(preview) => panic!("refused: {preview:?}"),
     }
 }
 
@@ -378,8 +380,8 @@ fn what_someone_else_changed_is_refused_and_comes_back_after_force() {
     write(&world.root, "src/main.rs", "theirs");
     write(&world.root, "run.sh", "theirs");
     let theirs = shape(&world.root);
-    let Done::Refused(plan) = world.rewind(begun.0, Others::Respected) else { panic!() };
-    let conflicts: Vec<_> = plan.conflicts.iter().map(|it| it.path.as_str()).collect();
+    let Done::Refused(refused) = world.rewind(begun.0, Others::Respected) else { panic!() };
+    let conflicts: Vec<_> = refused.plan.conflicts.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(conflicts, ["run.sh", "src/main.rs"]);
     assert_eq!(shape(&world.root), theirs);
     let refused = world.head();
@@ -398,9 +400,6 @@ fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
     });
     let begun = world.head();
     world.shell("echo 2 > a; rm z; mkdir z; echo 2 > z/x");
-    // Something of which nobody knows stands where z is to come back.
-    write(&world.root, "z/.gitignore", "*\n");
-    world.capture.before(world.now());
     let before = shape(&world.root);
     let site = Site {
         place: &Place::new(world.root.clone()),
@@ -409,14 +408,124 @@ fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
     };
     let (scope, others) = (Scope::Both, Others::Respected);
     let asked = Asked { to: begun, scope, undoes: None, others };
-    let error = rewind(&mut world.session, &site, &asked, &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("z: a folder stands there"), "{error}");
+    // The name under which z is written before it takes its place is taken when it comes to that.
+    let digest = stepwell::Digest::of(b"z").to_string();
+    let scratch = world.root.join(format!(".stepwell-new-{}", &digest[..16]));
+    let mut spoil = |stage: Stage<'_>| {
+        if stage == Stage::Moving("z") {
+            fs::create_dir_all(scratch.join("x")).unwrap();
+        }
+    };
+    let error = rewind(&mut world.session, &site, &asked, &mut spoil).unwrap_err();
+    assert!(error.to_string().contains("are as they were: z"), "{error}");
     assert_eq!(shape(&world.root), before);
-    assert_eq!(settle(&mut world.session, &site, &mut |_| {}).unwrap(), None);
+    let settled = settle(&mut world.session, &site, Foreign::Refused, &mut |_| {});
+    assert_eq!(settled.unwrap(), None);
     // The log knows how things stand: once the way is free, it works.
-    fs::remove_file(world.root.join("z/.gitignore")).unwrap();
+    fs::remove_dir_all(&scratch).unwrap();
     done(world.rewind(begun, Others::Respected));
     assert_eq!(fs::read(world.root.join("z")).unwrap(), b"1");
+}
+
+#[test]
+fn what_stands_in_the_way_is_named_and_comes_back_after_force() {
+    let mut world = World::new(|root| {
+        write(root, "a", "1");
+        write(root, "d/b", "1");
+        write(root, "d/c", "1");
+    });
+    let begun = (world.head(), shape(&world.root));
+    world.shell("rm a; echo 2 > d/b; echo 2 > d/c");
+    // A folder where a file was, with what git would ignore in it, and a link for a folder.
+    write(&world.root, "a/.gitignore", "*\n");
+    write(&world.root, "a/deep/mine", "mine");
+    fs::rename(world.root.join("d"), world.root.join("real")).unwrap();
+    symlink("real", world.root.join("d")).unwrap();
+    let theirs = shape(&world.root);
+    let Done::Refused(refused) = world.rewind(begun.0, Others::Respected) else { panic!() };
+    let why: Vec<_> = refused.plan.conflicts.iter().map(|it| (&*it.path, &*it.why)).collect();
+    let link = "someone else put d in its way";
+    assert_eq!(why, [("d/b", link), ("d/c", link), ("a", "someone else put a folder there")]);
+    assert_eq!(shape(&world.root), theirs);
+    done(world.rewind(begun.0, Others::Overwritten));
+    let mut expected = begun.1;
+    // What is not in the way is nobody's to move.
+    for name in ["real/b", "real/c"] {
+        expected.insert(name.to_owned(), theirs[name].clone());
+    }
+    assert_eq!(shape(&world.root), expected);
+    done(world.undo());
+    assert_eq!(shape(&world.root), theirs);
+}
+
+#[test]
+fn what_cannot_be_kept_stops_a_rewind_unless_it_is_forced() {
+    let mut world = World::new(|root| {
+        ["big", "key", "pipe"].iter().for_each(|name| write(root, name, "1"));
+        write(root, "plain", "1");
+    });
+    let begun = world.head();
+    world.shell("for f in big key pipe plain; do echo 2 > $f; done");
+    write(&world.root, "big", vec![b'x'; (10 << 20) + 1]);
+    write(&world.root, "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789\n");
+    fs::remove_file(world.root.join("pipe")).unwrap();
+    let made = Command::new("mkfifo").arg(world.root.join("pipe")).status().unwrap();
+    assert!(made.success());
+    let Done::Refused(refused) = world.rewind(begun, Others::Respected) else { panic!() };
+    let paths: Vec<_> = refused.plan.conflicts.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(paths, ["big", "key", "pipe"]);
+    assert!(refused.plan.conflicts.iter().all(|it| it.why.contains("cannot be kept")));
+    assert_eq!(fs::read(world.root.join("plain")).unwrap(), b"2\n");
+    let plan = done(world.rewind(begun, Others::Overwritten));
+    assert_eq!(plan.left.len(), 3, "{plan:?}");
+    assert_eq!(fs::read(world.root.join("plain")).unwrap(), b"1");
+    assert_eq!(fs::read(world.root.join("big")).unwrap().len(), (10 << 20) + 1);
+}
+
+#[test]
+fn every_move_is_taken_back_with_what_it_overwrote() {
+    let mut world = World::new(|root| write(root, "f", "0"));
+    let begun = world.head();
+    world.shell("echo 1 > f");
+    let read = |world: &World| fs::read_to_string(world.root.join("f")).unwrap();
+    done(world.rewind(begun, Others::Respected));
+    write(&world.root, "f", "mine");
+    assert!(matches!(world.undo(), Done::Refused(_)));
+    done(world.take_back(Way::Back, Others::Overwritten));
+    assert_eq!(read(&world), "1\n");
+    done(world.take_back(Way::Forth, Others::Respected));
+    assert_eq!(read(&world), "mine");
+    // Doing it again overwrites, too, and is taken back, too.
+    done(world.undo());
+    assert_eq!(read(&world), "1\n");
+    write(&world.root, "f", "mine again");
+    done(world.take_back(Way::Forth, Others::Overwritten));
+    assert_eq!(read(&world), "mine");
+    done(world.undo());
+    assert_eq!(read(&world), "mine again");
+}
+
+#[test]
+fn what_was_done_since_a_rewind_is_set_aside_only_if_forced() {
+    let mut world = World::new(|root| write(root, "f", "0"));
+    let begun = world.head();
+    world.shell("echo 1 > f");
+    world.session.append(Message::assistant("one")).unwrap();
+    done(world.rewind(begun, Others::Respected));
+    world.session.append(Message::assistant("two")).unwrap();
+    world.shell("echo 2 > f; echo 2 > new");
+    let Done::Refused(refused) = world.undo() else { panic!() };
+    let shift = &refused.shift;
+    assert_eq!((shift.later.steps, shift.later.messages, shift.returns.steps), (1, 1, 1));
+    assert_eq!(shift.later_files, ["f", "new"]);
+    let with = shape(&world.root);
+    done(world.take_back(Way::Back, Others::Overwritten));
+    assert_eq!(fs::read(world.root.join("f")).unwrap(), b"1\n");
+    assert!(!world.root.join("new").exists());
+    done(world.take_back(Way::Forth, Others::Respected));
+    assert_eq!(shape(&world.root), with);
+    let view = world.session.view(&stepwell::Lane::main()).unwrap().messages;
+    assert_eq!(view.len(), 2);
 }
 
 #[test]

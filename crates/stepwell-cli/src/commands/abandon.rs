@@ -1,7 +1,9 @@
 use stepwell::{Access, Driver, Phase, Status, StopReason};
+use stepwell_agent::files::rewind::Foreign;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
+use crate::files::settle;
 use crate::housekeeping::tidy;
 
 /// Gives a session up: it stays, and is not resumed.
@@ -20,7 +22,7 @@ struct Answer<'a> {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.hold(&id)?;
-    crate::files::settle(&mut session, app)?;
+    settle(&mut session, Foreign::Refused, app)?;
     let head = session.standing()?.head;
     match (head.driver, head.phase) {
         // The status of an agent that Stepwell does not run follows its phase.

@@ -1,8 +1,10 @@
 use serde::Serialize;
 use stepwell::{Access, CheckpointReason, Event, Kind, Seq, Time};
+use stepwell_agent::files::rewind::Foreign;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
+use crate::files::settle;
 use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::table::{Align, Column, Table};
@@ -41,7 +43,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Err(Failure::new(Exit::Failed, message));
     }
     let mut session = well.hold(&id)?;
-    crate::files::settle(&mut session, app)?;
+    settle(&mut session, Foreign::Refused, app)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => format!("checkpoint-{}", session.facts(&[Kind::Checkpoint])?.len() + 1),

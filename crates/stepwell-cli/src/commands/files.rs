@@ -1,11 +1,11 @@
 use serde::Serialize;
 use stepwell::{Access, FileState, Kind, Seq, SessionId, Time};
-use stepwell_agent::files::diff::{Change, Side};
-use stepwell_agent::files::history::{Entry, History};
+use stepwell_agent::files::diff::Side;
+use stepwell_agent::files::history::{History, Version};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::side;
+use crate::files::{side, tell_of_half};
 use crate::output::note;
 use crate::point::{FORMS, point};
 use crate::table::{Align, Column, Table};
@@ -26,15 +26,29 @@ pub(crate) struct Args {
 
 /// One version of a file.
 #[derive(Serialize)]
-struct Version<'a> {
+struct Line<'a> {
     path: &'a str,
     seq: Seq,
     at: Time,
-    change: Change,
+    change: What,
     #[serde(skip_serializing_if = "Option::is_none")]
     renamed_from: Option<&'a str>,
-    before: &'a FileState,
+    /// Absent, if someone else made it so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<&'a FileState>,
     after: &'a FileState,
+}
+
+/// How a version came about.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum What {
+    Created,
+    Deleted,
+    Renamed,
+    Changed,
+    /// Someone else made it so, and the session replaced it.
+    Found,
 }
 
 /// A version's content.
@@ -64,26 +78,28 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let at = point(&well, &id, at)?;
         return print(&well, &id, &history, path, at, app);
     }
-    let wanted = |entry: &&Entry| wanted_path.is_none_or(|path| path == entry.change.path);
-    let entries: Vec<&Entry> = history.entries().iter().filter(wanted).collect();
+    let wanted = |it: &Version<'_>| wanted_path.is_none_or(|path| path == it.entry.change.path);
+    let mut versions = history.versions();
+    versions.retain(wanted);
+    tell_of_half(&well.standing(&id)?);
     if app.out.is_json() {
-        entries.into_iter().try_for_each(|entry| app.out.object(&version(entry)))?;
+        versions.iter().try_for_each(|version| app.out.object(&line(version)))?;
         return Ok(Exit::Done);
     }
-    let Some(path) = wanted_path.filter(|_| entries.is_empty()) else {
-        return list(&id, &entries, app);
+    let Some(path) = wanted_path.filter(|_| versions.is_empty()) else {
+        return list(&id, &versions, app);
     };
     Err(unknown(&id, path))
 }
 
-fn list(id: &SessionId, entries: &[&Entry], app: &mut App) -> Result<Exit> {
-    if entries.is_empty() {
+fn list(id: &SessionId, versions: &[Version<'_>], app: &mut App) -> Result<Exit> {
+    if versions.is_empty() {
         note(format_args!("{id} changed no files."));
         return Ok(Exit::Done);
     }
     let mut table = Table::new(COLUMNS);
-    for entry in entries {
-        let version = version(entry);
+    for version in versions {
+        let version = line(version);
         let from = version.renamed_from.map(|from| format!(" (was {})", one_line(from)));
         table.push(vec![
             version.seq.to_string().into(),
@@ -96,27 +112,29 @@ fn list(id: &SessionId, entries: &[&Entry], app: &mut App) -> Result<Exit> {
     app.print(&table)?;
     note(format_args!(
         "{}; stepwell files {id} PATH --at SEQ prints one",
-        count(entries.len(), "version")
+        count(versions.len(), "version")
     ));
     Ok(Exit::Done)
 }
 
-fn version(entry: &Entry) -> Version<'_> {
-    let change = &entry.change;
+fn line<'a>(version: &Version<'a>) -> Line<'a> {
+    let change = &version.entry.change;
+    let found = version.is_found();
     let what = match (&change.before, &change.after, &change.renamed_from) {
-        (_, _, Some(_)) => Change::Renamed,
-        (FileState::Absent, ..) => Change::Created,
-        (_, FileState::Absent, _) => Change::Deleted,
-        _ => Change::Changed,
+        _ if found => What::Found,
+        (_, _, Some(_)) => What::Renamed,
+        (FileState::Absent, ..) => What::Created,
+        (_, FileState::Absent, _) => What::Deleted,
+        _ => What::Changed,
     };
-    Version {
+    Line {
         path: &change.path,
-        seq: entry.seq,
-        at: entry.at,
+        seq: version.seq,
+        at: version.entry.at,
         change: what,
-        renamed_from: change.renamed_from.as_deref(),
-        before: &change.before,
-        after: &change.after,
+        renamed_from: change.renamed_from.as_deref().filter(|_| !found),
+        before: (!found).then_some(&change.before),
+        after: version.state,
     }
 }
 

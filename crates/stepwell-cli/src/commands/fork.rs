@@ -1,4 +1,4 @@
-use stepwell::Access;
+use stepwell::{Access, Status};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -30,7 +30,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     let session = well.fork(&parent, Some(at))?;
     let id = session.id().clone();
-    drop(session);
+    // Nobody ran it yet: it was cut off nowhere.
+    session.finish(Status::Interrupted, None)?;
     // What was allowed in the user's own session is allowed in its fork.
     if app.known().is_some_and(|known| known.has(&parent)) {
         app.own(&id);

@@ -1,11 +1,13 @@
 use stepwell::{
-    Access, Driver, Error, Family, Filter, GateAnswered, Head, Kind, Query, SessionId, Status,
+    Access, Driver, Error, Family, Filter, GateAnswered, Head, Kind, Origin, Query, SessionId,
+    Status,
 };
 
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
+use crate::files::settle_all;
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
@@ -44,7 +46,9 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
         return Err(nothing_to_resume());
     }
     let well = app.existing(Access::Write)?;
-    let id = newest(&well)?;
+    // A fork that nobody ran yet is not what someone was at.
+    let id =
+        newest_of(&well, &RESUMABLE, |head| !never_ran(head))?.ok_or_else(nothing_to_resume)?;
     if app.world.terminal.can_ask {
         let task = cut(&one_line(&well.standing(&id)?.head.task), TASK);
         let question = format!("Resume {id}, {task:?}?");
@@ -92,6 +96,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     prepared.connect()?;
     cutoff::tell(app, &well, Some(&id));
     sweep(app, &well);
+    settle_all(&well, app)?;
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
@@ -105,23 +110,41 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)
 }
 
+/// How sessions stand that can be taken up again.
+const RESUMABLE: [Status; 4] =
+    [Status::Interrupted, Status::Partial, Status::Paused, Status::Failed];
+
 /// The newest session here that can be resumed.
 fn newest(well: &Well) -> Result<SessionId> {
-    let status = vec![Status::Interrupted, Status::Partial, Status::Paused, Status::Failed];
-    newest_of(well, status)?.ok_or_else(nothing_to_resume)
+    newest_of(well, &RESUMABLE, |_| true)?.ok_or_else(nothing_to_resume)
 }
 
 /// The newest session here that runs.
 fn running(well: &Well) -> Result<SessionId> {
-    newest_of(well, vec![Status::Running])?
+    newest_of(well, &[Status::Running], |_| true)?
         .ok_or_else(|| Failure::new(Exit::Absent, "no session runs here"))
 }
 
-fn newest_of(well: &Well, status: Vec<Status>) -> Result<Option<SessionId>> {
-    let filter =
-        Filter { status, family: Family::Roots, driver: Some(Driver::Own), ..Filter::default() };
+/// Was a fork made of which nobody has made anything yet?
+pub(crate) fn never_ran(head: &Head) -> bool {
+    matches!(head.origin, Origin::Fork { .. })
+        && head.resumes == 0
+        && head.status == Status::Interrupted
+        && head.stop_reason.is_none()
+}
+
+fn newest_of(
+    well: &Well,
+    status: &[Status],
+    wanted: impl Fn(&Head) -> bool,
+) -> Result<Option<SessionId>> {
+    let (status, family, driver) = (status.to_vec(), Family::Roots, Some(Driver::Own));
+    let filter = Filter { status, family, driver, ..Filter::default() };
     let mut found = None;
-    each_session(well, Query { filter, limit: 1, ..Query::default() }, |standing| {
+    each_session(well, Query { filter, limit: 10, ..Query::default() }, |standing| {
+        if !wanted(&standing.head) {
+            return Ok(Go::On);
+        }
         found = Some(standing.head.id);
         Ok(Go::Stop)
     })?;

@@ -1,22 +1,21 @@
+mod say;
+
 use std::path::PathBuf;
 
-use serde::Serialize;
-use stepwell::{Access, FileChanged, FileState, Head, Kind, Scope, Seq, SessionId};
-use stepwell_agent::files::history::History;
-use stepwell_agent::files::plan::{Others, Plan, Remark};
-use stepwell_agent::files::rewind::{self, Asked, Done};
-use stepwell_agent::files::site::Site;
+use stepwell::{Access, Head, Scope, SessionId};
+use stepwell_agent::files::moves::{self, Asked, Way};
+use stepwell_agent::files::plan::Others;
+use stepwell_agent::files::rewind::{self, Done, Foreign};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::Place;
 
+use self::say::{Said, refused, say};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{let_go, limits, place, settle};
+use crate::files::{let_go, place, settle, site, tell_of_half};
 use crate::housekeeping::tidy;
-use crate::output::{Style, note};
-use crate::point::{FORMS, point};
-use crate::text::{count, one_line};
-use crate::wire::word;
+use crate::output::note;
+use crate::point::{FORMS, last_words, point};
 
 /// Moves a session back: what the model is shown, and the files that it changed.
 ///
@@ -26,12 +25,20 @@ use crate::wire::word;
 pub(crate) struct Args {
     /// The session: its id, the beginning of one, its label, or @last.
     session: String,
-    /// Where to: a seq, a checkpoint's name, or -N for N steps back (default: -1).
+    /// Where to: a seq, a checkpoint's name, or -N for N steps back. Without it, to what you
+    /// said last: all that was done about it is taken back.
     #[arg(long, value_name = FORMS, allow_hyphen_values = true)]
     to: Option<String>,
-    /// Takes the last rewind back.
-    #[arg(long, conflicts_with_all = ["to", "files", "chat", "both"])]
+    /// Takes the last rewind back; typed again, the one before it.
+    #[arg(long, conflicts_with_all = ["to", "files", "chat", "both", "redo"])]
     undo: bool,
+    /// Takes the last --undo back.
+    #[arg(long, conflicts_with_all = ["to", "files", "chat", "both"])]
+    redo: bool,
+    /// Finishes a rewind that was cut off; files that someone else changed since stay as they
+    /// are.
+    #[arg(long, conflicts_with_all = ["to", "files", "chat", "both", "undo", "redo", "force", "dry_run"])]
+    finish: bool,
     /// Moves files only.
     #[arg(long, conflicts_with_all = ["chat", "both"])]
     files: bool,
@@ -44,54 +51,41 @@ pub(crate) struct Args {
     /// Shows what would be done, and does nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Overwrites files that someone else changed.
+    /// Overwrites files that someone else changed; with --undo or --redo, also sets aside work
+    /// that was done since.
     #[arg(long)]
     force: bool,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    to: Seq,
-    scope: &'a str,
-    /// The rewind that was taken back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    undone: Option<Seq>,
-    done: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seq: Option<Seq>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint: Option<&'a str>,
-    files: Vec<Moved<'a>>,
-    left: &'a [Remark],
-    conflicts: &'a [Remark],
-}
-
-#[derive(Serialize)]
-struct Moved<'a> {
-    path: &'a str,
-    action: &'static str,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (well, id) = app.session(&args.session, access)?;
+    let redactor = Redactor::new([]);
+    let way = if args.undo { Way::Forth } else { Way::Back };
     if args.dry_run {
+        tell_of_half(&well.standing(&id)?);
         let asked = asked(args, &well, &id)?;
-        let plan = plan(&well, &id, &asked, app)?;
-        say(&id, &asked, &plan, None, app)?;
+        let place = workspace(&asked, &well.standing(&id)?.head, app)?;
+        let preview = rewind::preview(&**well.store(), &id, &asked, &site(&place, &redactor, app))?;
+        say(&Said { id: &id, asked: &asked, way, preview: &preview, done: None }, app)?;
         return Ok(Exit::Done);
     }
     let mut session = well.hold(&id)?;
-    settle(&mut session, app)?;
+    if args.finish {
+        if !settle(&mut session, Foreign::Left, app)? {
+            note(format_args!("No rewind of {id} was cut off."));
+        }
+        return Ok(Exit::Done);
+    }
+    settle(&mut session, Foreign::Refused, app)?;
     let asked = asked(args, &well, &id)?;
     let place = workspace(&asked, &session.standing()?.head, app)?;
-    let redactor = Redactor::new([]);
-    let site = Site { place: &place, redactor: &redactor, max_file: limits(app).max_file };
+    let site = site(&place, &redactor, app);
     match rewind::rewind(&mut session, &site, &asked, &mut |_| {})? {
-        Done::Refused(plan) => Err(refused(&id, &plan)),
-        Done::Rewound { seq, checkpoint, plan } => {
-            say(&id, &asked, &plan, Some((seq, &checkpoint)), app)?;
+        Done::Refused(preview) => Err(refused(&id, &asked, &preview)),
+        Done::Rewound { seq, checkpoint, preview } => {
+            let done = Some((seq, checkpoint.as_str()));
+            say(&Said { id: &id, asked: &asked, way, preview: &preview, done }, app)?;
             let_go(&well, &session, app)?;
             drop(session);
             tidy(app, &well)?;
@@ -102,10 +96,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
     let others = if args.force { Others::Overwritten } else { Others::Respected };
-    if args.undo {
-        let (facts, head) = (well.store().facts(id, &rewind::MOVES)?, well.standing(id)?.head.seq);
-        return rewind::undoing(&facts, head, others).ok_or_else(|| {
-            Failure::new(Exit::Failed, format_args!("{id} has no rewind to take back"))
+    if args.undo || args.redo {
+        let back = if args.undo { Way::Back } else { Way::Forth };
+        let (facts, head) = (well.store().facts(id, &moves::MOVES)?, well.standing(id)?.head.seq);
+        return moves::taking_back(&facts, head, back, others).ok_or_else(|| {
+            let what = if args.undo { "rewind" } else { "--undo" };
+            Failure::new(Exit::Failed, format_args!("{id} has no {what} to take back"))
                 .hint(format_args!("stepwell show {id} --events shows what it did"))
         });
     }
@@ -114,7 +110,10 @@ fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
         (_, true) => Scope::Chat,
         _ => Scope::Both,
     };
-    let to = point(well, id, args.to.as_deref().unwrap_or("-1"))?;
+    let to = match &args.to {
+        Some(text) => point(well, id, text)?,
+        None => last_words(well, id)?,
+    };
     Ok(Asked { to, scope, undoes: None, others })
 }
 
@@ -123,94 +122,5 @@ fn workspace(asked: &Asked, head: &Head, app: &App) -> Result<Place> {
     match asked.scope.moves_files() {
         true => place(head, app),
         false => Ok(Place::new(PathBuf::new())),
-    }
-}
-
-fn plan(well: &Well, id: &SessionId, asked: &Asked, app: &App) -> Result<Plan> {
-    let place = workspace(asked, &well.standing(id)?.head, app)?;
-    let redactor = Redactor::new([]);
-    let site = Site { place: &place, redactor: &redactor, max_file: limits(app).max_file };
-    Ok(rewind::preview(&History::of(well.store().facts(id, &[Kind::File])?), asked, &site))
-}
-
-fn refused(id: &SessionId, plan: &Plan) -> Failure {
-    for conflict in &plan.conflicts {
-        note(format_args!("conflict {}: {}", one_line(&conflict.path), conflict.why));
-    }
-    let many = count(plan.conflicts.len(), "file");
-    let message = format!("{many} that {id} changed, someone else changed since; nothing was done");
-    Failure::new(Exit::Failed, message)
-        .hint("add --force to overwrite them (--undo brings them back), or --chat to leave files")
-}
-
-/// Says what was done, or would be.
-fn say(
-    id: &SessionId,
-    asked: &Asked,
-    plan: &Plan,
-    done: Option<(Seq, &String)>,
-    app: &mut App,
-) -> Result<()> {
-    let scope = word(asked.scope);
-    if app.out.is_json() {
-        let answer = Answer {
-            id: id.as_str(),
-            to: asked.to,
-            scope: &scope,
-            undone: asked.undoes,
-            done: done.is_some(),
-            seq: done.map(|(seq, _)| seq),
-            checkpoint: done.map(|(_, name)| name.as_str()),
-            files: plan
-                .moves
-                .iter()
-                .map(|it| Moved { path: &it.path, action: action(it) })
-                .collect(),
-            left: &plan.left,
-            conflicts: &plan.conflicts,
-        };
-        return app.out.object(&answer);
-    }
-    let what = match asked.scope {
-        Scope::Chat => "the chat",
-        Scope::Files => "files",
-        Scope::Both => "chat and files",
-    };
-    let goal = match asked.undoes {
-        Some(of) => format!("the rewind at seq {of} is taken back"),
-        None => format!("back to seq {}", asked.to),
-    };
-    let would = if done.is_some() { "" } else { " (not done: --dry-run)" };
-    app.out.line(format_args!("{id}: {goal}, {what}{would}"))?;
-    let paint = app.out.paint;
-    for change in &plan.moves {
-        let word = paint.paint(Style::Green, &format!("{:<8}", action(change)));
-        app.out.line(format_args!("  {word} {}", one_line(&change.path)))?;
-    }
-    let remarks = [(Style::Yellow, "left", &plan.left), (Style::Red, "conflict", &plan.conflicts)];
-    for (style, word, remarks) in remarks {
-        for Remark { path, why } in remarks {
-            let word = paint.paint(style, &format!("{word:<8}"));
-            app.out.line(format_args!("  {word} {}: {}", one_line(path), one_line(why)))?;
-        }
-    }
-    if done.is_some() && asked.undoes.is_none() {
-        let goes_on = match asked.scope.moves_view() {
-            true => format!("stepwell resume {id} goes on from there; "),
-            false => String::new(),
-        };
-        note(format_args!("{goes_on}stepwell rewind {id} --undo takes it back"));
-    }
-    Ok(())
-}
-
-/// What is done to a file.
-fn action(change: &FileChanged) -> &'static str {
-    match (&change.before, &change.after) {
-        (_, FileState::Absent) => "remove",
-        (FileState::File { blob: now, .. }, FileState::File { blob: then, .. }) if now == then => {
-            "mode"
-        }
-        _ => "restore",
     }
 }

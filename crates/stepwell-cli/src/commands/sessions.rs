@@ -1,10 +1,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stepwell::{Family, Filter, Origin, Query, Seq, Sort, Standing, Stepwell, Time};
+use stepwell::{Family, Filter, Origin, Query, Seq, Sort, Spent, Standing, Stepwell, Time};
 
 use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
+use crate::files::tell_of_half;
 use crate::output::{Style, note};
 use crate::selection::{Selection, Shown};
 use crate::table::{Align, Cell, Column, Table};
@@ -13,7 +14,8 @@ use crate::{text, wire};
 
 /// Lists sessions, newest first.
 ///
-/// Subagents' sessions are left out; --tree shows them below their parents.
+/// Subagents' sessions are left out, but for what they cost; --tree shows them below their
+/// parents.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -77,6 +79,9 @@ const COLUMNS_EVERYWHERE: &[Column] = &[
 /// A session in the list: how deep it stands, and in which store.
 struct Row {
     standing: Standing,
+    /// What it spent with its subagents.
+    spent: Spent,
+    has_subagents: bool,
     depth: usize,
     store: Option<PathBuf>,
 }
@@ -85,6 +90,9 @@ struct Row {
 struct Line<'a> {
     #[serde(flatten)]
     session: wire::Session<'a>,
+    /// What it spent with its subagents, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_subagents: Option<wire::Spending>,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<&'a Path>,
 }
@@ -103,6 +111,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         found.collect(args, &well, &query, limit, None)?;
     }
     answer(&found, args, app)?;
+    found.rows.iter().for_each(|row| tell_of_half(&row.standing));
     if found.more {
         note("There are more: --all shows them, --limit N so many.");
     }
@@ -113,6 +122,21 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 struct Found {
     rows: Vec<Row>,
     more: bool,
+}
+
+impl Row {
+    fn new(
+        well: &Stepwell,
+        standing: Standing,
+        depth: usize,
+        store: Option<&Path>,
+    ) -> Result<Self> {
+        let below = well.subagents(&standing.head.id)?;
+        let mut spent = standing.head.spent;
+        below.iter().for_each(|it| spent += it.head.spent);
+        let (has_subagents, store) = (!below.is_empty(), store.map(Path::to_owned));
+        Ok(Self { standing, spent, has_subagents, depth, store })
+    }
 }
 
 impl Found {
@@ -136,7 +160,7 @@ impl Found {
                 return Ok(Go::Stop);
             }
             roots += 1;
-            let row = Row { standing, depth: 0, store: store.map(Path::to_owned) };
+            let row = Row::new(well, standing, 0, store)?;
             if args.tree {
                 self.descend(well, row)
             } else {
@@ -160,7 +184,7 @@ impl Found {
                 Query { filter, sort: Sort::Created, ..Query::default() },
                 |child| {
                     if matches!(child.head.origin, Origin::Subagent { .. }) {
-                        waiting.push(Row { standing: child, depth, store: store.clone() });
+                        waiting.push(Row::new(well, child, depth, store.as_deref())?);
                     }
                     Ok(Go::On)
                 },
@@ -179,11 +203,11 @@ impl Found {
             }
         }
         families.sort_by_key(|family| {
-            let head = &family[0].standing.head;
+            let (head, spent) = (&family[0].standing.head, &family[0].spent);
             std::cmp::Reverse(match sort {
                 By::Updated => i128::from(head.updated_at.as_micros()),
                 By::Created => i128::from(head.created_at.as_micros()),
-                By::Cost => head.spent.cost.as_picos(),
+                By::Cost => spent.cost.as_picos(),
                 By::Steps => i128::from(head.steps),
             })
         });
@@ -196,8 +220,9 @@ impl Found {
 fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         for row in &found.rows {
-            let line = Line { session: (&row.standing).into(), store: row.store.as_deref() };
-            app.out.object(&line)?;
+            let with_subagents = row.has_subagents.then(|| (&row.spent).into());
+            let (session, store) = ((&row.standing).into(), row.store.as_deref());
+            app.out.object(&Line { session, with_subagents, store })?;
         }
         return Ok(());
     }
@@ -223,7 +248,7 @@ fn cells(row: &Row, now: Time) -> Vec<Cell> {
         format!("{indent}{}", head.id).into(),
         status_cell(&row.standing),
         head.steps.to_string().into(),
-        cost(&head.spent).into(),
+        cost(&row.spent).into(),
         ago(head.updated_at, now).into(),
     ];
     if let Some(store) = &row.store {

@@ -9,6 +9,7 @@ use stepwell::{
 use super::sessions::status_cell;
 use crate::app::{App, Go, Well, each_event, each_session};
 use crate::failure::{Exit, Result};
+use crate::files::tell_of_half;
 use crate::output::{Style, note};
 use crate::text::{self, cost, indented, one_line, second, visible};
 use crate::wire::{self, word};
@@ -150,6 +151,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             damage = messages(&well, &id, app)?.or(damage);
         }
     }
+    tell_of_half(&standing);
     if let Some(damage) = damage {
         let (seq, readable, what) = (damage.seq, damage.seq.prev(), &damage.what);
         app.remember_damage(&id);
@@ -280,7 +282,10 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
     };
     say("Session", head.id.as_str())?;
     let status = status_cell(standing);
-    let why = head.stop_reason.map(|reason| format!(" ({})", word(reason)));
+    let why = match head.stop_reason {
+        Some(reason) => Some(format!(" ({})", word(reason))),
+        None => super::resume::never_ran(head).then(|| " (not run yet)".to_owned()),
+    };
     let phase = head.phase.map(|phase| format!(", in phase {phase}"));
     let (why, phase) = (why.unwrap_or_default(), phase.unwrap_or_default());
     say("Status", &format!("{}{why}{phase}", paint.paint(status.style, &status.text)))?;

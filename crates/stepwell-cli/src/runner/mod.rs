@@ -468,7 +468,6 @@ pub(crate) fn drive(
     resumed_from: Option<u64>,
     app: &mut App,
 ) -> Result<Exit> {
-    crate::files::settle(&mut session, app)?;
     let head = session.standing()?.head;
     let setup = prepared.setup(&head, app)?;
     let begun = app.now();

@@ -81,6 +81,13 @@ fn a_session_is_rewound_and_that_is_taken_back() {
     desk.say("rewind @last --undo --json");
     assert_eq!(status(&desk), done);
     desk.say("rewind @last --undo");
+    desk.say("rewind @last --redo");
+    desk.say("rewind @last --redo");
+    assert_eq!(status(&desk), "");
+    desk.say("rewind @last --redo");
+    desk.say("rewind @last --undo");
+    desk.say("rewind @last --undo");
+    assert_eq!(status(&desk), done);
     desk.say("checkpoint @last --list");
     assert_snapshot!(desk.transcript());
     let mode = std::fs::metadata(desk.work().join("run.sh")).unwrap().permissions().mode();
@@ -156,6 +163,10 @@ fn what_cannot_be_meant_is_refused_and_changes_nothing() {
     desk.say("rewind @last --to -99");
     desk.say("rewind @last --to nowhere");
     desk.say("rewind @last --to -x");
+    desk.say("rewind @last --to -0");
+    desk.say("rewind @last --to -+1");
+    desk.say("rewind @last --redo");
+    desk.say("rewind @last --finish");
     desk.say("rewind @last --undo");
     desk.say("rewind @last --undo --to 3");
     desk.say("rewind @last --files --chat");
@@ -254,30 +265,7 @@ fn a_rewind_that_was_cut_off_is_finished_by_the_next_command() {
     ];
     for command in commands {
         let desk = worked();
-        {
-            // As a process that was killed just after it had recorded what it would do.
-            let well = desk.well();
-            let mut session = well.hold(&well.find("@last").unwrap()).unwrap();
-            let facts = session.facts(&[Kind::File]).unwrap().into_iter();
-            let moves: Vec<_> = facts
-                .filter_map(|fact| match fact.event {
-                    Event::File(file) if file.path == "link" => Some(stepwell::FileChanged {
-                        before: file.after,
-                        after: file.before,
-                        ..file
-                    }),
-                    _ => None,
-                })
-                .collect();
-            let begun = Rewinding::Begun {
-                to: Seq::new(3),
-                scope: Scope::Both,
-                undoes: None,
-                files: moves.len() as u64,
-            };
-            let events = [begun.into()].into_iter().chain(moves.into_iter().map(Into::into));
-            session.append_all(events.collect()).unwrap();
-        }
+        cut_rewind_off(&desk, "link");
         assert!(desk.work().join("link").symlink_metadata().is_ok());
         let ran = desk.quietly(command);
         assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
@@ -312,7 +300,8 @@ fn contents_that_only_a_rewound_part_holds_are_let_go_of_but_for_the_newest() {
         let listed = desk.quietly(&["files", "@last", "f.txt", "--json"]).json();
         listed.iter().filter(|it| it["after"].get("file").is_some()).count()
     };
-    assert_eq!(versions(&desk), 8);
+    // With the one that was there first.
+    assert_eq!(versions(&desk), 9);
     desk.set("STEPWELL_FILES_MAX_BACKUPS_PER_FILE", "2");
     let rewind = |args: &[&str]| {
         let args: Vec<&str> = ["rewind", "@last"].iter().chain(args).copied().collect();
@@ -331,7 +320,8 @@ fn contents_that_only_a_rewound_part_holds_are_let_go_of_but_for_the_newest() {
     let ran = desk.quietly(&["resume", "@last", "--mode", "yolo"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(desk.read("f.txt"), "other 8");
-    rewind(&["--undo"]);
+    assert_eq!(desk.quietly(&["rewind", "@last", "--undo"]).code, Some(1));
+    rewind(&["--undo", "--force"]);
     rewind(&["--to", "-2"]);
     let log = desk.quietly(&["log", "@last"]).stdout;
     assert!(log.contains("files.max_backups_per_file"), "{log}");
@@ -339,6 +329,157 @@ fn contents_that_only_a_rewound_part_holds_are_let_go_of_but_for_the_newest() {
     let listed = desk.quietly(&["files", "@last", "f.txt", "--json"]).stdout;
     assert!(listed.contains("let go: not among the last 2 versions"), "{listed}");
     assert_eq!(desk.quietly(&["files", "@last", "f.txt", "--at", "8"]).stdout, "version 1");
+}
+
+#[test]
+fn undoing_a_rewind_after_new_work_says_what_it_sets_aside_and_wants_force() {
+    let mut desk = worked();
+    let done = status(&desk);
+    assert_eq!(desk.quietly(&["rewind", "@last", "--to", "3"]).code, Some(0));
+    desk.file(
+        "script.yaml",
+        "- {text: Anew., calls: [{tool: write_file, arguments: {path: anew.txt, content: anew}}]}\n\
+         - {text: Done.}\n",
+    );
+    assert_eq!(desk.quietly(&["resume", "@last", "--mode", "yolo"]).code, Some(0));
+    // The script lies in the work tree.
+    let anew = status(&desk);
+    desk.say("rewind @last --undo --dry-run");
+    desk.say("rewind @last --undo --dry-run --json");
+    desk.say("rewind @last --undo");
+    assert_eq!(status(&desk), anew);
+    desk.say("rewind @last --undo --force");
+    assert_eq!(status(&desk).replace(" M script.yaml\n", ""), done);
+    desk.say("rewind @last --redo");
+    assert_eq!(status(&desk), anew);
+    assert_eq!(desk.read("anew.txt"), "anew");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn what_an_undo_overwrote_is_listed_and_comes_back_as_its_hint_says() {
+    let desk = worked();
+    assert_eq!(desk.quietly(&["rewind", "@last", "--to", "3"]).code, Some(0));
+    desk.file("notes.txt", "mine\n");
+    let ran = desk.quietly(&["rewind", "@last", "--undo"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let ran = desk.quietly(&["rewind", "@last", "--undo", "--force"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(desk.read("notes.txt"), "one\nTWO\nthree\n");
+    let listed = desk.quietly(&["files", "@last", "notes.txt", "--json"]).json();
+    let found: Vec<_> = listed.iter().filter(|it| it["change"] == "found").collect();
+    let at = found.last().unwrap()["seq"].to_string();
+    assert_eq!(desk.quietly(&["files", "@last", "notes.txt", "--at", &at]).stdout, "mine\n");
+    // The hint is typed as it stands there.
+    let hint = ran.stderr.split("stepwell ").nth(2).unwrap();
+    let hint: Vec<&str> = hint.split_whitespace().take(3).collect();
+    let ran = desk.quietly(&hint);
+    assert_eq!(ran.code, Some(0), "{hint:?}: {}", ran.stderr);
+    assert_eq!(desk.read("notes.txt"), "mine\n");
+}
+
+#[test]
+fn without_a_point_all_that_was_done_since_the_last_words_is_taken_back() {
+    let mut desk = worked();
+    let done = status(&desk);
+    desk.file("more.yaml", "- {text: I add., calls: [{tool: write_file, arguments: {path: added.txt, content: x}}]}\n- {text: Done.}\n");
+    // The answer of a script is the one after as many as there were.
+    let more = std::fs::read_to_string(desk.work().join("more.yaml")).unwrap();
+    let past = "- {text: past}\n".repeat(4);
+    desk.file("more.yaml", &format!("{past}{more}"));
+    let args =
+        ["run", "add", "--session", "@last", "--mode", "yolo", "--model", "script:more.yaml"];
+    let ran = desk.quietly(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(desk.read("added.txt"), "x");
+    desk.say("rewind @last --dry-run");
+    desk.say("rewind @last");
+    assert!(!desk.work().join("added.txt").exists());
+    assert_eq!(status(&desk).replace("?? more.yaml\n", ""), done);
+    desk.say("rewind @last");
+    assert_snapshot!(desk.transcript());
+    // The words stay, and are gone on from.
+    assert_eq!(desk.quietly(&["resume", "@last", "--mode", "yolo"]).code, Some(0));
+    assert_eq!(desk.read("added.txt"), "x");
+}
+
+/// Leaves a rewind of the last session cut off, just after it was recorded what it would do.
+fn cut_rewind_off(desk: &Desk, name: &str) -> String {
+    let well = desk.well();
+    let mut session = well.hold(&well.find("@last").unwrap()).unwrap();
+    let facts = session.facts(&[Kind::File]).unwrap().into_iter();
+    let moves: Vec<_> = facts
+        .filter_map(|fact| match fact.event {
+            Event::File(file) if file.path == name => {
+                Some(stepwell::FileChanged { before: file.after, after: file.before, ..file })
+            }
+            _ => None,
+        })
+        .collect();
+    let (to, scope, files) = (Seq::new(3), Scope::Both, moves.len() as u64);
+    let begun = Rewinding::Begun { to, scope, undoes: None, files };
+    let events = [begun.into()].into_iter().chain(moves.into_iter().map(Into::into));
+    session.append_all(events.collect()).unwrap();
+    session.id().to_string()
+}
+
+#[test]
+fn a_rewind_that_was_cut_off_is_told_of_and_finished_by_a_run_of_another_session() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    for looks in [&["sessions"][..], &["show", &id], &["files", &id], &["rewind", &id, "--dry-run"]]
+    {
+        let ran = desk.quietly(looks);
+        assert_eq!(ran.code, Some(0), "{looks:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("a rewind of"), "{looks:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    }
+    assert!(desk.quietly(&["sessions", "--json"]).json()[0]["rewinding"].is_u64());
+    desk.file("other.yaml", "- {text: Done.}\n");
+    let ran = desk.quietly(&["run", "something else", "--model", "script:other.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("A rewind of {id} that was cut off")), "{}", ran.stderr);
+    assert!(desk.work().join("link").symlink_metadata().is_err());
+    let listed = desk.quietly(&["sessions"]);
+    assert!(!listed.stderr.contains("rewind"), "{}", listed.stderr);
+}
+
+#[test]
+fn a_rewind_that_was_cut_off_and_that_someone_is_in_the_way_of_is_named() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "notes.txt");
+    desk.file("notes.txt", "mine\n");
+    desk.file("other.yaml", "- {text: Done.}\n");
+    let run = ["run", "something else", "--model", "script:other.yaml"];
+    let sessions = desk.quietly(&["sessions", "--json"]).json().len();
+    for refused in [&run[..], &["resume", &id], &["rewind", &id], &["checkpoint", &id, "x"]] {
+        let ran = desk.quietly(refused);
+        assert_eq!(ran.code, Some(1), "{refused:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("conflict notes.txt"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    }
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), sessions);
+    let ran = desk.quietly(&["rewind", &id, "--finish"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("left notes.txt"), "{}", ran.stderr);
+    assert_eq!(desk.read("notes.txt"), "mine\n");
+    assert_eq!(desk.quietly(&run).code, Some(0));
+}
+
+#[test]
+fn a_fork_that_was_not_run_was_cut_off_nowhere_and_is_not_taken_up_by_itself() {
+    let mut desk = worked();
+    let fork = desk.quietly(&["fork", "@last", "--at", "-1"]).line();
+    let shown = desk.quietly(&["show", &fork]).stdout;
+    assert!(shown.contains("interrupted (not run yet)"), "{shown}");
+    let listed = desk.quietly(&["sessions", "--json"]).json();
+    assert!(listed.iter().all(|it| it["stop_reason"] != "crashed"), "{listed:?}");
+    desk.set("STEPWELL_SESSIONS_RESUME_ON_STARTUP", "true");
+    let ran = desk.quietly(&["run"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no session here to resume"), "{}", ran.stderr);
+    let ran = desk.quietly(&["resume", &fork, "--mode", "yolo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
 /// A run that was ended while its command, which had changed a file, still ran.

@@ -1,0 +1,215 @@
+//! What a rewind does, or would do, in words.
+
+use serde::Serialize;
+use stepwell::{FileChanged, FileState, Scope, Seq, SessionId};
+use stepwell_agent::files::moves::{Asked, Way};
+use stepwell_agent::files::plan::Remark;
+use stepwell_agent::files::rewind::Preview;
+use stepwell_agent::files::shift::{Shift, Work};
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::{Style, note};
+use crate::text::{count, one_line};
+use crate::wire::word;
+
+/// A move, and what there is to say of it.
+pub(super) struct Said<'a> {
+    pub(super) id: &'a SessionId,
+    pub(super) asked: &'a Asked,
+    /// Which way it goes.
+    pub(super) way: Way,
+    pub(super) preview: &'a Preview,
+    /// The event that ended it and the checkpoint before it, if it was done.
+    pub(super) done: Option<(Seq, &'a str)>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    to: Seq,
+    scope: &'a str,
+    /// The move that was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone: Option<Seq>,
+    done: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<Seq>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<&'a str>,
+    /// What is no longer shown to the model, and what is shown again.
+    leaves: Work,
+    returns: Work,
+    /// What was done since the move that is taken back, and needs --force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<Since<'a>>,
+    files: Vec<Moved<'a>>,
+    left: &'a [Remark],
+    conflicts: &'a [Remark],
+}
+
+#[derive(Serialize)]
+struct Since<'a> {
+    #[serde(flatten)]
+    work: Work,
+    files: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Moved<'a> {
+    path: &'a str,
+    action: &'static str,
+}
+
+/// Says what was done, or would be.
+pub(super) fn say(said: &Said<'_>, app: &mut App) -> Result<()> {
+    let Said { id, asked, preview, done, .. } = said;
+    if app.out.is_json() {
+        return object(said, app);
+    }
+    let what = match asked.scope {
+        Scope::Chat => "the chat",
+        Scope::Files => "files",
+        Scope::Both => "chat and files",
+    };
+    let goal = match asked.undoes {
+        Some(of) => format!("the move at seq {of} is taken back"),
+        None => format!("back to seq {}", asked.to),
+    };
+    let would = if done.is_some() { "" } else { " (not done: --dry-run)" };
+    app.out.line(format_args!("{id}: {goal}, {what}{would}"))?;
+    let (paint, shift, plan) = (app.out.paint, &preview.shift, &preview.plan);
+    for (style, text) in conversation(asked, shift) {
+        app.out.line(format_args!("  {} {text}", paint.paint(style, "chat    ")))?;
+    }
+    for change in &plan.moves {
+        let word = paint.paint(Style::Green, &format!("{:<8}", action(change)));
+        let since = match shift.later_files.contains(&change.path) {
+            true => " (changed since)",
+            false => "",
+        };
+        app.out.line(format_args!("  {word} {}{since}", one_line(&change.path)))?;
+    }
+    let remarks = [(Style::Yellow, "left", &plan.left), (Style::Red, "conflict", &plan.conflicts)];
+    for (style, word, remarks) in remarks {
+        for Remark { path, why } in remarks {
+            let word = paint.paint(style, &format!("{word:<8}"));
+            app.out.line(format_args!("  {word} {}: {}", one_line(path), one_line(why)))?;
+        }
+    }
+    if conversation(asked, shift).is_empty() && plan.moves.is_empty() {
+        app.out.line("  nothing is moved")?;
+    }
+    match done {
+        Some(_) => hint(said),
+        None if preview.is_refused(asked) => {
+            note("It would be refused; --force does it all the same.");
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// The command that takes it back. It is typed as it stands here.
+fn hint(said: &Said<'_>) {
+    let Said { id, asked, .. } = said;
+    let goes_on = match asked.scope.moves_view() {
+        true => format!("stepwell resume {id} goes on from there; "),
+        false => String::new(),
+    };
+    let back = match said.way {
+        Way::Back => "--undo",
+        Way::Forth => "--redo",
+    };
+    note(format_args!("{goes_on}stepwell rewind {id} {back} takes it back"));
+}
+
+fn object(said: &Said<'_>, app: &mut App) -> Result<()> {
+    let Said { id, asked, preview, done, .. } = said;
+    let (shift, plan) = (&preview.shift, &preview.plan);
+    let answer = Answer {
+        id: id.as_str(),
+        to: asked.to,
+        scope: &word(asked.scope),
+        undone: asked.undoes,
+        done: done.is_some(),
+        seq: done.map(|(seq, _)| seq),
+        checkpoint: done.map(|(_, name)| name),
+        leaves: shift.leaves,
+        returns: shift.returns,
+        since: asked.undoes.map(|_| Since { work: shift.later, files: &shift.later_files }),
+        files: plan.moves.iter().map(|it| Moved { path: &it.path, action: action(it) }).collect(),
+        left: &plan.left,
+        conflicts: &plan.conflicts,
+    };
+    app.out.object(&answer)
+}
+
+/// What happens to the conversation, line by line.
+fn conversation(asked: &Asked, shift: &Shift) -> Vec<(Style, String)> {
+    let mut lines = Vec::new();
+    let (leaves, later) = (shift.leaves, shift.later);
+    let planned =
+        Work { steps: leaves.steps - later.steps, messages: leaves.messages - later.messages };
+    let how = if asked.undoes.is_some() { "go back again" } else { "go back" };
+    if !planned.is_none() {
+        lines.push((Style::Green, format!("{} {how}", amount(planned))));
+    }
+    if !shift.returns.is_none() {
+        lines.push((Style::Green, format!("{} come back", amount(shift.returns))));
+    }
+    if !later.is_none() {
+        lines.push((Style::Yellow, format!("{} done since are set aside", amount(later))));
+    }
+    lines
+}
+
+fn amount(work: Work) -> String {
+    format!("{} ({})", count(work.steps, "step"), count(work.messages, "message"))
+}
+
+/// Why nothing was done.
+pub(super) fn refused(id: &SessionId, asked: &Asked, preview: &Preview) -> Failure {
+    let (conflicts, shift) = (&preview.plan.conflicts, &preview.shift);
+    for conflict in conflicts {
+        note(format_args!("conflict {}: {}", one_line(&conflict.path), conflict.why));
+    }
+    let mut aside = Vec::new();
+    if !shift.later.is_none() {
+        aside.push(amount(shift.later));
+    }
+    if !shift.later_files.is_empty() {
+        let files: Vec<String> = shift.later_files.iter().map(|path| one_line(path)).collect();
+        aside.push(format!("changes of {}", files.join(", ")));
+    }
+    if !conflicts.is_empty() && !aside.is_empty() {
+        note(format_args!("What was done since would be set aside, too: {}.", aside.join(", ")));
+    }
+    if !conflicts.is_empty() {
+        let many = count(conflicts.len(), "file");
+        let message =
+            format!("{many} that {id} changed, someone else changed since; nothing was done");
+        return Failure::new(Exit::Failed, message).hint(
+            "add --force to overwrite them (it can be taken back), or --chat to leave files",
+        );
+    }
+    let of = asked.undoes.unwrap_or(asked.to);
+    let message = format!(
+        "taking the move at seq {of} back would set aside what was done since: {}; nothing was done",
+        aside.join(", ")
+    );
+    Failure::new(Exit::Failed, message).hint(format_args!(
+        "add --force to set it aside (it can be taken back); stepwell fork {id} keeps it apart"
+    ))
+}
+
+/// What is done to a file.
+fn action(change: &FileChanged) -> &'static str {
+    match (&change.before, &change.after) {
+        (_, FileState::Absent) => "remove",
+        (FileState::File { blob: now, .. }, FileState::File { blob: then, .. }) if now == then => {
+            "mode"
+        }
+        _ => "restore",
+    }
+}
