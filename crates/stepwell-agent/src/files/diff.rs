@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
+use super::binary;
+
 /// What stands at a path, with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -90,9 +92,13 @@ impl Patch {
     }
 
     fn write(&mut self, old_path: &str, before: &Side, after: &Side) {
+        let (Some(was), Some(is)) = (before.bytes(), after.bytes()) else {
+            // Git passes over what is no patch.
+            self.remark(old_path, before, after);
+            return;
+        };
         let (old, new) = (quoted("a/", old_path), quoted("b/", &self.path));
-        let moved = old_path != self.path;
-        let mut head = format!("diff --git {old} {new}\n");
+        let mut head = String::new();
         match (before.mode(), after.mode()) {
             (None, Some(mode)) => line(&mut head, format_args!("new file mode {mode:o}")),
             (Some(mode), None) => line(&mut head, format_args!("deleted file mode {mode:o}")),
@@ -102,17 +108,17 @@ impl Patch {
             }
             _ => {}
         }
-        if moved {
+        if old_path != self.path {
             line(&mut head, format_args!("rename from {}", quoted("", old_path)));
             line(&mut head, format_args!("rename to {}", quoted("", &self.path)));
         }
-        self.diff.push_str(&head);
-        for (word, side) in [("before", before), ("after", after)] {
-            if let Side::Unknown(why) = side {
-                line(&mut self.diff, format_args!("({word}: not captured: {why})"));
-            }
+        head.push_str(&index(before, after));
+        self.remark(old_path, before, after);
+        if head.is_empty() {
+            return;
         }
-        let (Some(was), Some(is)) = (before.bytes(), after.bytes()) else { return };
+        line(&mut self.diff, format_args!("diff --git {old} {new}"));
+        self.diff.push_str(&head);
         if was == is {
             return;
         }
@@ -120,7 +126,27 @@ impl Patch {
         let to = if *after == Side::Absent { "/dev/null" } else { &new };
         match (text(was), text(is)) {
             (Some(was), Some(is)) => self.compare((from, was), (to, is)),
-            _ => line(&mut self.diff, format_args!("Binary files {from} and {to} differ")),
+            _ => self.diff.push_str(&binary::patch(was, is)),
+        }
+    }
+
+    /// Says, in front of a patch, what git does not keep, or nobody knows.
+    fn remark(&mut self, old_path: &str, before: &Side, after: &Side) {
+        let path = quoted("", &self.path);
+        let from = match old_path == self.path {
+            true => String::new(),
+            false => format!(" (was {})", quoted("", old_path)),
+        };
+        for (word, side) in [("before", before), ("after", after)] {
+            if let Side::Unknown(why) = side {
+                line(&mut self.diff, format_args!("# {path}{from}: {word}: not captured: {why}"));
+            }
+        }
+        if let (Side::File { mode: was, .. }, Side::File { mode: is, .. }) = (before, after)
+            && was != is
+            && before.mode() == after.mode()
+        {
+            line(&mut self.diff, format_args!("# {path}{from}: mode {was:o} became {is:o}"));
         }
     }
 
@@ -148,7 +174,9 @@ impl Side {
     /// The mode as git writes it; absent, nothing stands there or nobody knows it.
     fn mode(&self) -> Option<u32> {
         match self {
-            Self::File { mode, .. } => Some(0o100_000 | mode),
+            // Git knows files that are programs, and others.
+            Self::File { mode, .. } if mode & 0o100 != 0 => Some(0o100_755),
+            Self::File { .. } => Some(0o100_644),
             Self::Link(_) => Some(0o120_000),
             Self::Absent | Self::Unknown(_) => None,
         }
@@ -161,6 +189,22 @@ impl Side {
             Self::Link(target) => Some(target.as_bytes()),
             Self::Unknown(_) => None,
         }
+    }
+}
+
+/// The line that names both sides: without it git applies no binary patch.
+fn index(before: &Side, after: &Side) -> String {
+    let name = |side: &Side| match side {
+        Side::Absent => binary::NOTHING.to_owned(),
+        side => binary::name(side.bytes().unwrap_or_default()),
+    };
+    let (was, is) = (name(before), name(after));
+    match (before.mode(), after.mode()) {
+        _ if was == is => String::new(),
+        (Some(was_mode), Some(is_mode)) if was_mode == is_mode => {
+            format!("index {was}..{is} {is_mode:o}\n")
+        }
+        _ => format!("index {was}..{is}\n"),
     }
 }
 
@@ -211,7 +255,9 @@ mod tests {
         let patch = Patch::of("a.txt", None, &file("1\n2\n3\n"), &file("1\ntwo\n3"));
         assert_eq!(
             patch.diff,
-            "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n-3\n\
+            "diff --git a/a.txt b/a.txt\n\
+             index 01e79c32a8c99c557f0757da7cb6d65b3414466d..\
+             8f93bc619c9c93cacc6b02bff1521ed1d031e81d 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n-3\n\
              +two\n+3\n\\ No newline at end of file\n"
         );
         assert_eq!((patch.added, patch.removed, patch.change), (2, 2, Change::Changed));
@@ -221,20 +267,37 @@ mod tests {
     fn what_comes_goes_moves_or_is_no_text_is_said() {
         let diff = |from, before: &Side, after: &Side| Patch::of("b", from, before, after).diff;
         let created = diff(None, &Side::Absent, &file("x\n"));
-        assert!(created.contains("new file mode 100644\n--- /dev/null\n+++ b/b\n"), "{created}");
+        assert!(created.contains("new file mode 100644\nindex 0000"), "{created}");
+        assert!(created.contains("\n--- /dev/null\n+++ b/b\n"), "{created}");
         let gone = diff(None, &file("x\n"), &Side::Absent);
-        assert!(gone.contains("deleted file mode 100644\n--- a/b\n+++ /dev/null\n"), "{gone}");
+        assert!(gone.contains("deleted file mode 100644\nindex 587be6b"), "{gone}");
+        assert!(
+            gone.contains("..0000000000000000000000000000000000000000\n--- a/b\n+++ /dev/null\n")
+        );
         let moved = diff(Some("a"), &file("x"), &file("x"));
         assert_eq!(moved, "diff --git a/a b/b\nrename from a\nrename to b\n");
         let mode = Side::File { bytes: b"x".to_vec(), mode: 0o755 };
         let mode = diff(None, &file("x"), &mode);
         assert_eq!(mode, "diff --git a/b b/b\nold mode 100644\nnew mode 100755\n");
         let binary = diff(None, &file("x"), &Side::File { bytes: vec![0], mode: 0o644 });
-        assert!(binary.ends_with("Binary files a/b and b/b differ\n"), "{binary}");
+        assert!(binary.contains("100644\nGIT binary patch\nliteral 1\n"), "{binary}");
         let unknown = diff(None, &Side::Unknown("too large".into()), &file("x"));
-        assert!(unknown.ends_with("(before: not captured: too large)\n"), "{unknown}");
+        assert_eq!(unknown, "# b: before: not captured: too large\n");
         let link = diff(None, &file("x\n"), &Side::Link("y".into()));
         assert!(link.contains("deleted file mode") && link.contains("new file mode 120000"));
+    }
+
+    #[test]
+    fn modes_are_those_that_git_knows_and_others_are_remarked() {
+        let with = |mode| Side::File { bytes: b"x\n".to_vec(), mode };
+        let diff = |was, is| Patch::of("b", None, &with(was), &with(is)).diff;
+        assert_eq!(diff(0o644, 0o600), "# b: mode 644 became 600\n");
+        assert_eq!(diff(0o600, 0o700), "diff --git a/b b/b\nold mode 100644\nnew mode 100755\n");
+        let made = Patch::of("b", None, &Side::Absent, &with(0o444)).diff;
+        assert!(made.contains("new file mode 100644\n"), "{made}");
+        let nothing = Side::File { bytes: Vec::new(), mode: 0o644 };
+        let made = Patch::of("b", None, &Side::Absent, &nothing).diff;
+        assert!(made.ends_with("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n"), "{made}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! to it, taking a rewind back is a rewind, and nothing is ever guessed from the disk alone.
 
 pub mod backups;
+mod binary;
 pub mod capture;
 pub mod diff;
 mod git;
