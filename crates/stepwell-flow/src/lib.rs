@@ -1,0 +1,7 @@
+//! Workflows of agents: what a spec says, and its durable execution.
+
+mod error;
+pub mod spec;
+pub mod template;
+
+pub use error::{Error, Result};

@@ -1,0 +1,178 @@
+//! What a flow's spec says: types, where they stand in the file, and what is wrong with them.
+//!
+//! A spec is YAML or JSON. Its keys are those of strands-cli; what has no meaning here is
+//! read and told as a warning, and a key that is in neither is an error.
+
+mod agent;
+mod check;
+mod either;
+mod files;
+mod inputs;
+mod name;
+mod pattern;
+mod place;
+mod read;
+mod runtime;
+mod step;
+mod surroundings;
+mod tree;
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+
+use crate::error::{Error, Result};
+use crate::template::Template;
+
+pub use agent::{Agent, Inference, Prompt};
+pub use files::{Files, Folder};
+pub use inputs::{BadVariable, Input, InputType, Inputs};
+pub use name::Name;
+pub use pattern::{
+    Accept, Branch, Chain, Choice, Edge, Evaluator, EvaluatorOptimizer, Go, Graph, Orchestrator,
+    OrchestratorLimits, OrchestratorWorkers, Parallel, Pattern, Producer, Route, Router, Routing,
+    Task, WorkerTemplate, Workflow,
+};
+pub use place::{Path, Place, Problem, Segment, listed, nearest};
+pub use runtime::{Backoff, Budgets, FailurePolicy, MAX_PARALLEL, Runtime};
+pub use step::{AgentStep, AnswerPattern, Gate, Review, Step, Validation};
+pub use surroundings::{
+    Artifact, CompactionPolicy, ContextPolicy, Env, Guardrails, HttpExecutor, McpServer, Notes,
+    NotesFormat, Otel, Outputs, PythonTool, Retrieval, Secret, SecretSource, Security, Skill,
+    Telemetry, TelemetryRedact, Tools,
+};
+pub use tree::MAX_SPEC_BYTES;
+
+/// A flow.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A flow of Stepwell")]
+pub struct Spec {
+    /// The version of this form of specs: 0.
+    pub version: Version,
+    /// The flow's name.
+    #[schemars(length(min = 1, max = 100))]
+    pub name: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Words to find it by; its sessions get them.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// What its agents run on, unless they say otherwise.
+    #[serde(default)]
+    pub runtime: Runtime,
+    /// Its agents.
+    pub agents: IndexMap<Name, Agent>,
+    /// Its variables.
+    #[serde(default)]
+    pub inputs: Inputs,
+    /// How its agents work together.
+    pub pattern: Pattern,
+    /// What is written once it succeeded.
+    #[serde(default)]
+    pub outputs: Outputs,
+    /// How conversations are kept short.
+    #[serde(default)]
+    pub context_policy: Option<ContextPolicy>,
+    /// What it needs of the environment.
+    #[serde(default)]
+    pub env: Env,
+    /// Tools that its agents can have besides Stepwell's.
+    #[serde(default)]
+    pub tools: Tools,
+    /// Has no meaning here: Stepwell sends nothing to anyone.
+    #[serde(default)]
+    pub telemetry: Option<Telemetry>,
+    /// Have no meaning here.
+    #[serde(default)]
+    pub skills: Vec<Skill>,
+    /// What agents may not do.
+    #[serde(default)]
+    pub security: Security,
+}
+
+/// The version of a spec's form: 0, as a number or a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version;
+
+impl JsonSchema for Version {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Version".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "enum": [0, "0"] })
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        if value == 0 || value == "0" {
+            return Ok(Self);
+        }
+        Err(serde::de::Error::custom(format!("version {value} is not known; expected 0")))
+    }
+}
+
+/// A spec that can run, and what is worth knowing about it.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The spec.
+    pub spec: Spec,
+    /// What does not do what one might think, in the order of the file.
+    pub warnings: Vec<Problem>,
+}
+
+impl Spec {
+    /// Reads and checks a spec. `file` is what errors call it; `files` are those beside it,
+    /// which prompts may stand in.
+    pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Reading> {
+        let invalid = |problems| Error::Invalid { file: file.to_owned(), problems };
+        let tree = tree::Tree::parse(text).map_err(|problem| invalid(vec![problem]))?;
+        let mut spec: Self = read::read(&tree).map_err(|problem| invalid(vec![problem]))?;
+        let mut problems = spec.read_prompts(files);
+        problems.extend(check::errors(&spec));
+        let placed = |mut problems: Vec<Problem>| {
+            for problem in &mut problems {
+                problem.place = problem.place.or_else(|| tree.place_of(&problem.path));
+            }
+            problems.sort_by_key(|problem| problem.place);
+            problems
+        };
+        if !problems.is_empty() {
+            return Err(invalid(placed(problems)));
+        }
+        Ok(Reading { warnings: placed(check::warnings(&spec)), spec })
+    }
+
+    /// The files that it was read from besides its own, by the names that it gives them.
+    #[must_use]
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let prompts = self.agents.values().map(|agent| &agent.prompt);
+        let of_file =
+            |prompt: &Prompt| Some((prompt.file.clone()?, prompt.template.source().to_owned()));
+        prompts.filter_map(of_file).collect()
+    }
+
+    fn read_prompts(&mut self, files: &dyn Files) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (name, agent) in &mut self.agents {
+            let Some(file) = &agent.prompt.file else { continue };
+            let read = files
+                .read(file)
+                .and_then(|text| Template::parse(text).map_err(|error| error.to_string()));
+            match read {
+                Ok(template) => agent.prompt.template = template,
+                Err(why) => {
+                    let path = Path::root().at("agents").at(name.as_str());
+                    problems.push(Problem::new(path, format!("the prompt {file:?}: {why}")));
+                }
+            }
+        }
+        problems
+    }
+}

@@ -1,0 +1,182 @@
+//! What a template may not say, told from its text alone.
+//!
+//! Fuel counts instructions, but one instruction can double a value, and forty of them fill
+//! any memory. A value can only grow again and again if what grew gets a name. So `set` and
+//! `for` bind what is there and do not build: no `~`, no `+` of texts, no lists in lists; and
+//! an expression joins only so many values. What captures output unseen is left out.
+
+use super::TemplateError;
+
+/// How many values one template may join with `~` and `+`, outside of text.
+const MAX_JOINS: usize = 64;
+/// How often one template may multiply: texts can be multiplied too.
+const MAX_PRODUCTS: usize = 2;
+
+/// Checks a template.
+pub(super) fn check(source: &str) -> Result<(), TemplateError> {
+    let mut counts = Counts::default();
+    let mut rest = source;
+    while let Some(start) = rest.find('{') {
+        let tail = &rest[start..];
+        if let Some(comment) = tail.strip_prefix("{#") {
+            rest = comment.find("#}").map_or("", |end| &comment[end + 2..]);
+        } else if let Some(code) = tail.strip_prefix("{{") {
+            let code = Code::until(code, "}}")?;
+            counts.expression(&code, Use::Shown)?;
+            rest = code.rest;
+        } else if let Some(code) = tail.strip_prefix("{%") {
+            let code = Code::until(code, "%}")?;
+            rest = tag(&code, &mut counts)?;
+        } else {
+            rest = &tail[1..];
+        }
+    }
+    Ok(())
+}
+
+/// Checks a condition.
+pub(super) fn check_expression(source: &str) -> Result<(), TemplateError> {
+    let code = Code::of(source)?;
+    Counts::default().expression(&code, Use::Shown)
+}
+
+/// Checks a `{% … %}`, and tells where to go on.
+fn tag<'a>(code: &Code<'a>, counts: &mut Counts) -> Result<&'a str, TemplateError> {
+    let text = code.bare.trim_start_matches(['-', '+']).trim_start();
+    let name: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
+    match &*name {
+        "if" | "elif" => counts.expression(code, Use::Shown)?,
+        "else" | "endif" | "endfor" => {}
+        "for" => {
+            if text.split_ascii_whitespace().any(|word| word == "recursive") {
+                return Err(TemplateError::new("a loop cannot be `recursive` here"));
+            }
+            counts.expression(code, Use::Bound)?;
+        }
+        "set" if text.contains('=') => counts.expression(code, Use::Bound)?,
+        "set" => {
+            return Err(TemplateError::new(
+                "`set` without `=` is not available: write the text where it is shown",
+            ));
+        }
+        "raw" => {
+            let end = code.rest.find("endraw").map_or(code.rest.len(), |end| end + "endraw".len());
+            let tail = &code.rest[end..];
+            return Ok(tail.find("%}").map_or("", |close| &tail[close + 2..]));
+        }
+        name => {
+            return Err(TemplateError::new(format!(
+                "the tag `{name}` is not available: templates have `if`, `for`, `set` and `raw`"
+            )));
+        }
+    }
+    Ok(code.rest)
+}
+
+/// What becomes of an expression's value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// It is written, or decides something.
+    Shown,
+    /// It gets a name.
+    Bound,
+}
+
+#[derive(Default)]
+struct Counts {
+    joins: usize,
+    products: usize,
+}
+
+impl Counts {
+    fn expression(&mut self, code: &Code<'_>, used: Use) -> Result<(), TemplateError> {
+        let text = code.bare.trim_start_matches(['-', '+']).trim_end_matches('-');
+        let mut lists: usize = 0;
+        for (n, c) in text.char_indices() {
+            let next = text[n + c.len_utf8()..].trim_start().chars().next();
+            // A text and a number cannot be added: what has one beside it is a sum.
+            let sum = c == '+' && next.is_some_and(|next| next.is_ascii_digit());
+            match c {
+                '~' | '+' if used == Use::Bound && !sum => {
+                    let what = format!(
+                        "`{c}` cannot make a value that gets a name: join values where they are shown"
+                    );
+                    return Err(TemplateError::new(what));
+                }
+                '~' | '+' if !sum => self.joins += 1,
+                '*' if used == Use::Bound => {
+                    return Err(TemplateError::new("`*` cannot make a value that gets a name"));
+                }
+                '*' => self.products += 1,
+                '[' => lists += 1,
+                ']' => lists = lists.saturating_sub(1),
+                _ => {}
+            }
+            if used == Use::Bound && lists > 1 {
+                return Err(TemplateError::new(
+                    "a value that gets a name cannot be a list of lists",
+                ));
+            }
+        }
+        if self.joins > MAX_JOINS {
+            let what =
+                format!("more than {MAX_JOINS} values are joined; write them one after the other");
+            return Err(TemplateError::new(what));
+        }
+        if self.products > MAX_PRODUCTS {
+            let what = format!("there are more than {MAX_PRODUCTS} `*`");
+            return Err(TemplateError::new(what));
+        }
+        Ok(())
+    }
+}
+
+/// The inside of a tag.
+struct Code<'a> {
+    /// Without what is in quotes.
+    bare: String,
+    /// What follows the tag.
+    rest: &'a str,
+}
+
+impl<'a> Code<'a> {
+    /// The code up to a tag's end, quotes heeded.
+    fn until(text: &'a str, end: &str) -> Result<Self, TemplateError> {
+        let mut bare = String::new();
+        let mut quote: Option<char> = None;
+        let mut escaped = false;
+        for (n, c) in text.char_indices() {
+            match quote {
+                Some(_) if escaped => escaped = false,
+                Some(_) if c == '\\' => escaped = true,
+                Some(open) if c == open => quote = None,
+                Some(_) => {}
+                None if text[n..].starts_with(end) => {
+                    return Ok(Self { bare, rest: &text[n + end.len()..] });
+                }
+                None if c == '"' || c == '\'' => {
+                    quote = Some(c);
+                    // Something stands here, so that a sum is not seen where there is none.
+                    bare.push('_');
+                }
+                None if c == '{' => {
+                    return Err(TemplateError::new("mappings cannot be written in a template"));
+                }
+                None => bare.push(c),
+            }
+        }
+        // Unended: the engine says it better.
+        Ok(Self { bare, rest: "" })
+    }
+
+    /// Code without a tag around it.
+    fn of(text: &'a str) -> Result<Self, TemplateError> {
+        let code = Self::until(text, "}}")?;
+        match code.rest {
+            "" => Ok(code),
+            _ => Err(TemplateError::new(
+                "expected one expression, such as `nodes.check.response == \"ok\"`",
+            )),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a template sees.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::value::Serde;
+use minijinja::{ErrorKind, Value};
+use serde::Serialize;
+
+use super::TemplateError;
+use crate::spec::nearest;
+
+/// The names that a template sees, and what they stand for. Cloning it is cheap: values are
+/// shared.
+#[derive(Clone, Debug, Default)]
+pub struct Scope(BTreeMap<String, Value>);
+
+impl Scope {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same, with one more name, or another value for it.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Gives a name a value.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Serialize) {
+        self.0.insert(name.into(), Value::from(Serde(value)));
+    }
+
+    pub(super) fn value(&self) -> Value {
+        Value::from_pairs(self.0.iter().map(|(name, value)| (name.clone(), value.clone())))
+    }
+
+    /// Says which of the names that were asked for is not there.
+    pub(super) fn explain(
+        &self,
+        mut told: TemplateError,
+        error: &minijinja::Error,
+        asked: &BTreeSet<String>,
+    ) -> TemplateError {
+        if error.kind() == ErrorKind::UndefinedError
+            && let Some(missing) = asked.iter().find_map(|path| self.missing(path))
+        {
+            told.what = missing;
+        }
+        told
+    }
+
+    fn missing(&self, path: &str) -> Option<String> {
+        let mut parts = path.split('.');
+        let first = parts.next()?;
+        let meant = |near: Option<&str>| {
+            near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+        };
+        let Some(mut here) = self.0.get(first).cloned() else {
+            let near = nearest(first, self.0.keys().map(String::as_str));
+            return Some(format!("there is no `{first}`{}", meant(near)));
+        };
+        let mut walked = first.to_owned();
+        for part in parts {
+            let next = here.get_attr(part).ok().filter(|value| !value.is_undefined());
+            let Some(next) = next else {
+                let keys: Vec<String> = match here.kind() {
+                    minijinja::value::ValueKind::Map => {
+                        here.try_iter().into_iter().flatten().map(|key| key.to_string()).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                let near = nearest(part, keys.iter().map(String::as_str));
+                return Some(format!("`{walked}` has no `{part}`{}", meant(near)));
+            };
+            walked = format!("{walked}.{part}");
+            here = next;
+        }
+        None
+    }
+}
