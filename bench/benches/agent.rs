@@ -127,13 +127,13 @@ fn main() {
         keeping: Keeping::default(),
     };
     let well = Stepwell::open(folder.path().join(".stepwell")).unwrap();
-    let mut session = well.create(well.draft("bench")).unwrap();
+    let session = well.create(well.draft("bench")).unwrap();
     let mut watch = Stopwatch(Vec::new());
     let before = memory();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut run = Run::new(&mut session, &setup, &mut watch).unwrap();
+        let mut run = Run::new(&session, &setup, &mut watch).unwrap();
         run.say("go").unwrap();
         let (_stop, interrupt) = tokio::sync::watch::channel(false);
         run.drive(interrupt).await.unwrap();

@@ -56,7 +56,7 @@ fn main() {
 
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let well = Stepwell::open(folder.path()).unwrap();
-    let mut session = well.create(well.draft("bench")).unwrap();
+    let session = well.create(well.draft("bench")).unwrap();
     session.append_all(conversation()).unwrap();
     let events = || session.events(Span::ALL).unwrap().intact(session.id()).unwrap();
     let log: Vec<Recorded> = events();

@@ -74,7 +74,7 @@ fn appending(table: &Table) {
     let well = Stepwell::open(folder.path()).unwrap();
     let body = prose(2_000, 1);
     let mut bare = bare_file(folder.path());
-    let mut session = well.create(well.draft("bench")).unwrap();
+    let session = well.create(well.draft("bench")).unwrap();
     let (ours, reference) = Times::of_both(
         21,
         100,
@@ -83,14 +83,14 @@ fn appending(table: &Table) {
     );
     table.row("append a 2 KB event", &ours, ("write + fdatasync", &reference), "≤ 1.25x");
 
-    let mut short = well.create(well.draft("short")).unwrap();
+    let short = well.create(well.draft("short")).unwrap();
     (0..10).for_each(|_| assert!(short.append(Message::user(body.clone())).is_ok()));
     let long = well.create(well.draft("long")).unwrap();
     for n in 0..100 {
         let messages = (0..100).map(|m| Message::user(prose(2_000, n * 100 + m))).collect();
         append(&**well.store(), long.id(), messages);
     }
-    let mut long = long;
+    let long = long;
     let (at_long, at_short) = Times::of_both(
         21,
         100,
@@ -109,7 +109,7 @@ fn threads(table: &Table) {
         let sessions: Vec<_> = (0..count).map(|_| well.create(well.draft("t")).unwrap()).collect();
         timed(|| {
             std::thread::scope(|scope| {
-                for mut session in sessions {
+                for session in sessions {
                     let body = &body;
                     scope.spawn(move || {
                         (0..EACH).for_each(|_| {
@@ -337,7 +337,7 @@ fn size(table: &Table) {
             let messages = (0..10).map(|m| Message::user(prose(bytes, n * 10 + m))).collect();
             append(&**well.store(), sessions[n % 4].id(), messages);
         }
-        let mut last = well.create(well.draft("end")).unwrap();
+        let last = well.create(well.draft("end")).unwrap();
         last.append(StatusChanged { status: Status::Success, reason: None, error: None }).unwrap();
         drop((sessions, last));
         let path = folder.path().join("stepwell.db");

@@ -140,7 +140,7 @@ pub(crate) struct Update {
 
 /// Records what an agent tells of itself.
 pub(crate) fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
-    let mut session = hold(well, id)?;
+    let session = hold(well, id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
     if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase))
@@ -208,7 +208,7 @@ pub(crate) fn finalize(
     outcome: Outcome,
     metadata: BTreeMap<String, Value>,
 ) -> Result<Finalized> {
-    let mut session = hold(well, id)?;
+    let session = hold(well, id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
     let to = Phase::from(outcome);

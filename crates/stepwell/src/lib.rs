@@ -123,6 +123,7 @@ pub use model::event::{Event, Kind, NewEvent, Recorded, Unknown};
 pub use model::id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};
 pub use model::message::{Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult};
 pub use model::money::{Money, NotMoney};
+pub use model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
 pub use model::origin::{Created, Driver, Flow, Origin, Project, Source};
 pub use model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
 pub use model::position::{Epoch, Seq};

@@ -49,12 +49,12 @@ impl Session {
     }
 
     /// Records an event. When this returns, it is durable.
-    pub fn append(&mut self, event: impl Into<NewEvent>) -> Result<Seq> {
+    pub fn append(&self, event: impl Into<NewEvent>) -> Result<Seq> {
         Ok(self.append_all(vec![event.into()])?.last)
     }
 
     /// Records several events, all or none.
-    pub fn append_all(&mut self, events: Vec<NewEvent>) -> Result<Written> {
+    pub fn append_all(&self, events: Vec<NewEvent>) -> Result<Written> {
         let append = Append {
             session: self.id().clone(),
             epoch: Some(self.lease.epoch),
@@ -138,7 +138,7 @@ impl Session {
 
     /// Moves the work to a phase, and takes a checkpoint there. Being there already is no
     /// move.
-    pub fn enter(&mut self, phase: Phase) -> Result<()> {
+    pub fn enter(&self, phase: Phase) -> Result<()> {
         let current = self.standing()?.head.phase;
         match current {
             Some(from) if from == phase && phase != Phase::Plan => Ok(()),
@@ -156,23 +156,23 @@ impl Session {
     }
 
     /// Names the present point.
-    pub fn checkpoint(&mut self, name: impl Into<String>) -> Result<Seq> {
+    pub fn checkpoint(&self, name: impl Into<String>) -> Result<Seq> {
         self.append(Checkpoint { name: name.into(), ..Checkpoint::default() })
     }
 
     /// Moves the view back to an event. Files are the caller's to move.
-    pub fn rewind(&mut self, to: Seq, scope: Scope) -> Result<Seq> {
+    pub fn rewind(&self, to: Seq, scope: Scope) -> Result<Seq> {
         self.append(Rewound { to, scope, restored: Restored::default() })
     }
 
     /// Takes a rewind back.
-    pub fn undo_rewind(&mut self, of: Seq) -> Result<Seq> {
+    pub fn undo_rewind(&self, of: Seq) -> Result<Seq> {
         // The store fills in what it moved and what comes back.
         self.append(Undone::Rewind { of, scope: Scope::Chat, restored: Restored::default() })
     }
 
     /// Takes a compaction back.
-    pub fn undo_compaction(&mut self, of: Seq) -> Result<Seq> {
+    pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
         self.append(Undone::Compaction { of })
     }
 
@@ -198,7 +198,7 @@ impl Session {
     }
 
     /// Ends the run: records how it stands and gives the lease back.
-    pub fn finish(mut self, status: Status, reason: Option<StopReason>) -> Result<()> {
+    pub fn finish(self, status: Status, reason: Option<StopReason>) -> Result<()> {
         self.append(StatusChanged { status, reason, error: None })?;
         Ok(())
     }

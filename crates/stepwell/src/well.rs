@@ -160,7 +160,7 @@ impl Stepwell {
     /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
     /// says.
     pub fn resume(&self, id: &SessionId) -> Result<Session> {
-        let mut session = self.hold(id)?;
+        let session = self.hold(id)?;
         let change = |status, reason| StatusChanged { status, reason, error: None };
         let head = session.standing()?.head;
         // The status of a session that Stepwell does not run follows its phase.

@@ -199,7 +199,7 @@ fn damaged(well: &Well, id: &SessionId) -> Result<bool> {
 fn take_back(well: &Well) -> Result<bool> {
     let mut all = true;
     for (id, _) in well.file.stale_leases()? {
-        let recorded = well.hold(&id).and_then(|mut session| {
+        let recorded = well.hold(&id).and_then(|session| {
             let head = session.standing()?.head;
             // Held by us, what the dead one left says that it runs.
             match head.status == Status::Running && head.driver == Driver::Own {

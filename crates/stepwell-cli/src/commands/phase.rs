@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let mut session = hold(&well, &id)?;
+    let session = hold(&well, &id)?;
     let head = session.standing()?.head;
     let (set, from) = phases(&head)?;
     let to = set.parse(name).ok_or_else(|| {

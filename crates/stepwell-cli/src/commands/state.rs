@@ -104,14 +104,14 @@ fn change(action: &Action, well: &Well, id: &SessionId, app: &App) -> Result<()>
             well.edit(id, Edited { goal, ..Edited::default() })?;
         }
         Action::Ask { text } => {
-            let mut session = hold(well, id)?;
+            let session = hold(well, id)?;
             let asked = session.work()?.questions;
             let free = |n: &usize| !asked.iter().any(|it| it.id == n.to_string());
             let n = (asked.len() + 1..).find(free).unwrap_or_default();
             session.append(Question { id: n.to_string(), text: said(text)?, answer: None })?;
         }
         Action::Answer { question, text } => {
-            let mut session = hold(well, id)?;
+            let session = hold(well, id)?;
             let asked = session.work()?.questions;
             let Some(found) = asked.iter().find(|it| it.id == *question) else {
                 let ids: Vec<_> = asked.iter().map(|it| it.id.as_str()).collect();

@@ -228,7 +228,7 @@ fn record(
     id: &SessionId,
     change: impl FnOnce(&Tasks) -> Result<Vec<Task>, TaskRefused>,
 ) -> Result<(Tasks, Vec<Task>)> {
-    let mut session = hold(well, id)?;
+    let session = hold(well, id)?;
     let mut tasks = session.work()?.tasks;
     let changed = change(&tasks).map_err(|refused| {
         Failure::new(Exit::Failed, &refused)

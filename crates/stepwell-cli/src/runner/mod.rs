@@ -487,7 +487,7 @@ pub(crate) fn drive(
     let tools = prepared.connected()?;
     let ended: stepwell_agent::Result<Ended> = tools.runtime.block_on(async {
         let interrupt = signals::watch();
-        let mut run = Run::new(&mut session, &setup, &mut screen)?;
+        let mut run = Run::new(&session, &setup, &mut screen)?;
         if !prepared.own {
             run.distrust(before);
         }

@@ -81,7 +81,7 @@ fn cleanup_follows_its_rules() {
 fn a_running_session_survives_a_cleanup() {
     let mut desk = Desk::furnished();
     let well = desk.well();
-    let mut running = well.resume(&AUTH.parse().unwrap()).unwrap();
+    let running = well.resume(&AUTH.parse().unwrap()).unwrap();
     desk.say("cleanup --older-than 0");
     running.append(stepwell::Message::user("still here")).unwrap();
     desk.say("sessions --status running");

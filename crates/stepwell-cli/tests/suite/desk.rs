@@ -303,7 +303,7 @@ fn furnish(well: &Stepwell, clock: &TestClock) {
     later();
     let task =
         "Migrate\n\nthe 数据库 to\tPostgreSQL, then \u{1b}[31mtell\u{1b}[0m everyone about it";
-    let mut wide = well.create(created(WIDE, task)).unwrap();
+    let wide = well.create(created(WIDE, task)).unwrap();
     wide.append(Failure { message: "the server is gone".into() }).unwrap();
     let failed = StatusChanged {
         status: Status::Failed,

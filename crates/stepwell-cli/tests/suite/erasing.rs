@@ -47,7 +47,7 @@ fn a_scrub_erases_everywhere_and_leaves_a_note() {
         let file = FileChanged { path: ".env".into(), before, after, renamed_from: None };
         session.append(file).unwrap();
         session.finish(stepwell::Status::Failed, None).unwrap();
-        let mut other = well.resume(&TESTS.parse().unwrap()).unwrap();
+        let other = well.resume(&TESTS.parse().unwrap()).unwrap();
         other.append(Message::user(secret)).unwrap();
         other.finish(stepwell::Status::Success, None).unwrap();
         well.delete(&TESTS.parse().unwrap()).unwrap();

@@ -178,7 +178,7 @@ fn a_rewind_takes_tasks_and_phase_back() {
     desk.quietly(&["state", "s-1", "goal", "g"]);
     desk.quietly(&["state", "s-1", "ask", "q"]);
     let after = desk.quietly(&["state", "s-1", "--json"]).stdout;
-    let mut held = well.hold(&id).unwrap();
+    let held = well.hold(&id).unwrap();
     let rewind = held.rewind(then, Scope::Chat).unwrap();
     drop(held);
     assert_eq!(desk.quietly(&["state", "s-1", "--json"]).stdout, before);

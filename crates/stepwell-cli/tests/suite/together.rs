@@ -11,7 +11,7 @@ use crate::desk::{AUTH, Desk};
 fn a_log_is_followed_while_another_process_writes() {
     let desk = Desk::furnished();
     let well = desk.well();
-    let mut running = well.resume(&AUTH.parse().unwrap()).unwrap();
+    let running = well.resume(&AUTH.parse().unwrap()).unwrap();
     let begun = running.standing().unwrap().head.seq.get();
     let mut follower =
         desk.command(&["log", "-f", AUTH, "-n", "1"]).stdout(Stdio::piped()).spawn().unwrap();

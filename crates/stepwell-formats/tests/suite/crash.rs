@@ -20,7 +20,7 @@ fn tangled() -> Stepwell {
     say(&mut subagent(&well, "a", "b"), &["b1", "b2"]);
     say(&mut fork(&well, "b", 2, "c"), &["c1", "c2"]);
     say(&mut fork(&well, "c", 4, "d"), &["d1"]);
-    let mut e = fork(&well, "d", 3, "e");
+    let e = fork(&well, "d", 3, "e");
     e.append_all((0..600).map(|n| Message::user(format!("e{n}")).into()).collect()).unwrap();
     drop(e);
     say(&mut subagent(&well, "e", "f"), &["f1"]);

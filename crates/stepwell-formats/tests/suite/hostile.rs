@@ -30,7 +30,7 @@ const ATTACKS: &[&str] = &[
 fn attacked(attack: &str, format: Format) -> String {
     let well = Stepwell::in_memory();
     let created = Created::new(id("a"), attack).with_agent(attack).with_model("p", attack);
-    let mut session = well.create(created).unwrap();
+    let session = well.create(created).unwrap();
     session.append(Message::system(attack)).unwrap();
     session.append(Message::user(attack)).unwrap();
     let mut answer = Message::assistant(attack)

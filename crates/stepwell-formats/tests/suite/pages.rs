@@ -160,7 +160,7 @@ fn both_pages_say_the_same() {
 #[test]
 fn an_unpriced_call_makes_the_cost_unknown() {
     let well = Stepwell::in_memory();
-    let mut session = root(&well, "a");
+    let session = root(&well, "a");
     session.append(Message::assistant("hm").spending(Usage::default(), None)).unwrap();
     assert!(text(&well, "a", Format::Markdown).contains("| cost | ? |"));
     assert!(text(&well, "a", Format::Html).contains("<th>cost</th><td>?</td>"));

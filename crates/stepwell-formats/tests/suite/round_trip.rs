@@ -200,7 +200,7 @@ fn both_forms_hold_the_same_entries_one_a_line() {
 #[test]
 fn a_body_of_many_lines_stays_on_its_line_and_to_the_byte() {
     let well = Stepwell::in_memory();
-    let mut session = root(&well, "a");
+    let session = root(&well, "a");
     let body = "{\"a\":\n\n [1.0,  2]\r\n}".to_owned();
     session
         .append(Event::Unknown(Unknown { kind: "telepathy".to_owned(), version: 7, body }))
@@ -220,7 +220,7 @@ fn a_body_of_many_lines_stays_on_its_line_and_to_the_byte() {
 #[test]
 fn a_long_session_is_written_and_read_in_pieces() {
     let well = Stepwell::in_memory();
-    let mut session = root(&well, "a");
+    let session = root(&well, "a");
     let many = (0..3_000).map(|n| Message::user(format!("message {n}")).into()).collect();
     session.append_all(many).unwrap();
     session.append(Message::user("long ".repeat(1 << 19))).unwrap();
@@ -248,7 +248,7 @@ fn a_running_session_is_interrupted_where_it_is_imported() {
 fn a_session_on_disk_comes_back_with_its_blobs() {
     let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let well = Stepwell::open(here.path()).unwrap();
-    let mut session = root(&well, "a");
+    let session = root(&well, "a");
     let blob = well.store().put_blob(b"fn main() {}").unwrap();
     session.append(file("main.rs", blob)).unwrap();
     session.append(Checkpoint { name: "done".to_owned(), ..Checkpoint::default() }).unwrap();

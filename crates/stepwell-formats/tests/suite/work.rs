@@ -123,7 +123,7 @@ proptest! {
 fn the_state_says_where_the_work_is() {
     let well = Stepwell::in_memory();
     let created = well.draft("t").with_phases(PhaseSet::Workflow);
-    let mut session = well.create(created).unwrap();
+    let session = well.create(created).unwrap();
     let state = |session: &stepwell::Session| {
         let head = session.standing().unwrap().head;
         let text = state_markdown(&head, &session.work().unwrap());

@@ -66,7 +66,7 @@ pub struct InvalidName {
 }
 
 impl InvalidName {
-    fn new(what: &'static str, text: &str, why: &'static str) -> Self {
+    pub(super) fn new(what: &'static str, text: &str, why: &'static str) -> Self {
         Self { what, text: text.chars().take(80).collect(), why }
     }
 }

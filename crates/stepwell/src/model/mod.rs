@@ -9,6 +9,7 @@ pub(crate) mod event;
 pub(crate) mod id;
 pub(crate) mod message;
 pub(crate) mod money;
+pub(crate) mod node;
 pub(crate) mod origin;
 pub(crate) mod phase;
 pub(crate) mod position;

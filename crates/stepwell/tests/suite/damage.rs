@@ -31,7 +31,7 @@ fn sound() -> Sound {
     {
         let well = Stepwell::open(folder.path()).unwrap();
         for n in 0..SESSIONS {
-            let mut session = well.create(Created::new(id(n), format!("task {n}"))).unwrap();
+            let session = well.create(Created::new(id(n), format!("task {n}"))).unwrap();
             for m in 0..20 {
                 session
                     .append(Message::user(format!("message {m} of {n}: {}", "x".repeat(200))))

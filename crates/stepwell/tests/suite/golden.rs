@@ -154,7 +154,7 @@ fn fill(folder: &Path) {
     let rewound = session.rewind(checkpoint, Scope::Chat).unwrap();
     session.undo_rewind(rewound).unwrap();
     session.rewind(checkpoint, Scope::Both).unwrap();
-    let mut child = session.spawn(Created::new("golden-child".parse().unwrap(), "help")).unwrap();
+    let child = session.spawn(Created::new("golden-child".parse().unwrap(), "help")).unwrap();
     child.append(Message::user("help")).unwrap();
     let fork = well.fork(session.id(), Some(checkpoint)).unwrap();
     drop((child, fork));

@@ -356,7 +356,7 @@ proptest! {
     #[test]
     fn every_message_survives_a_store(messages in prop::collection::vec(generate::message(), 1..5)) {
         let well = Stepwell::in_memory();
-        let mut session = well.create(well.draft("t")).unwrap();
+        let session = well.create(well.draft("t")).unwrap();
         session.append_all(messages.iter().cloned().map(Into::into).collect()).unwrap();
         let read = session.events(Span::after(Seq::FIRST)).unwrap().intact(session.id()).unwrap();
         let read: Vec<Event> = read.into_iter().map(|event| event.event).collect();

@@ -69,7 +69,7 @@ fn a_name_is_an_id_then_a_label_then_the_only_beginning() {
 fn last_is_the_session_that_a_user_started_last() {
     let well = Stepwell::in_memory();
     let parent = well.create(named("parent")).unwrap();
-    let mut child = parent.spawn(named("child")).unwrap();
+    let child = parent.spawn(named("child")).unwrap();
     child.append(Message::user("later")).unwrap();
     assert_eq!(&well.find("@last").unwrap(), parent.id());
     let label = Edited { label: Change::Set("@last".into()), ..Edited::default() };
@@ -110,7 +110,7 @@ fn steps_are_numbered_by_lane_over_resumes() {
 #[test]
 fn phases_move_and_gates_are_answered_by_anyone() {
     let well = Stepwell::in_memory();
-    let mut session = well.create(named("a").with_phases(PhaseSet::Workflow)).unwrap();
+    let session = well.create(named("a").with_phases(PhaseSet::Workflow)).unwrap();
     session.enter(Phase::Initialize).unwrap();
     session.enter(Phase::Initialize).unwrap();
     let error = session.enter(Phase::Ship).unwrap_err();
@@ -132,7 +132,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     let phase = |name: &str| (name.to_owned(), CheckpointReason::Phase);
     assert_eq!(taken, [phase("phase-initialize"), phase("phase-discuss")]);
     let plain = well.create(named("b")).unwrap();
-    let mut plain: Session = plain;
+    let plain: Session = plain;
     assert!(plain.enter(Phase::Plan).unwrap_err().to_string().contains("has no phases"));
 }
 
@@ -140,7 +140,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
 fn taking_up_an_external_session_leaves_its_status_to_its_phase() {
     let well = Stepwell::in_memory();
     let created = named("a").with_phases(PhaseSet::Lifecycle).driven_externally();
-    let mut session = well.create(created).unwrap();
+    let session = well.create(created).unwrap();
     session.enter(Phase::Approval).unwrap();
     let id = session.id().clone();
     drop(session);
@@ -161,7 +161,7 @@ fn a_fork_is_described_by_its_parent_not_by_the_first_of_the_line() {
     assert_eq!(well.standing(fork.id()).unwrap().head.agent, "planner");
     let origin = stepwell::Origin::Fork { parent: fork.id().clone(), at: Seq::FIRST };
     let coder = well.create(Created { origin, ..named("b").with_agent("coder") }).unwrap();
-    let mut coder = coder;
+    let coder = coder;
     let mut answer = Message::assistant("hi");
     answer.model = Some("other-model".into());
     coder.append(answer).unwrap();
@@ -265,7 +265,7 @@ fn an_append_is_not_acknowledged_because_its_first_event_is_known() {
 #[test]
 fn a_huge_model_name_leaves_the_head_small() {
     let well = Stepwell::in_memory();
-    let mut session = well.create(named("a")).unwrap();
+    let session = well.create(named("a")).unwrap();
     let mut message = Message::assistant("x");
     message.model = Some("m".repeat(1 << 20));
     session.append(message).unwrap();
@@ -283,7 +283,7 @@ fn a_dropped_handle_does_not_stop_the_renewal_of_the_next() {
     let id = old.id().clone();
     // Someone else lets it go, as after a suspended machine woke up too late.
     well.store().release(old.lease()).unwrap();
-    let mut new = well.resume(&id).unwrap();
+    let new = well.resume(&id).unwrap();
     drop(old);
     let seq = well.standing(&id).unwrap().head.seq;
     // Nothing comes; in this time a lease that is not renewed runs out twice.
@@ -303,7 +303,7 @@ fn a_backup_is_whole_and_never_replaces_a_file() {
     let copy = copy_folder.join("stepwell.db");
     let store = Arc::new(store);
     let well = Stepwell::with(store.clone(), Surroundings::default());
-    let mut session = well.create(named("a")).unwrap();
+    let session = well.create(named("a")).unwrap();
     session.append(Message::user("kept")).unwrap();
     store.backup(&copy).unwrap();
     for taken in [&path, &copy] {
@@ -337,8 +337,8 @@ fn on_disk(folder: &std::path::Path, text: &str) -> bool {
 fn what_is_purged_or_scrubbed_is_gone_from_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let well = Stepwell::open(folder.path()).unwrap();
-    let mut session = well.create(named("a")).unwrap();
-    let mut other = well.create(named("b")).unwrap();
+    let session = well.create(named("a")).unwrap();
+    let other = well.create(named("b")).unwrap();
     session.append(Message::user("the word is xylophonist")).unwrap();
     let seq = other.append(Message::user("the word is zymologist")).unwrap();
     assert_eq!(well.search(&Search::new("word")).unwrap().hits.len(), 2);
@@ -392,7 +392,7 @@ fn a_long_log_reads_whole_in_both_orders_and_up_to_its_damage() {
     const COUNT: usize = 5_000;
     let folder = tempfile::tempdir().unwrap();
     let well = Stepwell::open(folder.path()).unwrap();
-    let mut session = well.create(named("a")).unwrap();
+    let session = well.create(named("a")).unwrap();
     let text =
         |n: usize| if n % 1_000 == 7 { "long ".repeat(20_000) } else { format!("message {n}") };
     session.append_all((0..COUNT).map(|n| Message::user(text(n)).into()).collect()).unwrap();
@@ -420,7 +420,7 @@ fn a_long_log_reads_whole_in_both_orders_and_up_to_its_damage() {
 #[test]
 fn names_that_would_swell_the_store_are_refused() {
     let well = Stepwell::in_memory();
-    let mut session = well.create(named("a")).unwrap();
+    let session = well.create(named("a")).unwrap();
     let digest = stepwell::Digest::of(b"");
     let path = |bytes| stepwell::Artifact { path: "p".repeat(bytes), digest };
     session.append(path(4 << 10)).unwrap();
@@ -447,7 +447,7 @@ fn names_that_would_swell_the_store_are_refused() {
 fn many_lanes_do_not_make_snapshots_outgrow_the_events() {
     let folder = tempfile::tempdir().unwrap();
     let well = Stepwell::open(folder.path()).unwrap();
-    let mut session = well.create(named("a")).unwrap();
+    let session = well.create(named("a")).unwrap();
     let lane = |n: usize| format!("lane-{n}").parse::<Lane>().unwrap();
     let lanes = (0..500).map(|n| Message::user("x").in_lane(lane(n)).into());
     session.append_all(lanes.collect()).unwrap();
@@ -514,7 +514,7 @@ fn a_lease_taken_through_the_store_makes_a_session_that_records_nothing_by_itsel
     let well = Stepwell::in_memory();
     let id = finished(&well, "a");
     let lease = well.store().acquire(&id, &well.claim()).unwrap();
-    let mut session = well.keep(lease);
+    let session = well.keep(lease);
     assert!(matches!(well.resume(&id), Err(Error::Held { .. })));
     assert_eq!(session.append(Message::user("later")).unwrap(), Seq::new(3));
     drop(session);
