@@ -6,19 +6,20 @@ mod compact;
 mod dispatch;
 mod ground;
 mod hear;
+mod lane;
 mod permit;
+mod purse;
 mod record;
 mod relay;
 mod tools;
 mod watch;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
     Compacted, Event, Failure, FileChanged, FileState, Gate, Lane, Message, NewEvent, Recorded,
-    Role, Session, Span, Status, StatusChanged, StopReason, Timeline, Usage, View,
+    Role, Session, Span, Spent, Status, StatusChanged, StopReason, Timeline, Usage, View,
 };
 use tokio::sync::watch as signal;
 
@@ -36,6 +37,8 @@ pub use charge::Charge;
 use compact::Due;
 pub use compact::{Shrunk, TRUNCATED};
 pub use dispatch::{Dispatcher, Hired, Terms};
+pub use lane::{Ids, InLane, Past};
+pub use purse::{Allowed, Purse, Reserved};
 pub use watch::{Happening, Question, Reply, Watcher};
 
 /// What a run works with. It does not change while it runs.
@@ -105,10 +108,13 @@ pub struct Ended {
 
 /// A run of an agent in a session.
 pub struct Run<'a> {
-    session: &'a mut Session,
+    session: &'a Session,
     setup: &'a Setup,
     watcher: &'a mut dyn Watcher,
     lane: Lane,
+    /// What all lanes of the session may use; absent, the run is alone and keeps to its own
+    /// limits.
+    purse: Option<&'a Purse>,
     state: State,
     since: Baseline,
     /// What the model is shown, with secrets: only what is written is redacted.
@@ -116,7 +122,7 @@ pub struct Run<'a> {
     /// Calls whose recorded arguments are not what the model wrote.
     redacted: Vec<String>,
     /// Every call's id so far.
-    ids: HashSet<String>,
+    ids: Ids,
     specs: Vec<ToolSpec>,
     /// The tools' tokens, as we count them.
     spec_tokens: u64,
@@ -143,6 +149,17 @@ pub struct Run<'a> {
     ended: Ended,
 }
 
+/// What a run is taken up with.
+struct Taken<'a> {
+    lane: Lane,
+    purse: Option<&'a Purse>,
+    events: Vec<Recorded>,
+    ids: Ids,
+    goal: Option<String>,
+    below: Spent,
+    truncated: bool,
+}
+
 /// An answer that is cut short is gone on with; after so many in a row, the model does not
 /// come to an end.
 const MAX_CUT_SHORT: u32 = 3;
@@ -153,12 +170,26 @@ const THE_USER: &str = "the user";
 impl<'a> Run<'a> {
     /// Takes up a session where it stands.
     pub fn new(
-        session: &'a mut Session,
+        session: &'a Session,
         setup: &'a Setup,
         watcher: &'a mut dyn Watcher,
     ) -> Result<Self> {
-        let lane = Lane::main();
         let events = session.events(Span::ALL)?.intact(session.id())?;
+        let below = dispatch::below(session)?;
+        let head = session.standing()?.head;
+        let truncated = head.metadata.contains_key(TRUNCATED);
+        let (ids, goal) = (Ids::default(), head.goal);
+        let taken = Taken { lane: Lane::main(), purse: None, events, ids, goal, below, truncated };
+        Ok(Self::take(session, setup, watcher, taken))
+    }
+
+    fn take(
+        session: &'a Session,
+        setup: &'a Setup,
+        watcher: &'a mut dyn Watcher,
+        taken: Taken<'a>,
+    ) -> Self {
+        let Taken { lane, purse, events, ids, goal, below, truncated } = taken;
         let mut state = State::new(lane.clone());
         let last = events.last().map(|event| event.seq).unwrap_or_default();
         let timeline = Timeline::at(last, events.iter());
@@ -170,15 +201,15 @@ impl<'a> Run<'a> {
                 state.count(event);
             }
         }
-        state.below = dispatch::below(session)?;
+        state.below = below;
         let since = Baseline { spent: state.total(), steps: state.steps };
         let blind = record::lost_sight(&events);
-        let (mut redacted, mut ids, mut first_request) = (Vec::new(), HashSet::new(), None);
+        let (mut redacted, mut first_request) = (Vec::new(), None);
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
             let Event::Message(message) = &event.event else { continue };
             // Also of calls that are no longer shown: no other may bear their ids.
             for call in message.calls() {
-                ids.insert(call.id.clone());
+                ids.take(&call.id);
                 if Redactor::is_redacted(&call.arguments) {
                     redacted.push(call.id.clone());
                 }
@@ -187,17 +218,15 @@ impl<'a> Run<'a> {
                 first_request.get_or_insert(event.seq);
             }
         }
-        let head = session.standing()?.head;
-        let truncated = head.metadata.contains_key(TRUNCATED);
         let view = View::of(&lane, events);
         for call in view.messages.iter().flat_map(|shown| shown.message.calls()) {
-            ids.insert(call.id.clone());
+            ids.take(&call.id);
         }
         let (counter, calibration) = (setup.context.counter(), setup.context.calibration);
         // A call that has no result yet is not the view's to answer: the run does.
         let window = Window::new(lane.clone(), counter)
             .of(view, first_request, |id| state.is_pending(id))
-            .with_goal(head.goal);
+            .with_goal(goal);
         let specs: Vec<ToolSpec> = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
         let spec_tokens = counter.tools(&specs);
         let tokens = record::tokens(window.instructions(), window.messages(), &specs);
@@ -214,11 +243,12 @@ impl<'a> Run<'a> {
             files_modified: Vec::new(),
             calibration,
         };
-        Ok(Self {
+        Self {
             session,
             setup,
             watcher,
             lane,
+            purse,
             state,
             since,
             window,
@@ -237,7 +267,7 @@ impl<'a> Run<'a> {
             captured: Vec::new(),
             blind,
             ended,
-        })
+        }
     }
 
     /// Was nothing said in it yet?
@@ -295,6 +325,7 @@ impl<'a> Run<'a> {
         // A time that cannot be told is never up.
         let now = tokio::time::Instant::now();
         let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));
+        let deadline = deadline.into_iter().chain(self.purse.and_then(Purse::until)).min();
         loop {
             if *interrupt.borrow() {
                 return self.stop(interrupted(), None);
@@ -404,8 +435,11 @@ impl<'a> Run<'a> {
         let said =
             error.as_ref().map(|error| self.setup.redactor.redact(&error.to_string()).into_owned());
         let Stop { status, reason } = stop;
-        let change = StatusChanged { status, reason: Some(reason), error: said };
-        self.record(vec![change.into()])?;
+        // How a flow stands is its own to say, once all of its lanes have stopped.
+        if self.purse.is_none() {
+            let change = StatusChanged { status, reason: Some(reason), error: said };
+            self.record(vec![change.into()])?;
+        }
         Ok(Ended { status, reason, error, calibration: self.calibration, ..self.ended })
     }
 
@@ -413,8 +447,10 @@ impl<'a> Run<'a> {
     /// the longest answer.
     fn estimate(&self) -> Estimate {
         let limits = &self.setup.rules.limits;
-        let limited =
-            limits.budget.is_some() || limits.budget_total.is_some() || limits.tokens.is_some();
+        let limited = self.purse.is_some()
+            || limits.budget.is_some()
+            || limits.budget_total.is_some()
+            || limits.tokens.is_some();
         let shrink = self.shrink();
         if !limited {
             return Estimate { shrink, ..Estimate::default() };

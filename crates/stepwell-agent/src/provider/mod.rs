@@ -61,18 +61,20 @@ pub struct Request<'a> {
     /// The most tokens that it may answer with.
     pub max_output: u64,
     /// How far the run is, for models that answer from a script.
-    pub turn: Turn,
+    pub turn: Turn<'a>,
 }
 
 /// How far a run is when it asks: what it had before that still counts, shown or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct Turn<'a> {
     /// What it asks for.
     pub purpose: Purpose,
     /// The answers that it had.
     pub answers: u64,
     /// The summaries that it asked for.
     pub summaries: u64,
+    /// The lane that asks.
+    pub lane: &'a str,
 }
 
 /// What a request asks for.

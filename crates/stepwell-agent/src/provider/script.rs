@@ -1,9 +1,10 @@
 //! The scripted model: answers from a file, so that everything runs offline, and runs of
 //! real models can be replayed.
 //!
-//! A script is YAML or JSON: a list of answers, or `{prices, context, answers, summaries}`.
-//! The answer to give is the one after as many as the run already had, so that a run that is
-//! resumed in another process goes on where it stopped. Summaries are counted apart.
+//! A script is YAML or JSON: a list of answers, or `{prices, context, answers, lanes, summaries}`.
+//! The answer to give is the one after as many as the lane already had, so that a run that is
+//! resumed in another process goes on where it stopped. Summaries are counted apart. A flow's
+//! lanes have their answers under `lanes`, each by its name.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Compacted, Event, Message, Money, Part, Role, Text, ToolCall, Usage};
+use stepwell::{Compacted, Event, Lane, Message, Money, Part, Role, Text, ToolCall, Usage};
 
 use super::{Answer, CallError, Delta, Ended, Fault, GO_ON, Provider, Purpose, Request, Turn};
 
@@ -21,7 +22,7 @@ use super::{Answer, CallError, Delta, Ended, Fault, GO_ON, Provider, Purpose, Re
 pub struct Scripted {
     script: Script,
     /// How often each answer has failed already, in this process.
-    failed: Mutex<BTreeMap<usize, usize>>,
+    failed: Mutex<BTreeMap<(String, usize), usize>>,
 }
 
 /// A script.
@@ -34,8 +35,13 @@ pub struct Script {
     /// How many tokens fit, at four bytes each; absent, any number does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// The answers, in order.
+    /// The answers, in order; also of lanes that have none of their own.
+    #[serde(default)]
     pub answers: Vec<Line>,
+    /// The answers of a flow's lanes, by their names. A name that ends in `*` stands for all
+    /// lanes that begin with the rest of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lanes: BTreeMap<String, Vec<Line>>,
     /// What it says when it is asked for summaries, in order; then, a plain one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<SummaryLine>,
@@ -182,9 +188,30 @@ impl Script {
             true => {
                 serde_json::from_value(value).map(|answers| Self { answers, ..Self::default() })
             }
+            // A script without any answers was meant to have some.
+            false if value.get("answers").or_else(|| value.get("lanes")).is_none() => {
+                serde_json::from_value::<Self>(value)
+                    .and_then(|_| Err(serde::de::Error::missing_field("answers")))
+            }
             false => serde_json::from_value(value),
         }
         .map_err(|error| error.to_string())
+    }
+
+    /// The answers of a lane.
+    fn of_lane(&self, lane: &str) -> &[Line] {
+        let begins =
+            |name: &str| name.strip_suffix('*').is_some_and(|front| lane.starts_with(front));
+        let own = self.lanes.get(lane);
+        let own = own.or_else(|| Some(self.lanes.iter().find(|(name, _)| begins(name))?.1));
+        own.unwrap_or(&self.answers)
+    }
+
+    fn lines_mut(&mut self, lane: &Lane) -> &mut Vec<Line> {
+        match *lane == Lane::main() {
+            true => &mut self.answers,
+            false => self.lanes.entry(lane.to_string()).or_default(),
+        }
     }
 
     /// The script that replays a log's answers, and its summaries where they were made.
@@ -194,15 +221,15 @@ impl Script {
         for event in events {
             match event {
                 Event::Message(message) if message.role == Role::Assistant => {
-                    script.answers.push(Line::of(message));
+                    script.lines_mut(&message.lane).push(Line::of(message));
                 }
                 Event::Message(message) if message.text() == GO_ON => {
-                    if let Some(last) = script.answers.last_mut() {
+                    if let Some(last) = script.lines_mut(&message.lane).last_mut() {
                         last.cut_short = true;
                     }
                 }
                 Event::Compacted(compacted) if compacted.model.is_some() => {
-                    let before = script.answers.len() + 1;
+                    let before = script.lines_mut(&compacted.lane).len() + 1;
                     script.summaries.push(SummaryLine::of(compacted, before));
                 }
                 _ => {}
@@ -293,7 +320,7 @@ impl Scripted {
 
     /// Does the request not fit, or is the conversation to shrink first?
     fn refuses(&self, request: &Request<'_>) -> Option<CallError> {
-        let Turn { purpose, answers, summaries } = request.turn;
+        let Turn { purpose, answers, summaries, .. } = request.turn;
         let tokens = bytes(request) / 4;
         if let Some(most) = self.script.context.filter(|most| tokens > *most) {
             let what = format!("{tokens} tokens do not fit, at most {most} do");
@@ -325,9 +352,9 @@ impl Scripted {
     }
 
     /// The next failure of an answer, if it has one left.
-    fn failure(&self, place: usize, line: &Line) -> Option<CallError> {
+    fn failure(&self, lane: &str, place: usize, line: &Line) -> Option<CallError> {
         let mut failed = self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let times = failed.entry(place).or_default();
+        let times = failed.entry((lane.to_owned(), place)).or_default();
         let last = line.fail.len().checked_sub(1)?;
         let turn = if line.forever { (*times).min(last) } else { *times };
         let fault = *line.fail.get(turn)?;
@@ -346,7 +373,7 @@ impl Provider for Scripted {
         request: Request<'a>,
         told: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Answer, CallError>> {
-        let place = usize_of(request.turn.answers);
+        let (place, lane) = (usize_of(request.turn.answers), request.turn.lane);
         Box::pin(async move {
             if let Some(error) = self.refuses(&request) {
                 return Err(error);
@@ -354,15 +381,17 @@ impl Provider for Scripted {
             if request.turn.purpose == Purpose::Summary {
                 return self.summary(usize_of(request.turn.summaries));
             }
-            let answers = self.script.answers.len();
-            let line = self.script.answers.get(place).ok_or_else(|| {
-                let what = format!("the script has {answers} answers, and one more was asked for");
+            let lines = self.script.of_lane(lane);
+            let line = lines.get(place).ok_or_else(|| {
+                let (answers, whose) = (lines.len(), whose(lane));
+                let what =
+                    format!("the script has {answers} answers{whose}, and one more was asked for");
                 Self::error(what, Fault::Refused)
             })?;
             if line.delay_ms > 0 {
                 tokio::time::sleep(Duration::from_millis(line.delay_ms)).await;
             }
-            if let Some(error) = self.failure(place, line) {
+            if let Some(error) = self.failure(lane, place, line) {
                 return Err(error);
             }
             if !line.thinking.is_empty() {
@@ -376,6 +405,14 @@ impl Provider for Scripted {
             let ended = if line.cut_short { Ended::OutputLimit } else { Ended::Complete };
             Ok(Answer { message, usage, cost: line.cost, ended })
         })
+    }
+}
+
+/// Whose answers ran out, where there is more than one lane.
+fn whose(lane: &str) -> String {
+    match lane {
+        "" | "main" => String::new(),
+        lane => format!(" for lane {lane:?}"),
     }
 }
 
@@ -421,7 +458,7 @@ answers:
         ask_at(model, messages, turn)
     }
 
-    fn ask_at(model: &Scripted, messages: &[Message], turn: Turn) -> Result<Answer, CallError> {
+    fn ask_at(model: &Scripted, messages: &[Message], turn: Turn<'_>) -> Result<Answer, CallError> {
         let request = Request { model: "", system: "", messages, tools: &[], max_output: 1, turn };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(model.answer(request, &mut |_| ()))
@@ -447,6 +484,32 @@ answers:
     }
 
     #[test]
+    fn a_lane_has_answers_of_its_own() {
+        let script = "
+answers: [{text: anyone}]
+lanes:
+  router: [{text: first}, {fail: [unavailable], text: second}]
+  worker-*: [{text: work}]
+";
+        let model = Scripted::new(Script::parse(script).unwrap());
+        let said = [Message::user("go")];
+        let at = |lane, answers| {
+            let turn = Turn { answers, lane, ..Turn::default() };
+            ask_at(&model, &said, turn).map(|answer| answer.message.text())
+        };
+        assert_eq!(at("router", 0).unwrap(), "first");
+        assert_eq!(at("router", 1).unwrap_err().fault, Fault::Unavailable);
+        assert_eq!(at("router", 1).unwrap(), "second");
+        assert_eq!(at("worker-1-0", 0).unwrap(), "work");
+        assert_eq!(at("writer", 0).unwrap(), "anyone");
+        let over = at("worker-1-0", 1).unwrap_err();
+        assert!(over.what.contains("lane \"worker-1-0\""), "{over}");
+        let router: Lane = "router".parse().unwrap();
+        let event = Event::from(Message::assistant("first").in_lane(router));
+        assert_eq!(Script::of([&event]).lanes["router"][0].text, "first");
+    }
+
+    #[test]
     fn a_recorded_script_replays_what_was_said() {
         let model = Scripted::new(Script::parse(SCRIPT).unwrap());
         let first = ask(&model, &[Message::user("go")]).unwrap();
@@ -468,7 +531,7 @@ answers:
         let model = Scripted::new(Script::parse(script).unwrap());
         let said = [Message::user("go")];
         let at = |answers, summaries, purpose| {
-            let turn = Turn { purpose, answers, summaries };
+            let turn = Turn { purpose, answers, summaries, lane: "main" };
             ask_at(&model, &said, turn).map(|answer| answer.message.text())
         };
         assert_eq!(at(0, 0, Purpose::Answer).unwrap(), "a");
@@ -492,7 +555,7 @@ answers:
             fault: fault.map(str::to_owned),
             model: Some("m".to_owned()),
             usage,
-            ..Compacted::new(stepwell::Lane::main(), seq, seq)
+            ..Compacted::new(Lane::main(), seq, seq)
         };
         let usage = Some(Usage { input: 5, output: 1, ..Usage::default() });
         let events: [Event; 5] = [
@@ -513,7 +576,9 @@ answers:
 
     #[test]
     fn a_wrong_script_is_refused_with_its_place() {
-        for wrong in ["", "answers: 3", "- txt: x", "[{\"fail\":[\"tired\"]}]", "{"] {
+        for wrong in
+            ["", "{}", "answers: 3", "lanes: 3", "- txt: x", "[{\"fail\":[\"tired\"]}]", "{"]
+        {
             assert!(Script::parse(wrong).is_err(), "{wrong}");
         }
         assert!(Script::parse("- text: hi").unwrap().prices.is_none());

@@ -1,16 +1,21 @@
 //! Making the conversation shorter: when that is due, asking for the summary, recording it.
 
-use stepwell::{Compacted, Edited, Event, Made, Message, Money, Usage};
+use stepwell::{Compacted, Edited, Event, Lane, Made, Message, Money, StopReason, Usage};
 use tokio::sync::watch as signal;
 
-use super::{Cut, Happening, Run, record};
-use crate::context::Signs;
+use super::{Cut, Happening, Reserved, Run, record};
 use crate::context::plan::{Ask, Keep, Plan, Room, Why};
 use crate::context::summary::{self, Held, NoSummary, Wanted};
 use crate::context::tokens::Counter;
+use crate::context::{Signs, Summariser};
 use crate::error::Result;
-use crate::machine::{By, Shrink, Stop};
+use crate::machine::{By, Shrink, State, Stop};
 use crate::provider::{CallError, Ended, Purpose, Request, Turn};
+
+/// How far a run is.
+pub(super) fn turn<'a>(state: &State, lane: &'a Lane, purpose: Purpose) -> Turn<'a> {
+    Turn { purpose, answers: state.answers, summaries: state.summaries, lane: lane.as_str() }
+}
 
 /// The metadata key that says that old messages are left out.
 pub const TRUNCATED: &str = "truncated";
@@ -89,11 +94,6 @@ impl Run<'_> {
     /// Learns from what a provider says it was sent.
     pub(super) fn learn(&mut self, usage: Option<Usage>) {
         self.calibration.learn(self.counted(), usage.map_or(0, |usage| usage.input));
-    }
-
-    /// How far the run is.
-    pub(super) const fn turn(&self, purpose: Purpose) -> Turn {
-        Turn { purpose, answers: self.state.answers, summaries: self.state.summaries }
     }
 
     /// How the conversation is to shrink before the model is asked, if it is.
@@ -206,6 +206,9 @@ impl Run<'_> {
             events.push(Edited { metadata, ..Edited::default() }.into());
         }
         self.record(events)?;
+        if let (Some(purse), Some(usage)) = (self.purse, compacted.usage) {
+            purse.pay(usage, compacted.cost);
+        }
         self.refused = false;
         self.tokens = self.most();
         self.watcher.saw(Happening::Compacted(&compacted, why));
@@ -239,6 +242,19 @@ impl Run<'_> {
         })
     }
 
+    /// Room for a summary in what all lanes may use.
+    async fn room_for_summary(
+        &self,
+        messages: &[Message],
+        plan: &Plan,
+        by: &Summariser,
+    ) -> std::result::Result<Option<Reserved<'_>>, StopReason> {
+        let Some(purse) = self.purse else { return Ok(None) };
+        let input = record::tokens(summary::INSTRUCTIONS, messages, &[]);
+        let usage = Usage { input, output: most_said(plan), ..Usage::default() };
+        purse.reserve(usage.total(), (by.cost)(&usage)).await.map(Some)
+    }
+
     /// Asks for a summary of what goes by a plan.
     async fn summarise(
         &self,
@@ -249,13 +265,17 @@ impl Run<'_> {
         let Some(by) = &self.setup.context.summariser else { return Ok(Said::default()) };
         let asked = Said { model: Some(by.model.clone()), ..Said::default() };
         let messages = [Message::user(request)];
+        let Ok(_room) = self.room_for_summary(&messages, plan, by).await else {
+            let fault = "a summary might cost more than is left of the budget".to_owned();
+            return Ok(Said { fault: Some(fault), ..Said::default() });
+        };
         let request = Request {
             model: &by.model,
             system: summary::INSTRUCTIONS,
             messages: &messages,
             tools: &[],
             max_output: most_said(plan),
-            turn: self.turn(Purpose::Summary),
+            turn: turn(&self.state, &self.lane, Purpose::Summary),
         };
         let mut unheard = |_| ();
         let answer = tokio::select! {

@@ -147,7 +147,7 @@ impl Run<'_> {
         let own_binds = self.bind(&mut hired.setup, left, reserve, depth);
         let fresh = self.begin_child(call, &id, child.as_ref(), &mut hired, &charge)?;
         if let Err(why) = self.ground_child(&id, &mut charge)? {
-            if let Some(mut child) = fresh {
+            if let Some(child) = fresh {
                 let error = Some(why.clone());
                 child.append(StatusChanged { status: Status::Failed, reason: None, error })?;
             }
@@ -338,9 +338,9 @@ impl Run<'_> {
         if !over {
             return Ok(None);
         }
-        let mut child = self.session.well().hold(id)?;
+        let child = self.session.well().hold(id)?;
         let mut below = Below { watcher: self.watcher, id };
-        let run = Run::new(&mut child, setup, &mut below)?;
+        let run = Run::new(&child, setup, &mut below)?;
         Ok(Some(Ended { status: head.status, reason, ..run.ended }))
     }
 
@@ -356,12 +356,12 @@ impl Run<'_> {
         let now = tokio::time::Instant::now();
         let left = cut.deadline.map(|deadline| deadline.saturating_duration_since(now));
         hired.setup.timeout = hired.setup.timeout.into_iter().chain(left).min();
-        let mut child = match fresh {
+        let child = match fresh {
             Some(child) => child,
             None => self.session.well().resume(id)?,
         };
         let mut below = Below { watcher: self.watcher, id };
-        let mut run = Run::new(&mut child, &hired.setup, &mut below)?;
+        let mut run = Run::new(&child, &hired.setup, &mut below)?;
         if !run.is_over() {
             run.instruct(&hired.system)?;
         }

@@ -2,6 +2,7 @@
 
 use stepwell::{Event, Failure, Message, Status, StopReason, Usage};
 
+use super::compact::turn;
 use super::{Cut, Happening, MAX_CUT_SHORT, Run, record};
 use crate::error::Result;
 use crate::machine::Stop;
@@ -14,13 +15,17 @@ impl Run<'_> {
         &mut self,
         mut cut: Cut<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
+        let reserved = match self.room_for_call(&mut cut).await {
+            Ok(reserved) => reserved,
+            Err(stop) => return Ok(Some((stop, None))),
+        };
         let request = Request {
             model: &self.setup.model,
             system: self.window.instructions(),
             messages: self.window.messages(),
             tools: &self.specs,
             max_output: self.setup.max_output,
-            turn: self.turn(Purpose::Answer),
+            turn: turn(&self.state, &self.lane, Purpose::Answer),
         };
         let watcher = &mut self.watcher;
         let mut told = |delta| watcher.saw(Happening::Delta(delta));
@@ -34,7 +39,10 @@ impl Run<'_> {
             Ok(Ok(answer)) => answer,
         };
         self.learn(answer.usage);
-        self.hear(answer)
+        let heard = self.hear(answer);
+        // Only now: what was heard says what it took.
+        drop(reserved);
+        heard
     }
 
     /// Records an answer, and with it that the step is complete if it asks for nothing.
@@ -71,6 +79,9 @@ impl Run<'_> {
             events.push(go_on.into());
         }
         self.record(events)?;
+        if let Some(purse) = self.purse {
+            purse.pay(usage, message.cost);
+        }
         self.watcher.saw(Happening::Answered(&message));
         if !asks {
             self.watcher.saw(Happening::Step(self.state.steps, &self.state.total()));
@@ -107,7 +118,7 @@ impl Run<'_> {
             if let stepwell::Part::ToolCall(call) = part {
                 let mut id = call.id.clone();
                 let mut n = 1;
-                while id.is_empty() || !self.ids.insert(id.clone()) {
+                while id.is_empty() || !self.ids.take(&id) {
                     n += 1;
                     id = format!("{}-{n}", if call.id.is_empty() { "call" } else { &call.id });
                 }

@@ -206,7 +206,7 @@ async fn main() {
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let id = "run".parse().unwrap();
     let fresh = !well.store().exists(&id).unwrap();
-    let mut session = if fresh {
+    let session = if fresh {
         let mut created = well.draft("the task");
         created.id = id.clone();
         well.create(created).unwrap()
@@ -214,7 +214,7 @@ async fn main() {
         well.resume(&id).unwrap()
     };
     let mut watcher = Silent(fate);
-    let mut run = Run::new(&mut session, &setup, &mut watcher).unwrap();
+    let mut run = Run::new(&session, &setup, &mut watcher).unwrap();
     if run.is_new() {
         run.say("the task").unwrap();
     }

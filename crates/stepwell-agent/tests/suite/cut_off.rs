@@ -39,7 +39,7 @@ impl Scene {
         let before = shape(&root);
         let well = Stepwell::open(root.join(".stepwell")).unwrap();
         let created = Created::new("run".parse().unwrap(), "the task");
-        let mut session = well.create(created).unwrap();
+        let session = well.create(created).unwrap();
         session.append(Message::user("go")).unwrap();
         session.append(Message::assistant("first")).unwrap();
         let mut capture = Capture::new(&Place::new(root.clone()), Limits::default());

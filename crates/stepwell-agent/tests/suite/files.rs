@@ -77,7 +77,7 @@ impl World {
         let root = keep.path().canonicalize().unwrap();
         prepare(&root);
         let well = Stepwell::open(root.join(".stepwell")).unwrap();
-        let mut session = well.create(well.draft("the task")).unwrap();
+        let session = well.create(well.draft("the task")).unwrap();
         session.append(Message::user("go")).unwrap();
         let capture = Capture::new(&Place::new(root.clone()), limits);
         Self { _keep: keep, root, session, capture, redactor: Redactor::new([]) }

@@ -7,6 +7,7 @@ mod crash;
 mod cut_off;
 mod files;
 mod gemini;
+mod lanes;
 mod mcp;
 mod providers;
 mod redact;

@@ -545,7 +545,7 @@ async fn a_wish_that_is_interrupted_changes_nothing() {
     let before = events(&session);
     setup.context.summariser.as_mut().unwrap().provider = Arc::new(Silent);
     let mut notes = Notes::default();
-    let run = Run::new(&mut session, &setup, &mut notes).unwrap();
+    let run = Run::new(&session, &setup, &mut notes).unwrap();
     let (stop, interrupt) = tokio::sync::watch::channel(false);
     let (shrunk, ()) = tokio::join!(run.shrink_now(interrupt), async {
         tokio::task::yield_now().await;
@@ -615,12 +615,12 @@ async fn the_sessions_own_goal_is_always_told() {
     let model = Witness::new(&steps(12, "context: 8000\n"));
     let policy = Policy { buffer: 4_000, keep: 800, ..Policy::default() };
     let setup = place.setup(&model, policy);
-    let mut session = place.session();
+    let session = place.session();
     let goal = stepwell::Change::Set("never lose a step".to_owned());
     session.append(Edited { goal, ..Edited::default() }).unwrap();
     session.append(Message::system("Be brief.")).unwrap();
     let mut notes = Notes::default();
-    let mut run = Run::new(&mut session, &setup, &mut notes).unwrap();
+    let mut run = Run::new(&session, &setup, &mut notes).unwrap();
     run.say(GOAL).unwrap();
     assert_eq!(
         run.window().instructions(),

@@ -1,0 +1,106 @@
+//! Lanes: runs that share one session, each with its own conversation and its own past.
+//!
+//! A session's past is read once and split. A run of a lane is given that lane's events, so
+//! that it costs the same however much the other lanes said.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stepwell::{Event, Lane, Recorded, Session, Spent};
+
+use super::{Purse, Run, Setup, Taken, Watcher};
+
+/// The ids of all calls of a session: what was said about one must never be taken for
+/// another, in whichever lane it is.
+#[derive(Clone, Debug, Default)]
+pub struct Ids(Arc<Mutex<HashSet<String>>>);
+
+impl Ids {
+    /// Takes an id, unless it is taken.
+    pub(super) fn take(&self, id: &str) -> bool {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.insert(id.to_owned())
+    }
+}
+
+/// A session's past, by lane.
+#[derive(Debug, Default)]
+pub struct Past {
+    lanes: HashMap<Lane, Vec<Recorded>>,
+    /// What concerns every lane: permissions, questions, tasks.
+    common: Vec<Recorded>,
+    ids: Ids,
+}
+
+impl Past {
+    /// Takes in an event that counts. Those that no conversation depends on are let go.
+    pub fn take(&mut self, event: &Recorded) {
+        if let Event::Message(message) = &event.event {
+            for call in message.calls() {
+                self.ids.take(&call.id);
+            }
+        }
+        match (event.event.lane(), &event.event) {
+            (Some(lane), _) => match self.lanes.get_mut(lane) {
+                Some(events) => events.push(event.clone()),
+                None => {
+                    self.lanes.insert(lane.clone(), vec![event.clone()]);
+                }
+            },
+            (
+                None,
+                Event::Permission(_)
+                | Event::Task(_)
+                | Event::Gate(_)
+                | Event::GateAnswered(_)
+                | Event::Status(_)
+                | Event::Phase(_)
+                | Event::Undone(_),
+            ) => self.common.push(event.clone()),
+            _ => {}
+        }
+    }
+
+    /// What a lane said and did.
+    #[must_use]
+    pub fn said(&self, lane: &Lane) -> &[Recorded] {
+        self.lanes.get(lane).map_or(&[], Vec::as_slice)
+    }
+
+    /// A lane, to be taken up where it stands.
+    #[must_use]
+    pub fn lane<'a>(&self, lane: &Lane, purse: &'a Purse) -> InLane<'a> {
+        let (said, common) = (self.said(lane), self.common.as_slice());
+        let mut events = Vec::with_capacity(said.len() + common.len());
+        events.extend(said.iter().chain(common).cloned());
+        events.sort_by_key(|event| event.seq);
+        InLane { lane: lane.clone(), events, ids: self.ids.clone(), purse }
+    }
+}
+
+/// A lane, as a run takes it up.
+#[derive(Debug)]
+pub struct InLane<'a> {
+    lane: Lane,
+    /// All that a run of it depends on, in order.
+    events: Vec<Recorded>,
+    ids: Ids,
+    /// What all lanes of the session may use.
+    purse: &'a Purse,
+}
+
+impl<'a> Run<'a> {
+    /// Takes up a lane where it stands. The run says nothing about how the session stands:
+    /// whoever runs its lanes does, and tells the past what each of them recorded.
+    pub fn in_lane(
+        session: &'a Session,
+        setup: &'a Setup,
+        watcher: &'a mut dyn Watcher,
+        at: InLane<'a>,
+    ) -> Self {
+        let InLane { lane, events, ids, purse } = at;
+        let (goal, below, truncated) = (None, Spent::default(), false);
+        let taken = Taken { lane, purse: Some(purse), events, ids, goal, below, truncated };
+        Self::take(session, setup, watcher, taken)
+    }
+}

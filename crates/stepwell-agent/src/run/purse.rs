@@ -1,0 +1,263 @@
+//! The purse: what all lanes of a flow may use together, reserved before each call.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use stepwell::{Money, Spent, StopReason, Usage};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::{Cut, Happening, Run};
+use crate::machine::Stop;
+
+/// What all lanes together may use.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed {
+    /// Calls of models.
+    pub calls: Option<u64>,
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Dollars.
+    pub cost: Option<Money>,
+    /// Which part of any of them, in thousandths, is worth a warning.
+    pub warn_at: Option<u64>,
+    /// When they stop, whatever is left.
+    pub until: Option<Instant>,
+}
+
+/// What all lanes together may use, and what of it they did.
+#[derive(Debug)]
+pub struct Purse {
+    allowed: Allowed,
+    inside: Mutex<Inside>,
+    /// Something that was reserved is free again.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    spent: Spent,
+    calls: u64,
+    /// What calls that are being made may take at most.
+    reserved: Amount,
+    warned: bool,
+}
+
+/// What a call may take.
+#[derive(Clone, Copy, Debug, Default)]
+struct Amount {
+    calls: u64,
+    tokens: u64,
+    cost: Money,
+}
+
+/// Room for one call, free again when this is dropped.
+#[derive(Debug)]
+pub struct Reserved<'a> {
+    purse: &'a Purse,
+    amount: Amount,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut inside = self.purse.inside();
+        inside.reserved.calls -= self.amount.calls;
+        inside.reserved.tokens -= self.amount.tokens;
+        inside.reserved.cost = inside.reserved.cost.minus(self.amount.cost);
+        drop(inside);
+        self.purse.freed.notify_waiters();
+    }
+}
+
+impl Purse {
+    /// A purse from which so much was taken already.
+    #[must_use]
+    pub fn new(allowed: Allowed, spent: Spent, calls: u64) -> Self {
+        let inside = Inside { spent, calls, ..Inside::default() };
+        Self { allowed, inside: Mutex::new(inside), freed: Notify::new() }
+    }
+
+    /// When all lanes stop.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.allowed.until
+    }
+
+    /// What was taken from it.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        self.inside().spent
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a call took.
+    pub(super) fn pay(&self, usage: Usage, cost: Option<Money>) {
+        let mut inside = self.inside();
+        inside.spent.count(usage, cost);
+        inside.calls += 1;
+    }
+
+    /// Reserves room for a call that takes so much at most. Waits for calls that are being made,
+    /// if they may leave enough. The error is the limit that it would break.
+    pub(super) async fn reserve(
+        &self,
+        tokens: u64,
+        cost: Option<Money>,
+    ) -> Result<Reserved<'_>, StopReason> {
+        loop {
+            let freed = self.freed.notified();
+            match self.try_reserve(tokens, cost) {
+                Verdict::Room(reserved) => return Ok(reserved),
+                Verdict::Never(limit) => return Err(limit),
+                Verdict::Perhaps => freed.await,
+            }
+        }
+    }
+
+    fn try_reserve(&self, tokens: u64, cost: Option<Money>) -> Verdict<'_> {
+        let mut inside = self.inside();
+        // A price that nobody knows is only asked for where there is a limit to it.
+        let Some(cost) = cost.or_else(|| self.allowed.cost.is_none().then_some(Money::ZERO)) else {
+            return Verdict::Never(StopReason::BudgetExceeded);
+        };
+        let amount = Amount { calls: 1, tokens, cost };
+        let breaks = |with: Amount| {
+            let calls = inside.calls + with.calls + amount.calls;
+            let tokens = inside.spent.usage.total() + with.tokens + amount.tokens;
+            let cost = inside.spent.cost.plus(with.cost).plus(amount.cost);
+            if self.allowed.calls.is_some_and(|most| calls > most) {
+                Some(StopReason::MaxSteps)
+            } else if self.allowed.tokens.is_some_and(|most| tokens > most)
+                || self.allowed.cost.is_some_and(|most| cost > most)
+            {
+                Some(StopReason::BudgetExceeded)
+            } else {
+                None
+            }
+        };
+        if let Some(limit) = breaks(Amount::default()) {
+            return Verdict::Never(limit);
+        }
+        if breaks(inside.reserved).is_some() {
+            return Verdict::Perhaps;
+        }
+        inside.reserved.calls += amount.calls;
+        inside.reserved.tokens += amount.tokens;
+        inside.reserved.cost = inside.reserved.cost.plus(amount.cost);
+        Verdict::Room(Reserved { purse: self, amount })
+    }
+
+    /// What to tell of the purse, once, when so much of it is gone that it is worth a warning.
+    fn warning(&self) -> Option<String> {
+        let warn_at = self.allowed.warn_at?;
+        let mut inside = self.inside();
+        if inside.warned {
+            return None;
+        }
+        let near = |used: u128, most: u128| {
+            used.saturating_mul(1000) >= most.saturating_mul(u128::from(warn_at))
+        };
+        let picos = |money: Money| u128::try_from(money.as_picos()).unwrap_or(0);
+        let tokens = inside.spent.usage.total();
+        let cost = inside.spent.cost;
+        let said = if let Some(most) =
+            self.allowed.tokens.filter(|most| near(tokens.into(), (*most).into()))
+        {
+            format!("{tokens} of at most {most} tokens are used")
+        } else if let Some(most) = self.allowed.cost.filter(|most| near(picos(cost), picos(*most)))
+        {
+            format!("${cost} of at most ${most} is spent")
+        } else if let Some(most) =
+            self.allowed.calls.filter(|most| near(inside.calls.into(), (*most).into()))
+        {
+            format!("{} of at most {most} calls are made", inside.calls)
+        } else {
+            return None;
+        };
+        inside.warned = true;
+        Some(format!("warning: {said}"))
+    }
+}
+
+enum Verdict<'a> {
+    Room(Reserved<'a>),
+    /// When calls that are being made are over, perhaps.
+    Perhaps,
+    Never(StopReason),
+}
+
+impl<'a> Run<'a> {
+    /// Room for the next call in what all lanes may use.
+    pub(super) async fn room_for_call(
+        &mut self,
+        cut: &mut Cut<'_>,
+    ) -> Result<Option<Reserved<'a>>, Stop> {
+        let Some(purse) = self.purse else { return Ok(None) };
+        if let Some(warning) = purse.warning() {
+            self.watcher.saw(Happening::Notice(&warning));
+        }
+        let estimate = self.estimate();
+        tokio::select! {
+            reserved = purse.reserve(estimate.tokens, estimate.cost) => {
+                reserved.map(Some).map_err(Stop::limit)
+            }
+            stop = cut.off() => Err(stop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn purse(tokens: u64) -> Purse {
+        let allowed = Allowed { tokens: Some(tokens), warn_at: Some(800), ..Allowed::default() };
+        Purse::new(allowed, Spent::default(), 0)
+    }
+
+    fn used(input: u64) -> Usage {
+        Usage { input, ..Usage::default() }
+    }
+
+    #[test]
+    fn what_is_reserved_is_not_given_twice_and_comes_back() {
+        let purse = purse(100);
+        let Verdict::Room(first) = purse.try_reserve(60, None) else { panic!("there is room") };
+        assert!(matches!(purse.try_reserve(60, None), Verdict::Perhaps));
+        assert!(matches!(purse.try_reserve(101, None), Verdict::Never(StopReason::BudgetExceeded)));
+        drop(first);
+        assert!(matches!(purse.try_reserve(60, None), Verdict::Room(_)));
+        purse.pay(used(50), None);
+        assert!(matches!(purse.try_reserve(60, None), Verdict::Never(_)));
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_goes_on_when_a_call_took_less_than_it_might_have() {
+        let purse = purse(100);
+        let first = purse.reserve(90, None).await.unwrap();
+        let waits = purse.reserve(60, None);
+        tokio::pin!(waits);
+        assert!(futures_util::poll!(&mut waits).is_pending());
+        purse.pay(used(10), None);
+        drop(first);
+        assert!(waits.await.is_ok());
+    }
+
+    #[test]
+    fn an_unknown_price_breaks_a_limit_on_costs_only() {
+        assert!(matches!(purse(10).try_reserve(1, None), Verdict::Room(_)));
+        let allowed = Allowed { cost: Some(Money::ZERO), ..Allowed::default() };
+        let purse = Purse::new(allowed, Spent::default(), 0);
+        assert!(matches!(purse.try_reserve(1, None), Verdict::Never(_)));
+    }
+
+    #[test]
+    fn a_warning_comes_once() {
+        let purse = purse(100);
+        assert_eq!(purse.warning(), None);
+        purse.pay(used(80), None);
+        assert_eq!(purse.warning().unwrap(), "warning: 80 of at most 100 tokens are used");
+        assert_eq!(purse.warning(), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! Lanes: runs that share one session, each with a conversation of its own.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use stepwell::{
+    Event, Lane, Message, Recorded, Session, Span, Spent, Status, Stepwell, StopReason,
+};
+use stepwell_agent::context::Context;
+use stepwell_agent::machine::{Limits, Rules};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::script::{Script, Scripted};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::run::{
+    Allowed, Ended, Happening, Keeping, Past, Purse, Question, Reply, Run, Setup, Watcher,
+};
+use stepwell_agent::tool::{self, Place};
+
+/// Two lanes that call tools, with the same ids as models that count anew give them.
+const SCRIPT: &str = "
+lanes:
+  left: [{calls: [{id: c1, tool: read_file, arguments: {path: a}}], usage: {input: 60}}, {text: L, delay_ms: 5}]
+  right: [{calls: [{id: c1, tool: read_file, arguments: {path: a}}], usage: {input: 60}}, {text: R}]
+";
+
+fn setup(script: &str) -> (tempfile::TempDir, Setup) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a"), "text").unwrap();
+    let tools = tool::builtin();
+    let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
+    let (mode, limits) = (Mode::Yolo, Limits::default());
+    let setup = Setup {
+        provider: Arc::new(Scripted::new(Script::parse(script).unwrap())),
+        model: "script".to_owned(),
+        cost: Arc::new(|_| None),
+        tools,
+        place: Place::new(std::fs::canonicalize(folder.path()).unwrap()),
+        rules: Rules { mode, retry_unsafe: false, effects, limits },
+        redactor: Redactor::new([]),
+        max_output: 10,
+        timeout: None,
+        dry_run: false,
+        context: Context::default(),
+        keeping: Keeping::default(),
+        dispatcher: None,
+    };
+    (folder, setup)
+}
+
+/// Tells the past what is recorded.
+struct Ear<'a>(&'a Mutex<Past>);
+
+impl Watcher for Ear<'_> {
+    fn saw(&mut self, happening: Happening<'_>) {
+        if let Happening::Recorded(event) = happening {
+            self.0.lock().unwrap().take(event);
+        }
+    }
+
+    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
+        Reply::Later
+    }
+}
+
+fn events(session: &Session) -> Vec<Recorded> {
+    session.events(Span::ALL).unwrap().intact(session.id()).unwrap()
+}
+
+async fn drive(
+    session: &Session,
+    setup: &Setup,
+    (past, purse): (&Mutex<Past>, &Purse),
+    lane: &str,
+) -> Ended {
+    let lane: Lane = lane.parse().unwrap();
+    let mut ear = Ear(past);
+    let at = past.lock().unwrap().lane(&lane, purse);
+    let mut run = Run::in_lane(session, setup, &mut ear, at);
+    if run.is_new() {
+        run.say("go").unwrap();
+    }
+    let (_stop, interrupt) = tokio::sync::watch::channel(false);
+    run.drive(interrupt).await.unwrap()
+}
+
+#[tokio::test]
+async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_the_session() {
+    let (_folder, setup) = setup(SCRIPT);
+    let well = Stepwell::in_memory();
+    let session = well.create(well.draft("t")).unwrap();
+    let (past, purse) =
+        (Mutex::new(Past::default()), Purse::new(Allowed::default(), Spent::default(), 0));
+    let shared = (&past, &purse);
+    let (left, right) = tokio::join!(
+        drive(&session, &setup, shared, "left"),
+        drive(&session, &setup, shared, "right")
+    );
+    assert_eq!((left.output.as_str(), right.output.as_str()), ("L", "R"));
+    let events = events(&session);
+    assert!(!events.iter().any(|event| matches!(event.event, Event::Status(_))));
+    let mut calls: Vec<String> = Vec::new();
+    for event in &events {
+        if let Event::Message(message) = &event.event {
+            calls.extend(message.calls().map(|call| call.id.clone()));
+        }
+    }
+    calls.sort();
+    assert_eq!(calls, ["c1", "c1-2"], "one id is one call, whichever lane it is in");
+    assert_eq!(purse.spent().usage.input, 120);
+    // Taken up again from what was recorded, each is where it was, and asks for nothing.
+    let mut again = Past::default();
+    events.iter().for_each(|event| again.take(event));
+    let again = Mutex::new(again);
+    let ended = drive(&session, &setup, (&again, &purse), "left").await;
+    assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "L"));
+    assert_eq!(session.standing().unwrap().head.seq, events.last().unwrap().seq);
+}
+
+#[tokio::test]
+async fn what_one_lane_spends_another_cannot() {
+    let (_folder, setup) = setup(SCRIPT);
+    let well = Stepwell::in_memory();
+    let session = well.create(well.draft("t")).unwrap();
+    let past = Mutex::new(Past::default());
+    let allowed = Allowed { calls: Some(3), ..Allowed::default() };
+    let purse = Purse::new(allowed, Spent::default(), 0);
+    let shared = (&past, &purse);
+    let (left, right) = tokio::join!(
+        drive(&session, &setup, shared, "left"),
+        drive(&session, &setup, shared, "right")
+    );
+    let mut ends = [left, right].map(|ended| (ended.status, ended.reason));
+    ends.sort_by_key(|(_, reason)| *reason == StopReason::MaxSteps);
+    assert_eq!(
+        ends,
+        [(Status::Success, StopReason::LlmDone), (Status::Partial, StopReason::MaxSteps)]
+    );
+    let answers = |event: &&Recorded| matches!(&event.event, Event::Message(message) if message.role == stepwell::Role::Assistant);
+    assert_eq!(events(&session).iter().filter(answers).count(), 3);
+}
+
+#[tokio::test]
+async fn a_lane_costs_the_same_whatever_the_others_said() {
+    let (_folder, setup) = setup("lanes: {short: [{text: done}]}");
+    let well = Stepwell::in_memory();
+    let session = well.create(well.draft("t")).unwrap();
+    let mut past = Past::default();
+    let long: Lane = "long".parse().unwrap();
+    for n in 0..1000 {
+        let event: Event = Message::user(format!("{n}")).in_lane(long.clone()).into();
+        let seq = session.append(event.clone()).unwrap();
+        past.take(&Recorded { seq, at: session.now(), id: None, event });
+    }
+    let purse = Purse::new(Allowed::default(), Spent::default(), 0);
+    let short: Lane = "short".parse().unwrap();
+    let heard = Mutex::new(Past::default());
+    let mut ear = Ear(&heard);
+    let run = Run::in_lane(&session, &setup, &mut ear, past.lane(&short, &purse));
+    assert!(run.is_new(), "nothing of the other lane is in it");
+    assert_eq!(past.said(&long).len(), 1000);
+}
