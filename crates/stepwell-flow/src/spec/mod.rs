@@ -5,6 +5,7 @@
 
 mod agent;
 mod check;
+mod dag;
 mod either;
 mod files;
 mod inputs;
@@ -27,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::template::Template;
 
 pub use agent::{Agent, Inference, Prompt};
+pub use dag::{Before, Dag};
 pub use files::{Files, Folder};
 pub use inputs::{BadVariable, Input, InputType, Inputs};
 pub use name::Name;

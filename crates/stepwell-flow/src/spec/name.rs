@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// The name of an agent, step, task, branch, route or node: 1 to 64 of `A-Z a-z 0-9 . _ : -`.
+/// The name of an agent, step, task, branch, route or node: 1 to 63 of `A-Z a-z 0-9 . _ : -`.
 /// It has no slash, so that a node's key says one thing only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -18,12 +18,12 @@ impl JsonSchema for Name {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,64}$" })
+        json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,63}$" })
     }
 }
 
 /// The longest name.
-const MAX_NAME: usize = 64;
+const MAX_NAME: usize = 63;
 
 impl Name {
     /// It as text.

@@ -29,6 +29,14 @@ pub struct Artifact {
     pub from: Template,
 }
 
+impl Artifact {
+    /// Does it ask for strands-cli's trace? Such a file is not written.
+    #[must_use]
+    pub fn is_trace(&self) -> bool {
+        self.from.source().trim() == "$TRACE"
+    }
+}
+
 /// Tools that agents can have besides Stepwell's.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

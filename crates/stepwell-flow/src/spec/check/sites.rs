@@ -1,0 +1,142 @@
+//! Every place of a pattern where an agent or a human is asked.
+
+use crate::spec::pattern::{Graph, OrchestratorWorkers, Parallel, Pattern, Routing, Workflow};
+use crate::spec::place::Path;
+use crate::spec::step::{AgentStep, Gate, Review, Step};
+use crate::spec::{EvaluatorOptimizer, Name};
+use crate::template::Template;
+
+/// A place where an agent or a human is asked.
+pub(super) struct Site<'a> {
+    pub(super) path: Path,
+    pub(super) agent: Option<&'a Name>,
+    pub(super) gate: Option<&'a Gate>,
+    /// The templates there, by their keys.
+    pub(super) templates: Vec<(&'static str, &'a Template)>,
+    /// Variables of this place alone.
+    pub(super) vars: Vec<&'a str>,
+    pub(super) sees: Sees<'a>,
+}
+
+/// What the templates of a site see besides what all do.
+#[derive(Clone, Copy)]
+pub(super) enum Sees<'a> {
+    /// The steps before it.
+    StepsBefore(usize),
+    /// The tasks that it depends on.
+    Task(&'a Name),
+    /// What its pattern has at all.
+    Pattern,
+}
+
+impl<'a> Site<'a> {
+    fn of(path: Path, sees: Sees<'a>, step: &'a Step) -> Self {
+        match step {
+            Step::Agent(step) => Self::of_agent(path, sees, step),
+            Step::Hitl(gate) => Self::of_gate(path, sees, gate),
+        }
+    }
+
+    fn of_agent(path: Path, sees: Sees<'a>, step: &'a AgentStep) -> Self {
+        let mut site = Self::asking(path, &step.agent, step.input.as_ref());
+        site.sees = sees;
+        site.vars = step.vars.keys().map(String::as_str).collect();
+        site
+    }
+
+    fn asking(path: Path, agent: &'a Name, input: Option<&'a Template>) -> Self {
+        let templates = input.map(|input| ("input", input)).into_iter().collect();
+        let (vars, sees) = (Vec::new(), Sees::Pattern);
+        Self { path, agent: Some(agent), gate: None, templates, vars, sees }
+    }
+
+    fn of_gate(path: Path, sees: Sees<'a>, gate: &'a Gate) -> Self {
+        let mut templates = vec![("prompt", &gate.prompt)];
+        templates.extend(gate.context_display.as_ref().map(|it| ("context_display", it)));
+        Self { path, agent: None, gate: Some(gate), templates, vars: Vec::new(), sees }
+    }
+}
+
+/// All of a pattern's sites, in the order of the file.
+pub(super) fn all(pattern: &Pattern) -> Vec<Site<'_>> {
+    let config = Path::root().at("pattern").at("config");
+    match pattern {
+        Pattern::Chain(chain) => steps(&config.at("steps"), &chain.steps),
+        Pattern::Workflow(flow) => workflow(&config, flow),
+        Pattern::Routing(routing) => of_routing(&config, routing),
+        Pattern::Parallel(parallel) => of_parallel(&config, parallel),
+        Pattern::EvaluatorOptimizer(loops) => evaluator(&config, loops),
+        Pattern::OrchestratorWorkers(orchestrator) => of_orchestrator(&config, orchestrator),
+        Pattern::Graph(graph) => of_graph(&config, graph),
+    }
+}
+
+fn steps<'a>(path: &Path, steps: &'a [Step]) -> Vec<Site<'a>> {
+    let site = |(n, step)| Site::of(path.at(n), Sees::StepsBefore(n), step);
+    steps.iter().enumerate().map(site).collect()
+}
+
+fn workflow<'a>(config: &Path, flow: &'a Workflow) -> Vec<Site<'a>> {
+    let path = config.at("tasks");
+    let tasks = flow.tasks.iter().enumerate();
+    tasks.map(|(n, task)| Site::of(path.at(n), Sees::Task(&task.id), &task.step)).collect()
+}
+
+fn review<'a>(config: &Path, key: &'static str, review: Option<&'a Review>) -> Option<Site<'a>> {
+    review.map(|review| Site::of_gate(config.at(key), Sees::Pattern, &review.0))
+}
+
+fn of_routing<'a>(config: &Path, routing: &'a Routing) -> Vec<Site<'a>> {
+    let path = config.at("router");
+    let router = &routing.router;
+    let mut sites = vec![Site::asking(path.clone(), &router.agent, router.input.as_ref())];
+    sites.extend(review(&path, "review_router", router.review_router.as_ref()));
+    for (name, route) in &routing.routes {
+        sites.extend(steps(&config.at("routes").at(name.as_str()).at("then"), &route.then));
+    }
+    sites
+}
+
+fn of_parallel<'a>(config: &Path, parallel: &'a Parallel) -> Vec<Site<'a>> {
+    let mut sites = Vec::new();
+    for (n, branch) in parallel.branches.iter().enumerate() {
+        sites.extend(steps(&config.at("branches").at(n).at("steps"), &branch.steps));
+    }
+    let reduce = parallel.reduce.as_ref();
+    sites.extend(reduce.map(|step| Site::of(config.at("reduce"), Sees::Pattern, step)));
+    sites
+}
+
+fn evaluator<'a>(config: &Path, loops: &'a EvaluatorOptimizer) -> Vec<Site<'a>> {
+    let (producer, evaluator) = (&loops.producer, &loops.evaluator);
+    let mut producing =
+        Site::asking(config.at("producer"), &producer.agent, producer.input.as_ref());
+    let mut revising = Site::asking(config.clone(), &producer.agent, None);
+    revising.agent = None;
+    revising.templates.extend(loops.revise_prompt.as_ref().map(|it| ("revise_prompt", it)));
+    producing.sees = Sees::Pattern;
+    let mut sites = vec![producing];
+    sites.push(Site::asking(config.at("evaluator"), &evaluator.agent, evaluator.input.as_ref()));
+    sites.push(revising);
+    sites.extend(review(config, "review_gate", loops.review_gate.as_ref()));
+    sites
+}
+
+fn of_orchestrator<'a>(config: &Path, flow: &'a OrchestratorWorkers) -> Vec<Site<'a>> {
+    let (planner, worker) = (&flow.orchestrator, &flow.worker_template);
+    let mut sites =
+        vec![Site::asking(config.at("orchestrator"), &planner.agent, planner.input.as_ref())];
+    sites.extend(review(config, "decomposition_review", flow.decomposition_review.as_ref()));
+    sites.push(Site::asking(config.at("worker_template"), &worker.agent, worker.input.as_ref()));
+    sites.extend(review(config, "reduce_review", flow.reduce_review.as_ref()));
+    for (key, step) in [("reduce", &flow.reduce), ("writeup", &flow.writeup)] {
+        sites.extend(step.as_ref().map(|step| Site::of(config.at(key), Sees::Pattern, step)));
+    }
+    sites
+}
+
+fn of_graph<'a>(config: &Path, graph: &'a Graph) -> Vec<Site<'a>> {
+    let path = config.at("nodes");
+    let nodes = graph.nodes.iter();
+    nodes.map(|(name, step)| Site::of(path.at(name.as_str()), Sees::Pattern, step)).collect()
+}

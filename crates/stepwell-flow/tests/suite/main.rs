@@ -1,0 +1,3 @@
+//! What holds for flows.
+
+mod specs;

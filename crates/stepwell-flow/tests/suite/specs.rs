@@ -1,0 +1,300 @@
+//! Specs: what is taken, and how what is wrong is told.
+
+use std::collections::BTreeMap;
+
+use stepwell_flow::spec::{Folder, Go, Pattern, Reading, Spec, Step};
+
+/// A spec with one agent and a pattern.
+fn with(pattern: &str) -> String {
+    format!("version: 0\nname: t\nagents:\n  a: {{prompt: You help.}}\n{pattern}")
+}
+
+fn read(text: &str) -> Result<Reading, String> {
+    Spec::parse(text, "f.yaml", &BTreeMap::new()).map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn refused(text: &str, told: &str) {
+    assert_eq!(read(text).expect_err("it was to be refused"), told);
+}
+
+const CHAIN: &str = "pattern: {type: chain, config: {steps: [{agent: a, input: hi}]}}\n";
+
+#[test]
+fn every_pattern_is_read() {
+    let patterns = [
+        ("chain", "{steps: [{agent: a}, {type: hitl, prompt: ok?, default: yes}]}"),
+        (
+            "workflow",
+            "{tasks: [{id: x, agent: a, description: d}, {id: y, type: hitl, prompt: p, deps: [x]}]}",
+        ),
+        (
+            "routing",
+            "{router: {agent: a, review_router: {type: hitl, prompt: 'ok?'}}, \
+             routes: {one: {then: [{agent: a}]}, two: {}}}",
+        ),
+        (
+            "parallel",
+            "{branches: [{id: l, steps: [{agent: a}]}, {id: r, steps: [{agent: a}]}], \
+             reduce: {type: hitl, prompt: '{{ branches.l.response }}?'}}",
+        ),
+        (
+            "evaluator_optimizer",
+            "{producer: a, evaluator: {agent: a, input: '{{ draft }}'}, accept: {min_score: 80}, \
+             revise_prompt: '{{ evaluation.score }} {{ iteration }}'}",
+        ),
+        (
+            "orchestrator_workers",
+            "{orchestrator: {agent: a, limits: {max_workers: 2}}, worker_template: {agent: a}, \
+             reduce: {agent: a, input: '{{ workers | tojson }}'}, writeup: {agent: a}}",
+        ),
+        (
+            "graph",
+            "{nodes: {s: {agent: a}, e: {agent: a}}, edges: [{from: s, to: e}, {from: e, choose: \
+             [{when: 'nodes.e.iteration < 2', to: s}]}]}",
+        ),
+    ];
+    for (name, config) in patterns {
+        let text = with(&format!("pattern: {{type: {name}, config: {config}}}\n"));
+        let reading = read(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(reading.spec.pattern.name(), name);
+        assert!(reading.warnings.is_empty(), "{name}: {:?}", reading.warnings);
+    }
+}
+
+#[test]
+fn json_is_read_as_yaml_is() {
+    let json = r#"{"version": "0", "name": "t", "agents": {"a": {"prompt": "\u00e9 \ud83d\ude00"}},
+	"pattern": {"config": {"steps": [{"agent": "a"}]}, "type": "chain"}}"#;
+    let spec = read(json).unwrap().spec;
+    assert_eq!(spec.agents["a"].prompt.template.source(), "é 😀");
+}
+
+#[test]
+fn a_graph_begins_at_its_first_node_and_words_are_words() {
+    let text = with(
+        "pattern:\n  type: graph\n  config:\n    nodes:\n      yes: {agent: a}\n      no: {agent: a}\n    \
+         edges: [{from: yes, to: [no]}]\n",
+    );
+    let Pattern::Graph(graph) = read(&text).unwrap().spec.pattern else { panic!() };
+    assert_eq!(graph.nodes.keys().next().unwrap().as_str(), "yes");
+    assert!(matches!(&graph.edges[0].go, Go::To(to) if to[0].as_str() == "no"));
+}
+
+#[test]
+fn an_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
+    refused(
+        &with(
+            "pattern:\n  type: chain\n  config:\n    steps:\n      - agent: a\n        inptu: hi\n",
+        ),
+        "f.yaml:10:9: pattern.config.steps[0]: there is no key `inptu` here; known are `agent`, \
+         `input`, `vars`, `tool_overrides`; did you mean `input`?",
+    );
+    refused(
+        &format!("{}runtim: {{}}\n", with(CHAIN)),
+        "f.yaml:6:1: there is no key `runtim` here; known are `version`, `name`, `description`, \
+         `tags`, `runtime`, `agents`, `inputs`, `pattern`, `outputs`, `context_policy`, `env`, \
+         `tools`, `telemetry`, `skills`, `security`; did you mean `runtime`?",
+    );
+    refused(
+        &with("pattern: {type: chian, config: {}}\n"),
+        "f.yaml:5:17: pattern.type: `chian` is none of `chain`, `workflow`, `routing`, `parallel`, \
+         `evaluator_optimizer`, `orchestrator_workers`, `graph`; did you mean `chain`?",
+    );
+    refused(
+        &with("pattern: {typ: chain, config: {}}\n"),
+        "f.yaml:5:11: pattern: there is no key `typ` here; known are `type`, `config`; did you \
+         mean `type`?",
+    );
+}
+
+#[test]
+fn a_wrong_value_is_told_with_its_place_and_what_was_expected() {
+    refused(
+        &format!("{}runtime: {{budgets: {{max_steps: 0}}}}\n", with(CHAIN)),
+        "f.yaml:6:32: runtime.budgets.max_steps: 0 is not a whole number above 0",
+    );
+    refused(
+        &format!("{}runtime: {{budgets: {{max_cost_usd: -1}}}}\n", with(CHAIN)),
+        "f.yaml:6:35: runtime.budgets.max_cost_usd: expected an amount of dollars above 0, such as 0.50",
+    );
+    refused(
+        &format!("{}runtime: {{temperature: warm}}\n", with(CHAIN)),
+        "f.yaml:6:24: runtime.temperature: this is a text; expected a number",
+    );
+    refused(
+        &with("pattern: {type: chain, config: {steps: [a]}}\n"),
+        "f.yaml:5:41: pattern.config.steps[0]: this is a text; expected a mapping",
+    );
+    refused(
+        &with(
+            "pattern: {type: chain, config: {steps: [{type: hitl, prompt: 'a', timeout_seconds: soon}]}}\n",
+        ),
+        "f.yaml:5:84: pattern.config.steps[0].timeout_seconds: this is a text; expected a whole \
+         number that is not negative",
+    );
+    refused("version: 3\n", "f.yaml:1:10: version: version 3 is not known; expected 0");
+    refused("version: 0\nname: t\n", "f.yaml:1:1: the key `agents` is missing");
+    refused(
+        &with("pattern: {type: graph, config: {nodes: {s: {agent: a}}, edges: [{from: s}]}}\n"),
+        "f.yaml:5:65: pattern.config.edges[0]: expected `to` or `choose` beside `from`",
+    );
+}
+
+#[test]
+fn what_is_named_must_be_there() {
+    refused(
+        &with("pattern: {type: chain, config: {steps: [{agent: b}]}}\n"),
+        "f.yaml:5:49: pattern.config.steps[0].agent: there is no agent `b`; there is `a`",
+    );
+    refused(
+        &with(
+            "pattern: {type: workflow, config: {tasks: [{id: fetch, agent: a}, {id: y, agent: a, deps: [fecth]}]}}\n",
+        ),
+        "f.yaml:5:92: pattern.config.tasks[1].deps[0]: there is no task `fecth`; there is `fetch`, \
+         `y`; did you mean `fetch`?",
+    );
+    refused(
+        &with(
+            "pattern: {type: graph, config: {nodes: {s: {agent: a}}, edges: [{from: s, to: t}]}}\n",
+        ),
+        "f.yaml:5:79: pattern.config.edges[0].to[0]: there is no node `t`; there is `s`",
+    );
+    refused(
+        &with(
+            "pattern: {type: parallel, config: {branches: [{id: l, steps: [{agent: a}]}, {id: l, steps: []}]}}\n",
+        ),
+        "f.yaml:5:82: pattern.config.branches[1].id: there is a branch `l` already\n\
+         f.yaml:5:92: pattern.config.branches[1].steps: expected at least one step",
+    );
+}
+
+#[test]
+fn tasks_that_wait_for_each_other_are_named() {
+    refused(
+        &with(
+            "pattern:\n  type: workflow\n  config:\n    tasks:\n    - {id: w, agent: a}\n    \
+             - {id: x, agent: a, deps: [w, z]}\n    - {id: y, agent: a, deps: [x]}\n    \
+             - {id: z, agent: a, deps: [y]}\n",
+        ),
+        "f.yaml:10:31: pattern.config.tasks[1].deps: the tasks wait for each other: x → z → y → x",
+    );
+}
+
+#[test]
+fn templates_are_asked_for_what_they_can_have_before_anything_is_paid() {
+    refused(
+        &with(
+            "inputs: {required: {topic: string}}\npattern: {type: chain, config: {steps: [{agent: a, input: 'on {{ topc }}'}]}}\n",
+        ),
+        "f.yaml:6:59: pattern.config.steps[0].input: there is no `topc` here; there is \
+         `hitl_response`, `last_response`, `name`, `steps`, `topic`; did you mean `topic`?",
+    );
+    refused(
+        &with(
+            "pattern: {type: chain, config: {steps: [{agent: a}, {agent: a, input: '{{ steps[1].response }}'}]}}\n",
+        ),
+        "f.yaml:5:71: pattern.config.steps[1].input: `steps[1]` is not there: only `steps[0]` is done \
+         by then",
+    );
+    refused(
+        &with(
+            "pattern: {type: workflow, config: {tasks: [{id: x, agent: a}, {id: y, agent: a, input: '{{ tasks.x.response }}'}]}}\n",
+        ),
+        "f.yaml:5:88: pattern.config.tasks[1].input: task `x` need not be done before task `y`; add \
+         `x` to its `deps`",
+    );
+    refused(
+        &with(
+            "pattern: {type: chain, config: {steps: [{agent: a, input: '{{ hitl_response }}'}]}}\n",
+        ),
+        "f.yaml:5:59: pattern.config.steps[0].input: `hitl_response` is what a human answers, and no \
+         step asks one",
+    );
+    refused(
+        "version: 0\nname: t\nagents: {a: {prompt: '{{ draft }}'}}\npattern: {type: evaluator_optimizer, \
+         config: {producer: a, evaluator: {agent: a}, accept: {min_score: 1}}}\n",
+        "f.yaml:3:22: agents.a.prompt: a prompt sees variables only, and `draft` is none; ask for it \
+         in the step's `input`",
+    );
+    // Whoever asks whether it is there may ask.
+    read(&with("pattern: {type: chain, config: {steps: [{agent: a, input: '{{ tone | default(\"dry\") }}'}]}}\n"))
+        .unwrap();
+}
+
+#[test]
+fn keys_of_strands_that_do_nothing_are_told() {
+    let text = "version: 0\nname: t\nagents: {a: {prompt: p}, b: {prompt: p}}\n\
+        runtime: {provider: bedrock, region: eu-west-1}\n\
+        telemetry: {otel: {endpoint: 'http://localhost'}}\n\
+        tools: {python: [strands_tools.calculator, {callable: x.y}]}\n\
+        security: {guardrails: {deny_network: true}}\n\
+        outputs: {artifacts: [{path: trace.json, from: $TRACE}]}\n"
+        .to_owned()
+        + CHAIN;
+    let told: Vec<_> = read(&text).unwrap().warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "3:29: agents.b: no step asks the agent `b`",
+            "4:21: runtime.provider: provider `bedrock` is none of Stepwell's own: run with \
+             `--model`, or configure it",
+            "4:38: runtime.region: this has no effect: there is no provider with regions",
+            "5:12: telemetry: this has no effect: Stepwell sends nothing to anyone; the session's \
+             log says what happened",
+            "6:17: tools.python: this has no effect: Stepwell runs no Python; agents go without \
+             these tools",
+            "7:39: security.guardrails.deny_network: this has no effect: Stepwell does not guard \
+             the network",
+            "8:48: outputs.artifacts[0].from: this has no effect: there is no trace; `stepwell \
+             export` writes everything that happened",
+        ]
+    );
+}
+
+#[test]
+fn a_prompt_is_read_from_a_file_beside_the_spec_and_from_nowhere_else() {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("secret"), "s").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("prompts")).unwrap();
+    std::fs::write(folder.path().join("prompts/a.md"), "You are {{ name }}.").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("link")).unwrap();
+    let parse = |agent: &str| {
+        let text = format!("version: 0\nname: t\nagents: {{a: {agent}}}\n{CHAIN}");
+        let files = Folder(folder.path().to_owned());
+        Spec::parse(&text, "f.yaml", &files).map_err(|error| error.to_string())
+    };
+    for agent in ["{$ref: prompts/a.md}", "{prompt: {$ref: ./prompts/a.md}}"] {
+        let spec = parse(agent).unwrap().spec;
+        assert_eq!(spec.agents["a"].prompt.template.source(), "You are {{ name }}.");
+        // What was read is enough to read it again without the folder.
+        assert_eq!(spec.files().values().collect::<Vec<_>>(), ["You are {{ name }}."]);
+    }
+    for (file, why) in [
+        ("link", "a link leads out of the spec's folder"),
+        ("../x", "expected a path beside the spec or below it, without `..`"),
+        ("/etc/hostname", "expected a path beside the spec or below it, without `..`"),
+        ("prompts", "this is not a file"),
+        ("none.md", "there is no such file beside the spec"),
+    ] {
+        assert_eq!(
+            parse(&format!("{{$ref: {file}}}")).unwrap_err(),
+            format!("f.yaml:3:13: agents.a: the prompt {file:?}: {why}")
+        );
+    }
+}
+
+#[test]
+fn a_step_is_an_agents_or_a_humans_and_not_both() {
+    let text =
+        with("pattern: {type: chain, config: {steps: [{type: hitl, prompt: p, agent: a}]}}\n");
+    assert!(read(&text).unwrap_err().contains("there is no key `agent` here"));
+    let text = with("pattern: {type: chain, config: {steps: [{type: agent, agent: a}]}}\n");
+    let Pattern::Chain(chain) = read(&text).unwrap().spec.pattern else { panic!() };
+    assert!(matches!(chain.steps[0], Step::Agent(_)));
+    let text = with(
+        "pattern: {type: routing, config: {router: {agent: a, review_router: {agent: a}}, routes: {x: {}}}}\n",
+    );
+    assert!(read(&text).unwrap_err().contains("expected `type: hitl`"));
+}
