@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use stepwell::{
-    Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver, Edited,
-    Effect, Erased, Event, Failure, FileChanged, FileState, Flow, Gate, GateAnswered, Image, Lane,
+    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver, Edited,
+    Effect, Erased, Event, Failure, FileChanged, FileState, Foreign, Flow, Gate, GateAnswered, Image, Lane,
     Message, Money, Node, NodeState, Opaque, Origin, Outcome, Part, Permission, Phase,
     PhaseChanged, PhaseSet, Project, Question, Restored, Rewinding, Rewound, Role, Scope, Scrubbed,
     Seq, SessionId, Source, Status, StatusChanged, Step, StopReason, Task, TaskStatus, Text, Time,
@@ -346,6 +346,8 @@ fn work() -> BoxedStrategy<Event> {
         (text(), digest()).prop_map(|(path, digest)| Artifact { path, digest }.into()),
         (text(), any::<bool>()).prop_map(|(rule, allow)| Permission { rule, allow }.into()),
         text().prop_map(|message| Failure { message }.into()),
+        (text(), prop::sample::select(vec![About::Event, About::Session, About::Itself]), text())
+            .prop_map(|(system, about, data)| Foreign { system, about, data }.into()),
     ]
     .boxed()
 }

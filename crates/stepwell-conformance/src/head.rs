@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited, Effect,
-    Event, Failure, FileChanged, FileState, Gate, GateAnswered, Kind, Lane, Message, Money, Node,
+    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited, Effect,
+    Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind, Lane, Message, Money, Node,
     NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet, Question, Restored, Rewinding,
     Rewound, Scope, Scrub, Seq, Status, StatusChanged, Step, StopReason, Task, ToolFinished,
     ToolStarted, Undone, Usage,
@@ -90,6 +90,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
         Question { id: "q".into(), text: "why".into(), answer: None }.into(),
         Failure { message: "broke".into() }.into(),
         Edited { tag: ["x".into()].into(), ..Edited::default() }.into(),
+        Foreign { system: "acme".into(), about: About::Itself, data: "{}".into() }.into(),
     ]
 }
 

@@ -131,9 +131,9 @@ pub use model::status::{Status, StopReason, UnknownStatus};
 pub use model::time::{NotATime, Time};
 pub use model::usage::{Spent, Usage};
 pub use model::work::{
-    Artifact, Checkpoint, CheckpointReason, Compacted, Effect, Erased, Failure, FileChanged,
-    FileState, Gate, GateAnswered, Node, NodeState, Outcome, Permission, PhaseChanged, Question,
-    Restored, Rewinding, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus,
+    About, Artifact, Checkpoint, CheckpointReason, Compacted, Effect, Erased, Failure, FileChanged,
+    FileState, Foreign, Gate, GateAnswered, Node, NodeState, Outcome, Permission, PhaseChanged,
+    Question, Restored, Rewinding, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus,
     ToolFinished, ToolStarted, ToolTarget, Undone,
 };
 pub use pins::Pins;

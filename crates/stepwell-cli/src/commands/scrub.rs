@@ -356,6 +356,7 @@ fn is_structure(event: &Event, path: &str) -> bool {
         Event::Artifact(_) => &["digest"],
         Event::Task(_) => &["status"],
         Event::Edited(_) => &["budget"],
+        Event::Foreign(_) => &["about"],
         _ => &[],
     };
     fields.contains(&path)

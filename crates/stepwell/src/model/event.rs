@@ -11,9 +11,9 @@ use super::origin::Created;
 use super::position::Seq;
 use super::time::Time;
 use super::work::{
-    Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Gate, GateAnswered, Node,
-    Permission, PhaseChanged, Question, Rewinding, Rewound, Scrubbed, StatusChanged, Step, Task,
-    ToolFinished, ToolStarted, Undone,
+    About, Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered,
+    Node, Permission, PhaseChanged, Question, Rewinding, Rewound, Scrubbed, StatusChanged, Step,
+    Task, ToolFinished, ToolStarted, Undone,
 };
 use crate::Digest;
 
@@ -151,6 +151,8 @@ kinds! {
     Error(Failure) = "error",
     /// The session's own attributes changed.
     Edited(Edited) = "edited",
+    /// What another system keeps that has no word here.
+    Foreign(Foreign) = "foreign",
 }
 
 /// An event of a kind or version that this Stepwell does not know.
@@ -181,6 +183,7 @@ impl Event {
             Self::Task(task) => &task.id,
             Self::Question(question) => &question.id,
             Self::Compacted(compacted) => compacted.lane.as_str(),
+            Self::Foreign(foreign) if foreign.about == About::Session => &foreign.system,
             Self::Edited(edited) if !edited.goal.is_keep() => "goal",
             Self::Edited(edited) if edited.moves_pins() => "pins",
             Self::Phase(_)

@@ -575,3 +575,30 @@ pub struct Failure {
     /// What.
     pub message: String,
 }
+
+/// What another system keeps that Stepwell has no word for. It is shown to no model, and
+/// given back to that system alone, so that a session that came from there can return
+/// without loss.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Foreign {
+    /// The system.
+    pub system: String,
+    /// What it is about.
+    #[serde(default)]
+    pub about: About,
+    /// What is kept, in a form that is that system's own.
+    pub data: String,
+}
+
+/// What a system's own data is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// The event just before it.
+    #[default]
+    Event,
+    /// The session, from here on: a later one takes its place.
+    Session,
+    /// Nothing else: it stands where it stood there.
+    Itself,
+}
