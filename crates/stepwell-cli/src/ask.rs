@@ -23,6 +23,11 @@ pub(crate) struct Consent {
 }
 
 impl Consent {
+    /// Did the user say yes beforehand?
+    pub(crate) fn given(self) -> bool {
+        self.yes
+    }
+
     /// Asks, unless the user said yes beforehand. No is a failure that says so.
     pub(crate) fn ask(self, app: &App, question: &str, unasked: Unasked) -> Result<()> {
         if self.yes || (!app.world.terminal.can_ask && unasked == Unasked::GoOn) {

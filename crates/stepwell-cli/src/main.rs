@@ -17,6 +17,7 @@ mod config;
 mod cutoff;
 mod failure;
 mod files;
+mod foreign;
 mod git;
 mod global;
 mod hooks;

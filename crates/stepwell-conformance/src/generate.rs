@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use stepwell::{
-    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver, Edited,
-    Effect, Erased, Event, Failure, FileChanged, FileState, Foreign, Flow, Gate, GateAnswered, Image, Lane,
-    Message, Money, Node, NodeState, Opaque, Origin, Outcome, Part, Permission, Phase,
-    PhaseChanged, PhaseSet, Project, Question, Restored, Rewinding, Rewound, Role, Scope, Scrubbed,
-    Seq, SessionId, Source, Status, StatusChanged, Step, StopReason, Task, TaskStatus, Text, Time,
-    ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage,
+    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver,
+    Edited, Effect, Erased, Event, Failure, FileChanged, FileState, Flow, Foreign, Gate,
+    GateAnswered, Image, Lane, Message, Money, Node, NodeState, Opaque, Origin, Outcome, Part,
+    Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Restored, Rewinding, Rewound,
+    Role, Scope, Scrubbed, Seq, SessionId, Source, Status, StatusChanged, Step, StopReason, Task,
+    TaskStatus, Text, Time, ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown,
+    Usage,
 };
 
 /// Any text: of any script, with quotes, control characters and NUL, now and then so

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use stepwell::{
-    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited, Effect,
-    Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind, Lane, Message, Money, Node,
-    NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet, Question, Restored, Rewinding,
-    Rewound, Scope, Scrub, Seq, Status, StatusChanged, Step, StopReason, Task, ToolFinished,
-    ToolStarted, Undone, Usage,
+    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited,
+    Effect, Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind, Lane,
+    Message, Money, Node, NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet, Question,
+    Restored, Rewinding, Rewound, Scope, Scrub, Seq, Status, StatusChanged, Step, StopReason, Task,
+    ToolFinished, ToolStarted, Undone, Usage,
 };
 
 use crate::claims::claims;

@@ -1,6 +1,7 @@
 //! What can go wrong while reading sessions in or writing them out.
 
 use std::io;
+use std::path::PathBuf;
 
 use stepwell::{Digest, ErrorKind, Seq, SessionId};
 
@@ -39,6 +40,27 @@ pub enum Error {
     #[error("blob {digest}: the archive holds other bytes, whose digest is {found}")]
     WrongBlob { digest: Digest, found: Digest },
 
+    #[error("{path}: {error}", path = path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error("{path}: {why}", path = path.display())]
+    Foreign { path: PathBuf, why: String },
+    #[error("{path}: it has {size} bytes; at most {limit} are read", path = path.display())]
+    FileTooLarge { path: PathBuf, size: u64, limit: u64 },
+    #[error("session {session} was gone on with here, and elsewhere as well")]
+    Continued { session: SessionId },
+    #[error("a reader told of a session that it had not begun")]
+    Untold,
+    #[error("{path} exists already", path = path.display())]
+    Exists { path: PathBuf },
+    #[error("{path}: {error} while writing it", path = path.display())]
+    Unwritable { path: PathBuf, error: io::Error },
+    #[error("the name {name:?} leads out of the folder that is written")]
+    Outside { name: String },
+    #[error("{format} is read, and not written")]
+    NotWritten { format: &'static str },
+    #[error("this format is written to {wants}")]
+    Shape { wants: &'static str },
+
     #[error("line {line} is no row of a table of tasks: {why}")]
     NotTasks { line: usize, why: String },
 
@@ -54,7 +76,10 @@ impl Error {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) => error.kind(),
-            Self::Read(_) | Self::Write(_) => ErrorKind::Io,
+            Self::Read(_) | Self::Write(_) | Self::Unwritable { .. } => ErrorKind::Io,
+            Self::Unreadable { .. } | Self::Foreign { .. } | Self::FileTooLarge { .. } => {
+                ErrorKind::Damaged
+            }
             Self::NotAnArchive { .. }
             | Self::Malformed { .. }
             | Self::Truncated { .. }
@@ -63,9 +88,15 @@ impl Error {
             | Self::Refused { .. }
             | Self::NotBase64 { .. }
             | Self::NotTasks { .. }
+            | Self::Outside { .. }
+            | Self::Untold
+            | Self::NotWritten { .. }
+            | Self::Shape { .. }
             | Self::WrongBlob { .. } => ErrorKind::Invalid,
             Self::Newer { .. } => ErrorKind::Incompatible,
-            Self::Differs { .. } => ErrorKind::Conflict,
+            Self::Differs { .. } | Self::Continued { .. } | Self::Exists { .. } => {
+                ErrorKind::Conflict
+            }
             Self::NoParent { .. } => ErrorKind::Absent,
         }
     }

@@ -2,10 +2,30 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stepwell::Digest;
+use stepwell::{Digest, SessionId, Stepwell};
 
+use crate::Result;
 use crate::document::{Block, Call, Conversation, Document, Passage, Picture, Turn};
 use crate::escape::escape;
+use crate::export::page;
+use crate::registry::Entry;
+use crate::writer::{Exported, Outlet, Writer};
+
+pub(crate) static FORMAT: Entry = Entry {
+    name: "html",
+    aliases: &["htm"],
+    title: "HTML, for reading",
+    reader: None,
+    writer: Some(&Html),
+};
+
+struct Html;
+
+impl Writer for Html {
+    fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+        page(well, id, to, render)
+    }
+}
 
 /// How the page looks, by day and by night.
 const STYLE: &str = include_str!("page.css");

@@ -3,8 +3,30 @@
 //! What was said keeps its own Markdown, but for what would reach beyond it: tags, and
 //! headings on the level of the document's own.
 
+use stepwell::{SessionId, Stepwell};
+
+use crate::Result;
 use crate::document::{Answer, Block, Call, Conversation, Document, Passage, Picture, Turn};
 use crate::escape::escape;
+use crate::export::page;
+use crate::registry::Entry;
+use crate::writer::{Exported, Outlet, Writer};
+
+pub(crate) static FORMAT: Entry = Entry {
+    name: "markdown",
+    aliases: &["md"],
+    title: "Markdown, for reading",
+    reader: None,
+    writer: Some(&Markdown),
+};
+
+struct Markdown;
+
+impl Writer for Markdown {
+    fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+        page(well, id, to, render)
+    }
+}
 
 /// Stands behind a `<` in code, where an entity would show: it cannot be seen, and a tag
 /// cannot begin with it.

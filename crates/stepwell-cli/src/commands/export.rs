@@ -42,8 +42,8 @@ struct Answer<'a> {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
     let named = args.output.as_ref().and_then(|path| path.extension()?.to_str()?.parse().ok());
-    let format = args.format.or(named).unwrap_or(Format::Json);
-    if args.output.is_none() && matches!(format, Format::Markdown | Format::Html) {
+    let format = args.format.or(named).unwrap_or(Format::JSON);
+    if args.output.is_none() && [Format::MARKDOWN, Format::HTML].contains(&format) {
         refuse_json(app)?;
     }
     let exported = match &args.output {
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             })?
         }
     };
-    let Exported { sessions, events, damaged } = exported;
+    let Exported { sessions, events, damaged, .. } = exported;
     if let Some(path) = &args.output {
         let answer = Answer { file: path, format: format.as_str(), sessions, events };
         let name = visible(&path.display().to_string());

@@ -1,53 +1,264 @@
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use stepwell::{Access, Stepwell};
+use stepwell_formats::{Became, Error, Format, Found, Mode, Report, find, take_in};
 
 use crate::app::App;
+use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
+use crate::foreign::{Homestead, Progress};
 use crate::housekeeping::tidy;
 use crate::output::note;
+use crate::text::count;
 
-/// Reads sessions in that export wrote as json or jsonl.
+/// Reads sessions in: of other agents, or what export wrote.
 ///
-/// Sessions that are here already are left as they are; one of the same id that differs is
-/// refused, and nothing is imported.
+/// Takes files and folders, and tells the formats apart by what is in them; without any, it
+/// looks where the agents of this machine keep their sessions, and asks. What was imported
+/// before is brought up to date, and nothing is imported twice.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file; - is stdin.
-    file: PathBuf,
+    /// Files and folders; - is stdin, for what export wrote.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Reads only this format; stepwell formats lists them.
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+    /// Says what would be done, and does nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 #[derive(serde::Serialize)]
 struct Line<'a> {
     session: &'a str,
     imported: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a Path>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead_of: Option<&'a str>,
+}
+
+/// What was done, in numbers.
+#[derive(Debug, Default, serde::Serialize)]
+pub(crate) struct Summary {
+    pub(crate) imported: usize,
+    pub(crate) updated: usize,
+    pub(crate) unchanged: usize,
+    pub(crate) damaged: usize,
+}
+
+impl Summary {
+    /// Something could be read, or there was nothing that could not be.
+    fn exit(&self) -> Exit {
+        match (self.imported + self.updated + self.unchanged, self.damaged) {
+            (0, 1..) => Exit::Damaged,
+            _ => Exit::Done,
+        }
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { imported, updated, unchanged, damaged } = self;
+        write!(
+            f,
+            "{imported} imported, {updated} updated, {unchanged} unchanged, {damaged} damaged"
+        )
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut from: Box<dyn BufRead> = match args.file.to_str() {
-        Some("-") => Box::new(BufReader::new(std::io::stdin())),
-        _ => {
-            let fault = |error| Failure::file(&args.file, "reading it", &error);
-            let file = File::open(&args.file).map_err(fault)?;
-            // A folder opens, and only fails to be read.
-            if file.metadata().map_err(fault)?.is_dir() {
-                let message = format!("{} is a folder", args.file.display());
-                return Err(Failure::new(Exit::Failed, message));
-            }
-            Box::new(BufReader::new(file))
+    if args.paths.iter().any(|path| path.as_os_str() == "-") {
+        return from_stdin(args, app);
+    }
+    if let Some(format) = args.from.filter(|format| format.reader().is_none()) {
+        let message = format!("{format} is written, and not read");
+        return Err(Failure::new(Exit::Usage, message).hint("stepwell formats lists what is read"));
+    }
+    let mut summary = Summary::default();
+    let found = match args.paths.is_empty() {
+        false => search(&args.paths, args.from, &mut summary)?,
+        true => match look_around(args, app)? {
+            Some(found) => found,
+            None => return Ok(Exit::Done),
+        },
+    };
+    let mode = if args.dry_run { Mode::Look } else { Mode::Write };
+    let nowhere;
+    let (well, kept): (&Stepwell, _) = match mode {
+        Mode::Write => {
+            let well = app.make()?;
+            nowhere = (*well).clone();
+            (&nowhere, Some(well))
+        }
+        Mode::Look => {
+            let well = app.place.has_store().then(|| app.existing(Access::Read)).transpose()?;
+            nowhere = well.as_ref().map_or_else(Stepwell::in_memory, |well| (**well).clone());
+            (&nowhere, well)
         }
     };
+    let mut progress = Progress::new(app, found.len());
+    for Found { path, format } in found {
+        progress.at(&path);
+        let report = take_in(well, mode, format, &path);
+        progress.clear();
+        tell(&report, (&path, format), app, &mut summary)?;
+    }
+    progress.end();
+    let would = if args.dry_run { "Would be: " } else { "" };
+    match app.out.is_json() {
+        true => note(format_args!("{would}{summary}")),
+        false => app.out.line(format_args!("{would}{summary}"))?,
+    }
+    if let Some(well) = kept.filter(|_| mode == Mode::Write) {
+        tidy(app, &well)?;
+    }
+    Ok(summary.exit())
+}
+
+/// Says what one file or folder brought.
+pub(crate) fn tell(
+    report: &Report,
+    (path, format): (&Path, Format),
+    app: &mut App,
+    summary: &mut Summary,
+) -> Result<()> {
+    for taken in &report.sessions {
+        let (word, says, n) = match taken.became {
+            Became::Imported => ("imported", "Imported", &mut summary.imported),
+            Became::Updated => ("updated", "Updated", &mut summary.updated),
+            Became::Unchanged => ("unchanged", "", &mut summary.unchanged),
+        };
+        *n += 1;
+        let instead = taken.instead_of.as_ref();
+        let clash = match (instead, taken.became) {
+            (Some(wanted), Became::Imported) => format!(", since {wanted} is another session"),
+            _ => String::new(),
+        };
+        let line = Line {
+            session: taken.id.as_str(),
+            imported: word,
+            from: Some(path),
+            format: Some(format.as_str()),
+            instead_of: instead.map(stepwell::SessionId::as_str),
+        };
+        match app.out.is_json() {
+            true => app.out.object(&line)?,
+            false if says.is_empty() => {}
+            false => app.out.line(format_args!("{says} {}{clash}", taken.id))?,
+        }
+    }
+    for warning in &report.warnings {
+        note(format_args!("warning: {}: {}", warning.place, warning.what));
+    }
+    if report.more_warnings > 0 {
+        let more = usize::try_from(report.more_warnings).unwrap_or(usize::MAX);
+        note(format_args!("warning: {}: {} more", path.display(), count(more, "warning")));
+    }
+    if let Some(error) = &report.fault {
+        summary.damaged += 1;
+        let named = matches!(
+            error,
+            Error::Unreadable { .. } | Error::Foreign { .. } | Error::FileTooLarge { .. }
+        );
+        match named {
+            true => note(format_args!("damaged: {error}")),
+            false => note(format_args!("damaged: {}: {error}", path.display())),
+        }
+    }
+    Ok(())
+}
+
+/// What is at the paths that were named.
+fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut Summary) -> Result<Vec<Found>> {
+    let mut all = Vec::new();
+    for path in paths {
+        let before = all.len();
+        let mut faults = 0;
+        let mut fault = |error: Error| {
+            faults += 1;
+            note(format_args!("damaged: {error}"));
+        };
+        let mut found = |it: Found| {
+            all.push(it);
+            Ok(())
+        };
+        if let Err(error) = find(path, only, &mut found, &mut fault) {
+            fault(error);
+        }
+        if all.len() == before && faults == 0 {
+            faults = 1;
+            let what = match only {
+                Some(format) => format!("no session of the format {format}"),
+                None => "no session of a known format".to_owned(),
+            };
+            note(format_args!("damaged: {}: {what}; stepwell formats lists them", path.display()));
+        }
+        summary.damaged += faults;
+    }
+    Ok(all)
+}
+
+/// What is where agents keep their sessions, if the user wants it.
+fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
+    let homestead = Homestead::of(app);
+    let places = homestead.places(args.from);
+    let mut all = Vec::new();
+    for (format, place) in &places {
+        let before = all.len();
+        let mut found = |it: Found| {
+            all.push(it);
+            Ok(())
+        };
+        let mut fault = |error: Error| note(format_args!("warning: {error}"));
+        find(place, Some(*format), &mut found, &mut fault)?;
+        let sessions = count(all.len() - before, "session");
+        note(format_args!("{}: {sessions} in {}", format.title(), place.display()));
+    }
+    if all.is_empty() {
+        let message = "no sessions of other agents were found";
+        note(format_args!("{message}; stepwell formats says where was looked"));
+        return Ok(None);
+    }
+    if !args.dry_run {
+        let question = format!("Import {} here?", count(all.len(), "session"));
+        if !app.world.terminal.can_ask && !args.consent.given() {
+            let message = "nobody can be asked here whether to import them";
+            return Err(Failure::new(Exit::Failed, message)
+                .hint("stepwell import --yes imports them; name a folder to import less"));
+        }
+        args.consent.ask(app, &question, Unasked::GoOn)?;
+    }
+    Ok(Some(all))
+}
+
+/// What export wrote, from a pipe.
+fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
+    let name = Path::new("-");
+    if args.paths.len() > 1 || args.dry_run {
+        let message = "- stands alone: stdin is read once, and as it comes";
+        return Err(Failure::new(Exit::Usage, message));
+    }
     let well = app.make()?;
-    let imported = stepwell_formats::import(&well, &mut *from)
-        .map_err(|error| Failure::from(error).at(&args.file))?;
+    let mut from = BufReader::new(std::io::stdin());
+    let from: &mut dyn BufRead = &mut from;
+    let imported =
+        stepwell_formats::import(&well, from).map_err(|error| Failure::from(error).at(name))?;
     let groups = [
-        ("Imported", "made", &imported.made),
-        ("Completed", "completed", &imported.completed),
-        ("Already here:", "already_there", &imported.already_there),
+        ("Imported", "imported", &imported.made),
+        ("Updated", "updated", &imported.completed),
+        ("Already here:", "unchanged", &imported.already_there),
     ];
     for (says, word, ids) in groups {
         for id in ids {
-            let line = Line { session: id.as_str(), imported: word };
+            let session = id.as_str();
+            let line = Line { session, imported: word, from: None, format: None, instead_of: None };
             app.out.answer(&line, format_args!("{says} {id}"))?;
         }
     }
@@ -55,5 +266,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         note(format_args!("{id} was damaged where it was exported; it ends before the damage"));
     }
     tidy(app, &well)?;
+    app.out.raw().flush()?;
     Ok(Exit::Done)
 }

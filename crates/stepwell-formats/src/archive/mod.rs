@@ -2,6 +2,7 @@
 //!
 //! `docs/export.md` describes the form; these are the types behind it.
 
+mod format;
 mod log;
 mod read;
 mod restore;
@@ -12,8 +13,11 @@ mod write;
 use serde::{Deserialize, Serialize};
 use stepwell::{Damage, Digest, Origin, Recorded, Seq, SessionId};
 
+pub(crate) use format::{JSON, JSONL};
 pub use restore::{Imported, import};
-pub(crate) use write::{Form, export};
+
+/// The key that an archive begins with.
+const MAGIC: &str = "stepwell_archive";
 
 /// The version of the archive's form. A form that an older reader would misread gets
 /// another.

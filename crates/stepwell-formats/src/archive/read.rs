@@ -13,15 +13,12 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use stepwell::{Origin, Recorded, SessionId};
 
-use super::{ARCHIVE_VERSION, Break, Closing, Entry, Opening};
+use super::{ARCHIVE_VERSION, Break, Closing, Entry, MAGIC, Opening};
 use crate::{Error, Result};
 
 /// The most bytes of one entry: a blob at its largest, in base64, with room to spare.
 /// An entry is in memory as a whole, so this bounds what a hostile archive can take.
 const MAX_ENTRY_BYTES: u64 = 512 << 20;
-
-/// The key that an archive begins with.
-const MAGIC: &str = "stepwell_archive";
 
 /// Takes what is read.
 pub(super) trait Receive {

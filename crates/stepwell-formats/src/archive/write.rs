@@ -17,7 +17,7 @@ use crate::{Error, Exported, Result};
 
 /// The two forms of an archive. Their entries are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(super) enum Form {
     /// One JSON object.
     Object,
     /// One JSON object per line.
@@ -25,7 +25,7 @@ pub(crate) enum Form {
 }
 
 /// Writes a session and those of its subagents, parents before children.
-pub(crate) fn export(
+pub(super) fn export(
     well: &Stepwell,
     id: &SessionId,
     form: Form,

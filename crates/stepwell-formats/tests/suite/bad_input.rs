@@ -83,18 +83,18 @@ fn what_is_no_archive_is_told_from_a_broken_one() {
 #[test]
 fn a_version_that_is_not_known_is_named() {
     for version in [0, 2, 4_000_000_000_u64] {
-        let archive = archive(Format::Json).replacen(":1,", &format!(":{version},"), 1);
+        let archive = archive(Format::JSON).replacen(":1,", &format!(":{version},"), 1);
         let error = error(archive);
         assert_eq!(error.kind(), ErrorKind::Incompatible);
         assert!(error.to_string().contains(&format!("version {version}")), "{error}");
     }
-    let unnumbered = archive(Format::Json).replacen(":1,", ":\"one\",", 1);
+    let unnumbered = archive(Format::JSON).replacen(":1,", ":\"one\",", 1);
     assert!(matches!(error(unnumbered), Error::NotAnArchive { .. }));
 }
 
 #[test]
 fn broken_lines_are_named_by_their_number() {
-    let whole = archive(Format::Jsonl);
+    let whole = archive(Format::JSONL);
     let count = whole.lines().count();
     for n in 2..=count {
         let broken: Vec<&str> = whole
@@ -268,7 +268,7 @@ fn a_reader_that_fails_is_no_bad_archive() {
     }
 
     let there = Stepwell::in_memory();
-    let front = archive(Format::Jsonl);
+    let front = archive(Format::JSONL);
     let mut from = front.as_bytes()[..600].chain(BufReader::new(Failing));
     let error = import(&there, &mut from as &mut dyn BufRead).unwrap_err();
     assert!(matches!(&error, Error::Read(e) if e.kind() == io::ErrorKind::ConnectionReset));

@@ -68,7 +68,7 @@ fn import_until_death(
 #[test]
 fn an_import_that_is_killed_at_any_write_can_be_repeated() {
     let well = tangled();
-    let archive = exported(&well, "e", Format::Jsonl);
+    let archive = exported(&well, "e", Format::JSONL);
     for death in [Death::Before, Death::After] {
         let mut writes = 0;
         loop {
@@ -90,7 +90,7 @@ fn an_import_that_is_killed_at_any_write_can_be_repeated() {
 #[test]
 fn an_import_can_be_killed_again_and_again() {
     let well = tangled();
-    let archive = exported(&well, "e", Format::Json);
+    let archive = exported(&well, "e", Format::JSON);
     let world = watchful();
     let there = &world.0;
     let mut writes = 0;
@@ -105,14 +105,14 @@ fn an_import_can_be_killed_again_and_again() {
 #[test]
 fn ancestors_are_imported_over_what_a_kill_left_of_them() {
     let well = tangled();
-    let archive = exported(&well, "e", Format::Jsonl);
+    let archive = exported(&well, "e", Format::JSONL);
     for writes in 0.. {
         let world = watchful();
         let there = &world.0;
         let done = import_until_death(&world, writes, Death::After, &archive);
-        imported(there, exported(&well, "a", Format::Json)).unwrap();
-        imported(there, exported(&well, "c", Format::Json)).unwrap();
-        imported(there, exported(&well, "d", Format::Json)).unwrap();
+        imported(there, exported(&well, "a", Format::JSON)).unwrap();
+        imported(there, exported(&well, "c", Format::JSON)).unwrap();
+        imported(there, exported(&well, "d", Format::JSON)).unwrap();
         imported(there, &archive).unwrap();
         assert_eq!(names(there), ["a", "b", "c", "d", "e", "f"], "killed at write {writes}");
         for name in ["a", "b", "c", "d", "e", "f"] {
@@ -129,7 +129,7 @@ fn work_on_what_a_kill_left_behind_is_not_lost() {
     let well = Stepwell::in_memory();
     say(&mut root(&well, "a"), &["a1", "a2"]);
     say(&mut fork(&well, "a", 3, "b"), &["b1"]);
-    let archive = exported(&well, "b", Format::Jsonl);
+    let archive = exported(&well, "b", Format::JSONL);
     let world = watchful();
     let there = &world.0;
     // Killed when the parent's stand-in is complete.

@@ -29,7 +29,7 @@ fn an_archive_of_a_damaged_session_ends_at_the_damage_and_says_so() {
     let well = damaged(folder.path());
     for form in ARCHIVES {
         let mut archive = Vec::new();
-        let Exported { sessions, events, damaged } =
+        let Exported { sessions, events, damaged, .. } =
             export(&well, &id("a"), form, &mut archive).unwrap();
         assert_eq!((sessions, events), (2, 3 + 2));
         let [(session, Damage { seq, .. })] = &damaged[..] else { panic!("{damaged:?}") };
@@ -45,7 +45,7 @@ fn an_archive_of_a_damaged_session_ends_at_the_damage_and_says_so() {
 fn pages_of_a_damaged_session_say_where_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let well = damaged(folder.path());
-    for format in [Format::Markdown, Format::Html] {
+    for format in [Format::MARKDOWN, Format::HTML] {
         let page = text(&well, "a", format);
         assert!(page.contains("two") && !page.contains("three"), "{page}");
         let note = "The session is damaged at event 4";
@@ -65,9 +65,9 @@ fn a_session_whose_head_is_damaged_is_written_from_its_events() {
     change(folder.path(), "UPDATE sessions SET head = '{}' WHERE id = 'b'");
     let well = Stepwell::open(folder.path()).unwrap();
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "b", Format::Json)).unwrap();
+    imported(&there, exported(&well, "b", Format::JSON)).unwrap();
     assert_eq!(log(&there, &id("b")), events);
-    let page = text(&well, "b", Format::Markdown);
+    let page = text(&well, "b", Format::MARKDOWN);
     assert!(page.starts_with("# task of b\n") && page.contains("three"), "{page}");
 }
 
@@ -84,7 +84,7 @@ fn a_session_whose_blob_is_lost_ends_before_the_event_that_names_it() {
     drop(session);
     change(folder.path(), "UPDATE blobs SET data = x'00'");
     let mut archive = Vec::new();
-    let done = export(&well, &id("a"), Format::Jsonl, &mut archive).unwrap();
+    let done = export(&well, &id("a"), Format::JSONL, &mut archive).unwrap();
     assert_eq!((done.events, done.damaged[0].1.seq), (1, Seq::new(2)));
     let there = Stepwell::in_memory();
     assert_eq!(imported(&there, archive).unwrap().cut_short, [id("a")]);

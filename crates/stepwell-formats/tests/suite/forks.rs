@@ -33,7 +33,7 @@ fn a_fork_of_purged_sessions_is_imported() {
     well.purge(&id("a")).unwrap();
     well.purge(&id("b")).unwrap();
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "c", Format::Json)).unwrap();
+    imported(&there, exported(&well, "c", Format::JSON)).unwrap();
     assert_same(&well, &there, &id("c"));
     assert_eq!(names(&there), ["c"]);
 }
@@ -45,7 +45,7 @@ fn a_fork_shares_what_the_store_has_of_its_parent() {
         let there = Stepwell::in_memory();
         for name in order {
             assert_eq!(
-                imported(&there, exported(&well, name, Format::Json)).unwrap().made.len(),
+                imported(&there, exported(&well, name, Format::JSON)).unwrap().made.len(),
                 1
             );
         }
@@ -64,9 +64,9 @@ fn a_fork_from_below_its_parents_own_events_is_imported() {
     for have in [&[][..], &["a"], &["b"], &["a", "b"]] {
         let there = Stepwell::in_memory();
         for name in have {
-            imported(&there, exported(&well, name, Format::Jsonl)).unwrap();
+            imported(&there, exported(&well, name, Format::JSONL)).unwrap();
         }
-        imported(&there, exported(&well, "d", Format::Jsonl)).unwrap();
+        imported(&there, exported(&well, "d", Format::JSONL)).unwrap();
         assert_same(&well, &there, &id("d"));
         have.iter().for_each(|name| assert_same(&well, &there, &id(name)));
         assert_eq!(names(&there).len(), have.len() + 1, "{have:?}");
@@ -80,11 +80,11 @@ fn a_fork_of_a_subagent_is_imported_without_the_family() {
     say(&mut subagent(&well, "a", "b"), &["b1"]);
     say(&mut fork(&well, "b", 2, "c"), &["c1"]);
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "c", Format::Json)).unwrap();
+    imported(&there, exported(&well, "c", Format::JSON)).unwrap();
     assert_same(&well, &there, &id("c"));
     assert_eq!(names(&there), ["c"]);
     // The name of the subagent's parent is free again.
-    imported(&there, exported(&well, "a", Format::Json)).unwrap();
+    imported(&there, exported(&well, "a", Format::JSON)).unwrap();
     assert_eq!(names(&there), ["a", "b", "c"]);
     ["a", "b", "c"].iter().for_each(|name| assert_same(&well, &there, &id(name)));
 }
@@ -97,7 +97,7 @@ fn a_name_may_come_twice_in_a_line_of_forks() {
     well.purge(&id("a")).unwrap();
     say(&mut fork(&well, "b", 4, "a"), &["new"]);
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "a", Format::Json)).unwrap();
+    imported(&there, exported(&well, "a", Format::JSON)).unwrap();
     assert_same(&well, &there, &id("a"));
     assert_eq!(names(&there), ["a"]);
 }
@@ -109,7 +109,7 @@ fn a_parent_that_differs_is_named_and_stays_as_it_is() {
         let there = Stepwell::in_memory();
         say(&mut root(&there, taken), &["something else"]);
         let before = log(&there, &id(taken));
-        let error = imported(&there, exported(&well, name, Format::Json)).unwrap_err();
+        let error = imported(&there, exported(&well, name, Format::JSON)).unwrap_err();
         let Error::Differs { session, .. } = &error else { panic!("{error}") };
         assert_eq!(*session, id(taken));
         assert_eq!(log(&there, &id(taken)), before);
@@ -123,9 +123,9 @@ fn a_parent_further_up_that_differs_is_named() {
     let well = line_of_forks();
     say(&mut fork(&well, "b", 2, "d"), &["d1"]);
     say(&mut fork(&well, "d", 4, "e"), &["e1"]);
-    let archive = exported(&well, "e", Format::Jsonl);
+    let archive = exported(&well, "e", Format::JSONL);
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "b", Format::Json)).unwrap();
+    imported(&there, exported(&well, "b", Format::JSON)).unwrap();
     imported(&there, &archive).unwrap();
     assert_same(&well, &there, &id("e"));
     assert_eq!(names(&there), ["b", "e"]);
@@ -141,7 +141,7 @@ fn an_ancestor_that_was_scrubbed_here_differs() {
     let well = line_of_forks();
     say(&mut fork(&well, "c", 7, "d"), &["d1"]);
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "b", Format::Json)).unwrap();
+    imported(&there, exported(&well, "b", Format::JSON)).unwrap();
     let session = there.resume(&id("b")).unwrap();
     let replacements = vec![(Seq::new(2), Message::user("[erased]").into())];
     let (epoch, rule) = (session.lease().epoch, "tokens".to_owned());
@@ -149,7 +149,7 @@ fn an_ancestor_that_was_scrubbed_here_differs() {
         .store()
         .scrub(Scrub { session: id("b"), epoch: Some(epoch), rule, replacements })
         .unwrap();
-    let error = imported(&there, exported(&well, "d", Format::Json)).unwrap_err();
+    let error = imported(&there, exported(&well, "d", Format::JSON)).unwrap_err();
     let Error::Differs { session, seq } = &error else { panic!("{error}") };
     assert_eq!((session, *seq), (&id("b"), Seq::new(2)));
     assert_eq!(names(&there), ["b"]);
@@ -160,10 +160,10 @@ fn a_parent_that_is_shorter_than_the_fork_needs_differs() {
     let (well, there) = (Stepwell::in_memory(), Stepwell::in_memory());
     let mut parent = root(&well, "a");
     say(&mut parent, &["one"]);
-    imported(&there, exported(&well, "a", Format::Json)).unwrap();
+    imported(&there, exported(&well, "a", Format::JSON)).unwrap();
     say(&mut parent, &["two", "three"]);
     drop(fork(&well, "a", 4, "b"));
-    let error = imported(&there, exported(&well, "b", Format::Json)).unwrap_err();
+    let error = imported(&there, exported(&well, "b", Format::JSON)).unwrap_err();
     assert!(matches!(error, Error::Differs { .. }), "{error}");
     assert_eq!(names(&there), ["a"]);
     assert_eq!(log(&there, &id("a")).len(), 2);
@@ -174,12 +174,12 @@ fn an_orphaned_subagent_is_refused_by_the_name_of_its_parent() {
     let (well, there) = (Stepwell::in_memory(), Stepwell::in_memory());
     drop(root(&well, "a"));
     say(&mut subagent(&well, "a", "b"), &["b1"]);
-    let archive = exported(&well, "b", Format::Jsonl);
+    let archive = exported(&well, "b", Format::JSONL);
     let error = imported(&there, &archive).unwrap_err();
     assert_eq!(error.to_string(), "session b belongs to session a, which is not in the store");
     assert_eq!(error.kind(), stepwell::ErrorKind::Absent);
     assert!(names(&there).is_empty());
-    imported(&there, exported(&well, "a", Format::Jsonl)).unwrap();
+    imported(&there, exported(&well, "a", Format::JSONL)).unwrap();
     assert_eq!(imported(&there, &archive).unwrap().already_there, [id("b")]);
 }
 
@@ -187,7 +187,7 @@ fn an_orphaned_subagent_is_refused_by_the_name_of_its_parent() {
 fn a_fork_can_go_on_where_it_was_imported() {
     let well = line_of_forks();
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "c", Format::Json)).unwrap();
+    imported(&there, exported(&well, "c", Format::JSON)).unwrap();
     let mut session = there.resume(&id("c")).unwrap();
     say(&mut session, &["and on"]);
     drop(session);
@@ -205,7 +205,7 @@ fn on_disk_a_fork_takes_over_the_events_of_its_stand_ins() {
     let folder = tempfile::tempdir().unwrap();
     let there = Stepwell::open(folder.path()).unwrap();
     for name in ["d", "c"] {
-        imported(&there, exported(&well, name, Format::Json)).unwrap();
+        imported(&there, exported(&well, name, Format::JSON)).unwrap();
         assert_same(&well, &there, &id(name));
     }
     assert_eq!(names(&there), ["c", "d"]);

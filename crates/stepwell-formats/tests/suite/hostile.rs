@@ -67,10 +67,10 @@ fn tags(html: &str) -> Vec<&str> {
 #[test]
 fn no_hostile_text_becomes_markup_in_html() {
     for attack in ATTACKS {
-        let page = attacked(attack, Format::Html);
+        let page = attacked(attack, Format::HTML);
         // The same tags as for harmless words of the same shape, one for one.
         let harmless = attack.replace(['<', '>', '"', '\'', '&'], "x");
-        let calm = attacked(&harmless, Format::Html);
+        let calm = attacked(&harmless, Format::HTML);
         assert_eq!(tags(&page), tags(&calm), "{attack}");
         assert!(!page.contains('\0') && !page.contains('\u{1b}'), "{attack}");
     }
@@ -79,7 +79,7 @@ fn no_hostile_text_becomes_markup_in_html() {
 #[test]
 fn an_html_page_asks_for_nothing() {
     for attack in ATTACKS {
-        let page = attacked(attack, Format::Html);
+        let page = attacked(attack, Format::HTML);
         for tag in tags(&page) {
             let name = tag.split_whitespace().next().unwrap_or_default();
             let known = [
@@ -103,7 +103,7 @@ fn an_html_page_asks_for_nothing() {
 
 #[test]
 fn the_policy_allows_the_pages_own_style_and_no_other() {
-    let page = attacked("x", Format::Html);
+    let page = attacked("x", Format::HTML);
     let style = &page[page.find("<style>").unwrap() + 7..page.find("</style>").unwrap()];
     let digest = stepwell::Digest::of(style.as_bytes());
     use base64::Engine as _;
@@ -130,11 +130,11 @@ fn outside_code(page: &str) -> Vec<&str> {
 
 #[test]
 fn no_hostile_text_becomes_a_tag_in_markdown() {
-    let calm = attacked("x", Format::Markdown);
+    let calm = attacked("x", Format::MARKDOWN);
     let own = |line: &&str| line.starts_with("<details>") || line.starts_with("</details>");
     let folds = outside_code(&calm).into_iter().filter(own).count();
     for attack in ATTACKS {
-        let page = attacked(attack, Format::Markdown);
+        let page = attacked(attack, Format::MARKDOWN);
         let lines = outside_code(&page);
         assert_eq!(lines.iter().filter(|line| own(line)).count(), folds, "{attack}");
         for line in lines.iter().filter(|line| !own(line)) {
@@ -157,9 +157,9 @@ fn no_hostile_text_makes_a_heading_of_the_documents_own_level() {
         let heading = |line: &&str| line.starts_with("# ") || line.starts_with("## ");
         outside_code(page).into_iter().filter(heading).skip(1).map(str::to_owned).collect()
     };
-    let calm = own(&attacked("x", Format::Markdown));
+    let calm = own(&attacked("x", Format::MARKDOWN));
     for attack in ATTACKS {
-        let page = attacked(attack, Format::Markdown);
+        let page = attacked(attack, Format::MARKDOWN);
         assert_eq!(own(&page), calm, "{attack}");
         let lines = outside_code(&page);
         let underlined = lines.windows(2).any(|pair| {
@@ -172,6 +172,6 @@ fn no_hostile_text_makes_a_heading_of_the_documents_own_level() {
 
 #[test]
 fn a_table_keeps_its_cells() {
-    let page = attacked("a | b\nc", Format::Markdown);
+    let page = attacked("a | b\nc", Format::MARKDOWN);
     assert!(page.contains("| agent | a \\| b c |\n"), "{page}");
 }

@@ -2,12 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod claude;
 mod crash;
 mod damage;
 mod forks;
+mod garbage;
+mod generate;
 mod hostile;
+mod mirror;
 mod mortal;
 mod pages;
 mod round_trip;
+mod seeds;
 mod support;
 mod work;

@@ -166,7 +166,7 @@ fn random_families_come_back_into_one_store_in_any_order() {
             matches!(origin, Origin::Subagent { .. })
         };
         for session in sessions.iter().filter(|session| !subagent(session)) {
-            imported(&there, exported(&well, session.id().as_str(), Format::Jsonl)).unwrap();
+            imported(&there, exported(&well, session.id().as_str(), Format::JSONL)).unwrap();
         }
         assert_eq!(names(&well), names(&there));
         sessions.iter().for_each(|session| assert_same(&well, &there, session.id()));
@@ -182,9 +182,9 @@ fn both_forms_hold_the_same_entries_one_a_line() {
     session.append(file("a.rs", blob)).unwrap();
     session.append(file("b.rs", blob)).unwrap();
     say(&mut subagent(&well, "a", "b"), &["three"]);
-    let json = text(&well, "a", Format::Json);
+    let json = text(&well, "a", Format::JSON);
     serde_json::from_str::<Value>(&json).unwrap();
-    let lines = text(&well, "a", Format::Jsonl);
+    let lines = text(&well, "a", Format::JSONL);
     let entries = |text: &str| -> Vec<String> {
         let entry = |line: &&str| line.starts_with("{\"seq\"") || line.starts_with("{\"blob\"");
         text.lines().filter(entry).map(|line| line.trim_end_matches(',').to_owned()).collect()
@@ -209,7 +209,7 @@ fn a_body_of_many_lines_stays_on_its_line_and_to_the_byte() {
     for form in ARCHIVES {
         let there = Stepwell::in_memory();
         let archive = text(&well, "a", form);
-        if form == Format::Jsonl {
+        if form == Format::JSONL {
             archive.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
         }
         imported(&there, archive).unwrap();
@@ -226,7 +226,7 @@ fn a_long_session_is_written_and_read_in_pieces() {
     session.append(Message::user("long ".repeat(1 << 19))).unwrap();
     session.finish(Status::Success, Some(StopReason::LlmDone)).unwrap();
     let mut archive = Vec::new();
-    let done = export(&well, &id("a"), Format::Json, &mut archive).unwrap();
+    let done = export(&well, &id("a"), Format::JSON, &mut archive).unwrap();
     assert_eq!((done.sessions, done.events), (1, 3_003));
     let there = Stepwell::in_memory();
     imported(&there, archive).unwrap();
@@ -238,7 +238,7 @@ fn a_running_session_is_interrupted_where_it_is_imported() {
     let well = Stepwell::in_memory();
     let session = root(&well, "a");
     let there = Stepwell::in_memory();
-    imported(&there, exported(&well, "a", Format::Json)).unwrap();
+    imported(&there, exported(&well, "a", Format::JSON)).unwrap();
     assert_eq!(session.standing().unwrap().head.status, Status::Running);
     assert_eq!(there.standing(&id("a")).unwrap().head.status, Status::Interrupted);
     there.resume(&id("a")).unwrap();
@@ -271,7 +271,7 @@ fn subagents_come_along_parents_first_and_forks_do_not() {
     drop(subagent(&well, "a", "d"));
     drop(crate::support::fork(&well, "a", 1, "f"));
     let there = Stepwell::in_memory();
-    let done = imported(&there, exported(&well, "a", Format::Jsonl)).unwrap();
+    let done = imported(&there, exported(&well, "a", Format::JSONL)).unwrap();
     assert_eq!(done.made, ["a", "b", "d", "c"].map(id));
     done.made.iter().for_each(|id| assert_same(&well, &there, id));
 }
@@ -284,7 +284,7 @@ fn a_deleted_subagent_stays_behind_unless_all_of_it_is_deleted() {
     well.delete(&id("b")).unwrap();
     let made = |well: &Stepwell| {
         let there = Stepwell::in_memory();
-        imported(&there, exported(well, "a", Format::Json)).unwrap().made.len()
+        imported(&there, exported(well, "a", Format::JSON)).unwrap().made.len()
     };
     assert_eq!(made(&well), 1);
     well.delete(&id("a")).unwrap();
@@ -315,7 +315,7 @@ fn a_scrubbed_session_comes_back_scrubbed() {
 fn a_session_that_has_gone_on_here_is_not_touched() {
     let well = Stepwell::in_memory();
     say(&mut root(&well, "a"), &["one"]);
-    let archive = exported(&well, "a", Format::Json);
+    let archive = exported(&well, "a", Format::JSON);
     say(&mut well.resume(&id("a")).unwrap(), &["two"]);
     let before = log(&well, &id("a"));
     let done = imported(&well, archive).unwrap();
@@ -328,9 +328,9 @@ fn a_newer_archive_completes_what_an_older_one_made() {
     let (well, there) = (Stepwell::in_memory(), Stepwell::in_memory());
     let mut session = root(&well, "a");
     say(&mut session, &["one"]);
-    imported(&there, exported(&well, "a", Format::Json)).unwrap();
+    imported(&there, exported(&well, "a", Format::JSON)).unwrap();
     say(&mut session, &["two", "three"]);
-    let done = imported(&there, exported(&well, "a", Format::Json)).unwrap();
+    let done = imported(&there, exported(&well, "a", Format::JSON)).unwrap();
     assert_eq!(done, Imported { completed: vec![id("a")], ..Imported::default() });
     assert_same(&well, &there, &id("a"));
 }
@@ -342,7 +342,7 @@ fn a_session_that_differs_is_named_and_nothing_is_made() {
     say(&mut subagent(&well, "a", "b"), &["here"]);
     drop(root(&there, "b"));
     let before = log(&there, &id("b"));
-    let error = imported(&there, exported(&well, "a", Format::Jsonl)).unwrap_err();
+    let error = imported(&there, exported(&well, "a", Format::JSONL)).unwrap_err();
     assert!(error.to_string().contains("session b is in the store already"), "{error}");
     assert_eq!(names(&there), ["b"]);
     assert_eq!(there.store().events(&id("b"), Span::ALL).unwrap().events, before);
@@ -353,7 +353,7 @@ fn an_edit_that_comes_between_does_not_shift_the_log() {
     // Edits need no lease, so one can reach a session while it is imported.
     let (well, there) = (Stepwell::in_memory(), Stepwell::in_memory());
     say(&mut root(&well, "a"), &["one", "two"]);
-    let archive = text(&well, "a", Format::Jsonl);
+    let archive = text(&well, "a", Format::JSONL);
     let (front, rest) = archive.split_at(archive.find("{\"end\"").unwrap());
     let edit = Edits { well: there.clone(), id: id("a"), rest: rest.as_bytes() };
     let mut from = front.as_bytes().chain(BufReader::new(edit));

@@ -7,7 +7,7 @@ use stepwell::{
 use stepwell_formats::{Format, Imported, Result, export, import};
 
 /// The two forms of an archive.
-pub(crate) const ARCHIVES: [Format; 2] = [Format::Json, Format::Jsonl];
+pub(crate) const ARCHIVES: [Format; 2] = [Format::JSON, Format::JSONL];
 
 pub(crate) fn id(name: &str) -> SessionId {
     name.parse().unwrap()

@@ -11,9 +11,9 @@ use super::origin::Created;
 use super::position::Seq;
 use super::time::Time;
 use super::work::{
-    About, Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered,
-    Node, Permission, PhaseChanged, Question, Rewinding, Rewound, Scrubbed, StatusChanged, Step,
-    Task, ToolFinished, ToolStarted, Undone,
+    About, Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Foreign, Gate,
+    GateAnswered, Node, Permission, PhaseChanged, Question, Rewinding, Rewound, Scrubbed,
+    StatusChanged, Step, Task, ToolFinished, ToolStarted, Undone,
 };
 use crate::Digest;
 

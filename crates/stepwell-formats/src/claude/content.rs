@@ -1,0 +1,322 @@
+//! The content of a message: blocks there, parts here. What a part does not hold stays in
+//! the block, so that both together are the block again.
+
+use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
+
+use super::PROVIDER;
+use crate::fields::{Fields, elements, push_field, quoted, text_of};
+
+/// Takes what parts hold out of a message. The answer is the parts, and the message
+/// without them.
+pub(super) fn hollow(message: &Fields<'_>) -> (Vec<Part>, String) {
+    let mut parts = Vec::new();
+    let raw = message.raw("content").unwrap_or("null");
+    let content = match text_of(raw) {
+        Some(text) => {
+            parts.push(Part::text(text));
+            "\"\"".to_owned()
+        }
+        None => hollow_blocks(raw, &mut parts).unwrap_or_else(|| raw.to_owned()),
+    };
+    (parts, message.rewritten(&[("content", Some(&content))]))
+}
+
+fn hollow_blocks(raw: &str, parts: &mut Vec<Part>) -> Option<String> {
+    let mut blocks = String::from("[");
+    for raw in elements(raw).ok()? {
+        if blocks.len() > 1 {
+            blocks.push(',');
+        }
+        let known = Fields::parse(raw).ok().and_then(|block| hollow_block(&block));
+        match known {
+            Some((part, rest)) => {
+                parts.push(part);
+                blocks.push_str(&rest);
+            }
+            // A kind of block that has no word here stays as it is.
+            None => blocks.push_str(raw),
+        }
+    }
+    blocks.push(']');
+    Some(blocks)
+}
+
+fn hollow_block(block: &Fields<'_>) -> Option<(Part, String)> {
+    let opaque = |data: String| Some(Opaque { provider: PROVIDER.to_owned(), data });
+    Some(match block.text("type")?.as_ref() {
+        "text" => (Part::text(block.text("text")?), block.rewritten(&[("text", None)])),
+        "thinking" => {
+            let text = block.text("thinking")?.into_owned();
+            let signature = block.text("signature").filter(|it| !it.is_empty());
+            let opaque = signature.and_then(|signature| opaque(signature.into_owned()));
+            let rest = match opaque.is_some() {
+                true => block.rewritten(&[("thinking", None), ("signature", None)]),
+                false => block.rewritten(&[("thinking", None)]),
+            };
+            (Part::Thinking(Text { text, opaque }), rest)
+        }
+        "redacted_thinking" => {
+            let whole = block.rewritten(&[]);
+            let part = Part::Thinking(Text { text: String::new(), opaque: opaque(whole) });
+            (part, r#"{"type":"redacted_thinking"}"#.to_owned())
+        }
+        "tool_use" => {
+            let call = ToolCall {
+                id: block.text("id")?.into_owned(),
+                name: block.text("name")?.into_owned(),
+                arguments: block.raw("input")?.to_owned(),
+                opaque: None,
+            };
+            let rest = block.rewritten(&[("id", None), ("name", None), ("input", None)]);
+            (Part::ToolCall(call), rest)
+        }
+        "tool_result" => hollow_result(block)?,
+        "image" => {
+            let (image, source) = hollow_source(&block.object("source")?)?;
+            (Part::Image(image), block.rewritten(&[("source", Some(&source))]))
+        }
+        _ => return None,
+    })
+}
+
+/// A picture's bytes, or its address.
+fn hollow_source(source: &Fields<'_>) -> Option<(Image, String)> {
+    let media_type = source.text("media_type").unwrap_or_default().into_owned();
+    let field = if source.has("data") { "data" } else { "url" };
+    let data = source.text(field)?.into_owned();
+    let rest = source.rewritten(&[(field, Some("\"\""))]);
+    Some((Image { media_type, data, opaque: None }, rest))
+}
+
+fn hollow_result(block: &Fields<'_>) -> Option<(Part, String)> {
+    let mut result = ToolResult {
+        call_id: block.text("tool_use_id")?.into_owned(),
+        is_error: block.is_true("is_error"),
+        ..ToolResult::default()
+    };
+    let raw = block.raw("content").unwrap_or("null");
+    let content = match text_of(raw) {
+        Some(text) => {
+            result.text = text.into_owned();
+            "\"\"".to_owned()
+        }
+        None => hollow_answer(raw, &mut result).unwrap_or_else(|| raw.to_owned()),
+    };
+    let content = block.raw("content").map(|_| content.as_str());
+    let rest = block.rewritten(&[("tool_use_id", None), ("content", content)]);
+    Some((Part::ToolResult(result), rest))
+}
+
+/// What a tool returned as blocks. Where it is more than one text and pictures, the blocks
+/// keep their texts, since one text could not be taken apart again.
+fn hollow_answer(raw: &str, result: &mut ToolResult) -> Option<String> {
+    let blocks: Vec<(Fields<'_>, &str)> = elements(raw)
+        .ok()?
+        .into_iter()
+        .map(|raw| (Fields::parse(raw).unwrap_or_default(), raw))
+        .collect();
+    let is = |block: &Fields<'_>, kind: &str| block.text("type").as_deref() == Some(kind);
+    let texts: Vec<_> = blocks
+        .iter()
+        .filter(|(block, _)| is(block, "text"))
+        .filter_map(|(block, _)| block.text("text"))
+        .collect();
+    result.text = texts.join("\n");
+    let mut rest = String::from("[");
+    for (block, raw) in &blocks {
+        if rest.len() > 1 {
+            rest.push(',');
+        }
+        let picture = || {
+            let (image, source) = hollow_source(&block.object("source")?)?;
+            Some((image, block.rewritten(&[("source", Some(&source))])))
+        };
+        if is(block, "text") && texts.len() == 1 {
+            rest.push_str(&block.rewritten(&[("text", None)]));
+        } else if is(block, "image")
+            && let Some((image, hollow)) = picture()
+        {
+            result.images.push(image);
+            rest.push_str(&hollow);
+        } else {
+            rest.push_str(raw);
+        }
+    }
+    rest.push(']');
+    Some(rest)
+}
+
+/// Puts a message together again: the next parts go where they were taken out.
+pub(super) fn refill(message: &Fields<'_>, parts: &mut dyn Iterator<Item = &Part>) -> String {
+    let raw = message.raw("content").unwrap_or("null");
+    let content = match raw {
+        "\"\"" => match parts.next() {
+            Some(Part::Text(text)) => quoted(&text.text),
+            _ => raw.to_owned(),
+        },
+        _ => refill_blocks(raw, parts),
+    };
+    message.rewritten(&[("content", Some(&content))])
+}
+
+fn refill_blocks(raw: &str, parts: &mut dyn Iterator<Item = &Part>) -> String {
+    let Ok(blocks) = elements(raw) else { return raw.to_owned() };
+    let mut content = String::from("[");
+    for raw in blocks {
+        if content.len() > 1 {
+            content.push(',');
+        }
+        let block = Fields::parse(raw).unwrap_or_default();
+        // A block that was kept whole has no part.
+        match is_hollow(&block).then(|| parts.next()).flatten() {
+            Some(part) => content.push_str(&refill_block(&block, part)),
+            None => content.push_str(raw),
+        }
+    }
+    content.push(']');
+    content
+}
+
+/// Was something taken out of this block?
+fn is_hollow(block: &Fields<'_>) -> bool {
+    match block.text("type").as_deref() {
+        Some("text") => block.raw("text").is_none(),
+        Some("thinking") => block.raw("thinking").is_none(),
+        Some("redacted_thinking") => block.raw("data").is_none(),
+        Some("tool_use") => block.raw("id").is_none(),
+        Some("tool_result") => block.raw("tool_use_id").is_none(),
+        Some("image") => block.object("source").is_some_and(|it| is_empty_source(&it)),
+        _ => false,
+    }
+}
+
+fn is_empty_source(source: &Fields<'_>) -> bool {
+    ["data", "url"].iter().any(|field| source.raw(field) == Some("\"\""))
+}
+
+fn refill_block(block: &Fields<'_>, part: &Part) -> String {
+    let mut whole = block.rewritten(&[]);
+    whole.pop();
+    let mut put = |name: &str, raw: &str| push_field(&mut whole, name, raw);
+    match part {
+        Part::Text(text) => put("text", &quoted(&text.text)),
+        Part::Thinking(Text { text, opaque }) => match opaque.as_ref().map(|it| it.data.as_str()) {
+            // Hidden thinking is kept as its whole block.
+            Some(data) if data.starts_with('{') => return data.to_owned(),
+            signature => {
+                put("thinking", &quoted(text));
+                if let Some(signature) = signature {
+                    put("signature", &quoted(signature));
+                }
+            }
+        },
+        Part::ToolCall(call) => {
+            put("id", &quoted(&call.id));
+            put("name", &quoted(&call.name));
+            put("input", &object_of(&call.arguments));
+        }
+        Part::Image(image) => {
+            let source = refill_source(&block.object("source").unwrap_or_default(), image);
+            return block.rewritten(&[("source", Some(&source))]);
+        }
+        Part::ToolResult(result) => return refill_result(block, result),
+    }
+    whole.push('}');
+    whole
+}
+
+fn refill_result(block: &Fields<'_>, result: &ToolResult) -> String {
+    let content = match block.raw("content") {
+        None => None,
+        Some("\"\"") => Some(quoted(&result.text)),
+        Some(raw) => Some(refill_answer(raw, result)),
+    };
+    let rest = match &content {
+        Some(content) => block.rewritten(&[("content", Some(content))]),
+        None => block.rewritten(&[]),
+    };
+    let mut whole = String::from("{");
+    push_field(&mut whole, "tool_use_id", &quoted(&result.call_id));
+    if rest != "{}" {
+        whole.push(',');
+    }
+    whole.push_str(&rest[1..]);
+    whole
+}
+
+fn refill_answer(raw: &str, result: &ToolResult) -> String {
+    let Ok(blocks) = elements(raw) else { return raw.to_owned() };
+    let mut images = result.images.iter();
+    let mut content = String::from("[");
+    for raw in blocks {
+        if content.len() > 1 {
+            content.push(',');
+        }
+        let block = Fields::parse(raw).unwrap_or_default();
+        if !is_hollow(&block) {
+            content.push_str(raw);
+        } else if block.text("type").as_deref() == Some("text") {
+            content.push_str(&refill_block(&block, &Part::text(result.text.as_str())));
+        } else if let Some(image) = images.next() {
+            content.push_str(&refill_block(&block, &Part::Image(image.clone())));
+        }
+    }
+    content.push(']');
+    content
+}
+
+fn refill_source(source: &Fields<'_>, image: &Image) -> String {
+    let field = if source.raw("data") == Some("\"\"") { "data" } else { "url" };
+    source.rewritten(&[(field, Some(&quoted(&image.data)))])
+}
+
+/// A call's arguments as the object that they must be.
+pub(super) fn object_of(arguments: &str) -> String {
+    match serde_json::from_str::<Fields<'_>>(arguments) {
+        Ok(_) => arguments.to_owned(),
+        Err(_) => {
+            let mut object = String::from("{");
+            push_field(&mut object, "malformed_arguments", &quoted(arguments));
+            object.push('}');
+            object
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(message: &str) {
+        let fields = Fields::parse(message).unwrap();
+        let (parts, hollow) = hollow(&fields);
+        let whole = refill(&Fields::parse(&hollow).unwrap(), &mut parts.iter());
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&whole), value(message), "through {hollow}");
+    }
+
+    #[test]
+    fn every_block_comes_back_as_it_was() {
+        for message in [
+            r#"{"role":"user","content":"plain"}"#,
+            r#"{"role":"user","content":""}"#,
+            r#"{"role":"user","content":[]}"#,
+            r#"{"role":"user"}"#,
+            r#"{"content":[{"type":"text","text":"a","citations":null},{"type":"text","text":""}]}"#,
+            r#"{"content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"thinking","thinking":"t","signature":""}]}"#,
+            r#"{"content":[{"type":"redacted_thinking","data":"xyz","more":1}]}"#,
+            r#"{"content":[{"type":"tool_use","id":"t1","name":"Read","input":{"a":[1,2.50]},"caller":{"type":"direct"}}]}"#,
+            r#"{"content":[{"type":"tool_result","tool_use_id":"t1","content":"out","is_error":true}]}"#,
+            r#"{"content":[{"type":"tool_result","tool_use_id":"t1"}]}"#,
+            r#"{"content":[{"type":"tool_result","tool_use_id":"t1","content":[]}]}"#,
+            r#"{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}]}"#,
+            r#"{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}"#,
+            r#"{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"tool_reference","tool_name":"x"}]}]}"#,
+            r#"{"content":[{"type":"image","source":{"type":"url","url":"https://e.org/a.png"}},{"type":"document","source":{"type":"text","data":"d"}}]}"#,
+            r#"{"content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"text","text":5},7,null]}"#,
+            r#"{"content":{"odd":true}}"#,
+        ] {
+            round_trip(message);
+        }
+    }
+}

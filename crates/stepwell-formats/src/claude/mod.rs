@@ -1,0 +1,89 @@
+//! Claude Code: `~/.claude/projects/<slug>/<uuid>.jsonl`, a line for each part of a message.
+//!
+//! A transcript is a tree: each line names the one that it follows. Here the log is a tree
+//! as well, so a line that follows an earlier one becomes a rewind and itself, and branches
+//! that were left stay in the log and out of the view. What a line holds beside the
+//! conversation is kept with its texts taken out ([`content`]), and put together with them
+//! again when it is written.
+
+mod content;
+mod read;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+use crate::fields::Fields;
+use crate::input::Input;
+use crate::neutral::Sink;
+use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::registry::Entry;
+
+/// The system's name in a session's source.
+const SYSTEM: &str = "claude-code";
+
+/// Whose signatures its messages bear.
+const PROVIDER: &str = "anthropic";
+
+pub(crate) static FORMAT: Entry = Entry {
+    name: SYSTEM,
+    aliases: &["claude"],
+    title: "Claude Code",
+    reader: Some(&Claude),
+    writer: None,
+};
+
+struct Claude;
+
+impl Reader for Claude {
+    fn recognise(&self, probe: &Probe) -> Option<PathBuf> {
+        if probe.kind != Kind::File {
+            return None;
+        }
+        let by_line = probe.objects().any(|line| is_line(&line));
+        // The first line may be longer than what is looked at.
+        let text = probe.text();
+        let by_words = !text.contains('\n')
+            && text.starts_with('{')
+            && ["\"parentUuid\"", "\"sessionId\"", "\"type\""].iter().all(|it| text.contains(it));
+        (by_line || by_words).then(|| main_of(&probe.path).unwrap_or_else(|| probe.path.clone()))
+    }
+
+    fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
+        read::read(input, sink)
+    }
+
+    fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {
+        let folder = homes.named_or("CLAUDE_CONFIG_DIR", ".claude");
+        folder.map(|folder| folder.join("projects")).into_iter().collect()
+    }
+}
+
+/// Is this a line of a transcript?
+fn is_line(line: &Fields<'_>) -> bool {
+    match line.text("type").as_deref() {
+        Some("user" | "assistant" | "system") => {
+            line.raw("parentUuid").is_some() && line.has("uuid") && line.has("sessionId")
+        }
+        Some("summary") => line.has("leafUuid"),
+        Some("file-history-snapshot") => line.has("snapshot"),
+        _ => false,
+    }
+}
+
+/// The transcript that a subagent's belongs to, if it is there.
+fn main_of(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| folder.ends_with("subagents"))?.parent()?;
+    let main = folder.with_file_name(format!("{}.jsonl", folder.file_name()?.to_str()?));
+    main.is_file().then_some(main)
+}
+
+/// Is it written as UUIDs are?
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let lengths = [8, 4, 4, 4, 12];
+    groups.len() == 5
+        && groups.iter().zip(lengths).all(|(group, length)| {
+            group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit())
+        })
+}

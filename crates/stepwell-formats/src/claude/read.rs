@@ -1,0 +1,537 @@
+//! Reading transcripts, line by line.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+use stepwell::{
+    Change, Compacted, Edited, Failure, Lane, Message, Part, Restored, Rewound, Role, Scope, Seq,
+    Status, StatusChanged, Step, StopReason, Time, Usage,
+};
+
+use super::content::hollow;
+use super::tree::{self, Tree};
+use super::{PROVIDER, SYSTEM, is_uuid};
+use crate::fields::{Fields, push_field, quoted};
+use crate::input::{Input, Line};
+use crate::neutral::{Item, Opening, Sink, Telling, Warning};
+use crate::{Error, Result};
+
+/// How many lines may come before the conversation, and of how many bytes, until a session
+/// is begun without knowing what was asked.
+const MAX_FRONT: usize = 200;
+const MAX_FRONT_BYTES: usize = 4 << 20;
+
+/// The lane of subagents that older versions wrote into the same file.
+const SIDECHAIN: &str = "sidechain";
+
+/// Reads a transcript, and then those of its subagents.
+pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let main = input.root().to_owned();
+    let told = Reading::of(input, sink, &main, None)?.run()?;
+    let folder = main.with_extension("");
+    for path in input.list(&folder.join("subagents"))? {
+        let is_transcript = path.extension().is_some_and(|it| it == "jsonl");
+        // One that cannot be read does not stop the others.
+        if is_transcript && let Err(error) = Reading::of(input, sink, &path, told.as_deref())?.run()
+        {
+            match error {
+                Error::Unreadable { .. } | Error::Foreign { .. } | Error::FileTooLarge { .. } => {
+                    sink.warn(Warning {
+                        place: path.display().to_string(),
+                        what: error.to_string(),
+                    });
+                }
+                error => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One transcript as it is read.
+struct Reading<'a> {
+    input: &'a Input,
+    sink: &'a mut dyn Sink,
+    path: &'a Path,
+    /// The session that started this one.
+    parent: Option<&'a str>,
+    told: Telling,
+    /// The session's name there, once it has begun.
+    id: Option<String>,
+    /// Lines that came before it did.
+    front: Vec<String>,
+    front_bytes: usize,
+    tree: Tree,
+    /// The message that is being put together.
+    pending: Option<Pending>,
+    /// A compaction whose summary is to come.
+    boundary: Option<Boundary>,
+    /// Calls of the model whose tokens were counted.
+    counted: HashSet<u64>,
+    /// The last message of the model, and its calls that have no result yet.
+    answered: String,
+    open: HashSet<String>,
+    steps: u64,
+    last: Seq,
+    last_at: Option<Time>,
+    ended: Ended,
+}
+
+/// How the conversation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// It has not begun.
+    Empty,
+    /// With the model's word.
+    Answered,
+    /// With a question, or with calls that have no result.
+    Waiting,
+}
+
+/// A message of the model, whose parts come on lines of their own.
+struct Pending {
+    key: String,
+    at: Option<Time>,
+    message: Message,
+    uuids: Vec<String>,
+    lines: String,
+}
+
+/// A compaction whose summary is to come.
+struct Boundary {
+    at: Option<Time>,
+    uuid: String,
+    line: String,
+    tokens: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn of(
+        input: &'a Input,
+        sink: &'a mut dyn Sink,
+        path: &'a Path,
+        parent: Option<&'a str>,
+    ) -> Result<Self> {
+        Ok(Self {
+            input,
+            sink,
+            path,
+            parent,
+            told: Telling::Wanted,
+            id: None,
+            front: Vec::new(),
+            front_bytes: 0,
+            tree: Tree::default(),
+            pending: None,
+            boundary: None,
+            counted: HashSet::new(),
+            answered: String::new(),
+            open: HashSet::new(),
+            steps: 0,
+            last: Seq::FIRST,
+            last_at: None,
+            ended: Ended::Empty,
+        })
+    }
+
+    /// Reads it to its end. The answer is the session's name there.
+    fn run(mut self) -> Result<Option<String>> {
+        let mut lines = self.input.lines(self.path)?;
+        while let Some(line) = lines.next_line()? {
+            self.line(&line)?;
+            if self.told == Telling::Known {
+                return Ok(self.id);
+            }
+        }
+        if self.id.is_none() {
+            self.warn(None, "it holds no conversation, and was left out");
+            return Ok(None);
+        }
+        self.end()?;
+        Ok(self.id)
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<()> {
+        let (text, fields) = match line.object() {
+            Ok(read) => read,
+            Err(what) => {
+                self.warn(Some(line.number), &what);
+                return Ok(());
+            }
+        };
+        if self.id.is_none() && !self.begin(text, &fields)? {
+            return Ok(());
+        }
+        if self.told == Telling::Wanted { self.tell(text, &fields) } else { Ok(()) }
+    }
+
+    /// Begins the session, once it is known what was asked. Lines before that wait.
+    fn begin(&mut self, text: &str, fields: &Fields<'_>) -> Result<bool> {
+        let kind = fields.text("type").unwrap_or_default().into_owned();
+        let asked = task(fields);
+        let begins = asked.is_some() || kind == "assistant";
+        let full = self.front.len() >= MAX_FRONT || self.front_bytes > MAX_FRONT_BYTES;
+        let speaks = is_conversation(fields);
+        if !(begins || full && speaks) {
+            self.front_bytes += text.len();
+            // What comes before any conversation is kept, within bounds.
+            if self.front_bytes <= 2 * MAX_FRONT_BYTES {
+                self.front.push(text.to_owned());
+            }
+            return Ok(false);
+        }
+        let session = fields.text("sessionId").unwrap_or_default().into_owned();
+        let agent = fields.text("agentId").map(std::borrow::Cow::into_owned);
+        let stem = self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let sidechain = fields.is_true("isSidechain").then_some(agent).flatten();
+        let (id, parent) = match sidechain {
+            // Subagents' names are short: only with their parent's are they of one session.
+            Some(agent) => {
+                let parent = self.parent.map_or(session, str::to_owned);
+                (format!("{parent}.{agent}"), Some(parent))
+            }
+            None if is_uuid(stem) || session.is_empty() => (stem.to_owned(), None),
+            None => (session, None),
+        };
+        let mut opening = Opening::new(id.clone(), asked.unwrap_or_default());
+        opening.created.workspace = fields.text("cwd").unwrap_or_default().into_owned();
+        opening.created.provider = PROVIDER.to_owned();
+        opening.started_at = fields.time("timestamp");
+        opening.file = Some(self.path.to_owned());
+        let meta = self.meta(parent.is_some());
+        let meta = meta.as_deref();
+        if let Some(meta) = meta.and_then(|meta| Fields::parse(meta).ok()) {
+            opening.created.agent = meta.text("agentType").unwrap_or_default().into_owned();
+        }
+        opening.parent = parent;
+        self.id = Some(id);
+        self.told = self.sink.begin(opening)?;
+        if self.told == Telling::Known {
+            return Ok(false);
+        }
+        if let Some(meta) = meta {
+            self.take(Item::of_session(SYSTEM, meta))?;
+        }
+        for text in std::mem::take(&mut self.front) {
+            if let Ok(fields) = Fields::parse(&text) {
+                self.tell(&text, &fields)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a subagent's own file says of it.
+    fn meta(&mut self, is_subagent: bool) -> Option<String> {
+        let path = self.path.with_extension("meta.json");
+        if !is_subagent || !path.exists() {
+            return None;
+        }
+        match self.input.text(&path) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.warn(None, &error.to_string());
+                None
+            }
+        }
+    }
+
+    fn tell(&mut self, text: &str, fields: &Fields<'_>) -> Result<()> {
+        let at = fields.time("timestamp");
+        let kind = fields.text("type").unwrap_or_default();
+        let subtype = fields.text("subtype").unwrap_or_default();
+        match kind.as_ref() {
+            "assistant" if fields.is_true("isApiErrorMessage") => self.failure(text, fields, at),
+            "assistant" if fields.has("message") => self.assistant(fields, at),
+            "user" if fields.has("message") => self.user(fields, at),
+            "system" if subtype == "compact_boundary" => {
+                self.settle()?;
+                self.follow(fields, at)?;
+                let metadata = fields.object("compactMetadata").unwrap_or_default();
+                let tokens = metadata.get("preTokens").unwrap_or(0);
+                let uuid = fields.text("uuid").unwrap_or_default().into_owned();
+                self.boundary = Some(Boundary { at, uuid, line: text.to_owned(), tokens });
+                Ok(())
+            }
+            "custom-title" => self.title(text, fields, at),
+            _ => self.beside(text, fields, at),
+        }
+    }
+
+    /// A line that is no part of the conversation.
+    fn beside(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        if let Some(uuid) = fields.text("uuid") {
+            self.tree.alias(&uuid, fields.text("parentUuid").as_deref());
+        }
+        // It must not come between the lines of one message.
+        match &mut self.pending {
+            Some(pending) if !fields.has("message") => {
+                pending.lines.push_str(text);
+                pending.lines.push('\n');
+                Ok(())
+            }
+            _ => self.take(Item::alone(SYSTEM, at, text)).map(drop),
+        }
+    }
+
+    fn title(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        let title = fields.text("customTitle").unwrap_or_default();
+        let fits = !title.trim().is_empty()
+            && title.len() <= stepwell::MAX_NAME_BYTES
+            && !title.starts_with('@')
+            && !title.chars().any(char::is_control);
+        if !fits {
+            return self.beside(text, fields, at);
+        }
+        self.settle()?;
+        let label = Change::Set(title.into_owned());
+        self.take(Item::new(at, Edited { label, ..Edited::default() }))?;
+        self.take(Item::beside(SYSTEM, at, text)).map(drop)
+    }
+
+    /// The provider failed, and the transcript says so in the model's place.
+    fn failure(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        self.settle()?;
+        let message = fields.object("message").unwrap_or_default();
+        let (parts, _) = hollow(&message);
+        let said: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
+        self.take(Item::new(at, Failure { message: said.join("\n") }))?;
+        if let Some(uuid) = fields.text("uuid") {
+            self.tree.alias(&uuid, fields.text("parentUuid").as_deref());
+        }
+        self.take(Item::beside(SYSTEM, at, text)).map(drop)
+    }
+
+    fn assistant(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        let message = fields.object("message").unwrap_or_default();
+        let (parts, hollow) = hollow(&message);
+        let uuid = fields.text("uuid").unwrap_or_default().into_owned();
+        let key = message.text("id").unwrap_or_default().into_owned();
+        let line = fields.rewritten(&[("message", Some(&hollow))]);
+        let usage = usage(&message).filter(|_| {
+            let request = fields.text("requestId").unwrap_or_default();
+            key.is_empty() || self.counted.insert(hash(&(key.as_str(), request.as_ref())))
+        });
+        let lane = lane(fields);
+        if let Some(pending) = &mut self.pending
+            && pending.key == key
+            && !key.is_empty()
+            && pending.message.lane == lane
+        {
+            pending.message.parts.extend(parts);
+            pending.uuids.push(uuid);
+            pending.lines.push_str(&line);
+            pending.lines.push('\n');
+            return Ok(());
+        }
+        self.settle()?;
+        self.follow(fields, at)?;
+        let model = message.text("model").map(std::borrow::Cow::into_owned);
+        let mut said = Message::new(Role::Assistant, parts).in_lane(lane);
+        said.model = model;
+        said.usage = usage;
+        let (uuids, lines) = (vec![uuid], format!("{line}\n"));
+        self.pending = Some(Pending { key, at, message: said, uuids, lines });
+        Ok(())
+    }
+
+    fn user(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        self.settle_message()?;
+        let message = fields.object("message").unwrap_or_default();
+        let (parts, hollow) = hollow(&message);
+        let uuid = fields.text("uuid").unwrap_or_default().into_owned();
+        let line = fields.rewritten(&[("message", Some(&hollow))]);
+        if fields.is_true("isCompactSummary")
+            && let Some(boundary) = self.boundary.take()
+        {
+            let said = Message::new(Role::User, parts).text();
+            return self.compact(boundary, Some((said, uuid, line)));
+        }
+        self.settle()?;
+        self.follow(fields, at)?;
+        let results = parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
+        let role = if results { Role::Tool } else { Role::User };
+        let said = Message::new(role, parts).in_lane(lane(fields));
+        let answered: Vec<String> = said.results().map(|it| it.call_id.clone()).collect();
+        if !results && said.lane == Lane::main() {
+            self.tree.turn();
+        }
+        let main = said.lane == Lane::main();
+        self.take(Item::new(at, said))?;
+        let place = self.take(Item::beside(SYSTEM, at, format!("{line}\n")))?;
+        if !main {
+            return Ok(());
+        }
+        self.tree.told([uuid.as_str()], place);
+        self.ended = Ended::Waiting;
+        let waited = !self.open.is_empty();
+        self.open.retain(|id| !answered.contains(id));
+        if waited && results && self.open.is_empty() { self.step(at) } else { Ok(()) }
+    }
+
+    /// Goes back to what a line follows, if that is not what was told last.
+    fn follow(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        if lane(fields) != Lane::main() {
+            return Ok(());
+        }
+        let parent = fields.text("parentUuid").or_else(|| fields.text("logicalParentUuid"));
+        if let tree::Step::BackTo(to) = self.tree.follow(parent.as_deref()) {
+            self.open.clear();
+            let rewound = Rewound { to, scope: Scope::Chat, restored: Restored::default() };
+            self.take(Item::new(at, rewound))?;
+        }
+        Ok(())
+    }
+
+    /// Tells what waits: a message, or a compaction without a summary.
+    fn settle(&mut self) -> Result<()> {
+        self.settle_message()?;
+        match self.boundary.take() {
+            Some(boundary) => self.compact(boundary, None),
+            None => Ok(()),
+        }
+    }
+
+    fn settle_message(&mut self) -> Result<()> {
+        let Some(Pending { key, at, message, uuids, lines }) = self.pending.take() else {
+            return Ok(());
+        };
+        let (lane, calls) = (message.lane.clone(), message.calls().map(|it| it.id.clone()));
+        let open: HashSet<String> = calls.collect();
+        let main = lane == Lane::main();
+        // Results may come between the lines of one message.
+        let goes_on = main && !key.is_empty() && key == self.answered;
+        if main && !goes_on {
+            self.tree.turn();
+            self.open.clear();
+        }
+        self.take(Item::new(at, message))?;
+        let place = self.take(Item::beside(SYSTEM, at, lines))?;
+        if !main {
+            return Ok(());
+        }
+        self.tree.told(uuids.iter().map(String::as_str), place);
+        self.answered = key;
+        self.open.extend(open);
+        self.ended = if self.open.is_empty() { Ended::Answered } else { Ended::Waiting };
+        if self.open.is_empty() { self.step(at) } else { Ok(()) }
+    }
+
+    fn step(&mut self, at: Option<Time>) -> Result<()> {
+        self.steps += 1;
+        let place = self.take(Item::new(at, Step { lane: Lane::main(), n: self.steps }))?;
+        self.tree.told([], place);
+        Ok(())
+    }
+
+    fn compact(
+        &mut self,
+        boundary: Boundary,
+        summary: Option<(String, String, String)>,
+    ) -> Result<()> {
+        let Boundary { at, uuid, line, tokens } = boundary;
+        let (summary, summary_uuid, summary_line) = match summary {
+            Some((text, uuid, line)) => (Some(text), uuid, line),
+            None => (None, String::new(), String::new()),
+        };
+        self.tree.turn();
+        let mut compacted = Compacted::new(Lane::main(), Seq::FIRST, self.last);
+        compacted.summary = summary;
+        compacted.tokens_before = tokens;
+        self.take(Item::new(at, compacted))?;
+        let place = self.take(Item::beside(SYSTEM, at, format!("{line}\n{summary_line}")))?;
+        self.tree.told([uuid.as_str(), summary_uuid.as_str()], place);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.settle()?;
+        for path in self.input.list(&self.path.with_extension("").join("tool-results"))? {
+            self.kept_result(&path)?;
+        }
+        let (status, reason) = match self.ended {
+            Ended::Answered => (Status::Success, Some(StopReason::LlmDone)),
+            Ended::Empty | Ended::Waiting => (Status::Interrupted, None),
+        };
+        self.take(Item::new(self.last_at, StatusChanged { status, reason, error: None }))?;
+        self.sink.end()
+    }
+
+    /// A result that was too long for the transcript, in a file of its own.
+    fn kept_result(&mut self, path: &Path) -> Result<()> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let text = match self.input.text(path) {
+            Ok(text) => text,
+            Err(error) => {
+                self.warn(None, &error.to_string());
+                return Ok(());
+            }
+        };
+        let mut data = String::from("{");
+        push_field(&mut data, "toolResultFile", &quoted(name));
+        push_field(&mut data, "text", &quoted(&text));
+        data.push('}');
+        self.take(Item::alone(SYSTEM, self.last_at, data)).map(drop)
+    }
+
+    fn take(&mut self, item: Item) -> Result<Seq> {
+        self.last_at = item.at.max(self.last_at);
+        self.last = self.sink.take(item)?;
+        Ok(self.last)
+    }
+
+    fn warn(&mut self, line: Option<u64>, what: &str) {
+        let path = self.path.display();
+        let place = match line {
+            Some(line) => format!("{path}, line {line}"),
+            None => path.to_string(),
+        };
+        self.sink.warn(Warning { place, what: what.to_owned() });
+    }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn is_conversation(fields: &Fields<'_>) -> bool {
+    matches!(fields.text("type").as_deref(), Some("user" | "assistant")) && fields.has("message")
+}
+
+/// Subagents that older versions wrote into the same file speak in a lane of their own.
+fn lane(fields: &Fields<'_>) -> Lane {
+    match fields.is_true("isSidechain") && !fields.has("agentId") {
+        true => SIDECHAIN.parse().unwrap_or_default(),
+        false => Lane::main(),
+    }
+}
+
+/// What a user asked for, if the line says so in their own words.
+fn task(fields: &Fields<'_>) -> Option<String> {
+    let is_user = fields.text("type").as_deref() == Some("user");
+    if !is_user || fields.is_true("isMeta") || fields.is_true("isCompactSummary") {
+        return None;
+    }
+    let (parts, _) = hollow(&fields.object("message")?);
+    let text = Message::new(Role::User, parts).text();
+    let text = text.trim();
+    // What a command of the user's printed is not what they asked for.
+    (!text.is_empty() && !text.starts_with("<local-command")).then(|| text.to_owned())
+}
+
+/// Tokens, as the provider counts them: those of the cache are apart.
+fn usage(message: &Fields<'_>) -> Option<Usage> {
+    let usage = message.object("usage")?;
+    let count = |name: &str| usage.get::<u64>(name).unwrap_or(0);
+    let (written, cached) =
+        (count("cache_creation_input_tokens"), count("cache_read_input_tokens"));
+    Some(Usage {
+        input: count("input_tokens").saturating_add(written).saturating_add(cached),
+        output: count("output_tokens"),
+        cached,
+        cache_written: written,
+        reasoning: 0,
+    })
+}

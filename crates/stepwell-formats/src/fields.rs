@@ -1,0 +1,200 @@
+//! JSON objects whose fields are kept as they were written, so that what is not understood
+//! goes back unchanged.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use stepwell::Time;
+
+/// The fields of a JSON object, in order, each as its text. Of several of one name the
+/// last counts, as everywhere in JSON.
+#[derive(Clone, Debug, Default)]
+pub struct Fields<'a> {
+    list: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of an object.
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The text of a field.
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&'a str> {
+        self.list.iter().rev().find(|(found, _)| found == name).map(|(_, raw)| *raw)
+    }
+
+    /// Is the field there, and is it more than `null`?
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.raw(name).is_some_and(|raw| raw != "null")
+    }
+
+    /// The value of a field, if it is of that type.
+    #[must_use]
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(self.raw(name)?).ok()
+    }
+
+    /// The text in a field that is a string.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        text_of(self.raw(name)?)
+    }
+
+    /// The fields of a field that is an object.
+    #[must_use]
+    pub fn object(&self, name: &str) -> Option<Self> {
+        Self::parse(self.raw(name)?).ok()
+    }
+
+    /// The moment in a field.
+    #[must_use]
+    pub fn time(&self, name: &str) -> Option<Time> {
+        self.text(name)?.parse().ok()
+    }
+
+    /// Is the field `true`?
+    #[must_use]
+    pub fn is_true(&self, name: &str) -> bool {
+        self.raw(name) == Some("true")
+    }
+
+    /// The object without some of its fields, as JSON. Fields that are given with a text
+    /// have that text instead.
+    #[must_use]
+    pub fn rewritten(&self, changes: &[(&str, Option<&str>)]) -> String {
+        let mut text = String::from("{");
+        for (index, (name, raw)) in self.list.iter().enumerate() {
+            // Of several of one name only the last is kept.
+            if self.list[index + 1..].iter().any(|(later, _)| later == name) {
+                continue;
+            }
+            let raw = match changes.iter().find(|(changed, _)| changed == name) {
+                Some((_, None)) => continue,
+                Some((_, Some(raw))) => raw,
+                None => *raw,
+            };
+            push_field(&mut text, name, raw);
+        }
+        text.push('}');
+        text
+    }
+
+    /// The names of its fields.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|(name, _)| name.as_ref())
+    }
+}
+
+/// Adds a field to a JSON object that is being written.
+pub fn push_field(object: &mut String, name: &str, raw: &str) {
+    if !object.ends_with('{') {
+        object.push(',');
+    }
+    object.push_str(&quoted(name));
+    object.push(':');
+    object.push_str(raw);
+}
+
+/// A text as a JSON string.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a text is JSON")
+}
+
+/// The text of a JSON string.
+#[must_use]
+pub fn text_of(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    match inner.contains('\\') {
+        false => Some(Cow::Borrowed(inner)),
+        true => serde_json::from_str(raw).ok().map(Cow::Owned),
+    }
+}
+
+/// The elements of a JSON array, each as its text.
+pub fn elements(raw: &str) -> Result<Vec<&str>, serde_json::Error> {
+    let list: Vec<&RawValue> = serde_json::from_str(raw)?;
+    Ok(list.into_iter().map(RawValue::get).collect())
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut list = Vec::with_capacity(16);
+                while let Some(Key(name)) = map.next_key()? {
+                    let raw: &'de RawValue = map.next_value()?;
+                    list.push((name, raw.get()));
+                }
+                Ok(Fields { list })
+            }
+        }
+        from.deserialize_map(Object)
+    }
+}
+
+/// A field's name, borrowed where it holds no escape.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl<'de> Visitor<'de> for Name {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, name: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(name.to_owned())))
+            }
+        }
+        from.deserialize_str(Name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_fields_with_one_name_the_last_counts() {
+        let fields = Fields::parse(r#"{"a":1,"b":2,"a":3}"#).unwrap();
+        assert_eq!(fields.get::<u32>("a"), Some(3));
+        assert_eq!(fields.rewritten(&[]), r#"{"b":2,"a":3}"#);
+    }
+
+    #[test]
+    fn what_is_not_understood_stays_as_it_was_written() {
+        let text = r#"{"x" : 1.0e5,"\u0061":{"z":[1,  2]},"c":null}"#;
+        let fields = Fields::parse(text).unwrap();
+        assert_eq!(fields.raw("a"), Some(r#"{"z":[1,  2]}"#));
+        assert_eq!(fields.rewritten(&[("x", None)]), r#"{"a":{"z":[1,  2]},"c":null}"#);
+        assert!(!fields.has("c") && fields.has("a"));
+    }
+
+    #[test]
+    fn ten_thousand_levels_are_passed_over_and_not_climbed() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+        let fields = Fields::parse(&deep).unwrap();
+        assert!(fields.get::<serde_json::Value>("a").is_none());
+    }
+}

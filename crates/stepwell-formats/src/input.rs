@@ -1,0 +1,334 @@
+//! What a reader may touch: files and folders that are looked at before they are opened,
+//! each read within bounds and never through a link.
+
+use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use sha2::{Digest as _, Sha256};
+use stepwell::Digest;
+
+use crate::fields::Fields;
+use crate::{Error, Result};
+
+/// The largest file that is read whole: what the systems whose files these are write at
+/// the most. A size is checked before it is trusted.
+pub const MAX_FILE_BYTES: u64 = 50 << 20;
+
+/// The longest line that is read, so that a file without an end of line stays bounded.
+pub const MAX_LINE_BYTES: usize = 50 << 20;
+
+/// The most entries of one folder that are looked at.
+pub(crate) const MAX_ENTRIES: usize = 1_000_000;
+
+/// How many times its size a compressed file may expand to. Conversations reach fifty;
+/// what expands further was made to fill a disk.
+const MAX_EXPANSION: u64 = 1_000;
+
+/// What may be expanded in any case, so that a tiny file of equal lines is read.
+const FREE_EXPANSION: u64 = 16 << 20;
+
+/// The largest window of a compressed file, as a power of two: it is held in memory.
+const MAX_WINDOW: u32 = 25;
+
+/// One session on disk, or a group of them that belong together.
+#[derive(Debug)]
+pub struct Input {
+    root: PathBuf,
+    stamps: RefCell<Vec<(PathBuf, Rc<RefCell<Stamp>>)>>,
+}
+
+/// What was read of a file.
+#[derive(Clone, Debug, Default)]
+struct Stamp {
+    bytes: u64,
+    hash: Sha256,
+}
+
+/// What a file held when it was read: enough to know it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// How many bytes were read.
+    pub bytes: u64,
+    /// SHA-256 of them.
+    pub digest: Digest,
+}
+
+impl Input {
+    /// What lies at a path. A link that the user named is followed; those below it are not.
+    pub fn at(path: &Path) -> Result<Self> {
+        let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
+        Ok(Self { root, stamps: RefCell::default() })
+    }
+
+    /// The file or the folder that is read.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The whole of a file, at most [`MAX_FILE_BYTES`].
+    pub fn whole(&self, path: &Path) -> Result<Vec<u8>> {
+        let file = open(path)?;
+        let size = file.metadata().map_err(|error| unreadable(path, error))?.len();
+        let too_large =
+            |size| Error::FileTooLarge { path: path.to_owned(), size, limit: MAX_FILE_BYTES };
+        if size > MAX_FILE_BYTES {
+            return Err(too_large(size));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        // It may have grown since.
+        let mut bounded = self.stamped(path, file).take(MAX_FILE_BYTES + 1);
+        bounded.read_to_end(&mut bytes).map_err(|error| unreadable(path, error))?;
+        match bytes.len() as u64 {
+            size if size > MAX_FILE_BYTES => Err(too_large(size)),
+            _ => Ok(bytes),
+        }
+    }
+
+    /// The whole of a file as text.
+    pub fn text(&self, path: &Path) -> Result<String> {
+        String::from_utf8(self.whole(path)?).map_err(|error| Error::Foreign {
+            path: path.to_owned(),
+            why: format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()),
+        })
+    }
+
+    /// The lines of a file, one at a time; of a `.zst`, those that it expands to.
+    pub fn lines(&self, path: &Path) -> Result<Lines> {
+        let file = open(path)?;
+        let size = file.metadata().map_err(|error| unreadable(path, error))?.len();
+        let stamped = self.stamped(path, file);
+        let from: Box<dyn BufRead> = match is_compressed(path) {
+            false => Box::new(BufReader::with_capacity(256 << 10, stamped)),
+            true => Box::new(expanded(stamped, size).map_err(|error| unreadable(path, error))?),
+        };
+        Ok(Lines { from, path: path.to_owned(), number: 0, offset: 0, buffer: Vec::new() })
+    }
+
+    /// What is in a folder, sorted, without links. A folder that is not there is empty.
+    pub fn list(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        list(folder)
+    }
+
+    /// What was read of a file so far.
+    #[must_use]
+    pub fn fingerprint(&self, path: &Path) -> Option<Fingerprint> {
+        let stamps = self.stamps.borrow();
+        let (_, stamp) = stamps.iter().rev().find(|(read, _)| read == path)?;
+        let Stamp { bytes, hash } = &*stamp.borrow();
+        let digest = Digest::from_bytes(hash.clone().finalize().into());
+        Some(Fingerprint { bytes: *bytes, digest })
+    }
+
+    fn stamped(&self, path: &Path, file: File) -> Stamped {
+        let stamp = Rc::<RefCell<Stamp>>::default();
+        let mut stamps = self.stamps.borrow_mut();
+        // Whoever reads thousands of files asks for none of these.
+        if stamps.len() < 64 {
+            stamps.push((path.to_owned(), Rc::clone(&stamp)));
+        }
+        Stamped { file, stamp }
+    }
+}
+
+/// A file whose bytes are counted and hashed as they are read.
+struct Stamped {
+    file: File,
+    stamp: Rc<RefCell<Stamp>>,
+}
+
+impl Read for Stamped {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(to)?;
+        let mut stamp = self.stamp.borrow_mut();
+        stamp.bytes += n as u64;
+        stamp.hash.update(&to[..n]);
+        Ok(n)
+    }
+}
+
+/// Opens a regular file, not a link to one, a device or a pipe.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    // A pipe would keep us waiting for its writer.
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| {
+        let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        if is_link { is_a_link(path) } else { unreadable(path, error) }
+    })?;
+    match file.metadata() {
+        Ok(found) if found.is_file() => Ok(file),
+        Ok(_) => Err(Error::Foreign { path: path.to_owned(), why: "it is no file".to_owned() }),
+        Err(error) => Err(unreadable(path, error)),
+    }
+}
+
+fn is_a_link(path: &Path) -> Error {
+    Error::Foreign {
+        path: path.to_owned(),
+        why: "it is a link, and links are not followed".to_owned(),
+    }
+}
+
+/// The failure to read something.
+pub(crate) fn unreadable(path: &Path, error: io::Error) -> Error {
+    Error::Unreadable { path: path.to_owned(), error }
+}
+
+/// What is in a folder, sorted, without links. A folder that is not there is empty.
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+    match folder.symlink_metadata() {
+        Ok(found) if found.is_dir() => {}
+        _ => return Ok(Vec::new()),
+    }
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
+        let entry = entry.map_err(|error| unreadable(folder, error))?;
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            paths.push(entry.path());
+        }
+        if paths.len() > MAX_ENTRIES {
+            let why = format!("it has more than {MAX_ENTRIES} entries");
+            return Err(Error::Foreign { path: folder.to_owned(), why });
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+pub(crate) fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+/// What a compressed file expands to, within bounds.
+pub(crate) fn expanded(from: impl Read, size: u64) -> io::Result<impl BufRead> {
+    let mut decoder = zstd::stream::read::Decoder::new(from)?;
+    decoder.window_log_max(MAX_WINDOW)?;
+    let left = size.saturating_mul(MAX_EXPANSION).max(FREE_EXPANSION);
+    Ok(BufReader::with_capacity(256 << 10, Bounded { from: decoder, left }))
+}
+
+/// Fails, instead of going on, once so much was read.
+struct Bounded<R> {
+    from: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(to)?;
+        self.left = self.left.checked_sub(n as u64).ok_or_else(|| {
+            let why = format!("it expands to more than {MAX_EXPANSION} times its size");
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        })?;
+        Ok(n)
+    }
+}
+
+/// The lines of a file.
+pub struct Lines {
+    from: Box<dyn BufRead>,
+    path: PathBuf,
+    number: u64,
+    offset: u64,
+    buffer: Vec<u8>,
+}
+
+/// One line.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// Which one, from 1.
+    pub number: u64,
+    /// Where it begins.
+    pub offset: u64,
+    /// Its bytes without the end of line; nothing, where it is too long to be read.
+    pub bytes: Option<&'a [u8]>,
+    /// How it ends.
+    pub end: LineEnd,
+}
+
+impl<'a> Line<'a> {
+    /// The JSON object on it, and its text; or what is wrong with it.
+    pub fn object(&self) -> Result<(&'a str, Fields<'a>), String> {
+        let bytes = self.bytes.ok_or("it is too long, and was left out")?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
+        let parsed = text.and_then(|text| match Fields::parse(text) {
+            Ok(fields) => Ok((text, fields)),
+            Err(error) => Err(format!("it is no JSON object ({error})")),
+        });
+        parsed.map_err(|why| match self.end {
+            LineEnd::Newline => format!("{why}, and was left out"),
+            LineEnd::File => "the last line is torn, and was left out".to_owned(),
+        })
+    }
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEnd {
+    /// As lines do.
+    Newline,
+    /// With the file: it may be torn.
+    File,
+}
+
+impl Lines {
+    /// The next line that is not empty.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
+        loop {
+            let (read, ended) = self.fill()?;
+            if read == 0 {
+                return Ok(None);
+            }
+            let offset = self.offset;
+            self.offset += read;
+            self.number += 1;
+            let too_long = read > MAX_LINE_BYTES as u64 + 1;
+            if too_long || !self.buffer.trim_ascii().is_empty() {
+                let bytes = (!too_long).then(|| self.buffer.trim_ascii());
+                let end = if ended { LineEnd::Newline } else { LineEnd::File };
+                return Ok(Some(Line { number: self.number, offset, bytes, end }));
+            }
+        }
+    }
+
+    /// Reads a line into the buffer; of one that is too long, its front. The answer is
+    /// how long it was.
+    fn fill(&mut self) -> Result<(u64, bool)> {
+        // One line of the largest size must not be held for good.
+        if self.buffer.capacity() > 1 << 20 {
+            self.buffer = Vec::new();
+        }
+        self.buffer.clear();
+        let mut read = 0;
+        loop {
+            let chunk = match self.from.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(unreadable(&self.path, error)),
+            };
+            if chunk.is_empty() {
+                return Ok((read, false));
+            }
+            let end = memchr(chunk);
+            let used = end.map_or(chunk.len(), |end| end + 1);
+            let room = (MAX_LINE_BYTES + 1).saturating_sub(self.buffer.len());
+            self.buffer.extend_from_slice(&chunk[..used.min(room)]);
+            read += used as u64;
+            self.from.consume(used);
+            if end.is_some() {
+                return Ok((read, true));
+            }
+        }
+    }
+}
+
+/// Where a line ends in it.
+fn memchr(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|byte| *byte == b'\n')
+}

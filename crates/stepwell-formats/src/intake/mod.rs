@@ -1,0 +1,288 @@
+//! Taking sessions of other systems into a store: each under its own name, once, with where
+//! it came from, and only what is new of it.
+
+mod name;
+mod place;
+mod track;
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::Path;
+
+use stepwell::{Change, Digest, Edited, Origin, Seq, SessionId, Source, Stepwell};
+
+use crate::archive;
+use crate::input::Input;
+use crate::neutral::{Item, Opening, Sink, Telling, Warning};
+use crate::registry::Format;
+use crate::{Error, Result};
+use name::{Berth, berth, wanted};
+pub use track::Mode;
+use track::Track;
+
+/// The metadata that says from which file a session came.
+const PROVENANCE: &str = "imported";
+
+/// How often a session is begun again because somebody changed it meanwhile.
+const TRIES: usize = 5;
+
+/// How many warnings of one import are kept: a file may be wrong on every line.
+const MAX_WARNINGS: usize = 20;
+
+/// What became of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Became {
+    /// It is new here.
+    Imported,
+    /// It was here, and had grown or changed there.
+    Updated,
+    /// It is here as it is there.
+    Unchanged,
+}
+
+/// A session that was taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its name here.
+    pub id: SessionId,
+    /// What became of it.
+    pub became: Became,
+    /// The name that it should have had, if another session has that.
+    pub instead_of: Option<SessionId>,
+}
+
+/// What an import of one file or folder did.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The sessions in it.
+    pub sessions: Vec<Taken>,
+    /// What could not be read as it should have been; of many, the first.
+    pub warnings: Vec<Warning>,
+    /// How many more there were.
+    pub more_warnings: u64,
+    /// Why it was not read to its end.
+    pub fault: Option<Error>,
+}
+
+/// Takes in what lies at a path. What was told before a fault stays.
+pub fn take_in(well: &Stepwell, mode: Mode, format: Format, path: &Path) -> Report {
+    let mut report = Report::default();
+    let Some(reader) = format.reader() else {
+        let why = format!("{format} is written, and not read");
+        report.fault = Some(Error::Foreign { path: path.to_owned(), why });
+        return report;
+    };
+    let mut taboo = Vec::new();
+    for tries in 1.. {
+        let input = match Input::at(path) {
+            Ok(input) => input,
+            Err(error) => return Report { fault: Some(error), ..report },
+        };
+        report.warnings.clear();
+        report.more_warnings = 0;
+        let mut intake = Intake::new(well, mode, format, &input, &taboo, &mut report);
+        let fault = reader.read(&input, &mut intake).err();
+        let fault = intake.finish(fault.as_ref()).err().or(fault);
+        match fault {
+            None => break,
+            Some(Error::Continued { session }) => taboo.push(session),
+            Some(Error::Store(stepwell::Error::UnexpectedSeq { .. })) if tries < TRIES => {}
+            Some(error) => {
+                report.fault = Some(error);
+                break;
+            }
+        }
+    }
+    report
+}
+
+/// A store that sessions are told to.
+struct Intake<'a> {
+    well: &'a Stepwell,
+    mode: Mode,
+    format: Format,
+    input: &'a Input,
+    /// Sessions that must not be added to.
+    taboo: &'a [SessionId],
+    report: &'a mut Report,
+    /// The session that is being told.
+    current: Option<(Track<'a>, Taken, Option<std::path::PathBuf>)>,
+    /// The names here of sessions that were told, by their names there.
+    names: BTreeMap<String, SessionId>,
+}
+
+impl<'a> Intake<'a> {
+    fn new(
+        well: &'a Stepwell,
+        mode: Mode,
+        format: Format,
+        input: &'a Input,
+        taboo: &'a [SessionId],
+        report: &'a mut Report,
+    ) -> Self {
+        let (current, names) = (None, BTreeMap::new());
+        Self { well, mode, format, input, taboo, report, current, names }
+    }
+
+    /// Keeps what was told of a session that could not be told to its end.
+    fn finish(mut self, fault: Option<&Error>) -> Result<()> {
+        let begin_again = matches!(fault, Some(Error::Continued { .. } | Error::Store(_)));
+        match self.current.take() {
+            Some((mut track, taken, _)) if !begin_again => {
+                track.cut_off()?;
+                self.note(taken, track.grown);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, mut taken: Taken, grown: bool) {
+        if !grown && taken.became == Became::Updated {
+            taken.became = Became::Unchanged;
+        }
+        // One that was begun again has been noted.
+        if !self.report.sessions.iter().any(|known| known.id == taken.id) {
+            self.report.sessions.push(taken);
+        }
+    }
+
+    fn source(&self, opening: &Opening) -> Source {
+        let (system, id) = (self.format.as_str().to_owned(), opening.id.clone());
+        Source { system, id, started_at: opening.started_at }
+    }
+
+    /// The session that started this one, if it is here.
+    fn parent(&mut self, parent: &str) -> Result<Option<SessionId>> {
+        if let Some(id) = self.names.get(parent) {
+            return Ok(Some(id.clone()));
+        }
+        let (system, id) = (self.format.as_str().to_owned(), parent.to_owned());
+        let source = Source { system, id, started_at: None };
+        Ok(match berth(self.well, &source, &[])? {
+            Berth::There(id) => Some(id),
+            Berth::New(_) => None,
+        })
+    }
+
+    /// Is the one file of a session the one that it came from?
+    fn is_known(&self, id: &SessionId, file: &Path) -> Result<bool> {
+        let head = self.well.store().standing(id)?.head;
+        let Some(record) = head.metadata.get(PROVENANCE) else { return Ok(false) };
+        let bytes = record.get("bytes").and_then(serde_json::Value::as_u64);
+        let digest = record.get("sha256").and_then(|digest| digest.as_str());
+        let digest = digest.and_then(|digest| digest.parse::<Digest>().ok());
+        // A file of another size is another file; only one of the same is worth reading.
+        match (crate::input::open(file), bytes, digest) {
+            (Ok(found), Some(bytes), Some(digest))
+                if found.metadata().is_ok_and(|found| found.len() == bytes) =>
+            {
+                Ok(Digest::of_reader(found).is_ok_and(|(found, _)| found == digest))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// What is remembered of where a session came from.
+    fn provenance(&self, file: Option<&Path>) -> Edited {
+        let path = file.unwrap_or(self.input.root());
+        let mut record = serde_json::Map::new();
+        record.insert("from".to_owned(), path.display().to_string().into());
+        if let Some(print) = file.and_then(|file| self.input.fingerprint(file)) {
+            record.insert("bytes".to_owned(), print.bytes.into());
+            record.insert("sha256".to_owned(), print.digest.to_string().into());
+        }
+        let metadata = [(PROVENANCE.to_owned(), record.into())].into();
+        Edited { label: Change::Keep, metadata, ..Edited::default() }
+    }
+}
+
+impl Sink for Intake<'_> {
+    fn begin(&mut self, mut opening: Opening) -> Result<Telling> {
+        let source = self.source(&opening);
+        let (well, mode) = (self.well, self.mode);
+        let taken = |id: SessionId, became| {
+            let wanted = wanted(&source.id);
+            let instead_of = (id != wanted).then_some(wanted);
+            Taken { id, became, instead_of }
+        };
+        match berth(well, &source, self.taboo)? {
+            Berth::There(id) => {
+                self.names.insert(opening.id, id.clone());
+                let taken = taken(id.clone(), Became::Updated);
+                if let Some(file) = &opening.file
+                    && self.is_known(&id, file)?
+                {
+                    self.note(taken, false);
+                    return Ok(Telling::Known);
+                }
+                let track = Track::lay_beside((well, mode), id, source)?;
+                self.current = Some((track, taken, opening.file));
+            }
+            Berth::New(id) => {
+                self.names.insert(opening.id.clone(), id.clone());
+                if let Some(parent) = opening.parent.take() {
+                    match self.parent(&parent)? {
+                        Some(parent) => opening.created.origin = Origin::Subagent { parent },
+                        None => self.warn(Warning {
+                            place: opening.id.clone(),
+                            what: format!("the session {parent} that started it is not here"),
+                        }),
+                    }
+                }
+                opening.created.id = id.clone();
+                opening.created.source = Some(source.clone());
+                let (taken, file) = (taken(id, Became::Imported), opening.file.clone());
+                let track = Track::create((well, mode), opening, source)?;
+                self.current = Some((track, taken, file));
+            }
+        }
+        Ok(Telling::Wanted)
+    }
+
+    fn take(&mut self, item: Item) -> Result<Seq> {
+        match &mut self.current {
+            Some((track, ..)) => track.take(item),
+            None => Err(Error::Untold),
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let Some((track, taken, file)) = self.current.take() else { return Err(Error::Untold) };
+        let provenance = self.provenance(file.as_deref());
+        let grown = track.close(provenance)?;
+        self.note(taken, grown);
+        Ok(())
+    }
+
+    fn warn(&mut self, warning: Warning) {
+        match self.report.warnings.len() < MAX_WARNINGS {
+            true => self.report.warnings.push(warning),
+            false => self.report.more_warnings += 1,
+        }
+    }
+
+    fn restore(&mut self, from: &mut dyn BufRead) -> Result<()> {
+        // What would be is found out in a store that is thrown away.
+        let elsewhere = Stepwell::in_memory();
+        let well = if self.mode == Mode::Write { self.well } else { &elsewhere };
+        let imported = archive::import(well, from)?;
+        let groups = [
+            (Became::Imported, imported.made),
+            (Became::Updated, imported.completed),
+            (Became::Unchanged, imported.already_there),
+        ];
+        for (became, ids) in groups {
+            for id in ids {
+                let here = self.mode == Mode::Write || !self.well.store().exists(&id)?;
+                let became = if here { became } else { Became::Unchanged };
+                self.report.sessions.push(Taken { id, became, instead_of: None });
+            }
+        }
+        for id in imported.cut_short {
+            let what = "it was damaged where it was exported; it ends before the damage".to_owned();
+            self.warn(Warning { place: id.to_string(), what });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,376 @@
+//! One session on its way into the store: laid beside what came in before, and appended
+//! from where they part.
+
+use std::collections::VecDeque;
+
+use stepwell::{
+    About, Append, Create, Edited, Event, EventId, Kind, Message, NewEvent, Recorded, Restored,
+    Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
+};
+
+use super::name::{again, mark};
+use super::place::Places;
+use crate::neutral::{Item, Opening};
+use crate::{Error, Result};
+
+/// How many events are written at a time, and of how many bytes, to bound memory.
+const BATCH: usize = 512;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// How many events are read at a time.
+const PAGE: usize = 256;
+
+/// Whether anything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Yes.
+    Write,
+    /// No: it is only found out what would be.
+    Look,
+}
+
+/// One session on its way into the store.
+pub(super) struct Track<'a> {
+    well: &'a Stepwell,
+    mode: Mode,
+    id: SessionId,
+    source: Source,
+    places: Places,
+    /// What came in before and was not met again yet.
+    past: Past,
+    /// The last event that was met again, or written.
+    last: Seq,
+    /// The seq that the next event will have.
+    next: Seq,
+    session: Option<Session>,
+    batch: Vec<Waiting>,
+    batch_bytes: usize,
+    /// The latest time that was told: what tells none is taken to have happened then.
+    told_at: Option<Time>,
+    /// Was anything added?
+    pub(super) grown: bool,
+}
+
+/// An event that waits to be written.
+struct Waiting {
+    at: Option<Time>,
+    event: Event,
+    id: EventId,
+}
+
+/// What came in before.
+struct Past {
+    page: VecDeque<Recorded>,
+    after: Seq,
+    /// Ranges of events that were taken back when the session was told differently.
+    dropped: Vec<(Seq, Seq)>,
+    /// Was the conversation gone on with here?
+    continued: bool,
+    done: bool,
+}
+
+impl<'a> Track<'a> {
+    /// A session that is new.
+    pub(super) fn create(
+        (well, mode): (&'a Stepwell, Mode),
+        opening: Opening,
+        source: Source,
+    ) -> Result<Self> {
+        let id = opening.created.id.clone();
+        let session = match mode {
+            Mode::Look => None,
+            Mode::Write => {
+                let create = Create {
+                    created: opening.created,
+                    event_id: Some(mark(&source, Seq::FIRST)),
+                    at: opening.started_at,
+                    claim: Some(well.claim()),
+                };
+                let written = well.store().write(Write::Create(create))?;
+                written.lease.map(|lease| well.keep(lease))
+            }
+        };
+        let past = Past {
+            page: VecDeque::new(),
+            after: Seq::FIRST,
+            dropped: Vec::new(),
+            continued: false,
+            done: true,
+        };
+        Ok(Self::at((well, mode), id, source, past, session))
+    }
+
+    /// A session that came in before.
+    pub(super) fn lay_beside(
+        (well, mode): (&'a Stepwell, Mode),
+        id: SessionId,
+        source: Source,
+    ) -> Result<Self> {
+        let dropped = dropped(&well.store().facts(&id, &[Kind::Rewound])?, &source);
+        let past = Past {
+            page: VecDeque::new(),
+            after: Seq::FIRST,
+            dropped,
+            continued: false,
+            done: false,
+        };
+        Ok(Self::at((well, mode), id, source, past, None))
+    }
+
+    fn at(
+        (well, mode): (&'a Stepwell, Mode),
+        id: SessionId,
+        source: Source,
+        past: Past,
+        session: Option<Session>,
+    ) -> Self {
+        let mut places = Places::default();
+        places.push(Seq::FIRST);
+        let (last, next) = (Seq::FIRST, Seq::new(2));
+        let (batch, batch_bytes, told_at, grown) = (Vec::new(), 0, None, false);
+        Self {
+            well,
+            mode,
+            id,
+            source,
+            places,
+            past,
+            last,
+            next,
+            session,
+            batch,
+            batch_bytes,
+            told_at,
+            grown,
+        }
+    }
+
+    /// The next thing that is told.
+    pub(super) fn take(&mut self, item: Item) -> Result<Seq> {
+        let Item { at, event } = item;
+        self.told_at = at.max(self.told_at);
+        let event = self.places.translate(event);
+        loop {
+            match self.peek()? {
+                None => break,
+                Some(known) if is_same(known, at, &event) => {
+                    let seq = known.seq;
+                    self.past.page.pop_front();
+                    self.last = seq;
+                    return Ok(self.places.push(seq));
+                }
+                // What is told last is told anew each time.
+                Some(known) if is_trailer(&known.event) => {
+                    self.past.page.pop_front();
+                }
+                Some(known) => {
+                    // What was already counted is not counted again.
+                    let event = match is_front(known, &event) {
+                        true => without_usage(event),
+                        false => event,
+                    };
+                    self.take_back()?;
+                    return self.append(at, event);
+                }
+            }
+        }
+        self.append(at, event)
+    }
+
+    /// The session was told to its end. The answer says whether anything was written, or
+    /// would have been.
+    pub(super) fn close(mut self, provenance: Edited) -> Result<bool> {
+        while let Some(known) = self.peek()? {
+            if is_trailer(&known.event) {
+                self.past.page.pop_front();
+            } else {
+                self.take_back()?;
+            }
+        }
+        if self.grown {
+            self.append(None, provenance.into())?;
+        }
+        self.flush()?;
+        Ok(self.grown)
+    }
+
+    /// Writes what was told until now, of a session that cannot be told to its end.
+    pub(super) fn cut_off(&mut self) -> Result<()> {
+        self.flush()
+    }
+
+    /// What came in before at this place.
+    fn peek(&mut self) -> Result<Option<&Recorded>> {
+        while self.past.page.is_empty() && !self.past.done {
+            let span = Span { limit: PAGE, ..Span::after(self.past.after) };
+            let events = self.well.store().events(&self.id, span)?.intact(&self.id)?;
+            let Some(last) = events.last() else {
+                self.past.done = true;
+                break;
+            };
+            self.past.after = last.seq;
+            self.next = last.seq.next();
+            for event in events {
+                let ours = event.id == Some(mark(&self.source, event.seq));
+                let taken_back = event.id == Some(again(&self.source, event.seq));
+                if !ours && !taken_back && !is_trailer(&event.event) {
+                    self.past.continued = true;
+                }
+                if ours && !self.past.is_dropped(event.seq) {
+                    self.past.page.push_back(event);
+                }
+            }
+        }
+        Ok(self.past.page.front())
+    }
+
+    /// The session is told differently from here on: what came in before is taken out of
+    /// the view, and stays in the log.
+    fn take_back(&mut self) -> Result<()> {
+        while !self.past.done {
+            self.past.page.clear();
+            self.peek()?;
+        }
+        self.past.page.clear();
+        let (to, scope) = (self.last, Scope::Chat);
+        let id = again(&self.source, self.next);
+        self.write(None, Rewound { to, scope, restored: Restored::default() }.into(), id)
+    }
+
+    fn append(&mut self, at: Option<Time>, event: Event) -> Result<Seq> {
+        let seq = self.next;
+        self.write(at, event, mark(&self.source, seq))?;
+        self.last = seq;
+        Ok(self.places.push(seq))
+    }
+
+    fn write(&mut self, at: Option<Time>, event: Event, id: EventId) -> Result<()> {
+        if self.past.continued {
+            return Err(Error::Continued { session: self.id.clone() });
+        }
+        self.grown = true;
+        let beside = matches!(&event, Event::Foreign(it) if it.about == About::Event);
+        if !beside && (self.batch.len() >= BATCH || self.batch_bytes >= BATCH_BYTES) {
+            self.flush()?;
+        }
+        self.next = self.next.next();
+        if self.mode == Mode::Write {
+            self.batch_bytes += weight(&event);
+            let at = at.or(self.told_at);
+            self.batch.push(Waiting { at, event, id });
+        }
+        Ok(())
+    }
+
+    /// Writes what waits. Where somebody changed the session meanwhile, the seqs that were
+    /// counted on are taken, and it fails: whoever imports begins again.
+    fn flush(&mut self) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        if self.session.is_none() {
+            self.session = Some(self.well.hold(&self.id)?);
+        }
+        let Some(session) = &self.session else { return Ok(()) };
+        let batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        let first = self.next.get() - batch.len() as u64;
+        let new = |Waiting { at, event, id }| NewEvent { id: Some(id), at, event };
+        self.well.store().write(Write::Append(Append {
+            session: self.id.clone(),
+            epoch: Some(session.lease().epoch),
+            expected: Some(Seq::new(first).prev()),
+            events: batch.into_iter().map(new).collect(),
+        }))?;
+        Ok(())
+    }
+}
+
+impl Past {
+    fn is_dropped(&self, seq: Seq) -> bool {
+        self.dropped.iter().any(|(from, to)| (*from..=*to).contains(&seq))
+    }
+}
+
+/// What was taken back, by the rewinds that did it.
+fn dropped(rewinds: &[Recorded], source: &Source) -> Vec<(Seq, Seq)> {
+    let mut ranges = Vec::new();
+    for Recorded { seq, id, event, .. } in rewinds {
+        if let Event::Rewound(rewound) = event
+            && *id == Some(again(source, *seq))
+        {
+            ranges.push((rewound.to.next(), *seq));
+        }
+    }
+    ranges
+}
+
+/// Is it told at the end, and anew each time?
+fn is_trailer(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Status(_) | Event::Edited(_) | Event::Foreign(_) | Event::GateAnswered(_)
+    )
+}
+
+/// Is this what came in before?
+fn is_same(known: &Recorded, at: Option<Time>, event: &Event) -> bool {
+    if at.is_some_and(|at| at != known.at) {
+        return false;
+    }
+    match (&known.event, event) {
+        // The store fills in what a rewind brings back.
+        (Event::Rewound(known), Event::Rewound(rewound)) => {
+            known.to == rewound.to && known.scope == rewound.scope
+        }
+        // What was counted when the message was shorter is not counted again.
+        (Event::Message(known), Event::Message(message)) if known.usage.is_none() => {
+            let Message { lane, role, parts, model, .. } = known;
+            *lane == message.lane
+                && *role == message.role
+                && *parts == message.parts
+                && *model == message.model
+        }
+        (known, event) => known == event,
+    }
+}
+
+/// Is what came in before the front of this message, which has grown since?
+fn is_front(known: &Recorded, event: &Event) -> bool {
+    match (&known.event, event) {
+        (Event::Message(known), Event::Message(message)) => {
+            known.role == message.role
+                && known.lane == message.lane
+                && known.usage == message.usage
+                && message.parts.starts_with(&known.parts)
+        }
+        _ => false,
+    }
+}
+
+fn without_usage(event: Event) -> Event {
+    match event {
+        Event::Message(message) => Message { usage: None, cost: None, ..message }.into(),
+        other => other,
+    }
+}
+
+/// About how many bytes an event takes.
+fn weight(event: &Event) -> usize {
+    use stepwell::Part;
+    let part = |part: &Part| match part {
+        Part::Text(it) | Part::Thinking(it) => it.text.len(),
+        Part::Image(it) => it.data.len(),
+        Part::ToolCall(it) => it.arguments.len(),
+        Part::ToolResult(it) => {
+            it.text.len() + it.images.iter().map(|image| image.data.len()).sum::<usize>()
+        }
+    };
+    200 + match event {
+        Event::Message(message) => message.parts.iter().map(part).sum(),
+        Event::Foreign(foreign) => foreign.data.len(),
+        Event::Compacted(compacted) => compacted.summary.as_ref().map_or(0, String::len),
+        Event::Node(node) => node.output.as_ref().map_or(0, |output| output.to_string().len()),
+        _ => 0,
+    }
+}

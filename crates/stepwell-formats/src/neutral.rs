@@ -1,0 +1,120 @@
+//! The form between formats: a session as a reader tells it, event by event.
+//!
+//! It is Stepwell's own: a reader tells a session in the words of [`stepwell::Event`], and a
+//! writer finds it in a store in the same words. What has no word travels as
+//! [`stepwell::Foreign`].
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use stepwell::{About, Created, Event, Foreign, Seq, SessionId, Time};
+
+use crate::Result;
+
+/// A session begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opening {
+    /// The system's own name for it. With the system it is the session's identity.
+    pub id: String,
+    /// What it is. Its id, its origin and its source are filled in by whoever takes it.
+    pub created: Created,
+    /// The system's own name for the session that started it as a subagent.
+    pub parent: Option<String>,
+    /// When it began.
+    pub started_at: Option<Time>,
+    /// The one file that holds all of it, if that is so: while that file is the same, so
+    /// is the session, and it is not read again.
+    pub file: Option<PathBuf>,
+}
+
+impl Opening {
+    /// A session of that name for that task; everything else is left open.
+    pub fn new(id: impl Into<String>, task: impl Into<String>) -> Self {
+        let unnamed: SessionId = "unnamed".parse().expect("it keeps the rules");
+        let created = Created::new(unnamed, task);
+        Self { id: id.into(), created, parent: None, started_at: None, file: None }
+    }
+}
+
+/// One thing that is told of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// When it happened, if that is known.
+    pub at: Option<Time>,
+    /// What happened. Where it names seqs, these are the places that [`Sink::take`] gave.
+    pub event: Event,
+}
+
+impl Item {
+    /// Something that happened then.
+    pub fn new(at: Option<Time>, event: impl Into<Event>) -> Self {
+        Self { at, event: event.into() }
+    }
+
+    /// What a system keeps beside the item before this one.
+    pub fn beside(system: &str, at: Option<Time>, data: impl Into<String>) -> Self {
+        Self::foreign(system, at, About::Event, data)
+    }
+
+    /// What a system keeps about the whole session.
+    pub fn of_session(system: &str, data: impl Into<String>) -> Self {
+        Self::foreign(system, None, About::Session, data)
+    }
+
+    /// What a system keeps at this place of the session.
+    pub fn alone(system: &str, at: Option<Time>, data: impl Into<String>) -> Self {
+        Self::foreign(system, at, About::Itself, data)
+    }
+
+    fn foreign(system: &str, at: Option<Time>, about: About, data: impl Into<String>) -> Self {
+        let system = system.to_owned();
+        Self { at, event: Foreign { system, about, data: data.into() }.into() }
+    }
+
+    /// Does it belong to the item before it?
+    #[must_use]
+    pub fn is_beside(&self) -> bool {
+        matches!(&self.event, Event::Foreign(foreign) if foreign.about == About::Event)
+    }
+}
+
+/// Something that could not be read as it should have been.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where: a file, and a line of it.
+    pub place: String,
+    /// What is wrong there, and what became of it.
+    pub what: String,
+}
+
+/// Whether a session is to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// Go on.
+    Wanted,
+    /// It is known already: go on to the next one.
+    Known,
+}
+
+/// Who a reader tells sessions to, one after the other.
+pub trait Sink {
+    /// A session begins. If it is not [wanted](Telling::Wanted), nothing of it is to be
+    /// told, its end included. A subagent's session comes after the one that started it.
+    fn begin(&mut self, opening: Opening) -> Result<Telling>;
+
+    /// The next thing of the session that began last. The answer is its place: the opening
+    /// is at [`Seq::FIRST`], and each thing at the place after the one before it.
+    ///
+    /// Reading a file that has grown MUST tell the same things again and then the new
+    /// ones, but for status, attributes and what is foreign, which may differ at the end.
+    fn take(&mut self, item: Item) -> Result<Seq>;
+
+    /// The session was told to its end.
+    fn end(&mut self) -> Result<()>;
+
+    /// Something was not as it should be, and reading goes on.
+    fn warn(&mut self, warning: Warning);
+
+    /// Sessions of Stepwell's own archive, which are taken as they are.
+    fn restore(&mut self, from: &mut dyn BufRead) -> Result<()>;
+}

@@ -1,0 +1,150 @@
+//! Every format, once. `lib.rs` says how another is added.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::reader::{Homes, Probe, Reader};
+use crate::writer::Writer;
+
+/// Every format, in the order in which they are shown and tried.
+static ALL: &[&Entry] = &[
+    &crate::archive::JSON,
+    &crate::archive::JSONL,
+    &crate::markdown::FORMAT,
+    &crate::html::FORMAT,
+    &crate::claude::FORMAT,
+];
+
+/// What there is to know of a format.
+pub struct Entry {
+    /// The word for it, which is also the system in a session's source.
+    pub name: &'static str,
+    /// Other words for it, such as the ending of its files.
+    pub aliases: &'static [&'static str],
+    /// Whose it is, for people.
+    pub title: &'static str,
+    /// Reads it.
+    pub reader: Option<&'static dyn Reader>,
+    /// Writes it.
+    pub writer: Option<&'static dyn Writer>,
+}
+
+/// One of the formats.
+#[derive(Clone, Copy)]
+pub struct Format(&'static Entry);
+
+impl Format {
+    /// An archive as one JSON object.
+    pub const JSON: Self = Self(&crate::archive::JSON);
+    /// An archive as lines of JSON.
+    pub const JSONL: Self = Self(&crate::archive::JSONL);
+    /// The conversation, for any Markdown viewer.
+    pub const MARKDOWN: Self = Self(&crate::markdown::FORMAT);
+    /// The conversation, as one page that needs nothing else.
+    pub const HTML: Self = Self(&crate::html::FORMAT);
+
+    /// Every format.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ALL.iter().map(|entry| Self(entry))
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Whose it is, for people.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        self.0.title
+    }
+
+    /// Reads it, if it can be read.
+    #[must_use]
+    pub fn reader(self) -> Option<&'static dyn Reader> {
+        self.0.reader
+    }
+
+    /// Writes it, if it can be written.
+    #[must_use]
+    pub fn writer(self) -> Option<&'static dyn Writer> {
+        self.0.writer
+    }
+
+    /// The places where its system keeps sessions.
+    #[must_use]
+    pub fn places(self, homes: &Homes<'_>) -> Vec<PathBuf> {
+        self.0.reader.map(|reader| reader.places(homes)).unwrap_or_default()
+    }
+
+    /// The format of something on disk, and what is to be read for it.
+    #[must_use]
+    pub fn of(probe: &Probe) -> Option<(Self, PathBuf)> {
+        Self::all().find_map(|format| Some((format, format.0.reader?.recognise(probe)?)))
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for Format {}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.name)
+    }
+}
+
+/// The text names no format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFormat(pub String);
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        let (last, others) = names.split_last().unwrap_or((&"", &[]));
+        write!(f, "{:?} is not a format; use {} or {last}", self.0, others.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownFormat {}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        let named = |entry: &&&Entry| entry.name == text || entry.aliases.contains(&text);
+        ALL.iter()
+            .find(named)
+            .map(|entry| Self(entry))
+            .ok_or_else(|| UnknownFormat(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_means_one_format() {
+        let words: Vec<&str> = ALL
+            .iter()
+            .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
+            .collect();
+        for word in &words {
+            assert_eq!(words.iter().filter(|other| other == &word).count(), 1, "{word}");
+        }
+        assert!(Format::all().all(|it| it.reader().is_some() || it.writer().is_some()));
+    }
+}

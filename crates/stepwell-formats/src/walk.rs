@@ -1,0 +1,100 @@
+//! Finding sessions in folders: what is there is recognised by what is in it, and each
+//! session is named once.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use crate::input::{list, unreadable};
+use crate::reader::{Kind, Probe};
+use crate::registry::Format;
+use crate::{Error, Result};
+
+/// A session that was found, or a group of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What is to be read.
+    pub path: PathBuf,
+    /// In which format.
+    pub format: Format,
+}
+
+/// How deep folders are searched. No system nests its sessions half as deep.
+const MAX_DEPTH: usize = 24;
+
+/// The most files and folders that one search looks at.
+const MAX_LOOKED_AT: usize = 2_000_000;
+
+/// Folders that hold no sessions and many files.
+const PASSED_OVER: [&str; 5] = [".git", "node_modules", "target", ".venv", "__pycache__"];
+
+/// Finds the sessions at a path: in a file, or in a folder and those below it. `found` is
+/// told of each one once; `fault` of what could not be looked at. Links are not followed,
+/// but for the path itself.
+pub fn find(
+    path: &Path,
+    only: Option<Format>,
+    found: &mut dyn FnMut(Found) -> Result<()>,
+    fault: &mut dyn FnMut(Error),
+) -> Result<()> {
+    let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
+    let mut search = Search { only, found, fault, known: HashSet::new(), looked_at: 0 };
+    search.visit(&root, 0)
+}
+
+struct Search<'a> {
+    only: Option<Format>,
+    found: &'a mut dyn FnMut(Found) -> Result<()>,
+    fault: &'a mut dyn FnMut(Error),
+    /// What was found already, by whichever part of it.
+    known: HashSet<PathBuf>,
+    looked_at: usize,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, path: &Path, depth: usize) -> Result<()> {
+        self.looked_at += 1;
+        if self.looked_at > MAX_LOOKED_AT {
+            let why = format!("more than {MAX_LOOKED_AT} files; name a folder further down");
+            return Err(Error::Foreign { path: path.to_owned(), why });
+        }
+        let probe = match Probe::of(path) {
+            Ok(Some(probe)) => probe,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                (self.fault)(error);
+                return Ok(());
+            }
+        };
+        let recognised = match self.only {
+            None => Format::of(&probe),
+            Some(format) => {
+                format.reader().and_then(|reader| Some((format, reader.recognise(&probe)?)))
+            }
+        };
+        if let Some((format, path)) = recognised {
+            // What is read as a whole is not searched as well.
+            let whole = path == probe.path;
+            if self.known.insert(path.clone()) {
+                (self.found)(Found { path, format })?;
+            }
+            if whole {
+                return Ok(());
+            }
+        }
+        if probe.kind == Kind::Folder { self.descend(path, depth) } else { Ok(()) }
+    }
+
+    fn descend(&mut self, folder: &Path, depth: usize) -> Result<()> {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if depth > MAX_DEPTH || (depth > 0 && PASSED_OVER.contains(&name)) {
+            return Ok(());
+        }
+        match list(folder) {
+            Ok(paths) => paths.iter().try_for_each(|path| self.visit(path, depth + 1)),
+            Err(error) => {
+                (self.fault)(error);
+                Ok(())
+            }
+        }
+    }
+}

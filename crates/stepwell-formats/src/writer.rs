@@ -1,0 +1,267 @@
+//! What a format must do to be written, and where its files go.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use stepwell::{Damage, SessionId, Stepwell};
+
+use crate::reader::Homes;
+use crate::{Error, Result};
+
+/// Writes sessions in the form of one system.
+///
+/// What the form cannot hold is counted in [`Exported::losses`], never left out in silence.
+pub trait Writer: Sync {
+    /// What a session is there.
+    fn shape(&self) -> Shape {
+        Shape::File
+    }
+
+    /// Writes a session, of a damaged one what can be read.
+    fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported>;
+
+    /// Where the system would look for the session, and how it is told to go on with it.
+    /// `None` if it takes up no sessions of others.
+    fn handoff(&self, _session: &Handover<'_>, _homes: &Homes<'_>) -> Option<Handoff> {
+        None
+    }
+}
+
+/// What a session is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One file; what does not fit goes into a folder of the same name beside it.
+    File,
+    /// A folder.
+    Folder,
+}
+
+/// A session that another agent is to go on with.
+#[derive(Clone, Copy, Debug)]
+pub struct Handover<'a> {
+    /// How it stands.
+    pub head: &'a stepwell::Head,
+    /// A name for it that no other session of any system bears: the same for the same
+    /// session at the same seq.
+    pub uuid: &'a str,
+    /// The folder that it works in.
+    pub workspace: &'a Path,
+}
+
+/// How another agent goes on with a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handoff {
+    /// Where the session is to be written.
+    pub path: PathBuf,
+    /// The command that continues it.
+    pub command: Vec<String>,
+    /// The folder to run it in.
+    pub folder: PathBuf,
+}
+
+/// What an export wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Sessions, those of subagents included.
+    pub sessions: usize,
+    /// Events that were read for it.
+    pub events: u64,
+    /// The sessions that could not be read to their end, and where they break off.
+    pub damaged: Vec<(SessionId, Damage)>,
+    /// What the form cannot hold.
+    pub losses: Losses,
+}
+
+/// What a form cannot hold, and how many of each there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses(BTreeMap<&'static str, u64>);
+
+impl Losses {
+    /// Counts one more.
+    pub fn count(&mut self, what: &'static str) {
+        *self.0.entry(what).or_default() += 1;
+    }
+
+    /// Adds those of another session.
+    pub fn extend(&mut self, other: Self) {
+        for (what, n) in other.0 {
+            *self.0.entry(what).or_default() += n;
+        }
+    }
+
+    /// What was left out, in words.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.0.iter().map(|(what, n)| (*what, *n))
+    }
+}
+
+/// Where a session is written to.
+pub struct Outlet<'a> {
+    main: Main<'a>,
+    /// The folder for what does not fit into the one file.
+    folder: Option<PathBuf>,
+}
+
+enum Main<'a> {
+    Stream(&'a mut dyn Write),
+    File(BufWriter<File>),
+    None,
+}
+
+impl std::fmt::Debug for Outlet<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outlet").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Outlet<'a> {
+    /// A stream, beside which nothing can be put.
+    pub fn stream(to: &'a mut dyn Write) -> Self {
+        Self { main: Main::Stream(to), folder: None }
+    }
+
+    /// The one file of the session.
+    pub fn main(&mut self) -> Result<&mut dyn Write> {
+        match &mut self.main {
+            Main::Stream(to) => Ok(*to),
+            Main::File(file) => Ok(file),
+            Main::None => Err(Error::Shape { wants: "a file" }),
+        }
+    }
+
+    /// A new file in the session's folder, by its path below it. `None` where a stream is
+    /// written, which has no folder.
+    pub fn file(&mut self, name: &str) -> Result<Option<BufWriter<File>>> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let path = below(folder, name)?;
+        if let Some(parent) = path.parent() {
+            make_folder(parent).map_err(Error::Write)?;
+        }
+        private(&path).map(|file| Some(BufWriter::new(file))).map_err(Error::Write)
+    }
+
+    /// Is there a folder for more files?
+    #[must_use]
+    pub fn has_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+}
+
+/// A path below a folder, however the name was come by.
+fn below(folder: &Path, name: &str) -> Result<PathBuf> {
+    let path = Path::new(name);
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    match plain && !name.is_empty() && !name.contains('\0') {
+        true => Ok(folder.join(path)),
+        false => Err(Error::Outside { name: name.to_owned() }),
+    }
+}
+
+/// A new file that is the user's alone, as the store is.
+fn private(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)
+}
+
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// What to do with what is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Leave it, and fail.
+    Keep,
+    /// Replace it.
+    Replace,
+}
+
+/// Writes a session to a path: under its name only when it is complete.
+pub fn write_to(
+    path: &Path,
+    existing: Existing,
+    writer: &dyn Writer,
+    (well, id): (&Stepwell, &SessionId),
+) -> Result<Exported> {
+    if existing == Existing::Keep && path.symlink_metadata().is_ok() {
+        return Err(Error::Exists { path: path.to_owned() });
+    }
+    let fault = |error| Error::Unwritable { path: path.to_owned(), error };
+    let draft = Draft::beside(path).map_err(fault)?;
+    let main = match writer.shape() {
+        Shape::File => Main::File(BufWriter::new(private(&draft.file()).map_err(fault)?)),
+        Shape::Folder => {
+            make_folder(&draft.folder()).map_err(fault)?;
+            Main::None
+        }
+    };
+    let mut outlet = Outlet { main, folder: Some(draft.folder()) };
+    let exported = writer.write(well, id, &mut outlet).map_err(|error| match error {
+        Error::Write(error) => fault(error),
+        error => error,
+    })?;
+    if let Main::File(file) = &mut outlet.main {
+        file.flush().and_then(|()| file.get_ref().sync_all()).map_err(fault)?;
+    }
+    draft.publish(path, writer.shape(), existing).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Error::Exists { path: path.to_owned() },
+        _ => fault(error),
+    })?;
+    Ok(exported)
+}
+
+/// A folder in which a session is written before it gets its name. It goes when dropped.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn beside(path: &Path) -> std::io::Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for n in 0_u32.. {
+            let draft = path.with_file_name(format!(".{name}.{}.{n}", std::process::id()));
+            match std::fs::DirBuilder::new().mode(0o700).create(&draft) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && n < 100 => {}
+                made => return made.map(|()| Self(draft)),
+            }
+        }
+        Err(std::io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("file")
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.join("folder")
+    }
+
+    /// Gives what was written its name.
+    fn publish(&self, path: &Path, shape: Shape, existing: Existing) -> std::io::Result<()> {
+        let beside = match shape {
+            Shape::File => path.with_extension(""),
+            Shape::Folder => path.to_owned(),
+        };
+        if self.folder().exists() {
+            if beside.symlink_metadata().is_ok() {
+                match existing {
+                    Existing::Keep => return Err(std::io::ErrorKind::AlreadyExists.into()),
+                    // What stood there goes when the draft does.
+                    Existing::Replace => std::fs::rename(&beside, self.0.join("replaced"))?,
+                }
+            }
+            std::fs::rename(self.folder(), &beside)?;
+        }
+        if shape == Shape::File {
+            std::fs::rename(self.file(), path)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Half an export is of no use to anyone.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,102 @@
+//! Sessions sent through a format and back: what the format holds must come back.
+
+use std::path::{Path, PathBuf};
+
+use stepwell::{Event, Lane, Message, Part, Recorded, SessionId, Stepwell, View};
+use stepwell_formats::{
+    Became, Existing, Format, Found, Mode, Report, Taken, find, take_in, write_to,
+};
+
+use crate::support::log;
+
+/// What is at a path.
+pub(crate) fn found(path: &Path) -> Vec<Found> {
+    let mut all = Vec::new();
+    let mut fault = |error| panic!("{error}");
+    find(path, None, &mut |it| Ok(all.push(it)), &mut fault).unwrap();
+    all
+}
+
+/// Takes in everything at a path, without a fault.
+pub(crate) fn taken(well: &Stepwell, path: &Path) -> Vec<Taken> {
+    let mut all = Vec::new();
+    for Found { path, format } in found(path) {
+        let Report { sessions, fault, .. } = take_in(well, Mode::Write, format, &path);
+        assert!(fault.is_none(), "{}: {fault:?}", path.display());
+        all.extend(sessions);
+    }
+    for it in &all {
+        let verdict = well.store().verify(&it.id).unwrap();
+        assert!(verdict.is_sound(), "{}: {verdict:?}", it.id);
+        assert!(well.standing(&it.id).unwrap().held.is_none(), "{} is held", it.id);
+    }
+    all
+}
+
+/// How many of them became that.
+pub(crate) fn became(taken: &[Taken], what: Became) -> usize {
+    taken.iter().filter(|it| it.became == what).count()
+}
+
+/// What was recorded, without what depends on the file that it came from.
+pub(crate) fn told(well: &Stepwell, id: &SessionId) -> Vec<Event> {
+    let is_provenance = |event: &Event| match event {
+        Event::Edited(edited) => edited.metadata.contains_key("imported"),
+        _ => false,
+    };
+    let events = log(well, id).into_iter().map(|Recorded { event, .. }| event);
+    events.filter(|event| !is_provenance(event)).collect()
+}
+
+/// What a model would be shown of the main lane.
+pub(crate) fn shown(well: &Stepwell, id: &SessionId) -> Vec<Message> {
+    let view = View::of(&Lane::main(), log(well, id));
+    View::check(view.messages.iter().map(|shown| &shown.message)).unwrap();
+    view.messages.into_iter().map(|shown| shown.message).collect()
+}
+
+/// Messages as who said what: without models and what belongs to a provider.
+pub(crate) fn said(messages: &[Message]) -> Vec<String> {
+    let part = |part: &Part| match part {
+        Part::Text(text) => format!("text {}", text.text),
+        Part::Thinking(text) => format!("thinking {}", text.text),
+        Part::Image(image) => format!("image {}", image.data),
+        Part::ToolCall(call) => format!("call {} {} {}", call.id, call.name, call.arguments),
+        Part::ToolResult(result) => format!("result {} {}", result.call_id, result.text),
+    };
+    messages
+        .iter()
+        .map(|it| format!("{:?}: {:?}", it.role, it.parts.iter().map(part).collect::<Vec<_>>()))
+        .collect()
+}
+
+/// Writes a session in a format, into a folder of its own.
+pub(crate) fn written(
+    well: &Stepwell,
+    id: &SessionId,
+    format: Format,
+    name: &str,
+) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    write_to(&path, Existing::Keep, format.writer().unwrap(), (well, id)).unwrap();
+    (folder, path)
+}
+
+/// Reads a session, writes it, and reads it again: nothing may have changed. `name` is
+/// what the system would call the file or folder.
+pub(crate) fn assert_returns(format: Format, from: &Path, name: &str) {
+    let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
+    let first = taken(&here, from);
+    let id = &first.first().expect("there is a session").id;
+    let (_folder, path) = written(&here, id, format, name);
+    let again = taken(&there, &path);
+    assert_eq!(again.len(), first.len(), "sessions of {}", path.display());
+    for (one, other) in first.iter().zip(&again) {
+        let (one, other) = (told(&here, &one.id), told(&there, &other.id));
+        for (n, (one, other)) in one.iter().zip(&other).enumerate() {
+            assert_eq!(one, other, "event {n}");
+        }
+        assert_eq!(one.len(), other.len());
+    }
+}
