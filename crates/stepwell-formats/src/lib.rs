@@ -71,9 +71,12 @@ pub use export::export;
 pub use fields::{Fields, elements, push_field, quoted, text_of};
 pub use input::{Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES};
 pub use intake::{Became, Mode, Report, Taken, take_in};
-pub use neutral::{Item, Opening, Sink, Telling, Warning};
+pub use neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 pub use reader::{Homes, Kind, Probe, Reader};
 pub use registry::{Entry, Format, UnknownFormat};
 pub use walk::{Found, find};
 pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
-pub use writer::{Existing, Exported, Handoff, Handover, Losses, Outlet, Shape, Writer, write_to};
+pub use writer::{
+    Existing, Exported, Handoff, Handover, Losses, Outlet, Shape, Writer, each_event, subagents,
+    write_to,
+};

@@ -7,7 +7,7 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use stepwell::{About, Created, Event, Foreign, Seq, SessionId, Time};
+use stepwell::{About, Created, Event, Foreign, Recorded, Seq, SessionId, Time};
 
 use crate::Result;
 
@@ -76,6 +76,28 @@ impl Item {
     pub fn is_beside(&self) -> bool {
         matches!(&self.event, Event::Foreign(foreign) if foreign.about == About::Event)
     }
+}
+
+/// An event that a writer kept where the format has room for it but no word. Only kinds that
+/// say nothing about the events around them are taken; the rest stays what it is, foreign.
+#[must_use]
+pub fn kept_event(raw: &str) -> Option<Item> {
+    let Recorded { at, event, .. } = serde_json::from_str(raw).ok()?;
+    let sound = match &event {
+        Event::Message(_)
+        | Event::ToolStarted(_)
+        | Event::ToolFinished(_)
+        | Event::Checkpoint(_)
+        | Event::Permission(_)
+        | Event::Artifact(_)
+        | Event::Task(_)
+        | Event::Question(_)
+        | Event::Error(_) => true,
+        _ => false,
+    };
+    // The longest name that a store finds an event by.
+    let named = event.key().is_none_or(|key| key.len() <= 4 << 10);
+    (sound && named).then_some(Item { at: Some(at), event })
 }
 
 /// Something that could not be read as it should have been.

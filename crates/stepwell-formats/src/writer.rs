@@ -6,7 +6,10 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use stepwell::{Damage, SessionId, Stepwell};
+use stepwell::{
+    Damage, Event, Family, Filter, Order, Origin, Query, Recorded, Seq, SessionId, Sort, Span,
+    Standing, Stepwell,
+};
 
 use crate::reader::Homes;
 use crate::{Error, Result};
@@ -98,11 +101,67 @@ impl Losses {
     }
 }
 
+/// What an event is called in a warning that a form cannot hold it.
+#[must_use]
+pub fn word_for(event: &Event) -> &'static str {
+    match event {
+        Event::ToolStarted(_) | Event::ToolFinished(_) => "records of tools' runs",
+        Event::Phase(_) => "phases",
+        Event::File(_) | Event::Rewinding(_) => "changes of files",
+        Event::Node(_) => "nodes of a flow",
+        Event::Gate(_) | Event::GateAnswered(_) => "questions for a human",
+        Event::Checkpoint(_) => "checkpoints",
+        Event::Permission(_) => "permissions",
+        Event::Artifact(_) => "artifacts",
+        Event::Task(_) | Event::Question(_) => "tasks and questions",
+        Event::Error(_) => "errors",
+        Event::Edited(_) => "attributes of the session",
+        Event::Compacted(_) => "compactions of other lanes",
+        _ => "other records",
+    }
+}
+
+/// How many events are read from a store at a time, to bound memory.
+const PAGE: usize = 256;
+
+/// Looks at a session's events in order, up to the last or to the damage, which is the
+/// answer.
+pub fn each_event(
+    well: &Stepwell,
+    id: &SessionId,
+    look: &mut dyn FnMut(Recorded) -> Result<()>,
+) -> Result<Option<Damage>> {
+    let to = well.standing(id)?.head.seq;
+    let mut last = Seq::ZERO;
+    while last < to {
+        let page = well.store().events(id, Span { to, limit: PAGE, ..Span::after(last) })?;
+        for event in page.events {
+            last = event.seq;
+            look(event)?;
+        }
+        if page.damage.is_some() {
+            return Ok(page.damage);
+        }
+    }
+    Ok(None)
+}
+
+/// The sessions of a session's subagents, oldest first.
+pub fn subagents(well: &Stepwell, id: &SessionId) -> Result<Vec<Standing>> {
+    let filter = Filter { family: Family::ChildrenOf(id.clone()), ..Filter::default() };
+    let (sort, order) = (Sort::Created, Order::Oldest);
+    let children = well.list(&Query { filter, sort, order, ..Query::default() })?.sessions;
+    let ours = |it: &Standing| matches!(it.head.origin, Origin::Subagent { .. });
+    Ok(children.into_iter().filter(ours).collect())
+}
+
 /// Where a session is written to.
 pub struct Outlet<'a> {
     main: Main<'a>,
     /// The folder for what does not fit into the one file.
     folder: Option<PathBuf>,
+    /// What the file or the folder will be called, without an ending.
+    name: Option<String>,
 }
 
 enum Main<'a> {
@@ -120,7 +179,7 @@ impl std::fmt::Debug for Outlet<'_> {
 impl<'a> Outlet<'a> {
     /// A stream, beside which nothing can be put.
     pub fn stream(to: &'a mut dyn Write) -> Self {
-        Self { main: Main::Stream(to), folder: None }
+        Self { main: Main::Stream(to), folder: None, name: None }
     }
 
     /// The one file of the session.
@@ -141,6 +200,12 @@ impl<'a> Outlet<'a> {
             make_folder(parent).map_err(Error::Write)?;
         }
         private(&path).map(|file| Some(BufWriter::new(file))).map_err(Error::Write)
+    }
+
+    /// What the file or the folder will be called, without an ending.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// Is there a folder for more files?
@@ -197,7 +262,8 @@ pub fn write_to(
             Main::None
         }
     };
-    let mut outlet = Outlet { main, folder: Some(draft.folder()) };
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let mut outlet = Outlet { main, folder: Some(draft.folder()), name };
     let exported = writer.write(well, id, &mut outlet).map_err(|error| match error {
         Error::Write(error) => fault(error),
         error => error,

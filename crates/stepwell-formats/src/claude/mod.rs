@@ -7,10 +7,14 @@
 //! again when it is written.
 
 mod content;
+mod line;
 mod read;
 mod tree;
+mod write;
 
 use std::path::{Path, PathBuf};
+
+use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
 use crate::fields::Fields;
@@ -18,6 +22,7 @@ use crate::input::Input;
 use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
+use crate::writer::{Exported, Handoff, Handover, Outlet, Writer};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "claude-code";
@@ -30,7 +35,7 @@ pub(crate) static FORMAT: Entry = Entry {
     aliases: &["claude"],
     title: "Claude Code",
     reader: Some(&Claude),
-    writer: None,
+    writer: Some(&Claude),
 };
 
 struct Claude;
@@ -56,6 +61,24 @@ impl Reader for Claude {
     fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {
         let folder = homes.named_or("CLAUDE_CONFIG_DIR", ".claude");
         folder.map(|folder| folder.join("projects")).into_iter().collect()
+    }
+}
+
+impl Writer for Claude {
+    fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+        write::write(well, id, to)
+    }
+
+    fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {
+        let folder = homes.named_or("CLAUDE_CONFIG_DIR", ".claude")?;
+        let workspace = session.workspace.to_string_lossy();
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let slug: String = workspace.chars().map(plain).collect();
+        let file = format!("{}.jsonl", session.uuid);
+        let command = ["claude", "--resume", session.uuid].map(str::to_owned).to_vec();
+        let folder = folder.join("projects").join(slug);
+        let workspace = session.workspace.to_owned();
+        Some(Handoff { path: folder.join(file), command, folder: workspace })
     }
 }
 

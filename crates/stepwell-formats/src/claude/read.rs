@@ -10,11 +10,12 @@ use stepwell::{
 };
 
 use super::content::hollow;
+use super::line::NO_MODEL;
 use super::tree::{self, Tree};
 use super::{PROVIDER, SYSTEM, is_uuid};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
-use crate::neutral::{Item, Opening, Sink, Telling, Warning};
+use crate::neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 use crate::{Error, Result};
 
 /// How many lines may come before the conversation, and of how many bytes, until a session
@@ -254,6 +255,13 @@ impl<'a> Reading<'a> {
                 Ok(())
             }
             "custom-title" => self.title(text, fields, at),
+            "stepwell" => match fields.raw("event").and_then(kept_event) {
+                Some(item) => {
+                    self.settle()?;
+                    self.take(item).map(drop)
+                }
+                None => self.beside(text, fields, at),
+            },
             _ => self.beside(text, fields, at),
         }
     }
@@ -326,7 +334,8 @@ impl<'a> Reading<'a> {
         }
         self.settle()?;
         self.follow(fields, at)?;
-        let model = message.text("model").map(std::borrow::Cow::into_owned);
+        let model = message.text("model").filter(|model| model != NO_MODEL);
+        let model = model.map(std::borrow::Cow::into_owned);
         let mut said = Message::new(Role::Assistant, parts).in_lane(lane);
         said.model = model;
         said.usage = usage;
@@ -527,11 +536,13 @@ fn usage(message: &Fields<'_>) -> Option<Usage> {
     let count = |name: &str| usage.get::<u64>(name).unwrap_or(0);
     let (written, cached) =
         (count("cache_creation_input_tokens"), count("cache_read_input_tokens"));
-    Some(Usage {
+    let usage = Usage {
         input: count("input_tokens").saturating_add(written).saturating_add(cached),
         output: count("output_tokens"),
         cached,
         cache_written: written,
         reasoning: 0,
-    })
+    };
+    // Nothing was counted: no call takes no token.
+    (usage != Usage::default()).then_some(usage)
 }

@@ -1,0 +1,246 @@
+//! Lines of a transcript for what was recorded here.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+use stepwell::{Image, Message, Part, Role, Text, Time, ToolResult, Usage};
+
+use super::PROVIDER;
+use super::content::object_of;
+use crate::fields::quoted;
+use crate::writer::Losses;
+
+/// The model of a message that names none.
+pub(super) const NO_MODEL: &str = "<synthetic>";
+
+/// What is the same on every line.
+#[derive(Clone, Debug)]
+pub(super) struct Envelope {
+    pub(super) session: String,
+    /// The subagent that the transcript is of.
+    pub(super) agent: Option<String>,
+    pub(super) cwd: String,
+}
+
+/// Where a line stands.
+pub(super) struct Spot<'a> {
+    pub(super) uuid: &'a str,
+    pub(super) parent: Option<&'a str>,
+    pub(super) at: Time,
+}
+
+impl Envelope {
+    /// A line with what every line has, and more behind it.
+    pub(super) fn line(&self, spot: &Spot<'_>, more: &Value) -> String {
+        let mut line = json!({
+            "parentUuid": spot.parent,
+            "isSidechain": self.agent.is_some(),
+            "userType": "external",
+            "cwd": self.cwd,
+            "sessionId": self.session,
+            "version": env!("CARGO_PKG_VERSION"),
+            "gitBranch": "",
+            "uuid": spot.uuid,
+            "timestamp": millis(spot.at),
+        });
+        if let Some(agent) = &self.agent {
+            line["agentId"] = json!(agent);
+        }
+        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+            line.extend(more.clone());
+        }
+        line.to_string()
+    }
+}
+
+/// A moment as these lines have it, to the millisecond. What is more precise is kept as it
+/// is, since a moment that is cut is another one.
+pub(super) fn millis(at: Time) -> String {
+    let text = at.to_string();
+    match text.strip_suffix('Z').map(|front| front.split_once('.')) {
+        Some(None) => format!("{}.000Z", text.trim_end_matches('Z')),
+        Some(Some((front, part))) if part.len() < 3 => format!("{front}.{part:0<3}Z"),
+        _ => text,
+    }
+}
+
+/// Names of calls, each once in a transcript and without what the provider refuses.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    used: HashSet<String>,
+    /// What each call is called here, by the name that its result will bear.
+    open: HashMap<String, String>,
+}
+
+impl Calls {
+    fn call(&mut self, id: &str) -> String {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let plain: String = id.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
+        let plain = if plain.is_empty() { "call".to_owned() } else { plain };
+        let mut name = plain.clone();
+        let mut n = 1;
+        while !self.used.insert(name.clone()) {
+            n += 1;
+            name = format!("{plain}_{n}");
+        }
+        self.open.insert(id.to_owned(), name.clone());
+        name
+    }
+
+    fn result(&mut self, id: &str) -> Option<String> {
+        self.open.get(id).cloned()
+    }
+
+    /// A call that was written as another system wrote it.
+    pub(super) fn known(&mut self, id: &str) {
+        self.used.insert(id.to_owned());
+        self.open.insert(id.to_owned(), id.to_owned());
+    }
+}
+
+/// What a line says, for a message that was recorded here. Nothing, if the transcript can
+/// hold nothing of it.
+pub(super) fn message(
+    message: &Message,
+    uuid: &str,
+    calls: &mut Calls,
+    losses: &mut Losses,
+) -> Option<Value> {
+    let mut blocks: Vec<Value> = Vec::new();
+    for part in &message.parts {
+        blocks.extend(block(part, calls, losses));
+    }
+    if blocks.is_empty() && message.usage.is_none() {
+        return None;
+    }
+    match message.role {
+        Role::System => None,
+        Role::Assistant => {
+            let calls = blocks.iter().any(|block| block["type"] == "tool_use");
+            Some(json!({"type": "assistant", "message": {
+                "model": message.model.as_deref().unwrap_or(NO_MODEL),
+                "id": format!("msg_{}", uuid.replace('-', "")),
+                "type": "message",
+                "role": "assistant",
+                "content": blocks,
+                "stop_reason": if calls { "tool_use" } else { "end_turn" },
+                "stop_sequence": null,
+                "usage": usage(message.usage.unwrap_or_default()),
+            }}))
+        }
+        Role::User | Role::Tool => {
+            let content = match (&message.parts[..], &blocks[..]) {
+                ([Part::Text(text)], [_]) => json!(text.text),
+                _ => json!(blocks),
+            };
+            Some(json!({"type": "user", "message": {"role": "user", "content": content}}))
+        }
+    }
+}
+
+fn block(part: &Part, calls: &mut Calls, losses: &mut Losses) -> Option<Value> {
+    match part {
+        // An empty text is refused by the provider.
+        Part::Text(text) if text.text.is_empty() => None,
+        Part::Text(text) => Some(json!({"type": "text", "text": text.text})),
+        Part::Thinking(text) => thinking(text, losses),
+        Part::Image(image) => Some(picture(image)),
+        Part::ToolCall(call) => {
+            let arguments = object_of(&call.arguments);
+            if arguments != call.arguments {
+                losses.count("arguments that are no JSON object");
+            }
+            let input: Value = serde_json::from_str(&arguments).unwrap_or_default();
+            let id = calls.call(&call.id);
+            Some(json!({"type": "tool_use", "id": id, "name": call.name, "input": input}))
+        }
+        Part::ToolResult(result) => match calls.result(&result.call_id) {
+            Some(id) => Some(answer(&id, result)),
+            None => {
+                losses.count("results without a call");
+                None
+            }
+        },
+    }
+}
+
+/// Thinking goes back only with the signature of whoever thought it.
+fn thinking(text: &Text, losses: &mut Losses) -> Option<Value> {
+    let opaque = text.opaque.as_ref().filter(|opaque| opaque.provider == PROVIDER);
+    match opaque.map(|opaque| opaque.data.as_str()) {
+        Some(data) if data.starts_with('{') => serde_json::from_str(data).ok(),
+        Some(signature) => {
+            Some(json!({"type": "thinking", "thinking": text.text, "signature": signature}))
+        }
+        None => {
+            losses.count("thinking without a signature");
+            None
+        }
+    }
+}
+
+fn picture(image: &Image) -> Value {
+    let source = match image.data.starts_with("http") {
+        true => json!({"type": "url", "url": image.data}),
+        false => {
+            let front = format!("data:{};base64,", image.media_type);
+            let data = image.data.strip_prefix(&front).unwrap_or(&image.data);
+            json!({"type": "base64", "media_type": image.media_type, "data": data})
+        }
+    };
+    json!({"type": "image", "source": source})
+}
+
+fn answer(id: &str, result: &ToolResult) -> Value {
+    let content = match result.images.is_empty() {
+        true => json!(result.text),
+        false => {
+            let text = json!({"type": "text", "text": result.text});
+            std::iter::once(text).chain(result.images.iter().map(picture)).collect()
+        }
+    };
+    let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": content});
+    if result.is_error {
+        block["is_error"] = json!(true);
+    }
+    block
+}
+
+fn usage(usage: Usage) -> Value {
+    let Usage { input, output, cached, cache_written, .. } = usage;
+    json!({
+        "input_tokens": input.saturating_sub(cached).saturating_sub(cache_written),
+        "cache_creation_input_tokens": cache_written,
+        "cache_read_input_tokens": cached,
+        "output_tokens": output,
+    })
+}
+
+/// The line that begins what follows a compaction.
+pub(super) fn boundary(after: Option<&str>, tokens: u64) -> Value {
+    json!({
+        "parentUuid": null,
+        "logicalParentUuid": after,
+        "type": "system",
+        "subtype": "compact_boundary",
+        "content": "Conversation compacted",
+        "isMeta": false,
+        "level": "info",
+        "compactMetadata": {"trigger": "auto", "preTokens": tokens},
+    })
+}
+
+/// The line with a compaction's summary.
+pub(super) fn summary(text: &str) -> Value {
+    json!({
+        "type": "user",
+        "message": {"role": "user", "content": text},
+        "isCompactSummary": true,
+        "isVisibleInTranscriptOnly": true,
+    })
+}
+
+/// A line that the system passes over, and this format's reader does not.
+pub(super) fn kept(session: &str, event: &str) -> String {
+    format!(r#"{{"type":"stepwell","sessionId":{},"event":{event}}}"#, quoted(session))
+}

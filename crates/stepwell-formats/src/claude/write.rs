@@ -1,0 +1,376 @@
+//! Writing transcripts.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+
+use serde_json::json;
+use stepwell::{
+    About, Change, Compacted, Edited, Event, EventId, Foreign, Head, Lane, Made, Message, Part,
+    Recorded, Role, Seq, SessionId, Span, Stepwell, Undone, View,
+};
+
+use super::content::refill;
+use super::line::{Calls, Envelope, Spot, boundary, kept, message, summary};
+use super::{SYSTEM, is_uuid};
+use crate::fields::{Fields, quoted};
+use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
+use crate::{Error, Result};
+
+/// Writes a session and those of its subagents.
+pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+    let head = well.standing(id)?.head;
+    let named = to.name().filter(|name| is_uuid(name)).map(str::to_owned);
+    let session = named.unwrap_or_else(|| name_of(&head));
+    let envelope = Envelope { session, agent: None, cwd: head.workspace.clone() };
+    let mut exported = Exported::default();
+    let mut files = Vec::new();
+    transcript(well, &head, &envelope, to.main()?, &mut files, &mut exported)?;
+    for (name, text) in files {
+        put(to, &format!("tool-results/{name}"), &text, &mut exported.losses)?;
+    }
+    let mut waiting = subagents(well, id)?;
+    while let Some(standing) = waiting.pop() {
+        let head = standing.head;
+        waiting.extend(subagents(well, &head.id)?);
+        let agent = agent_of(&head);
+        let name = format!("subagents/agent-{agent}.jsonl");
+        let cwd = head.workspace.clone();
+        let envelope =
+            Envelope { session: envelope.session.clone(), agent: Some(agent.clone()), cwd };
+        let Some(mut file) = to.file(&name)? else {
+            exported.losses.count("sessions of subagents");
+            continue;
+        };
+        transcript(well, &head, &envelope, &mut file, &mut Vec::new(), &mut exported)?;
+        file.flush().map_err(Error::Write)?;
+        let meta = meta(well, &head)?;
+        put(to, &format!("subagents/agent-{agent}.meta.json"), &meta, &mut exported.losses)?;
+    }
+    Ok(exported)
+}
+
+fn put(to: &mut Outlet<'_>, name: &str, text: &str, losses: &mut Losses) -> Result<()> {
+    match to.file(name)? {
+        Some(mut file) => {
+            file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(Error::Write)
+        }
+        None => {
+            losses.count("files beside the transcript");
+            Ok(())
+        }
+    }
+}
+
+/// The session's name there: its own if it came from there, else one that is made of the
+/// name here.
+fn name_of(head: &Head) -> String {
+    let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
+    match source {
+        Some(source) if is_uuid(&source.id) => source.id.clone(),
+        _ if is_uuid(head.id.as_str()) => head.id.to_string(),
+        _ => EventId::derived(format!("claude\0{}", head.id).as_bytes()).to_string(),
+    }
+}
+
+fn agent_of(head: &Head) -> String {
+    let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
+    let own = source.and_then(|source| Some(source.id.rsplit_once('.')?.1.to_owned()));
+    let plain = |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    own.filter(plain).unwrap_or_else(|| {
+        let derived = EventId::derived(head.id.as_str().as_bytes()).to_string();
+        derived.replace('-', "")[..16].to_owned()
+    })
+}
+
+/// What a subagent's own file says of it.
+fn meta(well: &Stepwell, head: &Head) -> Result<String> {
+    let facts = well.store().facts(&head.id, &[stepwell::Kind::Foreign])?;
+    let kept = facts.into_iter().rev().find_map(|fact| match fact.event {
+        Event::Foreign(foreign) if foreign.system == SYSTEM => Some(foreign.data),
+        _ => None,
+    });
+    let description = head.task.lines().next().unwrap_or_default();
+    Ok(kept.unwrap_or_else(|| {
+        json!({"agentType": head.agent, "description": description}).to_string()
+    }))
+}
+
+fn transcript(
+    well: &Stepwell,
+    head: &Head,
+    envelope: &Envelope,
+    to: &mut dyn Write,
+    files: &mut Vec<(String, String)>,
+    exported: &mut Exported,
+) -> Result<()> {
+    let mut writing = Writing {
+        well,
+        id: &head.id,
+        envelope,
+        to,
+        files,
+        losses: Losses::default(),
+        waiting: None,
+        written: HashSet::new(),
+        tips: Vec::new(),
+        calls: Calls::default(),
+    };
+    let mut events = 0;
+    let damage = each_event(well, &head.id, &mut |event| {
+        events += 1;
+        writing.event(event)
+    })?;
+    writing.settle()?;
+    exported.losses.extend(std::mem::take(&mut writing.losses));
+    exported.sessions += 1;
+    exported.events += events;
+    exported.damaged.extend(damage.map(|damage| (head.id.clone(), damage)));
+    to.flush().map_err(Error::Write)
+}
+
+struct Writing<'a> {
+    well: &'a Stepwell,
+    id: &'a SessionId,
+    envelope: &'a Envelope,
+    to: &'a mut dyn Write,
+    /// Files that belong beside the transcript.
+    files: &'a mut Vec<(String, String)>,
+    losses: Losses,
+    /// An event whose own data may follow.
+    waiting: Option<Recorded>,
+    /// The names of lines that were written.
+    written: HashSet<u64>,
+    /// The line that the next one follows, after each event that changed that.
+    tips: Vec<(Seq, Option<String>)>,
+    calls: Calls,
+}
+
+impl Writing<'_> {
+    fn event(&mut self, recorded: Recorded) -> Result<()> {
+        if let Event::Foreign(Foreign { system, about: About::Event, data }) = &recorded.event
+            && system == SYSTEM
+            && let Some(event) = self.waiting.take()
+        {
+            return self.returned(&event, data);
+        }
+        self.settle()?;
+        match &recorded.event {
+            Event::Message(_) | Event::Edited(_) | Event::Compacted(_) | Event::Error(_) => {
+                self.waiting = Some(recorded);
+                Ok(())
+            }
+            Event::Foreign(Foreign { system, about, data }) => match about {
+                _ if system != SYSTEM => Ok(self.losses.count("another system's own data")),
+                About::Itself => self.alone(data),
+                // A subagent's is written to a file of its own; nothing else has one.
+                About::Session | About::Event => Ok(()),
+            },
+            Event::Rewound(rewound) if rewound.scope.moves_view() => {
+                let tip = self.tip_at(rewound.to);
+                Ok(self.tips.push((recorded.seq, tip)))
+            }
+            Event::Undone(Undone::Rewind { of, scope, .. }) if scope.moves_view() => {
+                let tip = self.tip_at(of.prev());
+                Ok(self.tips.push((recorded.seq, tip)))
+            }
+            Event::Undone(Undone::Compaction { of }) => {
+                let tip = self.tip_at(of.prev());
+                self.tips.push((recorded.seq, tip));
+                self.show_again(&recorded, *of)
+            }
+            // Told by the lines themselves.
+            Event::Step(_) | Event::Status(_) => Ok(()),
+            Event::Created(created) => {
+                let ours = created.source.as_ref().is_some_and(|it| it.system == SYSTEM);
+                if ours { Ok(()) } else { self.keep(&recorded, "the session's own description") }
+            }
+            _ => self.keep(&recorded, word_for(&recorded.event)),
+        }
+    }
+
+    /// Writes what waits, which has no data of the system's own.
+    fn settle(&mut self) -> Result<()> {
+        let Some(recorded) = self.waiting.take() else { return Ok(()) };
+        match &recorded.event {
+            Event::Message(said) => self.message(&recorded, said),
+            Event::Compacted(compacted) if compacted.lane == Lane::main() => {
+                self.compacted(&recorded, compacted)
+            }
+            Event::Edited(edited) => self.edited(&recorded, edited),
+            event => self.keep(&recorded, word_for(event)),
+        }
+    }
+
+    fn edited(&mut self, recorded: &Recorded, edited: &Edited) -> Result<()> {
+        if let Change::Set(label) = &edited.label {
+            let session = &self.envelope.session;
+            let line = json!({"type": "custom-title", "customTitle": label, "sessionId": session});
+            self.put(&line.to_string())?;
+        }
+        let mut rest = edited.clone();
+        rest.label = Change::Keep;
+        rest.metadata.remove("imported");
+        match rest == Edited::default() {
+            true => Ok(()),
+            false => self.keep(recorded, word_for(&recorded.event)),
+        }
+    }
+
+    fn message(&mut self, recorded: &Recorded, said: &Message) -> Result<()> {
+        if said.lane != Lane::main() {
+            return self.keep(recorded, "messages of other lanes");
+        }
+        if said.role == Role::System {
+            return self.keep(recorded, "system messages");
+        }
+        let uuid = self.uuid(recorded.seq, 0);
+        let line = message(said, &uuid, &mut self.calls, &mut self.losses);
+        match line {
+            Some(line) => self.line(recorded, &uuid, &line),
+            None => self.keep(recorded, "messages without a word that can be sent"),
+        }
+    }
+
+    /// A compaction, and what stays in view behind its summary.
+    fn compacted(&mut self, recorded: &Recorded, compacted: &Compacted) -> Result<()> {
+        let uuid = self.uuid(recorded.seq, 0);
+        let line = boundary(self.tip().as_deref(), compacted.tokens_before);
+        self.line(recorded, &uuid, &line)?;
+        if let Some(text) = &compacted.summary {
+            let uuid = self.uuid(recorded.seq, 1);
+            self.line(recorded, &uuid, &summary(text))?;
+        }
+        self.show_again(recorded, Seq::ZERO)
+    }
+
+    /// Writes again what the model is shown, after `after`, but for a summary.
+    fn show_again(&mut self, recorded: &Recorded, after: Seq) -> Result<()> {
+        let span = Span { to: recorded.seq, ..Span::ALL };
+        let events = self.well.store().events(self.id, span)?.events;
+        let view = View::of(&Lane::main(), events);
+        let mut calls = Calls::default();
+        for (n, shown) in view.messages.iter().enumerate() {
+            if shown.made == Made::Summary || shown.seq <= after {
+                continue;
+            }
+            let uuid = self.uuid(recorded.seq, n + 2);
+            if let Some(line) = message(&shown.message, &uuid, &mut calls, &mut Losses::default()) {
+                self.line(recorded, &uuid, &line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a line for what was recorded here, behind the last one.
+    fn line(&mut self, recorded: &Recorded, uuid: &str, more: &serde_json::Value) -> Result<()> {
+        let parent = self.tip();
+        let spot = Spot { uuid, parent: parent.as_deref(), at: recorded.at };
+        let line = self.envelope.line(&spot, more);
+        self.tips.push((recorded.seq, Some(uuid.to_owned())));
+        self.put(&line)
+    }
+
+    /// Writes what came from there, as it was.
+    fn returned(&mut self, recorded: &Recorded, data: &str) -> Result<()> {
+        let summary;
+        let parts = match &recorded.event {
+            Event::Message(message) => &message.parts[..],
+            Event::Compacted(compacted) => {
+                summary = compacted.summary.as_deref().map(Part::text);
+                summary.as_slice()
+            }
+            _ => &[],
+        };
+        let whole = matches!(recorded.event, Event::Error(_) | Event::Edited(_));
+        let mut parts = parts.iter();
+        for text in data.lines().filter(|line| !line.is_empty()) {
+            let Ok(fields) = Fields::parse(text) else { continue };
+            let message = match fields.object("message") {
+                Some(message) if !whole => Some(refill(&message, &mut parts)),
+                _ => None,
+            };
+            self.again(text, &fields, message.as_deref())?;
+            let uuid = fields.text("uuid").filter(|_| is_told(&fields));
+            if let Some(uuid) = uuid {
+                self.tips.push((recorded.seq, Some(uuid.into_owned())));
+            }
+        }
+        if let Event::Message(message) = &recorded.event {
+            message.calls().for_each(|call| self.calls.known(&call.id));
+        }
+        Ok(())
+    }
+
+    /// A line that stands alone, or a file beside the transcript.
+    fn alone(&mut self, data: &str) -> Result<()> {
+        let Ok(fields) = Fields::parse(data) else { return Ok(()) };
+        match (fields.text("toolResultFile"), fields.text("text")) {
+            (Some(name), Some(text)) => Ok(self.files.push((name.into_owned(), text.into_owned()))),
+            _ => self.again(data, &fields, None),
+        }
+    }
+
+    /// Writes a line once, under the transcript's own session.
+    fn again(&mut self, text: &str, fields: &Fields<'_>, message: Option<&str>) -> Result<()> {
+        if let Some(uuid) = fields.text("uuid") {
+            let mut hasher = DefaultHasher::new();
+            uuid.hash(&mut hasher);
+            if !self.written.insert(hasher.finish()) {
+                return Ok(());
+            }
+        }
+        let session = quoted(&self.envelope.session);
+        let moved = fields.raw("sessionId").is_some_and(|raw| raw != session);
+        match (message, moved) {
+            (None, false) => self.put(text),
+            (Some(message), false) => self.put(&fields.rewritten(&[("message", Some(message))])),
+            (None, true) => self.put(&fields.rewritten(&[("sessionId", Some(&session))])),
+            (Some(message), true) => {
+                let changes = [("message", Some(message)), ("sessionId", Some(session.as_str()))];
+                self.put(&fields.rewritten(&changes))
+            }
+        }
+    }
+
+    /// Keeps an event that has no place in a transcript on a line that the system passes
+    /// over, and says so.
+    fn keep(&mut self, recorded: &Recorded, what: &'static str) -> Result<()> {
+        let is_provenance =
+            |it: &Edited| it.metadata.len() == 1 && it.metadata.contains_key("imported");
+        if matches!(&recorded.event, Event::Edited(edited) if is_provenance(edited)) {
+            return Ok(());
+        }
+        self.losses.count(what);
+        let event = serde_json::to_string(recorded).map_err(|error| Error::Write(error.into()))?;
+        self.put(&kept(&self.envelope.session, &event))
+    }
+
+    fn put(&mut self, line: &str) -> Result<()> {
+        self.to
+            .write_all(line.as_bytes())
+            .and_then(|()| self.to.write_all(b"\n"))
+            .map_err(Error::Write)
+    }
+
+    fn tip(&self) -> Option<String> {
+        self.tips.last().and_then(|(_, tip)| tip.clone())
+    }
+
+    fn tip_at(&self, seq: Seq) -> Option<String> {
+        let after = self.tips.partition_point(|(at, _)| *at <= seq);
+        after.checked_sub(1).and_then(|at| self.tips[at].1.clone())
+    }
+
+    fn uuid(&self, seq: Seq, n: usize) -> String {
+        let agent = self.envelope.agent.as_deref().unwrap_or_default();
+        let of = format!("{}\0{agent}\0{seq}\0{n}", self.envelope.session);
+        EventId::derived(of.as_bytes()).to_string()
+    }
+}
+
+/// Is the line part of the conversation?
+fn is_told(fields: &Fields<'_>) -> bool {
+    matches!(fields.text("type").as_deref(), Some("user" | "assistant" | "system"))
+        && (!fields.is_true("isSidechain") || fields.has("agentId"))
+}
