@@ -101,6 +101,17 @@ pub fn push_field(object: &mut String, name: &str, raw: &str) {
     object.push_str(raw);
 }
 
+/// A JSON object with more fields at its end.
+#[must_use]
+pub fn with_fields(object: &str, fields: &[(&str, &str)]) -> String {
+    let mut whole = object[..object.rfind('}').unwrap_or(object.len())].trim_end().to_owned();
+    for (name, raw) in fields {
+        push_field(&mut whole, name, raw);
+    }
+    whole.push('}');
+    whole
+}
+
 /// A text as a JSON string.
 #[must_use]
 pub fn quoted(text: &str) -> String {

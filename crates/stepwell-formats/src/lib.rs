@@ -49,6 +49,7 @@
 
 mod archive;
 mod claude;
+mod codex;
 mod document;
 mod error;
 mod escape;
@@ -61,6 +62,7 @@ mod markdown;
 mod neutral;
 mod reader;
 mod registry;
+mod steps;
 mod walk;
 mod work;
 mod writer;
@@ -68,15 +70,16 @@ mod writer;
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use error::{Error, Result};
 pub use export::export;
-pub use fields::{Fields, elements, push_field, quoted, text_of};
+pub use fields::{Fields, elements, push_field, quoted, text_of, with_fields};
 pub use input::{Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES};
 pub use intake::{Became, Mode, Report, Taken, take_in};
 pub use neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 pub use reader::{Homes, Kind, Probe, Reader};
 pub use registry::{Entry, Format, UnknownFormat};
+pub use steps::Steps;
 pub use walk::{Found, find};
 pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
 pub use writer::{
     Existing, Exported, Handoff, Handover, Losses, Outlet, Shape, Writer, each_event, subagents,
-    write_to,
+    word_for, write_to,
 };

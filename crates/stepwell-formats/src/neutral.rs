@@ -83,18 +83,18 @@ impl Item {
 #[must_use]
 pub fn kept_event(raw: &str) -> Option<Item> {
     let Recorded { at, event, .. } = serde_json::from_str(raw).ok()?;
-    let sound = match &event {
+    let sound = matches!(
+        event,
         Event::Message(_)
-        | Event::ToolStarted(_)
-        | Event::ToolFinished(_)
-        | Event::Checkpoint(_)
-        | Event::Permission(_)
-        | Event::Artifact(_)
-        | Event::Task(_)
-        | Event::Question(_)
-        | Event::Error(_) => true,
-        _ => false,
-    };
+            | Event::ToolStarted(_)
+            | Event::ToolFinished(_)
+            | Event::Checkpoint(_)
+            | Event::Permission(_)
+            | Event::Artifact(_)
+            | Event::Task(_)
+            | Event::Question(_)
+            | Event::Error(_)
+    );
     // The longest name that a store finds an event by.
     let named = event.key().is_none_or(|key| key.len() <= 4 << 10);
     (sound && named).then_some(Item { at: Some(at), event })

@@ -14,6 +14,7 @@ static ALL: &[&Entry] = &[
     &crate::markdown::FORMAT,
     &crate::html::FORMAT,
     &crate::claude::FORMAT,
+    &crate::codex::FORMAT,
 ];
 
 /// What there is to know of a format.

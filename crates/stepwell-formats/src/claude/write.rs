@@ -161,18 +161,23 @@ impl Writing<'_> {
                 Ok(())
             }
             Event::Foreign(Foreign { system, about, data }) => match about {
-                _ if system != SYSTEM => Ok(self.losses.count("another system's own data")),
+                _ if system != SYSTEM => {
+                    self.losses.count("another system's own data");
+                    Ok(())
+                }
                 About::Itself => self.alone(data),
                 // A subagent's is written to a file of its own; nothing else has one.
                 About::Session | About::Event => Ok(()),
             },
             Event::Rewound(rewound) if rewound.scope.moves_view() => {
                 let tip = self.tip_at(rewound.to);
-                Ok(self.tips.push((recorded.seq, tip)))
+                self.tips.push((recorded.seq, tip));
+                Ok(())
             }
             Event::Undone(Undone::Rewind { of, scope, .. }) if scope.moves_view() => {
                 let tip = self.tip_at(of.prev());
-                Ok(self.tips.push((recorded.seq, tip)))
+                self.tips.push((recorded.seq, tip));
+                Ok(())
             }
             Event::Undone(Undone::Compaction { of }) => {
                 let tip = self.tip_at(of.prev());
@@ -306,7 +311,10 @@ impl Writing<'_> {
     fn alone(&mut self, data: &str) -> Result<()> {
         let Ok(fields) = Fields::parse(data) else { return Ok(()) };
         match (fields.text("toolResultFile"), fields.text("text")) {
-            (Some(name), Some(text)) => Ok(self.files.push((name.into_owned(), text.into_owned()))),
+            (Some(name), Some(text)) => {
+                self.files.push((name.into_owned(), text.into_owned()));
+                Ok(())
+            }
             _ => self.again(data, &fields, None),
         }
     }

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod claude;
+mod codex;
 mod crash;
 mod damage;
 mod forks;

@@ -1,0 +1,136 @@
+//! Lines of a rollout for what was recorded here.
+
+use serde_json::{Value, json};
+use stepwell::{Head, Image, Message, Part, Role, Time, ToolResult, Usage};
+
+use crate::writer::Losses;
+
+/// The first line, which is about the whole session.
+pub(super) fn meta(head: &Head, id: &str) -> Value {
+    json!({
+        "id": id,
+        "timestamp": millis(head.created_at),
+        "cwd": head.workspace,
+        "originator": "stepwell",
+        "cli_version": env!("CARGO_PKG_VERSION"),
+        "source": "cli",
+        "model_provider": Some(&head.provider).filter(|it| !it.is_empty()),
+        "history_mode": "legacy",
+    })
+}
+
+/// A moment to the millisecond. What is more precise is kept as it is, since a moment that
+/// is cut is another one.
+pub(super) fn millis(at: Time) -> String {
+    let text = at.to_string();
+    match text.strip_suffix('Z').map(|front| front.split_once('.')) {
+        Some(None) => format!("{}.000Z", text.trim_end_matches('Z')),
+        Some(Some((front, part))) if part.len() < 3 => format!("{front}.{part:0<3}Z"),
+        _ => text,
+    }
+}
+
+/// The items of a message: what the model was sent, or what it answered.
+pub(super) fn items(message: &Message, losses: &mut Losses) -> Vec<Value> {
+    let mut items: Vec<Value> = Vec::new();
+    let mut content: Vec<Value> = Vec::new();
+    let role = match message.role {
+        Role::User | Role::Tool => "user",
+        Role::Assistant => "assistant",
+        Role::System => "developer",
+    };
+    for part in &message.parts {
+        match part {
+            Part::Text(text) if text.text.is_empty() => {}
+            Part::Text(text) => content.push(text_block(role, &text.text)),
+            Part::Image(image) => content.push(picture(image)),
+            // Without what only its provider can read it is refused.
+            Part::Thinking(_) => losses.count("thinking without a signature"),
+            Part::ToolCall(call) => {
+                close(&mut items, &mut content, role);
+                items.push(json!({
+                    "type": "function_call",
+                    "name": call.name,
+                    "arguments": call.arguments,
+                    "call_id": call.id,
+                }));
+            }
+            Part::ToolResult(result) => {
+                close(&mut items, &mut content, role);
+                items.push(answer(result, losses));
+            }
+        }
+    }
+    close(&mut items, &mut content, role);
+    items
+}
+
+fn close(items: &mut Vec<Value>, content: &mut Vec<Value>, role: &str) {
+    if !content.is_empty() {
+        let content = std::mem::take(content);
+        items.push(json!({"type": "message", "role": role, "content": content}));
+    }
+}
+
+fn text_block(role: &str, text: &str) -> Value {
+    let kind = if role == "assistant" { "output_text" } else { "input_text" };
+    json!({"type": kind, "text": text})
+}
+
+fn picture(image: &Image) -> Value {
+    let plain = image.data.starts_with("http") || image.data.starts_with("data:");
+    let url = match plain {
+        true => image.data.clone(),
+        false => format!("data:{};base64,{}", image.media_type, image.data),
+    };
+    json!({"type": "input_image", "image_url": url})
+}
+
+fn answer(result: &ToolResult, losses: &mut Losses) -> Value {
+    if result.is_error {
+        losses.count("marks of results that are errors");
+    }
+    let output = match result.images.is_empty() {
+        true => json!(result.text),
+        false => {
+            let text = json!({"type": "input_text", "text": result.text});
+            std::iter::once(text).chain(result.images.iter().map(picture)).collect()
+        }
+    };
+    json!({"type": "function_call_output", "call_id": result.call_id, "output": output})
+}
+
+/// What a screen shows of a message: without it a session is not offered to be resumed.
+pub(super) fn shown(message: &Message) -> Option<Value> {
+    let text = message.text();
+    match message.role {
+        _ if text.is_empty() => None,
+        Role::User => Some(json!({"type": "user_message", "message": text, "images": []})),
+        Role::Assistant => Some(json!({"type": "agent_message", "message": text})),
+        Role::System | Role::Tool => None,
+    }
+}
+
+/// Tokens of an answer, if they were counted, and of all until now. It also says that the
+/// answer is complete.
+pub(super) fn tokens(last: Option<Usage>, total: Usage) -> Value {
+    let info = last.map(|last| {
+        json!({
+            "total_token_usage": usage(total),
+            "last_token_usage": usage(last),
+            "model_context_window": null,
+        })
+    });
+    json!({"type": "token_count", "info": info, "rate_limits": null})
+}
+
+fn usage(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "cached_input_tokens": usage.cached,
+        "cache_write_input_tokens": usage.cache_written,
+        "output_tokens": usage.output,
+        "reasoning_output_tokens": usage.reasoning,
+        "total_tokens": usage.total(),
+    })
+}

@@ -1,0 +1,89 @@
+//! Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, a line for each item.
+//!
+//! What the model saw are the `response_item` lines, in both modes of history; the rest
+//! tells a screen what to show, and is kept beside them. Items of one answer become one
+//! message. A rollout that goes on from another one holds only what is its own: the rest is
+//! read where it lies ([`base`]).
+
+mod base;
+mod item;
+mod line;
+mod read;
+mod write;
+
+use std::path::PathBuf;
+
+use stepwell::{SessionId, Stepwell};
+
+use crate::Result;
+use crate::input::Input;
+use crate::neutral::Sink;
+use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::registry::Entry;
+use crate::writer::{Exported, Handoff, Handover, Outlet, Writer};
+
+/// The system's name in a session's source.
+const SYSTEM: &str = "codex";
+
+/// What `history_base` is called in what is kept: the session that is written holds all of
+/// its history itself.
+const FORMER_BASE: &str = "stepwell_history_base";
+
+pub(crate) static FORMAT: Entry = Entry {
+    name: SYSTEM,
+    aliases: &[],
+    title: "Codex",
+    reader: Some(&Codex),
+    writer: Some(&Codex),
+};
+
+struct Codex;
+
+impl Reader for Codex {
+    fn recognise(&self, probe: &Probe) -> Option<PathBuf> {
+        let first = probe.objects().next();
+        let by_line = first.is_some_and(|line| {
+            let kind = line.text("type");
+            let meta = line.object("payload").is_some_and(|payload| payload.has("id"));
+            kind.as_deref() == Some("session_meta") && meta && line.has("timestamp")
+        });
+        // The first line holds the instructions, and may be longer than what is looked at.
+        let text = probe.text();
+        let by_words = !text.contains('\n')
+            && text.starts_with('{')
+            && ["\"session_meta\"", "\"payload\"", "\"cli_version\""]
+                .iter()
+                .all(|it| text.contains(it));
+        (probe.kind == Kind::File && (by_line || by_words)).then(|| probe.path.clone())
+    }
+
+    fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
+        read::read(input, sink)
+    }
+
+    fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {
+        let folder = homes.named_or("CODEX_HOME", ".codex");
+        let folders =
+            folder.map(|folder| [folder.join("sessions"), folder.join("archived_sessions")]);
+        folders.into_iter().flatten().collect()
+    }
+}
+
+impl Writer for Codex {
+    fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+        write::write(well, id, to)
+    }
+
+    fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {
+        let folder = homes.named_or("CODEX_HOME", ".codex")?;
+        // 20260223-143022 as folders and a name.
+        let time = session.head.created_at.compact();
+        let (year, month, day) = (time.get(..4)?, time.get(4..6)?, time.get(6..8)?);
+        let (hour, minute, second) = (time.get(9..11)?, time.get(11..13)?, time.get(13..15)?);
+        let name =
+            format!("rollout-{year}-{month}-{day}T{hour}-{minute}-{second}-{}.jsonl", session.uuid);
+        let path = folder.join("sessions").join(year).join(month).join(day).join(name);
+        let command = ["codex", "resume", session.uuid].map(str::to_owned).to_vec();
+        Some(Handoff { path, command, folder: session.workspace.to_owned() })
+    }
+}

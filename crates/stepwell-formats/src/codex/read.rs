@@ -1,0 +1,394 @@
+//! Reading rollouts, line by line.
+
+use std::path::Path;
+
+use stepwell::{
+    Compacted, Lane, Message, Part, Restored, Rewound, Role, Scope, Seq, StatusChanged, StopReason,
+    Time, Usage,
+};
+
+use super::base::{Base, chain};
+use super::item::{self, hollow};
+use super::{FORMER_BASE, SYSTEM};
+use crate::fields::{Fields, elements};
+use crate::input::Input;
+use crate::neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
+use crate::steps::Steps;
+use crate::{Error, Result};
+
+/// How many lines are looked at for what was asked.
+const MAX_FRONT: usize = 400;
+
+/// Reads a rollout, with what it shares with others in front.
+pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let path = input.root().to_owned();
+    let mut lines = input.lines(&path)?;
+    let Some(first) = lines.next_line()? else { return Err(not_one(&path, "it is empty")) };
+    let (_, line) = first.object().map_err(|why| not_one(&path, &why))?;
+    let meta =
+        line.object("payload").filter(|_| line.text("type").as_deref() == Some("session_meta"));
+    let Some(meta) = meta else { return Err(not_one(&path, "it does not begin with its session")) };
+    let mut opening = opening(&path, &meta)?;
+    opening.created.task = task(input, &path)?.unwrap_or_default();
+    let base = Base::of(&meta);
+    if base.is_some() {
+        // What it shares lies in other files: this one does not hold all of it.
+        opening.file = None;
+    }
+    let mut reading = Reading::new(sink, &path);
+    if reading.sink.begin(opening)? == Telling::Known {
+        return Ok(());
+    }
+    reading.meta(&line, &meta)?;
+    if let Some(base) = base {
+        let (shared, missing) = chain(input, &path, base)?;
+        if let Some(thread) = missing {
+            reading.warn(None, &format!("it goes on from {thread}, which is not here"));
+        }
+        reading.origin = Origin::Shared;
+        for mut shared in shared {
+            while let Some(line) = shared.lines.next_line()? {
+                let offset = line.offset;
+                if let Ok((text, line)) = line.object()
+                    && shared.end.shares(&line, offset)
+                    && line.text("type").as_deref() != Some("session_meta")
+                {
+                    reading.line(text, &line)?;
+                }
+            }
+        }
+        reading.origin = Origin::Own;
+    }
+    while let Some(line) = lines.next_line()? {
+        match line.object() {
+            Ok((text, fields)) => reading.line(text, &fields)?,
+            Err(what) => reading.warn(Some(line.number), &what),
+        }
+    }
+    reading.end()
+}
+
+fn not_one(path: &Path, why: &str) -> Error {
+    Error::Foreign { path: path.to_owned(), why: format!("it is no rollout of Codex: {why}") }
+}
+
+/// What a rollout says of its session.
+fn opening(path: &Path, meta: &Fields<'_>) -> Result<Opening> {
+    let thread = meta.text("id").or_else(|| meta.text("session_id")).unwrap_or_default();
+    if thread.is_empty() {
+        return Err(not_one(path, "its session has no id"));
+    }
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    // Several rollouts of one thread are told apart by their names alone.
+    let rest = name.split_once(&format!("{thread}_")).map(|(_, rest)| rest);
+    let rollout = rest.and_then(|rest| rest.split('.').next());
+    let id = match rollout {
+        Some(rollout) => format!("{thread}_{rollout}"),
+        None => thread.into_owned(),
+    };
+    let mut opening = Opening::new(id, "");
+    opening.created.workspace = meta.text("cwd").unwrap_or_default().into_owned();
+    opening.created.provider = meta.text("model_provider").unwrap_or_default().into_owned();
+    opening.created.agent = meta.text("agent_role").unwrap_or_default().into_owned();
+    opening.started_at = meta.time("timestamp");
+    opening.file = Some(path.to_owned());
+    let spawned = meta.object("source").and_then(|source| source.object("subagent"));
+    let spawned = spawned.and_then(|agent| agent.object("thread_spawn"));
+    opening.parent =
+        spawned.and_then(|it| it.text("parent_thread_id").map(std::borrow::Cow::into_owned));
+    Ok(opening)
+}
+
+/// What the user asked for first.
+fn task(input: &Input, path: &Path) -> Result<Option<String>> {
+    let mut lines = input.lines(path)?;
+    let mut said = None;
+    for _ in 0..MAX_FRONT {
+        let Some(line) = lines.next_line()? else { break };
+        let Ok((_, line)) = line.object() else { continue };
+        let Some(payload) = line.object("payload") else { continue };
+        if payload.text("type").as_deref() == Some("user_message")
+            && let Some(text) = payload.text("message").filter(|text| !text.trim().is_empty())
+        {
+            return Ok(Some(text.into_owned()));
+        }
+        if said.is_none()
+            && line.text("type").as_deref() == Some("response_item")
+            && let Some(item) = hollow(&payload).filter(is_asked)
+        {
+            said = Some(Message::new(Role::User, item.parts).text());
+        }
+    }
+    Ok(said)
+}
+
+/// Is this what a user said, and not what was put in front of it for them?
+fn is_asked(item: &item::Item) -> bool {
+    let said = item.parts.first().and_then(Part::as_text).unwrap_or_default().trim_start();
+    item.role == Role::User && !said.starts_with('<') && !said.starts_with("# AGENTS.md")
+}
+
+/// Whose lines are being told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The rollout's own.
+    Own,
+    /// Another rollout's, whose tokens are counted there.
+    Shared,
+}
+
+/// One rollout as it is read.
+struct Reading<'a> {
+    sink: &'a mut dyn Sink,
+    path: &'a Path,
+    origin: Origin,
+    model: Option<String>,
+    /// The answer that is being put together.
+    pending: Option<Pending>,
+    /// The places before each turn of the user that counts.
+    turns: Vec<Seq>,
+    /// The tokens of the whole session when they were last told.
+    total: Option<String>,
+    steps: Steps,
+    aborted: bool,
+    last: Seq,
+    last_at: Option<Time>,
+}
+
+/// An answer of the model, whose items come on lines of their own.
+struct Pending {
+    at: Option<Time>,
+    message: Message,
+    lines: String,
+}
+
+impl<'a> Reading<'a> {
+    fn new(sink: &'a mut dyn Sink, path: &'a Path) -> Self {
+        Self {
+            sink,
+            path,
+            origin: Origin::Own,
+            model: None,
+            pending: None,
+            turns: Vec::new(),
+            total: None,
+            steps: Steps::default(),
+            aborted: false,
+            last: Seq::FIRST,
+            last_at: None,
+        }
+    }
+
+    /// The first line, which is about the whole session.
+    fn meta(&mut self, line: &Fields<'_>, meta: &Fields<'_>) -> Result<()> {
+        let mut payload = meta.rewritten(&[("history_base", None)]);
+        if let Some(base) = meta.raw("history_base") {
+            payload.pop();
+            crate::fields::push_field(&mut payload, FORMER_BASE, base);
+            payload.push('}');
+        }
+        let line = line.rewritten(&[("payload", Some(&payload))]);
+        self.take(Item::of_session(SYSTEM, line)).map(drop)
+    }
+
+    fn line(&mut self, text: &str, line: &Fields<'_>) -> Result<()> {
+        let at = line.time("timestamp");
+        let kind = line.text("type").unwrap_or_default();
+        let payload = line.object("payload").unwrap_or_default();
+        let said = payload.text("type").unwrap_or_default();
+        match (kind.as_ref(), said.as_ref()) {
+            ("response_item", _) => match hollow(&payload) {
+                Some(item) => self.item(line, item, at),
+                None => self.beside(text, at),
+            },
+            ("event_msg", "token_count") => self.tokens(text, &payload, at),
+            ("event_msg", "thread_rolled_back") => {
+                self.settle()?;
+                let turns = payload.get::<usize>("num_turns").unwrap_or(0);
+                self.roll_back(text, turns, at)
+            }
+            ("event_msg", "turn_aborted") => {
+                self.aborted = true;
+                self.beside(text, at)
+            }
+            ("turn_context", _) => {
+                self.model = payload.text("model").map(std::borrow::Cow::into_owned);
+                self.beside(text, at)
+            }
+            ("compacted", _) => self.compacted(text, &payload, at),
+            ("stepwell", _) => match payload.raw("event").and_then(kept_event) {
+                Some(item) => {
+                    self.settle()?;
+                    self.take(item).map(drop)
+                }
+                None => self.beside(text, at),
+            },
+            _ => self.beside(text, at),
+        }
+    }
+
+    fn item(&mut self, line: &Fields<'_>, item: item::Item, at: Option<Time>) -> Result<()> {
+        let asked = is_asked(&item);
+        let item::Item { role, parts, rest } = item;
+        let line = format!("{}\n", line.rewritten(&[("payload", Some(&rest))]));
+        self.aborted = false;
+        if role == Role::Assistant {
+            match &mut self.pending {
+                Some(pending) => {
+                    pending.message.parts.extend(parts);
+                    pending.lines.push_str(&line);
+                }
+                None => {
+                    let mut message = Message::new(role, parts);
+                    message.model.clone_from(&self.model);
+                    self.pending = Some(Pending { at, message, lines: line });
+                }
+            }
+            return Ok(());
+        }
+        self.settle()?;
+        if asked {
+            self.turns.push(self.last);
+        }
+        self.message(at, Message::new(role, parts), line)
+    }
+
+    fn message(&mut self, at: Option<Time>, message: Message, lines: String) -> Result<()> {
+        let step = self.steps.said(&message);
+        self.take(Item::new(at, message))?;
+        self.take(Item::beside(SYSTEM, at, lines))?;
+        match step {
+            Some(step) => self.take(Item::new(at, step)).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// A line that is no part of the conversation.
+    fn beside(&mut self, text: &str, at: Option<Time>) -> Result<()> {
+        // It must not come between the lines of one answer.
+        match &mut self.pending {
+            Some(pending) => {
+                pending.lines.push_str(text);
+                pending.lines.push('\n');
+                Ok(())
+            }
+            None => self.take(Item::alone(SYSTEM, at, text)).map(drop),
+        }
+    }
+
+    /// Tokens of the answer that is complete now. They are told again and again; only what
+    /// has grown counts.
+    fn tokens(&mut self, text: &str, payload: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        if self.origin == Origin::Shared {
+            return Ok(());
+        }
+        let info = payload.object("info").unwrap_or_default();
+        let total = info.raw("total_token_usage").map(str::to_owned);
+        let usage = info.object("last_token_usage").map(|usage| counted(&usage));
+        let usage = usage.filter(|usage| total != self.total && *usage != Usage::default());
+        let Some(usage) = usage else {
+            // It tells nothing new, but that an answer is complete.
+            self.beside(text, at)?;
+            return self.settle();
+        };
+        self.total = total;
+        // An answer that was told already: its tokens stand alone.
+        let silent =
+            || Pending { at, message: Message::new(Role::Assistant, vec![]), lines: String::new() };
+        let pending = self.pending.get_or_insert_with(silent);
+        pending.message.usage = Some(usage);
+        pending.lines.push_str(text);
+        pending.lines.push('\n');
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        let Some(Pending { at, message, lines }) = self.pending.take() else { return Ok(()) };
+        if message.parts.is_empty() {
+            self.take(Item::new(at, message))?;
+            return self.take(Item::beside(SYSTEM, at, lines)).map(drop);
+        }
+        self.message(at, message, lines)
+    }
+
+    fn roll_back(&mut self, text: &str, turns: usize, at: Option<Time>) -> Result<()> {
+        let first = self.turns.len().saturating_sub(turns);
+        let Some(to) = self.turns.get(first).copied() else { return self.beside(text, at) };
+        self.turns.truncate(first);
+        self.steps.went_back();
+        self.take(Item::new(
+            at,
+            Rewound { to, scope: Scope::Chat, restored: Restored::default() },
+        ))?;
+        self.take(Item::beside(SYSTEM, at, format!("{text}\n"))).map(drop)
+    }
+
+    /// All that was said is replaced, by a summary or by other messages.
+    fn compacted(&mut self, text: &str, payload: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        self.settle()?;
+        let summary = payload.text("message").filter(|text| !text.is_empty());
+        let items: Vec<item::Item> = payload
+            .raw("replacement_history")
+            .and_then(|raw| elements(raw).ok())
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|raw| hollow(&Fields::parse(raw).ok()?))
+            .collect();
+        let said = |item: &item::Item| Message::new(item.role, item.parts.clone()).text();
+        // The messages may hold the summary already.
+        let summary = summary.filter(|text| !items.iter().any(|item| said(item).contains(&**text)));
+        let mut compacted = Compacted::new(Lane::main(), Seq::FIRST, self.last);
+        compacted.summary = summary.map(std::borrow::Cow::into_owned);
+        self.take(Item::new(at, compacted))?;
+        self.take(Item::beside(SYSTEM, at, format!("{text}\n")))?;
+        self.turns.clear();
+        for item in items {
+            if is_asked(&item) {
+                self.turns.push(self.last);
+            }
+            let message = Message::new(item.role, item.parts);
+            self.take(Item::new(at, message))?;
+            // It is on the line of the compaction.
+            self.take(Item::beside(SYSTEM, at, ""))?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.settle()?;
+        let mut status: StatusChanged = self.steps.status();
+        if self.aborted {
+            status.status = stepwell::Status::Interrupted;
+            status.reason = Some(StopReason::UserInterrupt);
+        }
+        self.take(Item::new(self.last_at, status))?;
+        self.sink.end()
+    }
+
+    fn take(&mut self, item: Item) -> Result<Seq> {
+        self.last_at = item.at.max(self.last_at);
+        self.last = self.sink.take(item)?;
+        Ok(self.last)
+    }
+
+    fn warn(&mut self, line: Option<u64>, what: &str) {
+        let path = self.path.display();
+        let place = match line {
+            Some(line) => format!("{path}, line {line}"),
+            None => path.to_string(),
+        };
+        self.sink.warn(Warning { place, what: what.to_owned() });
+    }
+}
+
+/// Tokens, as they are counted here: those of the cache are part of the input.
+fn counted(usage: &Fields<'_>) -> Usage {
+    let count = |name: &str| usage.get::<u64>(name).unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cached: count("cached_input_tokens"),
+        cache_written: count("cache_write_input_tokens"),
+        reasoning: count("reasoning_output_tokens"),
+    }
+}

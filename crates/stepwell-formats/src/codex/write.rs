@@ -1,0 +1,235 @@
+//! Writing rollouts.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use stepwell::{
+    About, Edited, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role, SessionId,
+    Span, Stepwell, Time, Usage, View,
+};
+
+use super::SYSTEM;
+use super::item::refill;
+use super::line::{items, meta, millis, shown, tokens};
+use crate::fields::{Fields, quoted};
+use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
+use crate::{Error, Result};
+
+/// Writes a session.
+pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+    let head = well.standing(id)?.head;
+    let name = thread(&head, to.name());
+    let mut exported = Exported { sessions: 1, ..Exported::default() };
+    let first = first_line(well, &head, &name)?;
+    let mut writing = Writing {
+        well,
+        id,
+        to: to.main()?,
+        losses: Losses::default(),
+        waiting: None,
+        total: Usage::default(),
+        ordinal: None,
+    };
+    writing.put(&first)?;
+    let damage = each_event(well, id, &mut |event| {
+        exported.events += 1;
+        writing.event(event)
+    })?;
+    writing.settle()?;
+    writing.to.flush().map_err(Error::Write)?;
+    exported.losses = writing.losses;
+    for _ in subagents(well, id)? {
+        exported.losses.count("sessions of subagents");
+    }
+    exported.damaged.extend(damage.map(|damage| (id.clone(), damage)));
+    Ok(exported)
+}
+
+/// The session's name there: what its file says, its own if it came from there, or one that
+/// is made of the name here.
+fn thread(head: &Head, file: Option<&str>) -> String {
+    let is_uuid =
+        |text: &str| text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    let named = file.and_then(|file| file.get(file.len().checked_sub(36)?..));
+    let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
+    let own = source.and_then(|source| source.id.get(..36));
+    let found = named.or(own).or_else(|| Some(head.id.as_str())).filter(|text| is_uuid(text));
+    let found = found.or(own.filter(|text| is_uuid(text)));
+    found.map_or_else(
+        || EventId::derived(format!("codex\0{}", head.id).as_bytes()).to_string(),
+        str::to_owned,
+    )
+}
+
+/// The line that is about the whole session: as it came, or made anew.
+fn first_line(well: &Stepwell, head: &Head, name: &str) -> Result<String> {
+    let facts = well.store().facts(&head.id, &[Kind::Foreign])?;
+    let kept = facts.into_iter().rev().find_map(|fact| match fact.event {
+        Event::Foreign(foreign) if foreign.system == SYSTEM => Some(foreign.data),
+        _ => None,
+    });
+    let Some(kept) = kept else {
+        let (at, payload) = (millis(head.created_at), meta(head, name));
+        return Ok(json!({"timestamp": at, "type": "session_meta", "payload": payload}).to_string());
+    };
+    let Ok(line) = Fields::parse(&kept) else { return Ok(kept) };
+    let payload = line.object("payload").unwrap_or_default();
+    let name = quoted(name);
+    if payload.raw("id") == Some(&name) {
+        return Ok(kept);
+    }
+    let payload = payload.rewritten(&[("id", Some(&name)), ("session_id", Some(&name))]);
+    Ok(line.rewritten(&[("payload", Some(&payload))]))
+}
+
+struct Writing<'a> {
+    well: &'a Stepwell,
+    id: &'a SessionId,
+    to: &'a mut dyn Write,
+    losses: Losses,
+    /// An event whose own data may follow.
+    waiting: Option<Recorded>,
+    /// Tokens until now.
+    total: Usage,
+    /// The last line's number, where lines have one.
+    ordinal: Option<u64>,
+}
+
+impl Writing<'_> {
+    fn event(&mut self, recorded: Recorded) -> Result<()> {
+        if let Event::Foreign(Foreign { system, about: About::Event, data }) = &recorded.event
+            && system == SYSTEM
+            && let Some(event) = self.waiting.take()
+        {
+            return self.returned(&event, data);
+        }
+        self.settle()?;
+        match &recorded.event {
+            Event::Message(_) | Event::Compacted(_) | Event::Rewound(_) => {
+                self.waiting = Some(recorded);
+                Ok(())
+            }
+            Event::Foreign(Foreign { system, about, data }) => match about {
+                _ if system != SYSTEM => {
+                    self.losses.count("another system's own data");
+                    Ok(())
+                }
+                About::Itself => self.put(data),
+                About::Session | About::Event => Ok(()),
+            },
+            Event::Undone(_) => self.replace(&recorded),
+            // Told by the lines themselves.
+            Event::Step(_) | Event::Status(_) => Ok(()),
+            Event::Created(created) => {
+                let ours = created.source.as_ref().is_some_and(|it| it.system == SYSTEM);
+                if ours { Ok(()) } else { self.keep(&recorded, "the session's own description") }
+            }
+            event => self.keep(&recorded, word_for(event)),
+        }
+    }
+
+    /// Writes what waits, which has no data of the system's own.
+    fn settle(&mut self) -> Result<()> {
+        let Some(recorded) = self.waiting.take() else { return Ok(()) };
+        match &recorded.event {
+            Event::Message(message) if message.lane != Lane::main() => {
+                self.keep(&recorded, "messages of other lanes")
+            }
+            Event::Message(message) => self.message(recorded.at, message),
+            Event::Compacted(compacted) if compacted.lane != Lane::main() => {
+                self.keep(&recorded, "compactions of other lanes")
+            }
+            Event::Rewound(rewound) if !rewound.scope.moves_view() => {
+                self.keep(&recorded, word_for(&recorded.event))
+            }
+            _ => self.replace(&recorded),
+        }
+    }
+
+    fn message(&mut self, at: Time, message: &Message) -> Result<()> {
+        for item in items(message, &mut self.losses) {
+            self.line(at, "response_item", &item)?;
+        }
+        if let Some(shown) = shown(message) {
+            self.line(at, "event_msg", &shown)?;
+        }
+        if message.role == Role::Assistant {
+            self.total += message.usage.unwrap_or_default();
+            let line = tokens(message.usage, self.total);
+            self.line(at, "event_msg", &line)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces all that was said by what the model is shown now: whatever was rewound,
+    /// compacted or taken back, that is what a rollout can say of it.
+    fn replace(&mut self, recorded: &Recorded) -> Result<()> {
+        let span = Span { to: recorded.seq, ..Span::ALL };
+        let view = View::of(&Lane::main(), self.well.store().events(self.id, span)?.events);
+        let mut history: Vec<Value> = Vec::new();
+        for shown in &view.messages {
+            history.extend(items(&shown.message, &mut Losses::default()));
+        }
+        let message = match &recorded.event {
+            Event::Compacted(compacted) => compacted.summary.as_deref().unwrap_or_default(),
+            _ => "",
+        };
+        let payload = json!({"message": message, "replacement_history": history});
+        self.line(recorded.at, "compacted", &payload)
+    }
+
+    /// Writes what came from there, as it was.
+    fn returned(&mut self, recorded: &Recorded, data: &str) -> Result<()> {
+        let parts = match &recorded.event {
+            Event::Message(message) => {
+                self.total += message.usage.unwrap_or_default();
+                &message.parts[..]
+            }
+            _ => &[],
+        };
+        let mut parts: std::slice::Iter<'_, Part> = parts.iter();
+        for text in data.lines().filter(|line| !line.is_empty()) {
+            let Ok(line) = Fields::parse(text) else { continue };
+            self.ordinal = line.get("ordinal").or(self.ordinal);
+            match line
+                .object("payload")
+                .filter(|_| line.text("type").as_deref() == Some("response_item"))
+            {
+                Some(item) => {
+                    let item = refill(&item, &mut parts);
+                    self.put(&line.rewritten(&[("payload", Some(&item))]))?;
+                }
+                None => self.put(text)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps an event that has no place in a rollout on a line that the system passes over,
+    /// and says so.
+    fn keep(&mut self, recorded: &Recorded, what: &'static str) -> Result<()> {
+        let is_provenance =
+            |it: &Edited| it.metadata.len() == 1 && it.metadata.contains_key("imported");
+        if matches!(&recorded.event, Event::Edited(edited) if is_provenance(edited)) {
+            return Ok(());
+        }
+        self.losses.count(what);
+        let event = serde_json::to_value(recorded).map_err(|error| Error::Write(error.into()))?;
+        self.line(recorded.at, "stepwell", &json!({"event": event}))
+    }
+
+    /// Writes a line for what was recorded here.
+    fn line(&mut self, at: Time, kind: &str, payload: &Value) -> Result<()> {
+        let mut line = json!({"timestamp": millis(at), "type": kind, "payload": payload});
+        if let Some(ordinal) = &mut self.ordinal {
+            *ordinal += 1;
+            line["ordinal"] = json!(ordinal);
+        }
+        self.put(&line.to_string())
+    }
+
+    fn put(&mut self, line: &str) -> Result<()> {
+        let written = self.to.write_all(line.as_bytes());
+        written.and_then(|()| self.to.write_all(b"\n")).map_err(Error::Write)
+    }
+}
