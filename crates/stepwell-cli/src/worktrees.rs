@@ -20,7 +20,7 @@ pub(crate) struct Site {
     /// Is its subagent at work, or may it be taken up by its parent?
     pub(crate) in_use: bool,
     /// How it stands, or why git cannot say.
-    pub(crate) state: Result<State, String>,
+    pub(crate) state: Result<stepwell_agent::worktree::Standing, String>,
 }
 
 /// Every worktree of this workspace's subagents.
@@ -33,7 +33,8 @@ pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
         let charge = session.as_ref().and_then(|it| Charge::of(&it.head));
         let worktree = Worktree::of(&root, &store, &id);
         let base = charge.as_ref().and_then(|charge| charge.base.clone());
-        let state = worktree.state(base.as_deref());
+        let ended = charge.as_ref().and_then(|charge| charge.outcome.as_ref());
+        let state = worktree.state(base.as_deref(), ended);
         let in_use = match &session {
             Some(session) => in_use(well, session, charge.as_ref())?,
             None => false,
@@ -69,7 +70,12 @@ fn standing(well: &Well, id: &SessionId) -> Result<Option<Standing>> {
 impl Site {
     /// Can it go without anything being lost?
     pub(crate) fn is_done(&self) -> bool {
-        !self.in_use && self.state.as_ref().is_ok_and(|state| state.is_done())
+        !self.in_use && self.state.as_ref().is_ok_and(|it| it.state.is_done())
+    }
+
+    /// Is there nothing of it but a branch without commits of its own?
+    pub(crate) fn is_gone(&self) -> bool {
+        !self.in_use && self.state.as_ref().is_ok_and(|it| it.state == State::Gone)
     }
 
     /// Removes it, if nothing is lost by that.

@@ -191,6 +191,16 @@ impl Stepwell {
 
     /// Makes a session that shares another one's events up to `at`, or all of them.
     pub fn fork(&self, parent: &SessionId, at: Option<Seq>) -> Result<Session> {
+        self.fork_with(parent, at, Vec::new())
+    }
+
+    /// Makes such a session, which begins with these events of its own, all or none.
+    pub fn fork_with(
+        &self,
+        parent: &SessionId,
+        at: Option<Seq>,
+        begins: Vec<NewEvent>,
+    ) -> Result<Session> {
         let head = self.store().standing(parent)?.head;
         let at = at.unwrap_or(head.seq);
         // What describes the parent is its own first event.
@@ -204,7 +214,11 @@ impl Stepwell {
             return Err(Error::NoSession(parent.clone()));
         };
         let (origin, model) = (Origin::Fork { parent: parent.clone(), at }, head.model);
-        self.create(Created { id: self.new_id(), origin, model, source: None, ..*created })
+        let created = Created { id: self.new_id(), origin, model, source: None, ..*created };
+        match begins.is_empty() {
+            true => self.create(created),
+            false => self.create_with(created, begins),
+        }
     }
 
     /// How a session stands.

@@ -6,8 +6,8 @@
 
 use futures_util::future::LocalBoxFuture;
 use stepwell::{
-    Change, Created, Edited, Effect, Head, Money, NewEvent, Origin, Outcome, Session, SessionId,
-    Spent, Status, StatusChanged, StopReason, ToolCall,
+    Change, Created, Edited, Effect, Event, Head, Kind, Money, NewEvent, Origin, Outcome, Session,
+    SessionId, Span, Spent, Status, StatusChanged, StopReason, ToolCall,
 };
 use tokio::sync::watch as signal;
 
@@ -110,9 +110,11 @@ impl Run<'_> {
         let mut done = self.told(&id, &ended)?;
         if charge.ground == Ground::Worktree {
             let site = ground::Site::new(&self.setup.place, &id);
-            if let Some((said, changed)) = site.settle(&mut charge, &ended, &order.task, |it| {
-                self.session.well().edit(&id, it.edited()).map(drop)
-            })? {
+            let told = self.was_told(&call, &id)?;
+            let record = |it: &Charge| self.session.well().edit(&id, it.edited()).map(drop);
+            if let Some((said, changed)) =
+                site.settle(&mut charge, &ended, &order.task, told, record)?
+            {
                 done.text.push_str(&said);
                 done.changed = changed;
             }
@@ -323,6 +325,35 @@ impl Run<'_> {
             self.session.well().edit(id, charge.edited())?;
         }
         Ok(Ok(()))
+    }
+
+    /// Was the model told of a child's end in a part of the conversation that was rewound?
+    fn was_told(&self, call: &ToolCall, child: &SessionId) -> Result<ground::Told> {
+        /// How many events are read at a time.
+        const PAGE: usize = 1_000;
+        if self.session.facts(&[Kind::Rewound, Kind::Undone])?.is_empty() {
+            return Ok(ground::Told::Never);
+        }
+        let mut begun = false;
+        let mut span = Span { limit: PAGE, ..Span::ALL };
+        loop {
+            let events = self.session.events(span)?.intact(self.session.id())?;
+            let Some(last) = events.last().map(|event| event.seq) else {
+                return Ok(ground::Told::Never);
+            };
+            for event in events {
+                match event.event {
+                    Event::ToolStarted(it) if it.call_id == call.id => {
+                        begun = it.child.as_ref() == Some(child);
+                    }
+                    Event::ToolFinished(it) if begun && it.call_id == call.id => {
+                        return Ok(ground::Told::Before);
+                    }
+                    _ => {}
+                }
+            }
+            span.from = last.next();
+        }
     }
 
     /// How a child ended, if it has, and only its parent was not told yet.

@@ -8,7 +8,7 @@ use super::charge::Charge;
 use super::{Ended, Setup};
 use crate::error::Result;
 use crate::tool::{self, Changed, Content, Order, Place};
-use crate::worktree::{Fate, Merge, Outcome, Worktree};
+use crate::worktree::{Fate, Merge, Outcome, Since, Worktree};
 
 /// How much of a task a commit's first line says.
 const SUBJECT: usize = 60;
@@ -104,36 +104,47 @@ impl<'a> Site<'a> {
     }
 
     /// Ends the work in the worktree. How it ended is recorded before anything is removed, so
-    /// that a process that dies in between leaves an answer.
+    /// that a process that dies in between leaves an answer. An end that was told before, and
+    /// that a rewind took back, is told as it stands now, and changes nothing.
     pub(super) fn settle(
         &self,
         charge: &mut Charge,
         ended: &Ended,
         task: &str,
+        told: Told,
         record: impl Fn(&Charge) -> stepwell::Result<()>,
     ) -> Result<Said> {
         let Some(worktree) = &self.worktree else { return Ok(None) };
-        let (outcome, changed) = match charge.outcome.clone() {
-            // What stood there before was not kept in time.
+        let (outcome, changed, since) = match charge.outcome.clone() {
             Some(outcome) => {
+                // What stood there before was not kept in time.
                 let before = |_: &String| Content::NotKept("the run was interrupted".to_owned());
-                let changed = self.changed(worktree, &outcome, before);
-                (outcome, changed)
+                let changed = match told {
+                    Told::Never => self.changed(worktree, &outcome, before),
+                    Told::Before => Vec::new(),
+                };
+                let since = worktree.since(&outcome);
+                (outcome, changed, since)
             }
             None => {
                 let (outcome, changed) = self.end(worktree, charge, ended, task);
                 charge.outcome = Some(outcome.clone());
                 record(charge)?;
-                (outcome, changed)
+                (outcome, changed, Since::Unchanged)
             }
         };
-        let removed = match outcome.fate {
-            Fate::Kept => Ok(()),
-            Fate::Clean | Fate::Merged => worktree.remove(&outcome.tip),
+        let stays = match (outcome.fate, &since) {
+            (Fate::Kept, _) | (_, Since::NotInHead) => None,
+            (Fate::Clean | Fate::Merged, _) => worktree.remove(&outcome.tip).err(),
         };
-        let mut said = format!("\n[worktree: {}", describe(worktree, &outcome));
-        if let Err(why) = removed {
-            said.push_str(&format!("; it could not be removed: {why}"));
+        let mut said = format!("\n[worktree: {}", describe(worktree, &outcome, &since));
+        if let Some(why) = stays {
+            said.push_str(&format!("; kept in {}: {why}", worktree.path.display()));
+        } else if outcome.fate != Fate::Kept {
+            said.push_str(match worktree.path.exists() {
+                true => "; its worktree is still there",
+                false => "; it was removed",
+            });
         }
         said.push(']');
         if charge.misses_changes {
@@ -191,8 +202,17 @@ impl<'a> Site<'a> {
     }
 }
 
+/// Was the model told of a call's end before?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// No.
+    Never,
+    /// Yes, in a part of the conversation that was rewound.
+    Before,
+}
+
 /// How a worktree ended, for the model and the user.
-fn describe(worktree: &Worktree, outcome: &Outcome) -> String {
+fn describe(worktree: &Worktree, outcome: &Outcome, since: &Since) -> String {
     let files = match outcome.count {
         0 => String::new(),
         count if count > outcome.files.len() => {
@@ -200,15 +220,35 @@ fn describe(worktree: &Worktree, outcome: &Outcome) -> String {
         }
         _ => format!(" ({})", outcome.files.join(", ")),
     };
-    let (branch, path) = (&worktree.branch, worktree.path.display());
-    match (outcome.fate, outcome.why.as_str()) {
-        (Fate::Clean, _) => "nothing was changed; it was removed".to_owned(),
-        (Fate::Merged, _) => {
-            format!("what was changed{files} is merged into what is checked out; it was removed")
+    let (branch, path, tip) = (&worktree.branch, worktree.path.display(), &outcome.tip);
+    match (outcome.fate, since) {
+        (Fate::Clean, _) => "nothing was changed".to_owned(),
+        (Fate::Merged, Since::TakenBack(back)) => {
+            let back = back.join(" ");
+            format!(
+                "what was changed{files} was merged, and its commit {tip} is part of what is \
+                 checked out, but in the workspace these files are not as merged, because they \
+                 were rewound or changed since: {back}; git restore --source=HEAD -- {back} \
+                 brings that back"
+            )
         }
-        (Fate::Kept, "") => format!(
+        (Fate::Merged, Since::NotInHead) => format!(
+            "what was changed{files} was merged, but is no longer part of what is checked out; \
+             git merge {tip} takes it over again"
+        ),
+        (Fate::Merged, _) => {
+            format!("what was changed{files} is merged into what is checked out")
+        }
+        (Fate::Kept, Since::Merged) => {
+            format!("what was changed{files} was kept on branch {branch} and is merged by now")
+        }
+        (Fate::Kept, Since::Removed) => format!(
+            "what was changed{files} was kept on branch {branch}, which was removed since{}",
+            if tip.is_empty() { String::new() } else { format!("; its last commit was {tip}") }
+        ),
+        (Fate::Kept, _) if outcome.why.is_empty() => format!(
             "what was changed{files} is committed on branch {branch}, not merged; kept in {path}"
         ),
-        (Fate::Kept, why) => format!("{why}{files}; kept in {path}, branch {branch}"),
+        (Fate::Kept, _) => format!("{}{files}; kept in {path}, branch {branch}", outcome.why),
     }
 }

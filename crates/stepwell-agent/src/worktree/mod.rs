@@ -4,6 +4,7 @@
 //! neither merged nor empty is never removed here but by force.
 
 mod git;
+mod state;
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use stepwell::SessionId;
 
 use self::git::{git, holds, names};
+use self::state::{Folder, named, repositories};
+pub use self::state::{Since, Standing, State};
 
 /// The folder of worktrees in a store's folder.
 pub const FOLDER: &str = "worktrees";
@@ -63,28 +66,6 @@ pub struct Outcome {
 /// How many files an outcome names: it is kept in the session's head, which is small.
 const MAX_NAMED: usize = 50;
 
-/// How a worktree stands now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It has no commits and no changes of its own.
-    Clean,
-    /// All of its commits are part of what is checked out, and nothing else was changed.
-    Merged,
-    /// It holds commits that are not merged.
-    Unmerged,
-    /// It holds changes that are not committed.
-    Uncommitted,
-}
-
-impl State {
-    /// Would nothing be lost without it?
-    #[must_use]
-    pub const fn is_done(self) -> bool {
-        matches!(self, Self::Clean | Self::Merged)
-    }
-}
-
 impl Worktree {
     /// The worktree of a session, for a workspace and its store.
     #[must_use]
@@ -124,12 +105,6 @@ impl Worktree {
         })
     }
 
-    /// Is it there?
-    #[must_use]
-    pub fn exists(&self) -> bool {
-        self.path.join(".git").exists()
-    }
-
     /// Makes it at a commit. Nobody has worked in it yet: what a process that died left of it
     /// goes first.
     pub fn make(&self, base: &str) -> Result<(), String> {
@@ -149,29 +124,37 @@ impl Worktree {
 
     /// Brings it back from its branch, if its folder was removed.
     pub fn restore(&self) -> Result<(), String> {
-        if self.exists() {
-            return Ok(());
+        match self.folder() {
+            Folder::Whole => return Ok(()),
+            Folder::Broken => return Err(self.broken()),
+            Folder::Missing => {}
         }
         if !self.has_branch() {
             return Err(format!("its worktree and its branch {} were removed", self.branch));
         }
-        git(&self.workspace, &["worktree", "prune"])?;
+        self.forget();
         let path = self.path.to_string_lossy().into_owned();
         git(&self.workspace, &["worktree", "add", "-q", &path, &self.branch]).map(drop)
     }
 
-    fn clear(&self) -> Result<(), String> {
+    /// Makes git forget a worktree whose folder is gone. Others that git cannot find at the
+    /// moment are none of our business, so nothing is pruned.
+    fn forget(&self) {
         let path = self.path.to_string_lossy().into_owned();
-        // One that was cut off while it was made is locked.
+        // One that was cut off while it was made is locked; one that git does not know is forgotten.
         let _ = git(&self.workspace, &["worktree", "remove", "-f", "-f", &path]);
+    }
+
+    fn clear(&self) -> Result<(), String> {
+        self.forget();
         match std::fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(format!("{}: {error}", self.path.display()));
             }
             _ => {}
         }
-        git(&self.workspace, &["worktree", "unlock", &path]).ok();
-        git(&self.workspace, &["worktree", "prune"])?;
+        // Git does not let go of one whose folder is there and broken.
+        self.forget();
         if self.has_branch() {
             git(&self.workspace, &["branch", "-q", "-D", &self.branch])?;
         }
@@ -186,26 +169,6 @@ impl Worktree {
 
     fn full_branch(&self) -> String {
         format!("refs/heads/{}", self.branch)
-    }
-
-    /// How it stands, given where it began, if that is known.
-    pub fn state(&self, base: Option<&str>) -> Result<State, String> {
-        if self.exists() && !git(&self.path, &["status", "--porcelain"])?.is_empty() {
-            return Ok(State::Uncommitted);
-        }
-        // Someone may have checked out something else in it.
-        let tip = match self.exists() {
-            true => git(&self.path, &["rev-parse", "HEAD"])?,
-            false => git(&self.workspace, &["rev-parse", &self.full_branch()])?,
-        };
-        let merged =
-            |commit: &str| holds(&self.workspace, &["merge-base", "--is-ancestor", commit, "HEAD"]);
-        let all = merged(&tip) && (!self.has_branch() || merged(&self.full_branch()));
-        Ok(match all {
-            true if base.is_none_or(|base| base == tip) => State::Clean,
-            true => State::Merged,
-            false => State::Unmerged,
-        })
     }
 
     /// Ends the work in it: commits what is not committed, and merges it if that is asked for.
@@ -229,6 +192,10 @@ impl Worktree {
         if here != self.branch {
             return Err(format!("something other than {} is checked out in it", self.branch));
         }
+        let nested = self.nested()?;
+        if !nested.is_empty() {
+            return Err(repositories(&nested));
+        }
         let torn = git(&self.path, &["diff", "--name-only", "--diff-filter=U"])?;
         if !torn.is_empty() {
             let files = torn.lines().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
@@ -243,12 +210,14 @@ impl Worktree {
         let range = format!("{base}...{tip}");
         let files =
             names(&git(&self.path, &["diff", "--name-only", "-z", "--no-renames", &range])?);
+        let links = self.new_links(base, &tip)?;
         let count = files.len();
         let files: Vec<String> = files.into_iter().take(MAX_NAMED).collect();
         let merged = holds(&self.workspace, &["merge-base", "--is-ancestor", &tip, "HEAD"]);
         let (fate, why) = match (tip == base, merged, merge) {
             (true, ..) => (Fate::Clean, String::new()),
             (false, true, _) => (Fate::Merged, String::new()),
+            (false, false, _) if !links.is_empty() => (Fate::Kept, repositories(&links)),
             (false, false, Merge::No) => (Fate::Kept, String::new()),
             (false, false, Merge::Yes) => match self.merge(&tip, message) {
                 Ok(()) => (Fate::Merged, String::new()),
@@ -283,14 +252,36 @@ impl Worktree {
         outcome.files.iter().filter_map(inside).collect()
     }
 
-    /// Removes it with its branch, as git does it: not if something in it is not committed, and
-    /// not the branch if it moved on from `tip`.
+    /// Removes it with its branch: not if something in it is kept nowhere else, and not the
+    /// branch if it moved on from `tip`.
     pub fn remove(&self, tip: &str) -> Result<(), String> {
-        if self.exists() {
-            let path = self.path.to_string_lossy().into_owned();
-            git(&self.workspace, &["worktree", "remove", &path])?;
+        match self.folder() {
+            Folder::Broken => return Err(self.broken()),
+            Folder::Missing => {
+                let _ = std::fs::remove_dir(&self.path);
+                self.forget();
+            }
+            Folder::Whole => {
+                let ignored = self.ignored()?;
+                if !ignored.is_empty() {
+                    let names = named(&ignored);
+                    return Err(format!(
+                        "it holds what git ignores, and nothing else keeps: {names}"
+                    ));
+                }
+                let nested = self.nested()?;
+                if !nested.is_empty() {
+                    return Err(repositories(&nested));
+                }
+                let path = self.path.to_string_lossy().into_owned();
+                git(&self.workspace, &["worktree", "remove", &path]).map_err(|said| match said
+                    .contains("modified or untracked")
+                {
+                    true => "it holds changes that are not committed".to_owned(),
+                    false => said,
+                })?;
+            }
         }
-        git(&self.workspace, &["worktree", "prune"])?;
         match self.has_branch() {
             false => Ok(()),
             true => git(&self.workspace, &["update-ref", "-d", &self.full_branch(), tip]).map(drop),

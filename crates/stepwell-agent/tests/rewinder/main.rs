@@ -2,7 +2,8 @@
 //!
 //! `stepwell-test-rewinder WORKSPACE SEQ N`: moves the session `run` back to SEQ, or, with 0
 //! for SEQ, takes the last rewind back; one that was cut off is finished first. At the Nth
-//! stage the process kills itself, as `kill -9` would; with 0 it lives.
+//! stage the process kills itself, as `kill -9` would; with 0 it lives. With `left` after that, files
+//! that someone else changed while a rewind was cut off do not stop it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;
@@ -19,6 +20,10 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let root = PathBuf::from(&args[1]);
     let (to, n): (u64, usize) = (args[2].parse().unwrap(), args[3].parse().unwrap());
+    let foreign = match args.get(4).map(String::as_str) {
+        Some("left") => Foreign::Left,
+        _ => Foreign::Refused,
+    };
     let mut seen = 0;
     let mut watch = |_: Stage<'_>| {
         seen += 1;
@@ -31,7 +36,7 @@ fn main() {
     let site = Site { place: &Place::new(root.clone()), redactor: &redactor, max_file: 1 << 20 };
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let mut session = well.hold(&"run".parse().unwrap()).unwrap();
-    if let Some(settled) = settle(&mut session, &site, Foreign::Refused, &mut watch).unwrap() {
+    if let Some(settled) = settle(&mut session, &site, foreign, &mut watch).unwrap() {
         assert!(settled.seq.is_some() && settled.left.is_empty(), "{settled:?}");
         return;
     }

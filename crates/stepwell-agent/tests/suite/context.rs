@@ -231,7 +231,10 @@ impl World {
                 self.window = self.fresh();
             }
             Op::UndoRewind { which } => {
-                let made = |event: &Recorded| matches!(event.event, Event::Rewound(_));
+                // What took one back is taken back, too.
+                let made = |event: &Recorded| {
+                    matches!(event.event, Event::Rewound(_) | Event::Undone(Undone::Rewind { .. }))
+                };
                 let undo = |of| {
                     let (scope, restored) = (Scope::Chat, stepwell::Restored::default());
                     Undone::Rewind { of, scope, restored }.into()

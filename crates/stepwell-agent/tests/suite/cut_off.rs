@@ -168,9 +168,11 @@ fn what_someone_else_changes_before_a_cut_off_rewind_is_finished_is_left_to_them
     let scene = Scene::new();
     assert!(!scene.rewind(BEGUN, 1));
     std::fs::write(scene.root.join("moved"), "theirs").unwrap();
-    let output = scene.command(BEGUN, 0).output().unwrap();
-    // The test's program wants nothing to be left; the files are what counts here.
-    assert!(!output.status.success());
+    let half = shape(&scene.root);
+    // The test's program wants nothing to be in the way; the files are what counts here.
+    assert!(!scene.command(BEGUN, 0).output().unwrap().status.success());
+    assert_eq!(shape(&scene.root), half);
+    assert!(!scene.command(BEGUN, 0).arg("left").output().unwrap().status.success());
     let mut expected = scene.before.clone();
     expected.insert("moved".to_owned(), shape(&scene.root)["moved"].clone());
     assert_eq!(shape(&scene.root), expected);

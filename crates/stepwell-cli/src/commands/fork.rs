@@ -1,4 +1,4 @@
-use stepwell::{Access, Status};
+use stepwell::{Access, Driver, Status, StatusChanged};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -28,10 +28,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Some(text) => point(&well, &parent, text)?,
         None => well.standing(&parent)?.head.seq,
     };
-    let session = well.fork(&parent, Some(at))?;
+    // Nobody ran it yet: it was cut off nowhere. How an agent of someone else's stands, its
+    // phase says.
+    let waits = StatusChanged { status: Status::Interrupted, reason: None, error: None };
+    let begins = match well.standing(&parent)?.head.driver {
+        Driver::Own => vec![waits.into()],
+        Driver::External => Vec::new(),
+    };
+    let session = well.fork_with(&parent, Some(at), begins)?;
     let id = session.id().clone();
-    // Nobody ran it yet: it was cut off nowhere.
-    session.finish(Status::Interrupted, None)?;
+    drop(session);
     // What was allowed in the user's own session is allowed in its fork.
     if app.known().is_some_and(|known| known.has(&parent)) {
         app.own(&id);

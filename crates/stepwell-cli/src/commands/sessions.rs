@@ -101,14 +101,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let filter = Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
     let query = Query { filter, sort: args.sort.into(), ..Query::default() };
     let limit = if args.all { usize::MAX } else { args.limit };
+    // What a session cost with its subagents, only their sum says.
+    let few = if args.sort == By::Cost { usize::MAX } else { limit };
     let mut found = Found { rows: Vec::new(), more: false };
     if args.everywhere {
         for (store, well) in app.everywhere(|app, store| app.open(store, stepwell::Access::Read))? {
-            found.collect(args, &well, &query, limit, Some(&store))?;
+            found.collect(args, &well, &query, few, Some(&store))?;
         }
         found.merge(args.sort, limit);
     } else if let Some(well) = app.look()? {
-        found.collect(args, &well, &query, limit, None)?;
+        found.collect(args, &well, &query, few, None)?;
+        if args.sort == By::Cost {
+            found.merge(args.sort, limit);
+        }
     }
     answer(&found, args, app)?;
     found.rows.iter().for_each(|row| tell_of_half(&row.standing));

@@ -42,6 +42,9 @@ struct Line<'a> {
     path: String,
     /// Absent, if git cannot say.
     state: Option<State>,
+    /// What it holds that nothing else keeps, if that is what it stands for.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    paths: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     in_use: bool,
@@ -105,7 +108,12 @@ fn list(found: &[Site], app: &mut App) -> Result<Exit> {
 /// How a worktree stands, in a word or two.
 fn state(site: &Site) -> String {
     let state = match &site.state {
-        Ok(state) => wire::word(*state),
+        Ok(it) if it.paths.is_empty() => wire::word(it.state),
+        Ok(it) => {
+            let first = it.paths.iter().take(2).map(|path| one_line(path)).collect::<Vec<_>>();
+            let more = if it.paths.len() > 2 { ", …" } else { "" };
+            format!("{}: {}{more}", wire::word(it.state), first.join(", "))
+        }
         Err(_) => "unknown".to_owned(),
     };
     if site.in_use { format!("{state}, in use") } else { state }
@@ -117,7 +125,8 @@ fn line(site: &Site) -> Line<'_> {
         id: site.id.as_str(),
         branch: &site.worktree.branch,
         path: site.worktree.path.display().to_string(),
-        state: site.state.as_ref().ok().copied(),
+        state: site.state.as_ref().ok().map(|it| it.state),
+        paths: site.state.as_ref().map_or(&[], |it| &it.paths),
         error: site.state.as_ref().err().map(String::as_str),
         in_use: site.in_use,
         status: head.map(|head| head.status),
@@ -147,7 +156,7 @@ fn find<'a>(found: &'a [Site], name: &str) -> Result<&'a Site> {
 }
 
 fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
-    let (id, branch) = (&site.id, &site.worktree.branch);
+    let id = &site.id;
     let refuse = |why: String| Failure::new(Exit::Failed, format_args!("{id}: {why}"));
     if site.session.as_ref().is_some_and(|session| session.held.is_some()) {
         return Err(refuse("its subagent is at work".to_owned())
@@ -161,17 +170,10 @@ fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
         return Err(refuse("its subagent is not done".to_owned()).hint(format_args!(
             "stepwell resume {parent} goes on with it; --force removes it all the same"
         )));
-    } else if site.is_done() {
+    } else if site.is_done() || site.is_gone() {
         site.remove().map_err(refuse)?;
     } else {
-        let why = match &site.state {
-            Err(why) => why.clone(),
-            Ok(State::Uncommitted) => "it holds changes that are not committed".to_owned(),
-            Ok(_) => "it holds commits that are not merged".to_owned(),
-        };
-        return Err(refuse(why).hint(format_args!(
-            "git merge {branch} takes them over; --force removes them for good"
-        )));
+        return Err(why_not(site));
     }
     let removed = id.as_str();
     app.out.answer(&Gone { removed }, format_args!("Removed the worktree of {id}"))?;
@@ -179,4 +181,36 @@ fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
         note("This cannot be undone.");
     }
     Ok(Exit::Done)
+}
+
+/// Why a worktree is not removed unless that is forced, and what to do.
+fn why_not(site: &Site) -> Failure {
+    let (id, branch, path) = (&site.id, &site.worktree.branch, site.worktree.path.display());
+    let look = format!("look into {path}; --force removes it for good");
+    let merge = format!("git merge {branch} takes them over; --force removes them for good");
+    let (why, hint) = match &site.state {
+        Err(why) => (format!("git cannot say how it stands: {}", one_line(why)), look),
+        Ok(it) => {
+            let paths = it.paths.iter().map(|path| one_line(path)).collect::<Vec<_>>().join(", ");
+            match it.state {
+                State::Uncommitted => ("it holds changes that are not committed".to_owned(), look),
+                State::Ignored => (
+                    format!("it holds files that git ignores, and nothing else keeps: {paths}"),
+                    look,
+                ),
+                State::Nested => (format!("it holds git repositories of their own: {paths}"), look),
+                State::Elsewhere => {
+                    (format!("something other than {branch} is checked out in it"), look)
+                }
+                State::Broken => (
+                    "its .git is gone, so that git cannot say what in it is merged".to_owned(),
+                    look,
+                ),
+                State::Unmerged | State::Clean | State::Merged | State::Gone => {
+                    ("it holds commits that are not merged".to_owned(), merge)
+                }
+            }
+        }
+    };
+    Failure::new(Exit::Failed, format_args!("{id}: {why}")).hint(hint)
 }

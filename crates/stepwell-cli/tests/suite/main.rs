@@ -29,3 +29,4 @@ mod stopping;
 mod subagents;
 mod terminal;
 mod together;
+mod worktrees;

@@ -30,8 +30,8 @@ fn a_checkpoint_names_a_point_to_fork_from() {
     desk.run(&["checkpoint", AUTH, "named", "--json"]);
     let fork = desk.run(&["fork", AUTH, "--at", "before-tests"]).line();
     let shared = desk.quietly(&["log", &fork]).json();
-    assert_eq!(shared.len(), 9);
-    assert_eq!(shared[8]["kind"], "created");
+    assert_eq!(shared.len(), 10);
+    assert_eq!((&shared[8]["kind"], &shared[9]["kind"]), (&"created".into(), &"status".into()));
     desk.run(&["fork", AUTH, "--at", "3", "--json"]);
     desk.run(&["fork", AUTH, "--at", "99"]);
     desk.run(&["fork", AUTH, "--at", "nowhere"]);

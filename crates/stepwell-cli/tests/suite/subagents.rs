@@ -38,7 +38,7 @@ fn desk(parent: &str) -> Desk {
 }
 
 /// The same in a git repository with one commit.
-fn repository(parent: &str) -> Desk {
+pub(crate) fn repository(parent: &str) -> Desk {
     let desk = desk(parent);
     desk.file(".gitignore", ".stepwell/\n");
     git(&desk, &["init", "-q", "-b", "main"]);
@@ -49,14 +49,14 @@ fn repository(parent: &str) -> Desk {
     desk
 }
 
-fn git(desk: &Desk, args: &[&str]) -> String {
+pub(crate) fn git(desk: &Desk, args: &[&str]) -> String {
     let output = Command::new("git").arg("-C").arg(desk.work()).args(args).output().unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// A parent that dispatches with these arguments, and is done.
-fn dispatching(arguments: &str) -> String {
+pub(crate) fn dispatching(arguments: &str) -> String {
     format!(
         "  - text: I hand it on.\n    calls: [{{tool: dispatch_subagent, arguments: {arguments}}}]\n    \
          usage: {{input: 1000, output: 100}}\n  - {{text: All done., usage: {{input: 2000, output: 200}}}}\n"
@@ -64,11 +64,11 @@ fn dispatching(arguments: &str) -> String {
 }
 
 const LOOK: &str = "{task: look at it, agent: looker}";
-const CHANGE: &str = "{task: change it, agent: worker, workspace: worktree}";
-const MERGE: &str = "{task: change it, agent: worker, workspace: worktree, merge: true}";
+pub(crate) const CHANGE: &str = "{task: change it, agent: worker, workspace: worktree}";
+pub(crate) const MERGE: &str = "{task: change it, agent: worker, workspace: worktree, merge: true}";
 
 /// The sessions of subagents, as `sessions` lists them.
-fn children(desk: &Desk) -> Vec<Value> {
+pub(crate) fn children(desk: &Desk) -> Vec<Value> {
     let all = desk.quietly(&["sessions", "--tree", "--json"]).json();
     all.into_iter().filter(|it| it["metadata"]["subagent"].is_object()).collect()
 }
@@ -78,7 +78,7 @@ fn shown(desk: &Desk, id: &str) -> Value {
 }
 
 /// What a session's model was told of its calls.
-fn told(desk: &Desk, id: &str) -> String {
+pub(crate) fn told(desk: &Desk, id: &str) -> String {
     let messages = desk.quietly(&["log", id, "--kind", "message"]).json();
     let tools = messages.into_iter().filter(|it| it["body"]["role"] == "tool");
     tools.map(|it| it["body"]["parts"].to_string()).collect::<Vec<_>>().join("\n")

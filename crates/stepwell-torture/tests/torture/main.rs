@@ -15,6 +15,7 @@ mod child;
 mod crash;
 #[cfg(target_os = "linux")]
 mod fault;
+mod forks;
 mod ledger;
 #[cfg(target_os = "linux")]
 mod power;

@@ -60,6 +60,7 @@ CREATE INDEX sessions_label ON sessions (label) WHERE label IS NOT NULL;
 CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_base ON sessions (base_key, base_at) WHERE base_key IS NOT NULL;
 CREATE INDEX sessions_unindexed ON sessions (key) WHERE unindexed = 1;
+CREATE INDEX sessions_rewinding ON sessions (key) WHERE instr(head, '\"rewinding\":') > 0;
 
 CREATE TABLE events (
     pos     INTEGER PRIMARY KEY,

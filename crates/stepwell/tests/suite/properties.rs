@@ -183,6 +183,7 @@ impl World {
                     panic!("the last event is {:?}", events[0]);
                 };
                 let back = if *scope == Scope::Files { plain.seq() } else { of - 1 };
+                plain.rewinds.push(events[0].seq.get());
                 plain.push(plain.moments[usize::try_from(back).unwrap()].clone());
             }),
             Op::Compact { session, from, to } => self.with(*session, |plain, session| {

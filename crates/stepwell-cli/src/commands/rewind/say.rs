@@ -189,9 +189,12 @@ pub(super) fn refused(id: &SessionId, asked: &Asked, preview: &Preview) -> Failu
         let many = count(conflicts.len(), "file");
         let message =
             format!("{many} that {id} changed, someone else changed since; nothing was done");
-        return Failure::new(Exit::Failed, message).hint(
-            "add --force to overwrite them (it can be taken back), or --chat to leave files",
-        );
+        let otherwise = match asked.undoes {
+            Some(_) => "",
+            None => ", or --chat to leave files",
+        };
+        return Failure::new(Exit::Failed, message)
+            .hint(format_args!("add --force to overwrite them (it can be taken back){otherwise}"));
     }
     let of = asked.undoes.unwrap_or(asked.to);
     let message = format!(

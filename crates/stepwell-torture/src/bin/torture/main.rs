@@ -3,6 +3,8 @@
 //!
 //! - `write FOLDER SESSION BY SEED [POINT N]`: does everything that a store can do,
 //!   for ever; dies at the Nth time that it passes a failpoint.
+//! - `fork FOLDER PARENT POINT N`: forks a session once; dies at the Nth time that it
+//!   passes a failpoint.
 //! - `fill FOLDER SESSION BY EVENTS`: appends so many events to a session of its own,
 //!   after a line on stdin.
 //! - `fight FOLDER SESSION BY TARGET LIVES`: takes the lease, appends, gives it back,
@@ -48,6 +50,9 @@ fn run(arguments: &[&str]) -> Fallible {
         ["write", folder, session, by, seed, point, n] => {
             write::die_at(point, n.parse()?);
             write::forever(Path::new(folder), &session.parse()?, by, seed.parse()?)
+        }
+        ["fork", folder, parent, point, n] => {
+            write::fork(Path::new(folder), &parent.parse()?, point, n.parse()?)
         }
         ["fill", folder, session, by, events] => {
             rivals::fill(Path::new(folder), &session.parse()?, by, events.parse()?)

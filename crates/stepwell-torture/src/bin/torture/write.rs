@@ -4,7 +4,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stepwell::{Append, Lease, Search, SessionId, SqliteStore, Store, Write, on_failpoint};
+use stepwell::{
+    Append, Lease, Search, SessionId, SqliteStore, Status, StatusChanged, Stepwell, Store, Write,
+    on_failpoint,
+};
 use stepwell_torture::{Dice, Line, Load, Shape, bytes_of, word_of};
 
 use crate::{Fallible, create, die, lease, say};
@@ -26,6 +29,15 @@ pub(crate) fn die_at(point: &str, n: u64) {
             die();
         }
     });
+}
+
+/// Forks a session, with a first event of the fork's own, and may die of it.
+pub(crate) fn fork(folder: &Path, parent: &SessionId, point: &str, n: u64) -> Fallible {
+    let well = Stepwell::open(folder)?;
+    die_at(point, n);
+    let waits = StatusChanged { status: Status::Interrupted, reason: None, error: None };
+    drop(well.fork_with(parent, None, vec![waits.into()])?);
+    say(&Line::Closed)
 }
 
 struct Writer<'a> {

@@ -1,0 +1,240 @@
+//! Worktrees of subagents: nothing in them is lost that nothing else keeps, and what is told of
+//! them is true.
+
+use serde_json::json;
+
+use crate::desk::{Desk, Ran};
+use crate::running::{one, run};
+use crate::subagents::{CHANGE, MERGE, children, dispatching, git, repository, told};
+
+/// A desk on which a subagent did this in a worktree, and its id.
+fn after(arguments: &str, command: &str) -> (Desk, String, String) {
+    let desk = repository(&dispatching(arguments));
+    desk.file(
+        "worker.yaml",
+        &format!(
+            "- text: I work.\n  calls:\n    - tool: run_command\n      arguments: {{command: '{command}'}}\n- {{text: Worked.}}\n"
+        ),
+    );
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    (desk, done["session_id"].as_str().unwrap().to_owned(), child)
+}
+
+fn folder(desk: &Desk, child: &str) -> std::path::PathBuf {
+    desk.work().join(".stepwell/worktrees").join(child)
+}
+
+/// Another run, which looks for what nobody needs any more.
+fn sweep(desk: &Desk) -> Ran {
+    let ran = desk.quietly(&["run", "look", "--model", "script:looker.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran
+}
+
+fn state(desk: &Desk) -> String {
+    let listed = desk.quietly(&["worktrees", "--json"]).json();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    listed[0]["state"].as_str().unwrap_or("unknown").to_owned()
+}
+
+/// It stays through another run, and is not removed unless that is forced.
+fn stays(desk: &Desk, child: &str, expected: &str, why: &str) {
+    assert_eq!(state(desk), expected);
+    let swept = sweep(desk);
+    assert!(!swept.stderr.contains("worktree"), "{}", swept.stderr);
+    let refused = desk.quietly(&["worktrees", "remove", child]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("fatal:"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(state(desk), expected);
+}
+
+fn forced(desk: &Desk, child: &str) {
+    let ran = desk.quietly(&["worktrees", "remove", child, "--force"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!folder(desk, child).exists());
+    assert_eq!(git(desk, &["branch", "--list", "stepwell/*"]), "");
+    assert_eq!(git(desk, &["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn a_worktree_without_its_git_file_is_kept_and_said_to_be_broken() {
+    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
+    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
+    std::fs::remove_file(folder(&desk, &child).join(".git")).unwrap();
+    std::fs::write(folder(&desk, &child).join("mine.txt"), "mine").unwrap();
+    stays(&desk, &child, "broken", "its .git is gone");
+    assert!(folder(&desk, &child).join("mine.txt").exists());
+    assert!(git(&desk, &["branch", "--list", "stepwell/*"]).contains(&child));
+    forced(&desk, &child);
+}
+
+#[test]
+fn a_folder_that_was_removed_by_hand_takes_no_branch_with_it() {
+    // Its commits are not merged: they stay.
+    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
+    std::fs::remove_dir_all(folder(&desk, &child)).unwrap();
+    stays(&desk, &child, "unmerged", "commits that are not merged");
+    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
+    assert!(sweep(&desk).stderr.contains("Removed the worktree of subagent"));
+    assert_eq!(git(&desk, &["branch", "--list", "stepwell/*"]), "");
+
+    // It has none, and what was in the folder nobody knows.
+    let (desk, _, child) = after(CHANGE, "echo x > new.txt; git checkout -q --detach");
+    std::fs::remove_dir_all(folder(&desk, &child)).unwrap();
+    assert_eq!(state(&desk), "gone");
+    assert!(!sweep(&desk).stderr.contains("worktree"));
+    assert_eq!(state(&desk), "gone");
+    let removed = desk.quietly(&["worktrees", "remove", &child]);
+    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
+}
+
+#[test]
+fn another_worktree_of_the_users_that_git_cannot_find_is_not_forgotten() {
+    let desk = repository(&dispatching(MERGE));
+    let away = desk.path("away");
+    git(&desk, &["worktree", "add", "-q", "-b", "mine", away.to_str().unwrap()]);
+    std::fs::rename(&away, desk.path("unplugged")).unwrap();
+    one(&desk, &run(&["--mode", "yolo"]), 0);
+    assert_eq!(desk.read("a.txt"), "changed");
+    std::fs::rename(desk.path("unplugged"), &away).unwrap();
+    assert!(git(&desk, &["worktree", "list"]).contains("[mine]"));
+}
+
+#[test]
+fn what_git_ignores_is_named_and_kept() {
+    let (desk, parent, child) = after(
+        MERGE,
+        "mkdir target; echo built > target/out; echo KEY > .env; echo x > new.txt; printf \"target/\\n.env\\n.stepwell/\\n\" > .gitignore",
+    );
+    assert_eq!(desk.read("new.txt"), "x\n");
+    let told = told(&desk, &parent);
+    assert!(told.contains("is merged into what is checked out"), "{told}");
+    assert!(told.contains("what git ignores, and nothing else keeps: .env, target/"), "{told}");
+    assert!(!told.contains("it was removed"), "{told}");
+    let listed = desk.quietly(&["worktrees", "--json"]).json();
+    assert_eq!(listed[0]["paths"], json!([".env", "target/"]));
+    assert!(desk.quietly(&["worktrees"]).stdout.contains("ignored: .env, target/"));
+    stays(&desk, &child, "ignored", ".env, target/");
+    assert!(folder(&desk, &child).join("target/out").exists());
+    forced(&desk, &child);
+}
+
+#[test]
+fn a_worktree_in_which_something_else_is_checked_out_is_kept() {
+    let (desk, parent, child) = after(CHANGE, "git checkout -q --detach");
+    assert!(told(&desk, &parent).contains("something other than"), "{}", told(&desk, &parent));
+    stays(&desk, &child, "elsewhere", "is checked out in it");
+    forced(&desk, &child);
+}
+
+#[test]
+fn a_repository_within_a_worktree_is_neither_merged_nor_lost() {
+    let make = "git init -q sub; cd sub; echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm x";
+    let (desk, parent, child) = after(MERGE, make);
+    let said = told(&desk, &parent);
+    assert!(said.contains("a git repository of its own (sub)"), "{said}");
+    assert!(!said.contains("it was removed") && !said.contains("is merged"), "{said}");
+    assert!(!git(&desk, &["ls-files", "-s"]).contains("160000"));
+    stays(&desk, &child, "nested", "git repositories of their own: sub");
+    assert!(folder(&desk, &child).join("sub/.git").exists());
+    forced(&desk, &child);
+
+    // Nor if the subagent committed the link itself, and the user merged that.
+    let (desk, parent, child) = after(MERGE, &format!("({make}); git add -A; git commit -qm link"));
+    let said = told(&desk, &parent);
+    assert!(said.contains("a git repository of its own (sub)"), "{said}");
+    assert!(!git(&desk, &["ls-files", "-s"]).contains("160000"));
+    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
+    stays(&desk, &child, "nested", "git repositories of their own: sub");
+    assert!(folder(&desk, &child).join("sub/x").exists());
+}
+
+/// Goes back to just after a session's dispatch began, in the middle of a call that has ended.
+fn into_the_call(desk: &Desk, parent: &str, what: &str) {
+    let started = desk.quietly(&["log", parent, "--kind", "tool_started"]).json();
+    let at = started[0]["seq"].to_string();
+    let ran = desk.quietly(&["rewind", parent, "--to", &at, what]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+/// What the model was told last.
+fn told_last(desk: &Desk, parent: &str) -> String {
+    let messages = desk.quietly(&["log", parent, "--kind", "message"]).json();
+    let tools = messages.into_iter().filter(|it| it["body"]["role"] == "tool");
+    tools.last().unwrap()["body"]["parts"].to_string()
+}
+
+#[test]
+fn a_merge_that_a_rewind_took_back_is_told_as_it_stands() {
+    let (desk, parent, _) = after(MERGE, "echo changed > a.txt");
+    let tip = git(&desk, &["rev-parse", "HEAD"]).trim().to_owned();
+    into_the_call(&desk, &parent, "--both");
+    assert_eq!(desk.read("a.txt"), "hello");
+    assert_eq!(one(&desk, &["resume", &parent], 0)["output"], "All done.");
+    // Nothing is merged again behind anyone's back, and nothing else is claimed.
+    assert_eq!(
+        (desk.read("a.txt").as_str(), git(&desk, &["rev-parse", "HEAD"]).trim()),
+        ("hello", &*tip)
+    );
+    let said = told_last(&desk, &parent);
+    assert!(said.contains(&format!("its commit {tip} is part of what is checked out")), "{said}");
+    assert!(
+        said.contains("not as merged") && said.contains("git restore --source=HEAD -- a.txt"),
+        "{said}"
+    );
+    // The file is still the session's own: the rewind is taken back.
+    let ran = desk.quietly(&["rewind", &parent, "--undo", "--force"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(desk.read("a.txt"), "changed\n");
+}
+
+#[test]
+fn a_merge_is_told_again_as_done_if_its_files_were_left_and_as_gone_if_its_commit_is() {
+    let (desk, parent, _) = after(MERGE, "echo changed > a.txt");
+    into_the_call(&desk, &parent, "--chat");
+    let versions = desk.quietly(&["files", &parent, "--json"]).json().len();
+    one(&desk, &["resume", &parent], 0);
+    let said = told_last(&desk, &parent);
+    assert!(said.contains("is merged into what is checked out; it was removed"), "{said}");
+    // It changed nothing now.
+    assert_eq!(desk.quietly(&["files", &parent, "--json"]).json().len(), versions);
+    into_the_call(&desk, &parent, "--both");
+    let tip = git(&desk, &["rev-parse", "HEAD"]).trim().to_owned();
+    git(&desk, &["reset", "-q", "--hard", "HEAD~1"]);
+    one(&desk, &["resume", &parent], 0);
+    let said = told_last(&desk, &parent);
+    assert!(said.contains("no longer part of what is checked out"), "{said}");
+    assert!(said.contains(&format!("git merge {tip}")), "{said}");
+}
+
+#[test]
+fn work_that_was_kept_and_merged_or_removed_since_is_told_so() {
+    let (desk, parent, child) = after(CHANGE, "echo changed > a.txt");
+    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
+    into_the_call(&desk, &parent, "--chat");
+    one(&desk, &["resume", &parent], 0);
+    assert!(told_last(&desk, &parent).contains("is merged by now"));
+    let (desk, parent, child) = after(CHANGE, "echo changed > a.txt");
+    forced(&desk, &child);
+    into_the_call(&desk, &parent, "--chat");
+    one(&desk, &["resume", &parent], 0);
+    assert!(told_last(&desk, &parent).contains("which was removed since"));
+}
+
+#[test]
+fn sessions_count_what_subagents_cost() {
+    let desk = repository(&dispatching(MERGE));
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    let total = done["costs"]["total_cost_usd"].to_string();
+    let listed = desk.quietly(&["sessions", "--json"]).json();
+    assert_eq!(listed[0]["with_subagents"]["cost"].to_string(), total);
+    assert!(
+        desk.quietly(&["sessions"])
+            .stdout
+            .contains(&format!("${:.4}", total.parse::<f64>().unwrap()))
+    );
+}
