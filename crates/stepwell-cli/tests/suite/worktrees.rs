@@ -164,8 +164,8 @@ fn into_the_call(desk: &Desk, parent: &str, what: &str) {
 /// What the model was told last.
 fn told_last(desk: &Desk, parent: &str) -> String {
     let messages = desk.quietly(&["log", parent, "--kind", "message"]).json();
-    let tools = messages.into_iter().filter(|it| it["body"]["role"] == "tool");
-    tools.last().unwrap()["body"]["parts"].to_string()
+    let mut tools = messages.into_iter().filter(|it| it["body"]["role"] == "tool");
+    tools.next_back().unwrap()["body"]["parts"].to_string()
 }
 
 #[test]
