@@ -462,7 +462,7 @@ pub(crate) enum Words {
 
 /// Runs an agent in a session until something stops it, and answers.
 pub(crate) fn drive(
-    mut session: Session,
+    session: Session,
     prepared: &Prepared,
     words: &Words,
     resumed_from: Option<u64>,

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use stepwell::{
-    About, Edited, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role, SessionId,
-    Span, Stepwell, Time, Usage, View,
+    About, Edited, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role,
+    SessionId, Span, Stepwell, Time, Usage, View,
 };
 
 use super::SYSTEM;

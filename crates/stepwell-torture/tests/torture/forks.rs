@@ -10,7 +10,7 @@ use crate::child::{torture, was_killed};
 fn a_fork_that_is_killed_is_there_wholly_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let well = Stepwell::open(folder.path()).unwrap();
-    let mut parent = well.create(well.draft("the task")).unwrap();
+    let parent = well.create(well.draft("the task")).unwrap();
     for n in 0..20 {
         parent.append(Message::user(format!("message {n}"))).unwrap();
     }
