@@ -47,7 +47,10 @@ pub(crate) fn settle_all(well: &Well, app: &App) -> Result<()> {
     let filter = Filter { rewinding: true, ..Filter::default() };
     let mut half = Vec::new();
     each_session(well, Query { filter, ..Query::default() }, |standing| {
-        half.push(standing);
+        // What cannot be read is in every list.
+        if standing.head.rewinding.is_some() {
+            half.push(standing);
+        }
         Ok(Go::On)
     })?;
     for standing in half {

@@ -21,6 +21,8 @@ impl Conditions {
     pub(super) fn of(filter: &Filter) -> Self {
         let mut all = Self::default();
         match filter.place {
+            // The plus keeps SQLite from reading all of them in order, to find a few.
+            Place::Kept if filter.rewinding => all.clauses.push("+s.trashed IS NULL".to_owned()),
             Place::Kept => all.clauses.push("s.trashed IS NULL".to_owned()),
             Place::Trash => all.clauses.push("s.trashed IS NOT NULL".to_owned()),
             Place::Anywhere => {}
@@ -108,5 +110,30 @@ impl Conditions {
 
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.values.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, params_from_iter};
+
+    use super::*;
+    use crate::SqliteOptions;
+
+    #[test]
+    fn a_rewind_at_work_is_found_without_reading_every_head() {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch(super::super::schema::TABLES).unwrap();
+        super::super::add_functions(&conn, &SqliteOptions::default()).unwrap();
+        let conditions = Conditions::of(&Filter { rewinding: true, ..Filter::default() });
+        let sql = format!(
+            "EXPLAIN QUERY PLAN SELECT s.key FROM sessions s LEFT JOIN leases l ON \
+             l.session = s.key WHERE {} ORDER BY s.updated DESC, s.key DESC LIMIT 10",
+            conditions.sql()
+        );
+        let mut asked = conn.prepare(&sql).unwrap();
+        let plan = asked.query_map(params_from_iter(conditions.values()), |row| row.get(3));
+        let plan: Vec<String> = plan.unwrap().map(Result::unwrap).collect();
+        assert!(plan[0].contains("sessions_rewinding"), "{plan:?}");
     }
 }
