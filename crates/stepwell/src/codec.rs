@@ -25,42 +25,50 @@ const SPILLED: &str = "$blob";
 
 /// An event's row. `body` is exactly what its digest was taken over, unless
 /// `erased` says that a scrub replaced it.
+///
 /// What is long in it is borrowed while rows are passed by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row<'a> {
-    pub(crate) seq: Seq,
-    pub(crate) at: Time,
-    pub(crate) id: Option<EventId>,
-    pub(crate) kind: Cow<'a, str>,
-    pub(crate) version: u32,
+pub struct Row<'a> {
+    /// Its place.
+    pub seq: Seq,
+    /// When it happened.
+    pub at: Time,
+    /// The client's name for it.
+    pub id: Option<EventId>,
+    /// Its kind.
+    pub kind: Cow<'a, str>,
+    /// The version of its body.
+    pub version: u32,
     /// Does the body name blobs that hold its long texts? Not part of the chain: a
     /// scrub's replacement may differ in it, and a wrong flag does not decode.
-    pub(crate) spilled: bool,
-    pub(crate) body: Cow<'a, [u8]>,
+    pub spilled: bool,
+    /// Its bytes.
+    pub body: Cow<'a, [u8]>,
     /// Digest of this row and, through the row before it, of all before it.
-    pub(crate) chain: Digest,
+    pub chain: Digest,
     /// Digest of the body that was here before a scrub.
-    pub(crate) erased: Option<Digest>,
+    pub erased: Option<Digest>,
 }
 
 /// A row that is kept.
-pub(crate) type OwnRow = Row<'static>;
+pub type OwnRow = Row<'static>;
 
 /// A row with what has to be stored beside it.
 #[derive(Debug)]
-pub(crate) struct Sealed {
-    pub(crate) row: OwnRow,
+pub struct Sealed {
+    /// The row.
+    pub row: OwnRow,
     /// The name by which it can be found again.
-    pub(crate) key: Option<String>,
+    pub key: Option<String>,
     /// Texts that spilled.
-    pub(crate) spill: Vec<(Digest, Vec<u8>)>,
+    pub spill: Vec<(Digest, Vec<u8>)>,
     /// Blobs that the event names and that must be there already.
-    pub(crate) names: Vec<Digest>,
+    pub names: Vec<Digest>,
 }
 
 /// An event's body, ready to be stored: what can be done before it is known where
 /// the event will stand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub(crate) bytes: Vec<u8>,
     digest: Digest,
@@ -122,7 +130,8 @@ pub(crate) fn seal(event: &Recorded, body: Body, prev: &Digest) -> Sealed {
 
 impl Row<'_> {
     /// The same row, to be kept.
-    pub(crate) fn into_owned(self) -> OwnRow {
+    #[must_use]
+    pub fn into_owned(self) -> OwnRow {
         let (kind, body) = (self.kind.into_owned().into(), self.body.into_owned().into());
         Row { kind, body, ..self }
     }
@@ -158,7 +167,7 @@ impl Row<'_> {
     }
 
     /// Reads the event back. `blob` fetches a text that spilled.
-    pub(crate) fn open(
+    pub fn open(
         &self,
         blob: &mut dyn FnMut(&Digest) -> Result<Vec<u8>>,
     ) -> Result<Recorded, String> {

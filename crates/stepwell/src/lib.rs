@@ -109,6 +109,8 @@ mod timeline;
 mod view;
 mod well;
 
+pub mod backend;
+
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
 pub use error::{Error, ErrorKind, Result};

@@ -8,8 +8,8 @@ mod snippet;
 
 use std::ops::Range;
 
-pub(crate) use question::Question;
-pub(crate) use snippet::snippet;
+pub use question::{Question, Term};
+pub use snippet::snippet;
 
 use crate::{Event, Part};
 
@@ -18,14 +18,16 @@ pub const MAX_SEARCHED_BYTES: usize = 1 << 20;
 
 /// A word of a text, folded to lower case, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
-    pub(crate) text: String,
-    pub(crate) place: Range<usize>,
+pub struct Word {
+    /// Folded.
+    pub text: String,
+    /// In bytes of the text.
+    pub place: Range<usize>,
 }
 
 /// The words of a text: runs of letters, digits and marks, folded to lower case. A
 /// character of a script that puts no spaces between words is a word of its own.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
+pub fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
     let mut chars = text.char_indices().peekable();
     std::iter::from_fn(move || {
         let (start, first) = chars.find(|(_, c)| is_wordy(*c))?;
@@ -56,7 +58,8 @@ fn is_unspaced(c: char) -> bool {
 
 /// What of an event can be found: tasks, messages, calls and their results, file
 /// paths, errors. `None` if it says nothing of the kind.
-pub(crate) fn searchable(event: &Event) -> Option<String> {
+#[must_use]
+pub fn searchable(event: &Event) -> Option<String> {
     let mut texts: Vec<&str> = Vec::new();
     match event {
         Event::Created(created) => texts.push(&created.task),
@@ -85,7 +88,7 @@ pub(crate) fn searchable(event: &Event) -> Option<String> {
 }
 
 /// Can an event of this kind ever be found?
-pub(crate) const SEARCHABLE_KINDS: [crate::Kind; 6] = [
+pub const SEARCHABLE_KINDS: [crate::Kind; 6] = [
     crate::Kind::Created,
     crate::Kind::Message,
     crate::Kind::Task,

@@ -4,8 +4,17 @@ use super::words;
 
 /// A search, understood: every phrase must occur.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
+pub struct Question {
     phrases: Vec<Phrase>,
+}
+
+/// A word that is asked for, for an index that knows words but not where they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term<'a> {
+    /// The word, folded.
+    pub word: &'a str,
+    /// Is it only the beginning of one?
+    pub open: bool,
 }
 
 /// Words that stand together, in order.
@@ -22,7 +31,8 @@ const MAX_PHRASES: usize = 64;
 impl Question {
     /// Reads what a user typed. `None` if there is no word in it. What stands in
     /// quotes stands together, and so do the words of `src/main.rs`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let mut phrases = Vec::new();
         for (n, piece) in text.split('"').enumerate() {
             if n % 2 == 1 {
@@ -33,6 +43,19 @@ impl Question {
         }
         phrases.truncate(MAX_PHRASES);
         (!phrases.is_empty()).then_some(Self { phrases })
+    }
+
+    /// Every word that must occur for the question to be answered. What has them all may
+    /// still lack a phrase: [`find`](Self::find) tells.
+    pub fn terms(&self) -> impl Iterator<Item = Term<'_>> {
+        self.phrases.iter().flat_map(|phrase| {
+            let last = phrase.words.len() - 1;
+            phrase
+                .words
+                .iter()
+                .enumerate()
+                .map(move |(n, word)| Term { word: word.as_str(), open: n == last && phrase.open })
+        })
     }
 
     /// The question in FTS5's language.
@@ -46,7 +69,8 @@ impl Question {
 
     /// Where the phrases occur in a list of words, as ranges of it; `None` unless
     /// each one does.
-    pub(crate) fn find(&self, words: &[&str]) -> Option<Vec<std::ops::Range<usize>>> {
+    #[must_use]
+    pub fn find(&self, words: &[&str]) -> Option<Vec<std::ops::Range<usize>>> {
         let mut found = Vec::new();
         for phrase in &self.phrases {
             let before = found.len();

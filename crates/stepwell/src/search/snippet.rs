@@ -11,7 +11,8 @@ const LEAD: usize = 6;
 
 /// The words around the first match, on one line. If nothing matches, the text's
 /// front.
-pub(crate) fn snippet(text: &str, question: &Question) -> Snippet {
+#[must_use]
+pub fn snippet(text: &str, question: &Question) -> Snippet {
     let words: Vec<Word> = words(text).collect();
     let folded: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let found = question.find(&folded).unwrap_or_default();

@@ -3,10 +3,10 @@
 use rusqlite::params_from_iter;
 
 use super::conditions::{Conditions, STATUS};
-use super::rows::{SESSION_COLUMNS, SESSION_TABLES, read_session, stand_in};
+use super::rows::{SESSION_COLUMNS, SESSION_TABLES, read_session};
 use super::sql::SqliteRows;
 use crate::store::query::{Cursor, Filter, Page, Query, Sort};
-use crate::store::rows::{Rows, SessionRow, World};
+use crate::store::rows::{Rows, SessionRow, World, stand_in};
 use crate::store::{Counts, Damage, Order, Standing, read};
 use crate::{Error, Result, Seq, Status, Time};
 

@@ -8,7 +8,9 @@ use super::blob;
 use super::sql::{SqliteRows, pos, seq_of};
 use crate::codec::{OwnRow, Row, Sealed};
 use crate::failpoint::failpoint;
-use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
+use crate::store::rows::{
+    Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
+};
 use crate::store::{Damage, Order};
 use crate::{
     Digest, Driver, Epoch, EventId, Head, Holder, Kind, Lane, LaneState, Money, Origin, Result,
@@ -38,14 +40,6 @@ impl SqliteRows<'_> {
     }
 }
 
-/// The head's checksum: a row whose head was changed by anything but us shows it.
-fn sum(head: &str, chain: &Digest) -> [u8; 8] {
-    let digest = Digest::of_fields(&[head.as_bytes(), chain.as_bytes()]);
-    let mut front = [0; 8];
-    front.copy_from_slice(&digest.as_bytes()[..8]);
-    front
-}
-
 /// Reads a session's row. A head that cannot be read is answered by a stand-in and
 /// the damage, so that one broken row hides neither itself nor others.
 pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionRow> {
@@ -54,7 +48,7 @@ pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionR
     let chain = Digest::from_bytes(row.get(3)?);
     let stored: Vec<u8> = row.get(4)?;
     let text = std::str::from_utf8(text).unwrap_or_default();
-    let intact = sum(text, &chain) == *stored;
+    let intact = head_sum(text.as_bytes(), &chain) == *stored;
     let head: Option<Head> = if intact { serde_json::from_str(text).ok() } else { None };
     let base = match (row.get(5)?, row.get::<_, Option<u64>>(6)?) {
         (Some(key), Some(at)) => Some(Base { key, at: Seq::new(at) }),
@@ -77,16 +71,6 @@ pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionR
     let lease = read_lease(row)?;
     let (key, bytes) = (row.get(0)?, row.get(10)?);
     Ok(SessionRow { key, head, chain, base, trashed_at, damage, bytes, lane, lease })
-}
-
-/// What is shown of a session whose head cannot be read.
-pub(super) fn stand_in(id: &str, created: Time, updated: Time) -> Head {
-    let fallback = || "damaged".parse().expect("the word is a valid id");
-    let id: SessionId = id.parse().unwrap_or_else(|_| fallback());
-    let begun = crate::Created::new(id, "").into();
-    let first = crate::Recorded { seq: Seq::ZERO, at: created, id: None, event: begun };
-    let head = Head::begin(&first).expect("the event is a created one");
-    Head { updated_at: updated, ..head }
 }
 
 /// Reads an event's row. A column that cannot be read makes a row that fails its
@@ -163,7 +147,7 @@ impl Rows for SqliteRows<'_> {
                 row.head.id.as_str(),
                 head,
                 row.chain.as_bytes(),
-                sum(&head, &row.chain),
+                head_sum(head.as_bytes(), &row.chain),
                 row.head.seq.get(),
                 row.base.map(|base| base.key),
                 row.base.map(|base| base.at.get()),
@@ -188,7 +172,7 @@ impl Rows for SqliteRows<'_> {
 
     fn update_session(&self, row: &SessionRow) -> Result<()> {
         let head = json(&row.head);
-        let sum = sum(&head, &row.chain);
+        let sum = head_sum(head.as_bytes(), &row.chain);
         let lane = row.lane.as_ref().map(json);
         // Most appends change no indexed column but `updated`. Naming the others
         // would make SQLite rewrite their indexes, a page each.

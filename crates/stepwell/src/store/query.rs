@@ -41,7 +41,8 @@ pub struct Filter {
 
 impl Filter {
     /// Does a session match? For stores that have no query language of their own.
-    pub(crate) fn matches(&self, standing: &Standing) -> bool {
+    #[must_use]
+    pub fn matches(&self, standing: &Standing) -> bool {
         let head = &standing.head;
         let is = |wanted: &Option<String>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == value)
@@ -144,9 +145,9 @@ impl Default for Query {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Cursor {
     /// The last session's sorted value.
-    pub(crate) value: i64,
+    pub value: i64,
     /// Its place by birth.
-    pub(crate) key: i64,
+    pub key: i64,
 }
 
 /// One page of sessions.

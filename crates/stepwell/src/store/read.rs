@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The session, or that there is none.
-pub(crate) fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
+pub fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
     rows.session(id)?.ok_or_else(|| Error::NoSession(id.clone()))
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn stretches(rows: &dyn Rows, row: &SessionRow, to: Seq) -> Result<Ve
 }
 
 /// Reads events in the order asked for, up to the first that fails its check.
-pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
+pub fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
     let mut slice = Slice::default();
     if span.limit == 0 {
         return Ok(slice);
@@ -167,7 +167,7 @@ impl Reader<'_> {
 }
 
 /// A session's keyed events of some kinds, in order.
-pub(crate) fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+pub fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result<Vec<Recorded>> {
     let mut found = Vec::new();
     for stretch in stretches(rows, row, row.head.seq)? {
         for fact in rows.facts(stretch, kinds)? {
@@ -234,7 +234,7 @@ pub(crate) fn event_by_id(
 }
 
 /// The row of one of a session's own events.
-pub(crate) fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
+pub fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
     let mut found = None;
     rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
         found = Some(row.into_owned());
@@ -259,7 +259,8 @@ pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Dig
 }
 
 /// How a session stands, as everyone is to read it.
-pub(crate) fn standing(row: SessionRow, world: World<'_>) -> Standing {
+#[must_use]
+pub fn standing(row: SessionRow, world: World<'_>) -> Standing {
     let (held, own_from) = (row.runner(world), row.own_from());
     let head = if held.is_some() { row.head } else { row.head.without_runner() };
     Standing {
@@ -273,26 +274,28 @@ pub(crate) fn standing(row: SessionRow, world: World<'_>) -> Standing {
 }
 
 /// All lanes of a session.
-pub(crate) fn lanes(rows: &dyn Rows, row: &SessionRow) -> Result<BTreeMap<Lane, LaneState>> {
+pub fn lanes(rows: &dyn Rows, row: &SessionRow) -> Result<BTreeMap<Lane, LaneState>> {
     let mut lanes = rows.lanes(row.key)?;
     lanes.extend(row.lane.clone());
     Ok(lanes)
 }
 
 /// What re-reading a session's whole log shows.
-pub(crate) struct Reread {
-    pub(crate) verdict: Verdict,
+#[derive(Debug)]
+pub struct Reread {
+    /// The verdict.
+    pub verdict: Verdict,
     /// The fold of what is intact.
-    pub(crate) state: Option<State>,
+    pub state: Option<State>,
     /// The chain's value there.
-    pub(crate) chain: Digest,
+    pub chain: Digest,
 }
 
 /// How many events are read at a time while verifying, to bound memory.
 const VERIFY_STRIDE: u64 = 1_000;
 
 /// Re-reads, re-hashes and re-folds a session.
-pub(crate) fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
+pub fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
     let mut state: Option<State> = None;
     let mut damage = None;
     let (mut intact, mut scrubbed) = (Seq::ZERO, 0);

@@ -7,7 +7,7 @@ use super::{Removal, Target, Verdict};
 use crate::{Digest, Error, Head, Held, Origin, Result, Seq, SessionId};
 
 /// Moves sessions to the trash, with their subagents' sessions.
-pub(crate) fn trash(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
+pub fn trash(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
         let family = judge(rows, world, target)?;
         if family[0].trashed_at.is_some() {
@@ -22,7 +22,7 @@ pub(crate) fn trash(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Re
 }
 
 /// Brings sessions back from the trash, with the subagents that went with them.
-pub(crate) fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
+pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
     let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
     each(&targets, |target, removal| {
         let row = find(rows, &target.id)?;
@@ -52,7 +52,7 @@ pub(crate) fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
 }
 
 /// Erases sessions for good, with their subagents' sessions.
-pub(crate) fn purge(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
+pub fn purge(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
         let family = judge(rows, world, target)?;
         let trashed = family[0].trashed_at.is_some();
@@ -158,7 +158,7 @@ fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
 }
 
 /// Rebuilds what is derived from a session's events.
-pub(crate) fn repair(rows: &dyn Rows, id: &SessionId) -> Result<Verdict> {
+pub fn repair(rows: &dyn Rows, id: &SessionId) -> Result<Verdict> {
     let row = find(rows, id)?;
     let key = row.key;
     let stored = rows.last_own(key)?.unwrap_or(Seq::ZERO);

@@ -1,7 +1,7 @@
 //! The rows that a store keeps, as the shared logic sees them inside one transaction.
 //!
-//! The in-memory and the SQLite store differ only in how they keep rows; what the
-//! rows mean is written once, in the modules beside this one.
+//! Stores differ only in how they keep rows; what the rows mean is written once, in the
+//! modules beside this one.
 
 use std::collections::BTreeMap;
 
@@ -13,45 +13,54 @@ use crate::{
 };
 
 /// A session's number within its store, in order of birth.
-pub(crate) type Key = i64;
+pub type Key = i64;
 
 /// A session's row.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionRow {
-    pub(crate) key: Key,
+pub struct SessionRow {
+    /// Its number.
+    pub key: Key,
     /// As folded, not as it reads: `running` may have no runner.
-    pub(crate) head: Head,
+    pub head: Head,
     /// The chain's value at the head.
-    pub(crate) chain: Digest,
+    pub chain: Digest,
     /// Whose events come before its own.
-    pub(crate) base: Option<Base>,
-    pub(crate) trashed_at: Option<Time>,
-    pub(crate) damage: Option<Damage>,
-    pub(crate) bytes: u64,
+    pub base: Option<Base>,
+    /// When it went to the trash.
+    pub trashed_at: Option<Time>,
+    /// The first damage that is known of.
+    pub damage: Option<Damage>,
+    /// Bytes of its own events and of the blobs they name.
+    pub bytes: u64,
     /// The lane that was written last. It is kept here, not among the other lanes,
     /// since most sessions have one lane and most appends write to the same.
-    pub(crate) lane: Option<(Lane, LaneState)>,
+    pub lane: Option<(Lane, LaneState)>,
     /// As read; [`Rows::update_session`] does not write it.
-    pub(crate) lease: Option<LeaseRow>,
+    pub lease: Option<LeaseRow>,
 }
 
 /// A shared prefix: another session's events up to a seq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Base {
-    pub(crate) key: Key,
-    pub(crate) at: Seq,
+pub struct Base {
+    /// Whose events.
+    pub key: Key,
+    /// The last of them that is shared.
+    pub at: Seq,
 }
 
 /// A lease's row. It outlives its holder, so that epochs never repeat.
 #[derive(Clone, Debug)]
-pub(crate) struct LeaseRow {
-    pub(crate) epoch: Epoch,
-    pub(crate) held: Option<(Holder, Time)>,
+pub struct LeaseRow {
+    /// The newest epoch.
+    pub epoch: Epoch,
+    /// Who holds it, and until when.
+    pub held: Option<(Holder, Time)>,
 }
 
 impl LeaseRow {
     /// The lease, if someone holds it.
-    pub(crate) fn held(&self) -> Option<Held> {
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
         let (holder, expires) = self.held.clone()?;
         Some(Held { epoch: self.epoch, holder, expires })
     }
@@ -59,43 +68,56 @@ impl LeaseRow {
 
 impl SessionRow {
     /// Who holds its lease, dead or alive.
-    pub(crate) fn held(&self) -> Option<Held> {
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
         self.lease.as_ref().and_then(LeaseRow::held)
     }
 
     /// Who holds its lease and is alive.
-    pub(crate) fn runner(&self, world: World<'_>) -> Option<Held> {
+    #[must_use]
+    pub fn runner(&self, world: World<'_>) -> Option<Held> {
         self.held().filter(|held| !held.is_dead(world.now, world.processes))
     }
 
     /// The first event that is its own.
-    pub(crate) fn own_from(&self) -> Seq {
+    #[must_use]
+    pub fn own_from(&self) -> Seq {
         self.base.map_or(Seq::FIRST, |base| base.at.next())
     }
 }
 
 /// A stretch of one session's own events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
-    pub(crate) key: Key,
-    pub(crate) from: Seq,
-    pub(crate) to: Seq,
+pub struct Stretch {
+    /// The session.
+    pub key: Key,
+    /// The first, both ends included.
+    pub from: Seq,
+    /// The last.
+    pub to: Seq,
 }
 
 /// Access to the rows within one transaction.
-pub(crate) trait Rows {
+pub trait Rows {
+    /// A session's row.
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
+    /// The same, by its number.
     fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>>;
     /// Inserts a row and returns its key; the row's own is ignored.
     fn insert_session(&self, row: &SessionRow) -> Result<Key>;
+    /// Writes a session's row, but for its lease.
     fn update_session(&self, row: &SessionRow) -> Result<()>;
+    /// Notes that a session is in the trash, or no longer.
     fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()>;
 
+    /// Writes a session's lease.
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()>;
 
     /// The lanes of a session, but for the one in its row.
     fn lanes(&self, key: Key) -> Result<BTreeMap<Lane, LaneState>>;
+    /// One of them; an empty one, if it is not there.
     fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState>;
+    /// Writes one of them.
     fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()>;
 
     /// Inserts an event with its spilled texts. Returns the bytes that it and the
@@ -103,6 +125,7 @@ pub(crate) trait Rows {
     fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64>;
     /// Replaces an event's row, for a scrub, and forgets what only it named.
     fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()>;
+    /// One of a session's own events, by the client's name for it.
     fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>>;
     /// Hands out a stretch's rows in order, until the visitor has had enough. The
     /// visitor may read other rows meanwhile.
@@ -115,11 +138,14 @@ pub(crate) trait Rows {
     /// A stretch's keyed events of some kinds, oldest first.
     fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>>;
 
+    /// The bytes of a blob, checked against their digest.
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
 
     /// The newest snapshot of a session at or before a seq.
     fn snapshot(&self, key: Key, at: Seq) -> Result<Option<State>>;
+    /// Keeps the fold of a session's events.
     fn put_snapshot(&self, key: Key, state: &State) -> Result<()>;
+    /// Forgets what was kept so.
     fn drop_snapshots(&self, key: Key) -> Result<()>;
 
     /// The session and its subagents' sessions, all the way down.
@@ -143,14 +169,38 @@ pub(crate) trait Rows {
 
 /// Go on, or enough?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub enum Flow {
+    /// Go on.
     More,
+    /// Enough.
     Enough,
 }
 
 /// What the logic knows of the world at the moment of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct World<'a> {
-    pub(crate) now: Time,
-    pub(crate) processes: &'a dyn Processes,
+pub struct World<'a> {
+    /// The time.
+    pub now: Time,
+    /// Knows which processes live.
+    pub processes: &'a dyn Processes,
+}
+
+/// A head's checksum: a row whose head was changed by anything but its store shows it.
+#[must_use]
+pub fn head_sum(head: &[u8], chain: &Digest) -> [u8; 8] {
+    let digest = Digest::of_fields(&[head, chain.as_bytes()]);
+    let mut front = [0; 8];
+    front.copy_from_slice(&digest.as_bytes()[..8]);
+    front
+}
+
+/// What is shown of a session whose head cannot be read.
+#[must_use]
+pub fn stand_in(id: &str, created: Time, updated: Time) -> Head {
+    let fallback = || "damaged".parse().expect("the word is a valid id");
+    let id: SessionId = id.parse().unwrap_or_else(|_| fallback());
+    let begun = crate::Created::new(id, "").into();
+    let first = crate::Recorded { seq: Seq::ZERO, at: created, id: None, event: begun };
+    let head = Head::begin(&first).expect("the event is a created one");
+    Head { updated_at: updated, ..head }
 }

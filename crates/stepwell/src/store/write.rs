@@ -27,15 +27,16 @@ const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 
 /// A write with its events encoded and hashed, which can be done before the store's
 /// turn to write comes.
-#[derive(Debug)]
-pub(crate) struct Prepared {
+#[derive(Clone, Debug)]
+pub struct Prepared {
     write: Write,
     /// The bodies of an append's events, in order.
     bodies: Vec<Body>,
 }
 
 impl Prepared {
-    pub(crate) fn all(writes: Vec<Write>) -> Result<Vec<Self>> {
+    /// Prepares the writes of a batch.
+    pub fn all(writes: Vec<Write>) -> Result<Vec<Self>> {
         let prepare = |write: Write| {
             let bodies = match &write {
                 Write::Create(_) => Vec::new(),
@@ -48,10 +49,16 @@ impl Prepared {
         };
         writes.into_iter().map(prepare).collect()
     }
+
+    /// The write itself.
+    #[must_use]
+    pub fn write(&self) -> &Write {
+        &self.write
+    }
 }
 
 /// Does one write of a batch.
-pub(crate) fn write(rows: &dyn Rows, world: World<'_>, prepared: Prepared) -> Result<Written> {
+pub fn write(rows: &dyn Rows, world: World<'_>, prepared: Prepared) -> Result<Written> {
     match prepared.write {
         Write::Create(create) => make(rows, world, create),
         Write::Append(append) => extend(rows, world, append, prepared.bodies),
@@ -377,12 +384,7 @@ fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
 }
 
 /// Takes a session's lease, if its holder is dead or there is none.
-pub(crate) fn acquire(
-    rows: &dyn Rows,
-    world: World<'_>,
-    id: &SessionId,
-    claim: &Claim,
-) -> Result<Lease> {
+pub fn acquire(rows: &dyn Rows, world: World<'_>, id: &SessionId, claim: &Claim) -> Result<Lease> {
     let row = find(rows, id)?;
     if row.trashed_at.is_some() {
         return Err(Error::Trashed(id.clone()));
@@ -409,12 +411,7 @@ fn hold(
 }
 
 /// Extends a lease from now.
-pub(crate) fn renew(
-    rows: &dyn Rows,
-    world: World<'_>,
-    lease: &Lease,
-    ttl: Duration,
-) -> Result<Lease> {
+pub fn renew(rows: &dyn Rows, world: World<'_>, lease: &Lease, ttl: Duration) -> Result<Lease> {
     let row = find(rows, &lease.session)?;
     if row.trashed_at.is_some() {
         return Err(Error::Trashed(lease.session.clone()));
@@ -428,7 +425,7 @@ pub(crate) fn renew(
 }
 
 /// Gives a lease back, if it is still held.
-pub(crate) fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
+pub fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
     let Some(row) = rows.session(&lease.session)? else {
         return Ok(());
     };
@@ -441,7 +438,7 @@ pub(crate) fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
 }
 
 /// Replaces bodies, keeps their digests, and records it.
-pub(crate) fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
+pub fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
     let mut row = find(rows, &scrub.session)?;
     refuse_damaged(&row, row.head.seq)?;
     match scrub.epoch {

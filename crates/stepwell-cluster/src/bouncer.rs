@@ -1,0 +1,48 @@
+//! A pooler in transaction mode before a server.
+
+use std::process::{Command, Stdio};
+
+use crate::keeper::Keeper;
+use crate::{Server, as_server, done, free_port, is_root, scratch};
+
+/// pgbouncer, in transaction mode: each transaction may come to another connection.
+#[derive(Debug)]
+pub struct Bouncer {
+    port: u16,
+    _keeper: Keeper,
+}
+
+impl Bouncer {
+    /// Starts one before a server. Few connections lie behind it, so that they are shared.
+    #[must_use]
+    pub fn before(server: &Server) -> Self {
+        let folder = scratch();
+        let port = free_port();
+        let config = folder.join("pgbouncer.ini");
+        let text = format!(
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+             listen_port = {port}\nunix_socket_dir = \nauth_type = any\npool_mode = transaction\n\
+             default_pool_size = 10\nmax_client_conn = 1000\nlogfile = {folder}/log\n\
+             pidfile = {folder}/pid\nserver_reset_query = \n",
+            server.port(),
+            folder = folder.display()
+        );
+        // Whom the server trusts, the pooler lets through as the owner.
+        let text = text.replace("* = host", "* = user=stepwell host");
+        std::fs::write(&config, text).unwrap();
+        if is_root() {
+            done(Command::new("chown").arg("postgres").arg(&config));
+        }
+        let keeper = Keeper::new(&folder, &folder.join("pid"));
+        let mut start = as_server("/usr/sbin/pgbouncer".as_ref(), &folder);
+        start.arg("-d").arg("-q").arg(&config).stdin(Stdio::null());
+        done(&mut start);
+        Self { port, _keeper: keeper }
+    }
+
+    /// Its address for a store.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://stepwell@127.0.0.1:{}/postgres?prepare=off", self.port)
+    }
+}

@@ -1,0 +1,89 @@
+//! PostgreSQL servers in scratch folders, for tests and benchmarks: a primary, standbys,
+//! a pooler before them, and ways to break them.
+//!
+//! A server refuses to run as root: then it runs as the user `postgres`, which Debian's
+//! package makes. Whatever was started ends with the process that started it, however
+//! that ends.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "this is a part of tests that lives in a library: a panic is how they fail"
+)]
+
+mod bouncer;
+mod keeper;
+mod server;
+
+pub use bouncer::Bouncer;
+pub use server::{Disk, Server, Standby, Sync};
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The folder of PostgreSQL's programs: of Debian's newest version, or wherever `pg_ctl` is.
+fn programs() -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = versions
+        .map(|version| version.path().join("bin"))
+        .filter(|folder| folder.join("pg_ctl").exists())
+        .collect();
+    found.sort_by_key(|folder| version_of(folder));
+    if let Some(newest) = found.pop() {
+        return newest;
+    }
+    let asked = Command::new("sh").args(["-c", "command -v pg_ctl"]).output().unwrap();
+    let path = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+    assert!(!path.is_empty(), "PostgreSQL is not installed; ./check installs it");
+    Path::new(&path).parent().unwrap().to_owned()
+}
+
+fn version_of(folder: &Path) -> u32 {
+    let name = folder.parent().and_then(Path::file_name);
+    name.and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or(0)
+}
+
+/// A command, as the user that servers run as.
+fn as_server(program: &Path, folder: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("runuser");
+        command.args(["-u", "postgres", "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    // What it inherits may be a folder that it cannot enter.
+    command.current_dir(folder);
+    command
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Runs a command, and fails with what it said.
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// A scratch folder that servers can work in.
+fn scratch() -> PathBuf {
+    let folder = tempfile::Builder::new().prefix("stepwell-pg-").tempdir().unwrap().keep();
+    if is_root() {
+        done(Command::new("chown").arg("postgres").arg(&folder));
+    }
+    folder
+}
+
+/// A port that nothing listens at.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}

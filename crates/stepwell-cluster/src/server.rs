@@ -1,0 +1,243 @@
+//! One server.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::keeper::Keeper;
+use crate::{as_server, done, free_port, programs, scratch};
+
+/// The owner of everything, whom the server trusts.
+const OWNER: &str = "stepwell";
+
+/// Does a commit reach the disk? Tests that kill servers, not machines, do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// Yes.
+    Synced,
+    /// It is left to the system.
+    Lazy,
+}
+
+/// Does a primary wait for its standby?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Yes, until it has flushed each commit.
+    Waited,
+    /// No.
+    Not,
+}
+
+/// What a standby does with what it receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standby {
+    /// It follows.
+    Following,
+    /// It has stopped receiving.
+    Stalled,
+}
+
+/// A server in a scratch folder, on loopback.
+#[derive(Debug)]
+pub struct Server {
+    folder: PathBuf,
+    port: u16,
+    _keeper: Keeper,
+}
+
+impl Server {
+    /// A server with nothing in it.
+    #[must_use]
+    pub fn start(disk: Disk) -> Self {
+        let folder = scratch();
+        let data = folder.join("data");
+        done(as_server(&programs().join("initdb"), &folder).args([
+            "--pgdata",
+            data.to_str().unwrap(),
+            "--username",
+            OWNER,
+            "--auth",
+            "trust",
+            "--encoding",
+            "UTF8",
+            "--locale",
+            "C",
+            "--no-sync",
+        ]));
+        let port = free_port();
+        let fsync = if disk == Disk::Synced { "on" } else { "off" };
+        let settings = format!(
+            "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{}'\n\
+             fsync = {fsync}\nmax_connections = 200\nshared_buffers = 64MB\n\
+             wal_level = replica\nmax_wal_senders = 8\nwal_keep_size = 256MB\nhot_standby = on\n\
+             logging_collector = off\nlog_min_messages = warning\n\
+             max_prepared_transactions = 0\n",
+            folder.display()
+        );
+        add(&data.join("postgresql.conf"), &settings);
+        add(&data.join("pg_hba.conf"), "host replication all 127.0.0.1/32 trust\n");
+        let keeper = Keeper::new(&folder, &data.join("postmaster.pid"));
+        let server = Self { folder, port, _keeper: keeper };
+        server.run_on();
+        server
+    }
+
+    /// Another server that follows this one.
+    #[must_use]
+    pub fn standby(&self, name: &str) -> Self {
+        let folder = scratch();
+        let data = folder.join("data");
+        done(as_server(&programs().join("pg_basebackup"), &folder).args([
+            "--pgdata",
+            data.to_str().unwrap(),
+            "--dbname",
+            &format!("host=127.0.0.1 port={} user={OWNER} application_name={name}", self.port),
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+            "--no-sync",
+        ]));
+        let port = free_port();
+        let settings = format!(
+            "port = {port}\nunix_socket_directories = '{}'\nsynchronous_standby_names = ''\n",
+            folder.display()
+        );
+        add(&data.join("postgresql.conf"), &settings);
+        // What ALTER SYSTEM set on the primary is the primary's.
+        let auto = data.join("postgresql.auto.conf");
+        let text = std::fs::read_to_string(&auto).unwrap();
+        let own: Vec<&str> =
+            text.lines().filter(|line| !line.contains("synchronous_standby_names")).collect();
+        std::fs::write(&auto, own.join("\n") + "\n").unwrap();
+        let keeper = Keeper::new(&folder, &data.join("postmaster.pid"));
+        let server = Self { folder, port, _keeper: keeper };
+        server.run_on();
+        server
+    }
+
+    /// Starts the server again, after it was stopped or killed.
+    pub fn run_on(&self) {
+        let log = self.folder.join("log");
+        let mut start = self.control("start");
+        start.arg("--log").arg(&log).args(["--wait", "--timeout", "60", "--silent"]);
+        let output = start.output().unwrap();
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        assert!(output.status.success(), "the server did not start: {}", said());
+    }
+
+    fn control(&self, what: &str) -> Command {
+        let mut command = as_server(&programs().join("pg_ctl"), &self.folder);
+        command.arg(what).arg("--pgdata").arg(self.folder.join("data"));
+        command
+    }
+
+    /// Where it listens, on loopback.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its address for a store, as its owner.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://{OWNER}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Its address for a store, with another one of the same data behind it.
+    #[must_use]
+    pub fn url_with(&self, other: &Self) -> String {
+        format!("postgres://{OWNER}@127.0.0.1:{},127.0.0.1:{}/postgres", self.port, other.port)
+    }
+
+    /// Runs SQL as its owner; the answer without decoration.
+    #[must_use]
+    pub fn sql(&self, sql: &str) -> String {
+        self.sql_as(OWNER, sql).unwrap_or_else(|said| panic!("{sql}: {said}"))
+    }
+
+    /// Runs SQL as some role, or says why not.
+    pub fn sql_as(&self, role: &str, sql: &str) -> Result<String, String> {
+        let mut command = Command::new(programs().join("psql"));
+        command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1"]);
+        command.args(["-p", &self.port.to_string(), "-U", role, "-d", "postgres", "-c", sql]);
+        let output = command.output().unwrap();
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        }
+    }
+
+    /// Waits, from now on, for a standby of that name before a commit is acknowledged, or
+    /// for none.
+    pub fn wait_for(&self, standby: &str, sync: Sync) {
+        let names = if sync == Sync::Waited { standby } else { "" };
+        let _ = self.sql(&format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
+        let _ = self.sql("SELECT pg_reload_conf()");
+        let waited = if sync == Sync::Waited { "sync" } else { "async" };
+        let sql = format!(
+            "SELECT count(*) FROM pg_stat_replication WHERE application_name = '{standby}' \
+             AND state = 'streaming' AND sync_state = '{waited}'"
+        );
+        self.until(&sql, "1");
+    }
+
+    /// Waits until a question has an answer.
+    fn until(&self, sql: &str, answer: &str) {
+        for _ in 0..600 {
+            if self.sql(sql) == answer {
+                return;
+            }
+            let _ = Command::new("sleep").arg("0.05").status();
+        }
+        panic!("{sql} never answered {answer}, but {}", self.sql(sql));
+    }
+
+    /// Stops receiving the primary's log, or goes on. Called on a standby.
+    pub fn receive(&self, standby: Standby) {
+        let signal = match standby {
+            Standby::Following => "CONT",
+            Standby::Stalled => "STOP",
+        };
+        let pids = self.sql("SELECT pid FROM pg_stat_wal_receiver");
+        let pids = if pids.is_empty() { self.stalled() } else { pids };
+        assert!(!pids.is_empty(), "the standby receives nothing");
+        done(Command::new("kill").arg(format!("-{signal}")).args(pids.lines()));
+    }
+
+    fn stalled(&self) -> String {
+        let children = Command::new("pgrep").args(["-P", &self.pid()]).output().unwrap();
+        String::from_utf8_lossy(&children.stdout).trim().to_owned()
+    }
+
+    fn pid(&self) -> String {
+        let file = self.folder.join("data/postmaster.pid");
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// Kills the server and all its processes at once, as the loss of its machine would.
+    pub fn kill(&self) {
+        let pid = self.pid();
+        // Stopped, it cannot put others in the place of those that die.
+        done(Command::new("kill").args(["-STOP", &pid]));
+        let children = Command::new("pgrep").args(["-P", &pid]).output().unwrap();
+        let children = String::from_utf8_lossy(&children.stdout).into_owned();
+        let mut kill = Command::new("kill");
+        kill.arg("-KILL").arg(&pid).args(children.lines());
+        let _ = kill.output().unwrap();
+        while Command::new("kill").args(["-0", &pid]).output().unwrap().status.success() {
+            let _ = Command::new("sleep").arg("0.01").status();
+        }
+        let _ = std::fs::remove_file(self.folder.join("data/postmaster.pid"));
+    }
+
+    /// Makes a standby the primary.
+    pub fn promote(&self) {
+        done(self.control("promote").args(["--wait", "--timeout", "60", "--silent"]));
+    }
+}
+
+/// Adds lines to a file, as whoever runs the tests: it stays the server's.
+fn add(path: &Path, text: &str) {
+    use std::io::Write as _;
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}

@@ -1,0 +1,329 @@
+//! Where a store is, read from its address; what of it may be shown.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use stepwell::{Error, Result};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+
+/// The namespace of those who name none.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// Connections that one process holds, unless the address says otherwise. A server takes
+/// a hundred by default, and several machines share it.
+const CONNECTIONS: usize = 16;
+
+/// How long a server that is gone is waited for: a failover takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A namespace is a word that needs no quoting anywhere.
+const MAX_NAMESPACE: usize = 63;
+
+/// Where a store is. Neither its `Debug` nor its `Display` shows a user or a password.
+#[derive(Clone)]
+pub struct Address {
+    pub(crate) config: Config,
+    /// Where to listen, past a pooler.
+    pub(crate) direct: Option<Config>,
+    pub(crate) namespace: String,
+    pub(crate) follow: Follow,
+    pub(crate) statements: Statements,
+    pub(crate) connections: usize,
+    pub(crate) patience: Duration,
+    pub(crate) roots: Roots,
+    shown: PathBuf,
+}
+
+/// How a follower learns of other processes' events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Follow {
+    /// It looks.
+    Poll,
+    /// It is told, and looks now and then.
+    Listen,
+}
+
+/// May statements be prepared once and used again?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statements {
+    /// Yes.
+    Prepared,
+    /// No: a pooler may put the next one on another connection.
+    Plain,
+}
+
+/// Who vouches for the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Roots {
+    /// Those whom the system trusts.
+    System,
+    /// Those in a file.
+    File(PathBuf),
+}
+
+impl Address {
+    /// Is this the address of such a store?
+    #[must_use]
+    pub fn is_one(text: &str) -> bool {
+        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    }
+
+    /// Reads an address: `postgres://user:password@host:port,host2:port/database?…`.
+    ///
+    /// Besides what PostgreSQL's own clients take, it may say `namespace`, `follow`
+    /// (`poll` or `listen`), `direct` (a host and port to listen at), `prepare` (`off`
+    /// behind a pooler in transaction mode), `connections` and `patience` (in seconds).
+    pub fn parse(text: &str) -> Result<Self> {
+        let (front, query) = text.split_once('?').unwrap_or((text, ""));
+        let mut asked = Asked::default();
+        let mut rest = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| refused("an option has no value"))?;
+            let value = percent_decode_str(value).decode_utf8();
+            let value = value.map_err(|_| refused("an option is no UTF-8"))?;
+            if !asked.take(name, &value)? {
+                rest.push(pair);
+            }
+        }
+        let plain = format!("{front}?{}", rest.join("&"));
+        // What the parser says may repeat a piece of a password that holds a ? or an @.
+        let mut config: Config = plain.parse().map_err(|_| {
+            refused("after postgres:// come user:password@host:port/database and options, with special characters written as %40")
+        })?;
+        if config.get_hosts().is_empty() {
+            config.host("localhost");
+        }
+        if config.get_user().is_none() {
+            return Err(refused("it names no user"));
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("stepwell");
+        }
+        if !query.contains("target_session_attrs=") {
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(5));
+        }
+        config.keepalives_idle(Duration::from_secs(15));
+        config.tcp_user_timeout(Duration::from_secs(30));
+        let local = config.get_hosts().iter().all(is_local);
+        config.ssl_mode(asked.tls.unwrap_or(if local {
+            SslMode::Disable
+        } else {
+            SslMode::Require
+        }));
+        let direct = asked.direct.map(|(host, port)| {
+            let mut fresh = Config::new();
+            fresh.host(host).port(port);
+            fresh.user(config.get_user().unwrap_or_default());
+            if let Some(password) = config.get_password() {
+                fresh.password(password);
+            }
+            if let Some(database) = config.get_dbname() {
+                fresh.dbname(database);
+            }
+            fresh.ssl_mode(config.get_ssl_mode()).application_name("stepwell");
+            fresh.connect_timeout(Duration::from_secs(5));
+            fresh
+        });
+        let namespace = asked.namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+        let shown = shown(&config, &namespace);
+        Ok(Self {
+            config,
+            direct,
+            namespace,
+            follow: asked.follow.unwrap_or(Follow::Poll),
+            statements: asked.statements.unwrap_or(Statements::Prepared),
+            connections: asked.connections.unwrap_or(CONNECTIONS),
+            patience: asked.patience.unwrap_or(PATIENCE),
+            roots: asked.roots.map_or(Roots::System, Roots::File),
+            shown,
+        })
+    }
+
+    /// The address without user and password, as errors name it.
+    #[must_use]
+    pub fn shown(&self) -> &Path {
+        &self.shown
+    }
+
+    /// The team's part of the store.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The same store, another part of it.
+    pub fn within(mut self, namespace: &str) -> Result<Self> {
+        self.namespace = checked_namespace(namespace)?;
+        self.shown = shown(&self.config, &self.namespace);
+        Ok(self)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Address").field(&self.shown).finish()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shown.display().fmt(f)
+    }
+}
+
+/// What the address asks for that PostgreSQL's clients do not know.
+#[derive(Default)]
+struct Asked {
+    namespace: Option<String>,
+    follow: Option<Follow>,
+    direct: Option<(String, u16)>,
+    statements: Option<Statements>,
+    connections: Option<usize>,
+    patience: Option<Duration>,
+    tls: Option<SslMode>,
+    roots: Option<PathBuf>,
+}
+
+impl Asked {
+    /// Takes an option in, if it is one of ours.
+    fn take(&mut self, name: &str, value: &str) -> Result<bool> {
+        match name {
+            "namespace" => self.namespace = Some(checked_namespace(value)?),
+            "follow" => {
+                self.follow = Some(match value {
+                    "poll" => Follow::Poll,
+                    "listen" => Follow::Listen,
+                    _ => return Err(refused("follow is poll or listen")),
+                });
+            }
+            "direct" => {
+                let (host, port) = value.rsplit_once(':').unwrap_or((value, "5432"));
+                let port = port.parse().map_err(|_| refused("direct is a host and a port"))?;
+                self.direct = Some((host.to_owned(), port));
+            }
+            "prepare" => {
+                self.statements = Some(match value {
+                    "on" => Statements::Prepared,
+                    "off" => Statements::Plain,
+                    _ => return Err(refused("prepare is on or off")),
+                });
+            }
+            "connections" => {
+                let count = value.parse().ok().filter(|count| (1..=1000).contains(count));
+                self.connections =
+                    Some(count.ok_or_else(|| refused("connections is a number from 1 to 1000"))?);
+            }
+            "patience" => {
+                let seconds =
+                    value.parse().map_err(|_| refused("patience is a number of seconds"))?;
+                self.patience = Some(Duration::from_secs(seconds));
+            }
+            "sslmode" => {
+                self.tls = Some(match value {
+                    "disable" => SslMode::Disable,
+                    // What is encrypted but not checked can be read by whoever stands between.
+                    "require" | "verify-ca" | "verify-full" => SslMode::Require,
+                    _ => return Err(refused("sslmode is disable or verify-full")),
+                });
+            }
+            "sslrootcert" => self.roots = Some(PathBuf::from(value)),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn is_local(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1" | "[::1]"),
+    }
+}
+
+pub(crate) fn checked_namespace(name: &str) -> Result<String> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > MAX_NAMESPACE || !name.chars().all(fits) {
+        return Err(refused("a namespace has 1 to 63 of a-z, 0-9, - and _"));
+    }
+    Ok(name.to_owned())
+}
+
+fn shown(config: &Config, namespace: &str) -> PathBuf {
+    let ports = config.get_ports();
+    let host = |(n, host): (usize, &Host)| {
+        let name = match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        };
+        let port = ports.get(n).or(ports.first()).copied().unwrap_or(5432);
+        if port == 5432 { name } else { format!("{name}:{port}") }
+    };
+    let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    let part = match namespace {
+        DEFAULT_NAMESPACE => String::new(),
+        other => format!("?namespace={other}"),
+    };
+    PathBuf::from(format!("postgres://{}/{database}{part}", hosts.join(",")))
+}
+
+/// An address that cannot be used. It is not repeated: it may hold a password.
+fn refused(what: &str) -> Error {
+    Error::Unsupported { path: PathBuf::from("postgres://…"), what: what.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_user_nor_password_is_shown() {
+        let text =
+            "postgres://ann:s3cr%40t@db.example:5433,two:5433/runs?namespace=team-a&follow=listen";
+        let address = Address::parse(text).unwrap();
+        assert_eq!(
+            address.to_string(),
+            "postgres://db.example:5433,two:5433/runs?namespace=team-a"
+        );
+        let shown = format!("{address:?} {address}");
+        assert!(!shown.contains("ann") && !shown.contains("s3cr"), "{shown}");
+        assert_eq!(address.config.get_password(), Some(&b"s3cr@t"[..]));
+        assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
+        assert_eq!(address.follow, Follow::Listen);
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_not_repeated() {
+        for text in [
+            "postgres://ann:s3cret?x@db/runs",
+            "postgres://ann:s3cret@db:port/runs",
+            "postgres://ann:s3cret@db/runs?s3cret=1",
+            "postgres://ann:s3cret@db/runs?namespace=s3cret/",
+            "postgres://ann:s3cret@db/runs?follow=s3cret",
+        ] {
+            let error = Address::parse(text).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_our_own_is_understood() {
+        let text = "postgresql://u@localhost/db?prepare=off&connections=3&patience=7&direct=h:6&sslmode=verify-full&sslrootcert=%2Fca.pem";
+        let address = Address::parse(text).unwrap();
+        assert_eq!(address.statements, Statements::Plain);
+        assert_eq!((address.connections, address.patience), (3, Duration::from_secs(7)));
+        assert_eq!(address.direct.unwrap().get_ports(), [6]);
+        assert_eq!(address.roots, Roots::File("/ca.pem".into()));
+        let local = Address::parse("postgres://u@localhost/db").unwrap();
+        assert_eq!(local.config.get_ssl_mode(), SslMode::Disable);
+        assert_eq!(local.namespace(), DEFAULT_NAMESPACE);
+        assert!(Address::parse("postgres://localhost/db").is_err());
+    }
+}

@@ -1,0 +1,325 @@
+//! An append as one statement: the head moves on if it is still what the append was made
+//! for, and only then are the events there.
+
+use std::fmt::Write as _;
+
+use stepwell::backend::{SessionRow, head_sum};
+use stepwell::{Epoch, EventId, Result};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::draft::{Draft, Entry};
+use crate::fault::Trouble;
+use crate::link::{Conn, Link, Param, SERVER_TIME};
+use crate::rows::{cost_column, json, number, signed, version_column};
+use crate::standings::Known;
+
+/// What became of an append.
+pub(crate) enum Sent {
+    /// It is durable, and the session now stands so.
+    Done(Box<Known>),
+    /// The session is not what the append was made for.
+    Stale,
+}
+
+/// Sends a draft. An error of the kind [`Trouble::Lost`] leaves open whether it was kept.
+pub(crate) fn send(
+    link: &Link,
+    conn: &Conn,
+    (namespace, mark): (i32, Option<[u8; 16]>),
+    (known, epoch): (&Known, Option<Epoch>),
+    draft: &Draft,
+) -> Result<Sent, Trouble> {
+    let Some(row) = &draft.row else { return Ok(Sent::Stale) };
+    let columns = Columns::of(row);
+    let events = Events::of(&draft.events);
+    let blobs = Blobs::of(&draft.events);
+    let lanes: Vec<(Vec<u8>, Vec<u8>)> = draft
+        .lanes
+        .iter()
+        .map(|(lane, state)| (lane.as_str().as_bytes().to_vec(), json(state)))
+        .collect();
+    let (lane_names, lane_states): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
+    let (snapshot_seqs, snapshots): (Vec<i64>, Vec<&[u8]>) =
+        draft.snapshots.iter().map(|(seq, state)| (number(*seq), state.as_slice())).unzip();
+    let mark = mark.as_ref().map(<[u8; 16]>::as_slice);
+    let (old_seq, bytes) = (number(known.row.head.seq), signed(draft.bytes));
+    let fence = epoch.map(|epoch| signed(epoch.get()));
+    let now = link.time.now().as_micros();
+
+    let mut text = Text::default();
+    let session = text.bind(&known.row.key, Type::INT8);
+    let team = text.bind(&namespace, Type::INT4);
+    let version = text.bind(&known.version, Type::INT8);
+    let at = text.bind(&old_seq, Type::INT8);
+    let mut held = format!("session = {session} AND version = {version} AND seq = {at}");
+    if let Some(fence) = &fence {
+        let _ = write!(held, " AND fence = {}", text.bind(fence, Type::INT8));
+    }
+    if known.row.base.is_some() && events.ids.iter().any(Option::is_some) {
+        let ids = text.bind(&events.ids, Type::BYTEA_ARRAY);
+        let _ = write!(held, " AND NOT EXISTS ({})", shared_ids(&session, &ids));
+    }
+    let added = text.bind(&bytes, Type::INT8);
+    let named = if blobs.names.is_empty() { None } else { Some(blobs.bind_names(&mut text)) };
+    let blob_bytes = match &named {
+        None => String::new(),
+        // A text that spills now is not in the table yet; its size is known.
+        Some((names, _)) => {
+            let spilled = text.bind(&blobs.spilled_bytes, Type::INT8);
+            let spills = text.bind(&blobs.spills, Type::BYTEA_ARRAY);
+            format!(
+                " + {spilled} + (SELECT coalesce(sum(b.stored), 0)::bigint FROM unnest({names}) n (d) \
+                 JOIN stepwell.blobs b ON b.namespace = {team} AND b.digest = n.d \
+                 WHERE n.d <> ALL ({spills}))"
+            )
+        }
+    };
+    let assigned = columns.assign(&mut text);
+    let _ = write!(
+        text.sql,
+        "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, unindexed = true, \
+         bytes = bytes + {added}{blob_bytes}, {assigned} WHERE {held} RETURNING bytes)"
+    );
+    events.insert(&mut text, (&session, &team), &mark);
+    if let Some((names, places)) = &named {
+        blobs.insert(&mut text, (&session, &team), (names, places), &now);
+    }
+    if !lane_names.is_empty() {
+        let names = text.bind(&lane_names, Type::BYTEA_ARRAY);
+        let states = text.bind(&lane_states, Type::BYTEA_ARRAY);
+        let _ = write!(
+            text.sql,
+            ", turned AS (INSERT INTO stepwell.lanes (session, namespace, lane, state) \
+             SELECT {session}, {team}, l.lane, l.state FROM moved, unnest({names}, {states}) \
+             AS l (lane, state) ON CONFLICT (session, lane) DO UPDATE SET state = excluded.state)"
+        );
+    }
+    if !snapshots.is_empty() {
+        let seqs = text.bind(&snapshot_seqs, Type::INT8_ARRAY);
+        let states = text.bind(&snapshots, Type::BYTEA_ARRAY);
+        let _ = write!(
+            text.sql,
+            ", folded AS (INSERT INTO stepwell.snapshots (session, seq, namespace, state) \
+             SELECT {session}, f.seq, {team}, f.state FROM moved, unnest({seqs}, {states}) \
+             AS f (seq, state) ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state)"
+        );
+    }
+    let _ = write!(text.sql, " SELECT bytes, {SERVER_TIME} FROM moved");
+
+    let answer = conn.query_hot(&text.sql, &text.params)?;
+    let Some(answer) = answer.first() else { return Ok(Sent::Stale) };
+    link.time.told(answer.get(1));
+    let bytes = answer.get::<_, i64>(0).unsigned_abs();
+    let mut lanes = known.lanes.clone();
+    lanes.extend(draft.lanes.clone());
+    let row = SessionRow { bytes, ..row.clone() };
+    if let Some((lane, _)) = &row.lane {
+        lanes.remove(lane);
+    }
+    Ok(Sent::Done(Box::new(Known { row, version: known.version + 1, lanes })))
+}
+
+/// Is one of these ids among the events that the session shares?
+fn shared_ids(session: &str, ids: &str) -> String {
+    format!(
+        "WITH RECURSIVE shared (key, at) AS (\
+         SELECT base_key, base_at FROM stepwell.sessions WHERE key = {session} \
+         UNION ALL SELECT s.base_key, least(s.base_at, shared.at) FROM stepwell.sessions s \
+         JOIN shared ON s.key = shared.key WHERE s.base_key IS NOT NULL) \
+         SELECT 1 FROM shared JOIN stepwell.events e ON e.session = shared.key \
+         WHERE e.seq <= shared.at AND e.id = ANY ({ids})"
+    )
+}
+
+/// A statement and its values, as they come.
+#[derive(Default)]
+struct Text<'a> {
+    sql: String,
+    params: Vec<Param<'a>>,
+}
+
+impl<'a> Text<'a> {
+    /// Adds a value; the answer stands for it.
+    fn bind(&mut self, value: &'a (dyn ToSql + Sync), kind: Type) -> String {
+        self.params.push((value, kind));
+        format!("${}", self.params.len())
+    }
+}
+
+/// A head as columns.
+struct Columns {
+    seq: i64,
+    updated: i64,
+    status: &'static str,
+    cost: i64,
+    steps: i64,
+    chain: Vec<u8>,
+    sum: Vec<u8>,
+    model: Vec<u8>,
+    lane: Option<Vec<u8>>,
+    head: Vec<u8>,
+}
+
+impl Columns {
+    fn of(row: &SessionRow) -> Self {
+        let head = json(&row.head);
+        Self {
+            seq: number(row.head.seq),
+            updated: row.head.updated_at.as_micros(),
+            status: row.head.status.as_str(),
+            cost: cost_column(row.head.spent.cost),
+            steps: signed(row.head.steps),
+            chain: row.chain.as_bytes().to_vec(),
+            sum: head_sum(&head, &row.chain).to_vec(),
+            model: row.head.model.as_bytes().to_vec(),
+            lane: row.lane.as_ref().map(json),
+            head,
+        }
+    }
+
+    fn assign<'a>(&'a self, text: &mut Text<'a>) -> String {
+        let columns: [(&str, &'a (dyn ToSql + Sync), Type); 10] = [
+            ("seq", &self.seq, Type::INT8),
+            ("updated", &self.updated, Type::INT8),
+            ("status", &self.status, Type::TEXT),
+            ("cost", &self.cost, Type::INT8),
+            ("steps", &self.steps, Type::INT8),
+            ("chain", &self.chain, Type::BYTEA),
+            ("sum", &self.sum, Type::BYTEA),
+            ("model", &self.model, Type::BYTEA),
+            ("lane", &self.lane, Type::BYTEA),
+            ("head", &self.head, Type::BYTEA),
+        ];
+        let assign = |(name, value, kind)| format!("{name} = {}", text.bind(value, kind));
+        columns.map(assign).join(", ")
+    }
+}
+
+/// Events as columns.
+struct Events<'a> {
+    seqs: Vec<i64>,
+    ats: Vec<i64>,
+    versions: Vec<i32>,
+    spilled: Vec<bool>,
+    kinds: Vec<&'a [u8]>,
+    chains: Vec<&'a [u8]>,
+    ids: Vec<Option<&'a [u8]>>,
+    keys: Vec<Option<&'a [u8]>>,
+    bodies: Vec<&'a [u8]>,
+}
+
+impl<'a> Events<'a> {
+    fn of(events: &'a [Entry]) -> Self {
+        let id = |id: &'a EventId| id.as_bytes().as_slice();
+        Self {
+            seqs: events.iter().map(|event| number(event.row.seq)).collect(),
+            ats: events.iter().map(|event| event.row.at.as_micros()).collect(),
+            versions: events.iter().map(|event| version_column(&event.row)).collect(),
+            spilled: events.iter().map(|event| event.row.spilled).collect(),
+            kinds: events.iter().map(|event| event.row.kind.as_bytes()).collect(),
+            chains: events.iter().map(|event| event.row.chain.as_bytes().as_slice()).collect(),
+            ids: events.iter().map(|event| event.row.id.as_ref().map(id)).collect(),
+            keys: events.iter().map(|event| event.key.as_ref().map(String::as_bytes)).collect(),
+            bodies: events.iter().map(|event| &*event.row.body).collect(),
+        }
+    }
+
+    fn insert(
+        &'a self,
+        text: &mut Text<'a>,
+        (session, team): (&str, &str),
+        mark: &'a Option<&'a [u8]>,
+    ) {
+        let mark = text.bind(mark, Type::BYTEA);
+        let columns: [(&'a (dyn ToSql + Sync), Type); 9] = [
+            (&self.seqs, Type::INT8_ARRAY),
+            (&self.ats, Type::INT8_ARRAY),
+            (&self.versions, Type::INT4_ARRAY),
+            (&self.spilled, Type::BOOL_ARRAY),
+            (&self.kinds, Type::BYTEA_ARRAY),
+            (&self.chains, Type::BYTEA_ARRAY),
+            (&self.ids, Type::BYTEA_ARRAY),
+            (&self.keys, Type::BYTEA_ARRAY),
+            (&self.bodies, Type::BYTEA_ARRAY),
+        ];
+        let columns = columns.map(|(value, kind)| text.bind(value, kind)).join(", ");
+        let _ = write!(
+            text.sql,
+            ", said AS (INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, \
+             kind, chain, id, mark, key, body) SELECT {session}, e.seq, {team}, e.at, e.version, \
+             e.spilled, e.kind, e.chain, e.id, {mark}, e.key, e.body FROM moved, \
+             unnest({columns}) AS e (seq, at, version, spilled, kind, chain, id, key, body))"
+        );
+    }
+}
+
+/// Blobs that events name, and the texts that spill with them, as columns.
+struct Blobs<'a> {
+    names: Vec<&'a [u8]>,
+    places: Vec<i64>,
+    spills: Vec<&'a [u8]>,
+    sizes: Vec<i64>,
+    data: Vec<&'a [u8]>,
+    /// What the spilled texts add to the session's bytes, each as often as it is named.
+    spilled_bytes: i64,
+}
+
+impl<'a> Blobs<'a> {
+    fn of(events: &'a [Entry]) -> Self {
+        let mut all = Self {
+            names: Vec::new(),
+            places: Vec::new(),
+            spills: Vec::new(),
+            sizes: Vec::new(),
+            data: Vec::new(),
+            spilled_bytes: 0,
+        };
+        for event in events {
+            for (digest, size, data) in &event.spill {
+                let digest = digest.as_bytes().as_slice();
+                if !all.spills.contains(&digest) {
+                    all.spills.push(digest);
+                    all.sizes.push(*size);
+                    all.data.push(data);
+                }
+            }
+            for digest in &event.names {
+                all.names.push(digest.as_bytes().as_slice());
+                all.places.push(number(event.row.seq));
+            }
+        }
+        for name in &all.names {
+            if let Some(n) = all.spills.iter().position(|spill| spill == name) {
+                all.spilled_bytes += all.data[n].len() as i64;
+            }
+        }
+        all
+    }
+
+    fn bind_names(&'a self, text: &mut Text<'a>) -> (String, String) {
+        (text.bind(&self.names, Type::BYTEA_ARRAY), text.bind(&self.places, Type::INT8_ARRAY))
+    }
+
+    fn insert(
+        &'a self,
+        text: &mut Text<'a>,
+        (session, team): (&str, &str),
+        (names, places): (&str, &str),
+        now: &'a i64,
+    ) {
+        let now = text.bind(now, Type::INT8);
+        let digests = text.bind(&self.spills, Type::BYTEA_ARRAY);
+        let sizes = text.bind(&self.sizes, Type::INT8_ARRAY);
+        let data = text.bind(&self.data, Type::BYTEA_ARRAY);
+        let _ = write!(
+            text.sql,
+            ", kept AS (INSERT INTO stepwell.blobs (namespace, digest, size, stored, touched, data) \
+             SELECT {team}, b.digest, b.size, length(b.data), {now}, b.data FROM moved, \
+             unnest({digests}, {sizes}, {data}) AS b (digest, size, data) \
+             ON CONFLICT (namespace, digest) DO UPDATE SET touched = excluded.touched), \
+             named AS (INSERT INTO stepwell.refs (namespace, digest, session, seq) \
+             SELECT DISTINCT {team}, r.digest, {session}, r.seq FROM moved, \
+             unnest({names}, {places}) AS r (digest, seq) ON CONFLICT DO NOTHING)"
+        );
+    }
+}

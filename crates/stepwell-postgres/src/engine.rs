@@ -1,0 +1,209 @@
+//! Transactions: begun, tried again where that is safe, and never taken for done or for
+//! undone where neither is known.
+
+use std::sync::Arc;
+
+use stepwell::backend::World;
+use stepwell::{Access, Error, Processes, Result, SessionId, Time};
+
+use crate::fault::Trouble;
+use crate::follow::Followers;
+use crate::link::{Conn, Link, Patience, SERVER_TIME, params};
+use crate::rows::{Lock, PgRows};
+use crate::standings::Standings;
+
+/// How often a transaction is tried again that another one was in the way of.
+const ATTEMPTS: u32 = 40;
+
+/// What a transaction needs to know of the store around it.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) followers: Followers,
+    pub(crate) link: Link,
+    pub(crate) namespace: i32,
+    pub(crate) access: Access,
+    pub(crate) processes: Arc<dyn Processes>,
+    pub(crate) standings: Standings,
+}
+
+/// What to do when the connection was lost while a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unsure {
+    /// Do it again: it finds out what the first attempt did.
+    Repeat,
+    /// Tell the caller, who asks again.
+    Tell,
+}
+
+/// Is it possible that an earlier attempt was kept?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// No.
+    None,
+    /// Yes: its connection was lost before the answer came.
+    Some,
+}
+
+/// Who else may move sessions about meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Structure {
+    /// Anyone: only one session is touched, and its row is locked.
+    Open,
+    /// Those who add to a family, but nobody who takes sessions away.
+    Shared,
+    /// Nobody.
+    Alone,
+}
+
+/// How an attempt ended that brought no answer.
+enum Failed {
+    /// For good.
+    Final(Error),
+    /// With trouble that may pass.
+    Trouble(Trouble),
+    /// While it was being committed.
+    Open(String),
+}
+
+impl Engine {
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::new(self.link.address.patience)
+    }
+
+    pub(crate) fn world(&self, now: Time) -> World<'_> {
+        World { now, processes: &*self.processes }
+    }
+
+    pub(crate) fn fault(&self, trouble: Trouble, doing: &'static str) -> Error {
+        trouble.into_error(self.link.path(), doing)
+    }
+
+    /// Asks one question, by itself.
+    pub(crate) fn glance<T>(&self, ask: impl Fn(&PgRows<'_>) -> Result<T>) -> Result<T> {
+        self.reading(|conn| {
+            let rows = self.rows(conn, self.link.time.now(), Lock::None);
+            self.outcome(&rows, ask(&rows))
+        })
+    }
+
+    /// Reads within one transaction, so that all of it is of one moment.
+    pub(crate) fn read<T>(&self, work: impl Fn(&PgRows<'_>, World<'_>) -> Result<T>) -> Result<T> {
+        self.reading(|conn| {
+            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+            let now = self.begin(conn, begin)?;
+            let rows = self.rows(conn, now, Lock::None);
+            let answer = self.outcome(&rows, work(&rows, self.world(now)));
+            conn.roll_back();
+            answer
+        })
+    }
+
+    fn reading<T>(&self, attempt: impl Fn(&Conn) -> Result<T, Failed>) -> Result<T> {
+        let mut patience = self.patience();
+        loop {
+            let conn = self.link.connect(&mut patience);
+            let conn = conn.map_err(|trouble| self.fault(trouble, "reading"))?;
+            match attempt(&conn) {
+                Ok(answer) => return Ok(answer),
+                Err(Failed::Final(error)) => return Err(error),
+                Err(Failed::Trouble(Trouble::Unprepared(_))) => self.link.stop_preparing(),
+                Err(Failed::Trouble(Trouble::Lost(_) | Trouble::Again(_))) if patience.pause() => {}
+                Err(Failed::Trouble(trouble)) => return Err(self.fault(trouble, "reading")),
+                Err(Failed::Open(what)) => {
+                    return Err(self.fault(Trouble::Lost(what), "reading"));
+                }
+            }
+        }
+    }
+
+    /// Changes something within one durable transaction.
+    pub(crate) fn change<T>(
+        &self,
+        (structure, unsure, mut doubt): (Structure, Unsure, Doubt),
+        mut work: impl FnMut(&PgRows<'_>, World<'_>, Doubt) -> Result<T>,
+    ) -> Result<T> {
+        self.writable()?;
+        let mut patience = self.patience();
+        let mut met = 0;
+        loop {
+            let conn = self.link.connect(&mut patience);
+            let conn = conn.map_err(|trouble| self.fault(trouble, "writing"))?;
+            match self.attempt(&conn, structure, |rows, world| work(rows, world, doubt)) {
+                Ok(answer) => return Ok(answer),
+                Err(Failed::Final(error)) => return Err(error),
+                Err(Failed::Open(_)) if unsure == Unsure::Repeat && patience.pause() => {
+                    doubt = Doubt::Some;
+                }
+                Err(Failed::Open(what)) => {
+                    return Err(self.fault(Trouble::Lost(what), "saving; it may have been kept"));
+                }
+                Err(Failed::Trouble(Trouble::Unprepared(_))) => self.link.stop_preparing(),
+                Err(Failed::Trouble(Trouble::Again(_))) if met < ATTEMPTS => met += 1,
+                Err(Failed::Trouble(Trouble::Lost(_))) if patience.pause() => {}
+                Err(Failed::Trouble(trouble)) => return Err(self.fault(trouble, "writing")),
+            }
+        }
+    }
+
+    fn attempt<T>(
+        &self,
+        conn: &Conn,
+        structure: Structure,
+        work: impl FnOnce(&PgRows<'_>, World<'_>) -> Result<T>,
+    ) -> Result<T, Failed> {
+        let now = self.begin(conn, "BEGIN")?;
+        let rows = self.rows(conn, now, Lock::Held);
+        let answer = self.guard(&rows, structure).and_then(|()| work(&rows, self.world(now)));
+        let answer = self.outcome(&rows, answer).inspect_err(|_| conn.roll_back())?;
+        match conn.run("COMMIT") {
+            Ok(()) => Ok(answer),
+            Err(Trouble::Lost(what)) => Err(Failed::Open(what)),
+            Err(trouble) => {
+                conn.roll_back();
+                Err(Failed::Trouble(trouble))
+            }
+        }
+    }
+
+    /// Begins a transaction, and asks the server for the time.
+    fn begin(&self, conn: &Conn, sql: &str) -> Result<Time, Failed> {
+        let time = format!("SELECT {SERVER_TIME}");
+        let (_, time) = conn.query_both((sql, &[]), (&time, &[])).map_err(Failed::Trouble)?;
+        Ok(time.first().map_or_else(|| self.link.time.now(), |row| self.link.time.told(row.get(0))))
+    }
+
+    /// Waits until nobody moves sessions about who must not meanwhile.
+    fn guard(&self, rows: &PgRows<'_>, structure: Structure) -> Result<()> {
+        let strength = match structure {
+            Structure::Open => return Ok(()),
+            Structure::Shared => "SHARE",
+            Structure::Alone => "UPDATE",
+        };
+        let sql = format!("SELECT 1 FROM stepwell.guards WHERE namespace = $1 FOR {strength}");
+        rows.run(&sql, params![self.namespace => INT4])
+    }
+
+    fn rows<'a>(&'a self, conn: &'a Conn, now: Time, lock: Lock) -> PgRows<'a> {
+        PgRows::new(conn, self.link.path(), (self.namespace, now), lock)
+    }
+
+    /// What the work's answer means: a statement that failed counts, whatever came of it.
+    fn outcome<T>(&self, rows: &PgRows<'_>, answer: Result<T>) -> Result<T, Failed> {
+        match (rows.trouble(), answer) {
+            (Some(trouble), _) => Err(Failed::Trouble(trouble)),
+            (None, answer) => answer.map_err(Failed::Final),
+        }
+    }
+
+    pub(crate) fn writable(&self) -> Result<()> {
+        match self.access {
+            Access::Write => Ok(()),
+            Access::Read => Err(Error::ReadOnly { path: self.link.path().to_owned() }),
+        }
+    }
+
+    /// Tells those who follow a session.
+    pub(crate) fn told(&self, id: &SessionId) {
+        self.followers.committed(id);
+    }
+}

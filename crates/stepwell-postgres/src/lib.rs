@@ -1,0 +1,43 @@
+//! The store on PostgreSQL, so that many machines share sessions, hand them over and
+//! survive the loss of one.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use stepwell::{Stepwell, Surroundings};
+//! use stepwell_postgres::{Address, PostgresStore};
+//!
+//! let address = Address::parse("postgres://runs@db1,db2/runs?namespace=team-a")?;
+//! let store = Arc::new(PostgresStore::open(address)?);
+//! let well = Stepwell::with(store, Surroundings::default());
+//! # Ok::<(), stepwell::Error>(())
+//! ```
+//!
+//! What rows mean is written once, in `stepwell::backend`, for every store. Here is how
+//! they are kept: an append is one statement, which moves the head on only if it is what
+//! the append was made for; everything rarer is a transaction that locks what it changes.
+//! docs/teams.md is the manual.
+
+mod address;
+mod append;
+mod blob;
+mod draft;
+mod engine;
+mod fault;
+mod follow;
+mod link;
+mod list;
+mod role;
+mod rows;
+mod schema;
+mod search;
+mod standings;
+mod status;
+mod store;
+mod wait;
+mod write;
+
+pub use address::{Address, DEFAULT_NAMESPACE};
+pub use role::script;
+pub use schema::VERSION as SCHEMA_VERSION;
+pub use status::{Durability, Role, Standby, Status};
+pub use store::{PostgresOptions, PostgresStore};

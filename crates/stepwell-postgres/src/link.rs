@@ -1,0 +1,313 @@
+//! Connections to the server, shared by the threads of a process.
+//!
+//! One runtime on a thread of its own moves the bytes. Callers poll their questions on
+//! their own threads, so that an answer costs one wake-up.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use stepwell::{Clock, Error, Result, SystemClock, Time};
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Config, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::address::{Address, Roots, Statements};
+use crate::fault::Trouble;
+use crate::wait::wait;
+
+/// How long an answer is waited for. A commit that waits for a standby takes as long as
+/// the standby; past this the connection is dropped, never cancelled, and the store is
+/// asked what became of it.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The pauses between two attempts to reach a server.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A value with its type, so that a statement need not be prepared to be sent.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Values with their types: `params![key => INT8, id => TEXT]`.
+macro_rules! params {
+    ($($value:expr => $kind:ident),* $(,)?) => {
+        &[$((&$value as &(dyn tokio_postgres::types::ToSql + Sync),
+             tokio_postgres::types::Type::$kind)),*]
+    };
+}
+pub(crate) use params;
+
+/// The way to the server.
+pub(crate) struct Link {
+    pool: Pool,
+    /// Behind an option so that it can be shut down without waiting, from any thread.
+    runtime: Option<Runtime>,
+    pub(crate) tls: MakeRustlsConnect,
+    pub(crate) address: Address,
+    /// Has the server shown that it keeps no prepared statements for us?
+    plain: AtomicBool,
+    pub(crate) time: TimeSource,
+}
+
+/// Whose clock counts.
+pub(crate) enum TimeSource {
+    /// The server's: this machine's, and how many microseconds the server's is ahead.
+    Server(AtomicI64),
+    /// A test's.
+    Given(Arc<dyn Clock>),
+}
+
+impl TimeSource {
+    /// Now, as well as it is known without asking.
+    pub(crate) fn now(&self) -> Time {
+        match self {
+            Self::Server(ahead) => {
+                let here = SystemClock.now().as_micros();
+                Time::from_micros(here.saturating_add(ahead.load(Ordering::Relaxed)))
+            }
+            Self::Given(clock) => clock.now(),
+        }
+    }
+
+    /// The server told its time. Returns the one that counts.
+    pub(crate) fn told(&self, server: i64) -> Time {
+        match self {
+            Self::Server(ahead) => {
+                let here = SystemClock.now().as_micros();
+                ahead.store(server.saturating_sub(here), Ordering::Relaxed);
+                Time::from_micros(server)
+            }
+            Self::Given(clock) => clock.now(),
+        }
+    }
+}
+
+/// The server's time, in microseconds.
+pub(crate) const SERVER_TIME: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Link").field(&self.address).finish()
+    }
+}
+
+impl Link {
+    pub(crate) fn new(address: Address, time: TimeSource) -> Result<Self> {
+        let fault = |what: String| Error::Unsupported { path: address.shown().to_owned(), what };
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("stepwell-postgres")
+            .enable_all()
+            .build()
+            .map_err(|error| fault(format!("its thread could not be started: {error}")))?;
+        let tls = tls(&address.roots).map_err(fault)?;
+        let method = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(address.config.clone(), tls.clone(), method);
+        let pool = Pool::builder(manager)
+            .max_size(address.connections)
+            .build()
+            .map_err(|error| fault(error.to_string()))?;
+        let plain = AtomicBool::new(address.statements == Statements::Plain);
+        Ok(Self { pool, runtime: Some(runtime), tls, address, plain, time })
+    }
+
+    /// The address as it may be shown.
+    pub(crate) fn path(&self) -> &Path {
+        self.address.shown()
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("only dropping the link takes it")
+    }
+
+    /// No prepared statements from now on.
+    pub(crate) fn stop_preparing(&self) {
+        self.plain.store(true, Ordering::Relaxed);
+    }
+
+    /// A connection, after as many attempts as the patience allows.
+    pub(crate) fn connect(&self, patience: &mut Patience) -> Result<Conn, Trouble> {
+        loop {
+            // Connecting needs the runtime's sockets and timers; the guard lends them.
+            let entered = self.runtime().enter();
+            let got = wait(self.pool.get(), ANSWER);
+            drop(entered);
+            let trouble = match got {
+                Some(Ok(object)) => return Ok(self.conn(object)),
+                Some(Err(error)) => Trouble::of_pool(&error),
+                None => Trouble::Lost("no connection came free".to_owned()),
+            };
+            match trouble {
+                Trouble::Lost(_) if patience.pause() => {}
+                trouble => return Err(trouble),
+            }
+        }
+    }
+
+    fn conn(&self, object: Object) -> Conn {
+        let prepare = !self.plain.load(Ordering::Relaxed);
+        Conn { object: Some(object), spoiled: Cell::new(false), prepare }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.pool.close();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// How long to go on trying.
+pub(crate) struct Patience {
+    began: Instant,
+    longest: Duration,
+    next: Duration,
+}
+
+impl Patience {
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    pub(crate) fn new(longest: Duration) -> Self {
+        Self { began: Instant::now(), longest, next: SHORTEST_PAUSE }
+    }
+
+    /// Waits a little. Is there still patience left?
+    pub(crate) fn pause(&mut self) -> bool {
+        let left = self.longest.saturating_sub(self.began.elapsed());
+        if left.is_zero() {
+            return false;
+        }
+        wait(std::future::pending::<()>(), self.next.min(left));
+        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        true
+    }
+}
+
+/// One connection, for as long as a transaction takes.
+pub(crate) struct Conn {
+    object: Option<Object>,
+    /// Is something in flight on it that nobody waits for? Then it must not be used again.
+    spoiled: Cell<bool>,
+    prepare: bool,
+}
+
+impl Conn {
+    fn client(&self) -> &Object {
+        self.object.as_ref().expect("only dropping the connection takes it")
+    }
+
+    /// Asks a question in one round trip.
+    pub(crate) fn query(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Trouble> {
+        self.answer(self.client().query_typed(sql, params))
+    }
+
+    /// Asks two questions, in order, in one round trip. The second sees what happened
+    /// while the first waited for a lock.
+    pub(crate) fn query_both(
+        &self,
+        first: (&str, &[Param<'_>]),
+        second: (&str, &[Param<'_>]),
+    ) -> Result<(Vec<Row>, Vec<Row>), Trouble> {
+        let client = self.client();
+        self.answer(async {
+            let first = client.query_typed(first.0, first.1);
+            let second = client.query_typed(second.0, second.1);
+            let (first, second) = futures_util::future::join(first, second).await;
+            Ok((first?, second?))
+        })
+    }
+
+    /// Asks a question that is asked all the time: the server plans it once.
+    pub(crate) fn query_hot(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Trouble> {
+        if !self.prepare {
+            return self.query(sql, params);
+        }
+        let client = self.client();
+        self.answer(async {
+            let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+            let statement = client.prepare_typed_cached(sql, &types).await?;
+            let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
+            client.query(&statement, &values).await
+        })
+    }
+
+    /// Runs statements that have no values and no answer.
+    pub(crate) fn run(&self, sql: &str) -> Result<(), Trouble> {
+        self.answer(self.client().batch_execute(sql))
+    }
+
+    fn answer<T>(
+        &self,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Trouble> {
+        match wait(work, ANSWER) {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => {
+                let trouble = Trouble::of(&error);
+                if matches!(trouble, Trouble::Lost(_) | Trouble::Unprepared(_)) {
+                    self.spoiled.set(true);
+                }
+                Err(trouble)
+            }
+            None => {
+                self.spoiled.set(true);
+                Err(Trouble::Lost(format!("no answer in {} s", ANSWER.as_secs())))
+            }
+        }
+    }
+
+    /// Leaves the transaction, whatever came of it.
+    pub(crate) fn roll_back(&self) {
+        if !self.spoiled.get() && self.run("ROLLBACK").is_err() {
+            self.spoiled.set(true);
+        }
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take()
+            && self.spoiled.get()
+        {
+            // Taken out of the pool, it is closed; nothing in flight is cancelled.
+            drop(Object::take(object));
+        }
+    }
+}
+
+/// A connection of its own, for listening.
+pub(crate) fn listening_config(address: &Address) -> Config {
+    address.direct.clone().unwrap_or_else(|| address.config.clone())
+}
+
+fn tls(roots: &Roots) -> Result<MakeRustlsConnect, String> {
+    let mut store = rustls::RootCertStore::empty();
+    match roots {
+        Roots::System => {
+            let found = rustls_native_certs::load_native_certs();
+            store.add_parsable_certificates(found.certs);
+        }
+        Roots::File(path) => {
+            let fault = |what: String| format!("sslrootcert {}: {what}", path.display());
+            let certs = CertificateDer::pem_file_iter(path).map_err(|e| fault(e.to_string()))?;
+            for cert in certs {
+                let cert = cert.map_err(|error| fault(error.to_string()))?;
+                store.add(cert).map_err(|error| fault(error.to_string()))?;
+            }
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}

@@ -1,0 +1,201 @@
+//! Lists and counts in PostgreSQL: a filter as SQL, a page by its key.
+
+use stepwell::backend::{World, read};
+use stepwell::{
+    Counts, Cursor, Driver, Family, Filter, Holder, Order, Page, Place, Pulse, Query, Result, Sort,
+    Status,
+};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::link::{Param, params};
+use crate::rows::{PgRows, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, read_session};
+
+/// Conditions on `sessions s`, `heads h` and the lease `l`, with the values they compare to.
+pub(crate) struct Conditions {
+    clauses: Vec<String>,
+    values: Vec<(Box<dyn ToSql + Sync>, Type)>,
+    /// The status as everyone is to read it.
+    status: String,
+}
+
+impl Conditions {
+    pub(crate) fn of(rows: &PgRows<'_>, world: World<'_>, filter: &Filter) -> Result<Self> {
+        let mut all = Self { clauses: Vec::new(), values: Vec::new(), status: String::new() };
+        let now = all.bind(world.now.as_micros(), Type::INT8);
+        let gone = all.bind(gone(rows, world)?, Type::BYTEA_ARRAY);
+        all.status = format!(
+            "CASE WHEN h.status = 'running' AND NOT s.external AND NOT coalesce(\
+             l.holder IS NOT NULL AND l.expires > {now} AND l.holder <> ALL ({gone}), false) \
+             THEN 'interrupted' ELSE h.status END"
+        );
+        let team = all.bind(rows.namespace, Type::INT4);
+        all.clauses.push(format!("h.namespace = {team}"));
+        all.take(filter);
+        Ok(all)
+    }
+
+    fn take(&mut self, filter: &Filter) {
+        match filter.place {
+            Place::Kept => self.require("h.trashed IS NULL".to_owned()),
+            Place::Trash => self.require("h.trashed IS NOT NULL".to_owned()),
+            Place::Anywhere => {}
+        }
+        if !filter.status.is_empty() {
+            let wanted: Vec<String> =
+                filter.status.iter().map(|status| status.as_str().to_owned()).collect();
+            let wanted = self.bind(wanted, Type::TEXT_ARRAY);
+            let status = self.status.clone();
+            self.require(format!("{status} = ANY ({wanted})"));
+        }
+        self.equal("s.agent", filter.agent.as_deref());
+        self.equal("h.model", filter.model.as_deref());
+        self.equal("s.label", filter.label.as_deref());
+        self.equal("s.workspace", filter.workspace.as_deref());
+        if let Some(driver) = filter.driver {
+            let external = self.bind(driver == Driver::External, Type::BOOL);
+            self.require(format!("s.external = {external}"));
+        }
+        if !filter.tags.is_empty() {
+            let tags: Vec<Vec<u8>> =
+                filter.tags.iter().map(|tag| tag.as_bytes().to_vec()).collect();
+            let tags = self.bind(tags, Type::BYTEA_ARRAY);
+            self.require(format!("s.tags @> {tags}"));
+        }
+        if let Some(task) = filter.task.as_ref().filter(|task| !task.is_empty()) {
+            let task = self.bind(task.to_lowercase().into_bytes(), Type::BYTEA);
+            self.require(format!("position({task} IN s.task) > 0"));
+        }
+        match &filter.family {
+            Family::Any => {}
+            Family::Roots => self.require("NOT s.subagent".to_owned()),
+            Family::ChildrenOf(parent) => {
+                let parent = self.bind(parent.as_str().to_owned(), Type::TEXT);
+                self.require(format!("s.parent = {parent}"));
+            }
+        }
+        if let Some(since) = filter.since {
+            let since = self.bind(since.as_micros(), Type::INT8);
+            self.require(format!("h.updated >= {since}"));
+        }
+        if let Some(until) = filter.until {
+            let until = self.bind(until.as_micros(), Type::INT8);
+            self.require(format!("h.updated < {until}"));
+        }
+        // An id has no other characters than these, and none of them is greater than ~.
+        if let Some(prefix) = &filter.prefix {
+            if prefix.contains('\0') {
+                self.require("false".to_owned());
+            } else {
+                let from = self.bind(prefix.clone(), Type::TEXT);
+                let to = self.bind(format!("{prefix}\u{10ffff}"), Type::TEXT);
+                self.require(format!("s.id >= {from} AND s.id < {to}"));
+            }
+        }
+    }
+
+    /// Adds a value; the answer stands for it in a clause.
+    pub(crate) fn bind(&mut self, value: impl ToSql + Sync + 'static, kind: Type) -> String {
+        self.values.push((Box::new(value), kind));
+        format!("${}", self.values.len())
+    }
+
+    /// Adds a condition.
+    pub(crate) fn require(&mut self, clause: String) {
+        self.clauses.push(clause);
+    }
+
+    fn equal(&mut self, column: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            let value = self.bind(value.as_bytes().to_vec(), Type::BYTEA);
+            self.require(format!("{column} = {value}"));
+        }
+    }
+
+    /// All of them as one expression.
+    pub(crate) fn sql(&self) -> String {
+        self.clauses.join(" AND ")
+    }
+
+    pub(crate) fn params(&self) -> Vec<Param<'_>> {
+        self.values.iter().map(|(value, kind)| (&**value, kind.clone())).collect()
+    }
+}
+
+/// The holders of leases that have not run out whose processes are known to be gone. The
+/// server cannot know that; few leases are held at any time.
+fn gone(rows: &PgRows<'_>, world: World<'_>) -> Result<Vec<Vec<u8>>> {
+    let sql = "SELECT DISTINCT holder FROM stepwell.leases WHERE namespace = $1 \
+         AND holder IS NOT NULL AND expires > $2";
+    let params = params![rows.namespace => INT4, world.now.as_micros() => INT8];
+    let mut gone = Vec::new();
+    for row in rows.all(sql, params)? {
+        let text: Vec<u8> = rows.get(&row, 0)?;
+        let holder: Option<Holder> = serde_json::from_slice(&text).ok();
+        if holder.is_none_or(|holder| world.processes.pulse(&holder) == Pulse::Gone) {
+            gone.push(text);
+        }
+    }
+    Ok(gone)
+}
+
+/// One page of sessions.
+pub(crate) fn page(rows: &PgRows<'_>, world: World<'_>, query: &Query) -> Result<Page> {
+    let mut conditions = Conditions::of(rows, world, &query.filter)?;
+    let column = match query.sort {
+        Sort::Updated => "h.updated",
+        Sort::Created => "s.created",
+        Sort::Cost => "h.cost",
+        Sort::Steps => "h.steps",
+    };
+    let (before, direction) = match query.order {
+        Order::Newest => ("<", "DESC"),
+        Order::Oldest => (">", "ASC"),
+    };
+    if let Some(Cursor { value, key }) = query.after {
+        let value = conditions.bind(value, Type::INT8);
+        let key = conditions.bind(key, Type::INT8);
+        conditions.require(format!("({column}, h.session) {before} ({value}, {key})"));
+    }
+    // One more than asked for tells whether there is another page.
+    let limit = i64::try_from(query.limit.saturating_add(1)).unwrap_or(i64::MAX);
+    let limit = conditions.bind(limit, Type::INT8);
+    let sql = format!(
+        "SELECT {SESSION_COLUMNS}, {column} FROM {SESSION_TABLES} WHERE {} \
+         ORDER BY {column} {direction}, h.session {direction} LIMIT {limit}",
+        conditions.sql()
+    );
+    let mut found = Vec::new();
+    for row in rows.all(&sql, &conditions.params())? {
+        let Wide { row: session, .. } = read_session(rows, &row)?;
+        let value: i64 = rows.get(&row, SESSION_WIDTH)?;
+        found.push((session, value));
+    }
+    let more = found.len() > query.limit;
+    found.truncate(query.limit);
+    let next =
+        found.last().filter(|_| more).map(|(row, value)| Cursor { value: *value, key: row.key });
+    let sessions = found.into_iter().map(|(row, _)| read::standing(row, world)).collect();
+    Ok(Page { sessions, next })
+}
+
+/// Sessions by status.
+pub(crate) fn count(rows: &PgRows<'_>, world: World<'_>, filter: &Filter) -> Result<Counts> {
+    let conditions = Conditions::of(rows, world, filter)?;
+    let sql = format!(
+        "SELECT {}, count(*), count(h.damage_at) FROM {SESSION_TABLES} WHERE {} GROUP BY 1",
+        conditions.status,
+        conditions.sql()
+    );
+    let mut counts = Counts::default();
+    for row in rows.all(&sql, &conditions.params())? {
+        let status: &str = rows.get(&row, 0)?;
+        let (count, damaged): (i64, i64) = (rows.get(&row, 1)?, rows.get(&row, 2)?);
+        counts.damaged += damaged.unsigned_abs();
+        // A status that is none is damage that the column, not the head, shows.
+        match status.parse::<Status>() {
+            Ok(status) => *counts.by_status.entry(status).or_default() += count.unsigned_abs(),
+            Err(_) => counts.damaged += count.unsigned_abs(),
+        }
+    }
+    Ok(counts)
+}

@@ -1,0 +1,195 @@
+//! Events' rows: written, walked in order, moved to a fork.
+
+use stepwell::backend::{Base, Flow, Key, OwnRow, Row, Sealed, SessionRow, Stretch};
+use stepwell::{Digest, EventId, Kind, Order, Result, Seq, Time};
+
+use super::sessions::digest;
+use super::{PgRows, number, seq};
+use crate::blob;
+use crate::link::params;
+
+/// The columns that make up an event's row, in the order that [`read_event`] expects.
+pub(crate) const EVENT_COLUMNS: &str = "seq, at, kind, version, chain, id, spilled, erased, body";
+
+/// How many rows are fetched at first, and at most, when a stretch is walked: whoever
+/// wants the last few does not wait for a thousand.
+const FIRST_CHUNK: i64 = 64;
+const LARGEST_CHUNK: i64 = 1024;
+
+/// Reads an event's row. A column that cannot be read makes a row that fails its check,
+/// so that the damage is told at its seq.
+pub(crate) fn read_event<'a>(rows: &PgRows<'_>, row: &'a tokio_postgres::Row) -> Result<Row<'a>> {
+    let place = seq(rows.get(row, 0)?);
+    let id: Option<&[u8]> = rows.get(row, 5)?;
+    let erased: Option<&[u8]> = rows.get(row, 7)?;
+    let kind: &[u8] = rows.get(row, 2)?;
+    let body: &[u8] = rows.get(row, 8)?;
+    let id = id.map(<[u8; 16]>::try_from).transpose();
+    let (Ok(kind), Ok(id)) = (std::str::from_utf8(kind), id) else {
+        return Ok(unreadable(place));
+    };
+    Ok(Row {
+        seq: place,
+        at: Time::from_micros(rows.get(row, 1)?),
+        kind: kind.into(),
+        version: rows.get::<i32>(row, 3)?.unsigned_abs(),
+        chain: digest(rows.get(row, 4)?),
+        id: id.map(EventId::from_bytes),
+        spilled: rows.get(row, 6)?,
+        erased: erased.map(digest),
+        body: body.into(),
+    })
+}
+
+fn unreadable(seq: Seq) -> Row<'static> {
+    Row {
+        seq,
+        at: Time::EPOCH,
+        id: None,
+        kind: "".into(),
+        version: 0,
+        spilled: false,
+        body: Vec::new().into(),
+        chain: Digest::GENESIS,
+        erased: None,
+    }
+}
+
+impl PgRows<'_> {
+    pub(super) fn add_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+        let row = &sealed.row;
+        let mark = self.mark.get();
+        if mark.is_some() && self.marked_from.get().is_none() {
+            self.marked_from.set(Some(row.seq));
+        }
+        self.run(
+            "INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, \
+             chain, id, mark, key, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+            params![
+                key => INT8,
+                number(row.seq) => INT8,
+                self.namespace => INT4,
+                row.at.as_micros() => INT8,
+                version_column(row) => INT4,
+                row.spilled => BOOL,
+                row.kind.as_bytes() => BYTEA,
+                row.chain.as_bytes().as_slice() => BYTEA,
+                row.id.as_ref().map(|id| id.as_bytes().as_slice()) => BYTEA,
+                mark.as_ref().map(<[u8; 16]>::as_slice) => BYTEA,
+                sealed.key.as_ref().map(String::as_bytes) => BYTEA,
+                &*row.body => BYTEA,
+            ],
+        )?;
+        Ok(row.body.len() as u64 + blob::attach(self, key, sealed)?)
+    }
+
+    pub(super) fn walk(
+        &self,
+        stretch: Stretch,
+        order: Order,
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
+    ) -> Result<Flow> {
+        if stretch.from == stretch.to
+            && let Some(row) = self.ahead.borrow_mut().remove(&(stretch.key, stretch.from))
+        {
+            return visitor(row);
+        }
+        let direction = if order == Order::Oldest { "ASC" } else { "DESC" };
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM stepwell.events WHERE session = $1 \
+             AND seq BETWEEN $2 AND $3 ORDER BY seq {direction} LIMIT $4"
+        );
+        let (mut from, mut to) = (number(stretch.from), number(stretch.to));
+        let mut chunk = FIRST_CHUNK;
+        while from <= to {
+            let params = params![stretch.key => INT8, from => INT8, to => INT8, chunk => INT8];
+            let found = self.all(&sql, params)?;
+            for row in &found {
+                let event = read_event(self, row)?;
+                match order {
+                    Order::Oldest => from = number(event.seq) + 1,
+                    Order::Newest => to = number(event.seq) - 1,
+                }
+                if visitor(event)? == Flow::Enough {
+                    return Ok(Flow::Enough);
+                }
+            }
+            if found.len() < usize::try_from(chunk).unwrap_or(usize::MAX) {
+                break;
+            }
+            chunk = (chunk * 4).min(LARGEST_CHUNK);
+        }
+        Ok(Flow::More)
+    }
+
+    /// Keyed events of some kinds, with the rows before them, which checking them needs.
+    pub(super) fn keyed(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
+        let kinds: Vec<&[u8]> = kinds.iter().map(|kind| kind.as_str().as_bytes()).collect();
+        let sql = format!(
+            "WITH found AS (SELECT seq AS place FROM stepwell.events WHERE session = $1 \
+             AND kind = ANY ($2) AND seq BETWEEN $3 AND $4 AND key IS NOT NULL) \
+             SELECT {EVENT_COLUMNS}, seq IN (SELECT place FROM found) FROM stepwell.events \
+             WHERE session = $1 AND seq IN \
+             (SELECT place FROM found UNION SELECT place - 1 FROM found) ORDER BY seq"
+        );
+        let params = params![
+            stretch.key => INT8, kinds => BYTEA_ARRAY, number(stretch.from) => INT8,
+            number(stretch.to) => INT8,
+        ];
+        let mut found = Vec::new();
+        let mut ahead = self.ahead.borrow_mut();
+        ahead.clear();
+        for row in self.all(&sql, params)? {
+            let event = read_event(self, &row)?.into_owned();
+            if self.get(&row, 9)? {
+                found.push(event.clone());
+            }
+            ahead.insert((stretch.key, event.seq), event);
+        }
+        Ok(found)
+    }
+
+    /// Moves a session's own events up to a seq to one of its forks.
+    pub(super) fn hand_events(&self, fork: Base, from: &SessionRow) -> Result<()> {
+        self.changed(fork.key);
+        let moved = self.one(
+            "SELECT coalesce(sum(length(body)), 0)::bigint FROM stepwell.events \
+             WHERE session = $1 AND seq <= $2",
+            params![from.key => INT8, number(fork.at) => INT8],
+        )?;
+        let moved: i64 = match &moved {
+            Some(row) => self.get(row, 0)?,
+            None => 0,
+        };
+        for table in ["events", "snapshots", "refs", "docs"] {
+            let sql = format!(
+                "UPDATE stepwell.{table} SET session = $3 WHERE session = $1 AND seq <= $2"
+            );
+            let params = params![from.key => INT8, number(fork.at) => INT8, fork.key => INT8];
+            self.run(&sql, params)?;
+        }
+        self.run(
+            "UPDATE stepwell.sessions SET base_key = $2, base_at = $3 WHERE key = $1",
+            params![
+                fork.key => INT8,
+                from.base.map(|base| base.key) => INT8,
+                from.base.map(|base| number(base.at)) => INT8,
+            ],
+        )?;
+        self.run(
+            "UPDATE stepwell.indexed SET seq = least(seq, \
+             (SELECT seq FROM stepwell.indexed WHERE session = $2)) WHERE session = $1",
+            params![fork.key => INT8, from.key => INT8],
+        )?;
+        self.run(
+            "UPDATE stepwell.heads SET bytes = bytes + $2, unindexed = true, \
+             version = version + 1 WHERE session = $1",
+            params![fork.key => INT8, moved => INT8],
+        )
+    }
+}
+
+/// The version of an event's body as a column.
+pub(crate) fn version_column(row: &Row<'_>) -> i32 {
+    i32::try_from(row.version).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,337 @@
+//! Rows in PostgreSQL, within one transaction.
+
+mod events;
+mod sessions;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use stepwell::backend::{
+    Base, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
+};
+use stepwell::{
+    Digest, Error, EventId, Kind, Lane, LaneState, Order, Result, Seq, SessionId, State, Time,
+};
+use tokio_postgres::types::FromSql;
+
+use crate::blob;
+use crate::fault::Trouble;
+use crate::link::{Conn, Param, params};
+use crate::search;
+
+pub(crate) use events::version_column;
+pub(crate) use events::{EVENT_COLUMNS, read_event};
+pub(crate) use sessions::{
+    Cold, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, cost_column, read_session, signed,
+};
+
+/// Are the sessions that are read locked until the transaction ends?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// Yes: they are about to be changed.
+    Held,
+    /// No.
+    None,
+}
+
+/// The rows that one transaction sees.
+pub(crate) struct PgRows<'a> {
+    pub(crate) conn: &'a Conn,
+    pub(crate) path: &'a Path,
+    pub(crate) namespace: i32,
+    /// When this transaction takes place.
+    pub(crate) now: Time,
+    lock: Lock,
+    /// Why the last statement failed, for whoever decides whether to try again.
+    trouble: RefCell<Option<Trouble>>,
+    /// The versions of the sessions that were read or written.
+    versions: RefCell<HashMap<Key, i64>>,
+    /// The sessions' rows as they were last written.
+    written: RefCell<HashMap<SessionId, SessionRow>>,
+    /// What marks events that have no id of the client's: whose write they belong to.
+    pub(crate) mark: Cell<Option<[u8; 16]>>,
+    /// The first event that was written under the mark.
+    pub(crate) marked_from: Cell<Option<Seq>>,
+    /// Rows that were read ahead because they will be asked for.
+    ahead: RefCell<HashMap<(Key, Seq), OwnRow>>,
+}
+
+impl<'a> PgRows<'a> {
+    pub(crate) fn new(
+        conn: &'a Conn,
+        path: &'a Path,
+        (namespace, now): (i32, Time),
+        lock: Lock,
+    ) -> Self {
+        Self {
+            conn,
+            path,
+            namespace,
+            now,
+            lock,
+            trouble: RefCell::default(),
+            versions: RefCell::default(),
+            written: RefCell::default(),
+            mark: Cell::new(None),
+            marked_from: Cell::new(None),
+            ahead: RefCell::default(),
+        }
+    }
+
+    /// Why the last statement failed.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        self.trouble.borrow_mut().take()
+    }
+
+    /// The session's row as this transaction wrote it, with its version.
+    pub(crate) fn last_written(&self, id: &SessionId) -> Option<(SessionRow, i64)> {
+        let row = self.written.borrow().get(id)?.clone();
+        let version = *self.versions.borrow().get(&row.key)?;
+        Some((row, version))
+    }
+
+    /// Runs a statement.
+    pub(crate) fn all(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>> {
+        self.conn.query(sql, params).map_err(|trouble| self.fault(trouble))
+    }
+
+    /// Runs a statement that answers with at most one row.
+    pub(crate) fn one(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Option<tokio_postgres::Row>> {
+        Ok(self.all(sql, params)?.into_iter().next())
+    }
+
+    /// Runs a statement whose answer does not matter.
+    pub(crate) fn run(&self, sql: &str, params: &[Param<'_>]) -> Result<()> {
+        self.all(sql, params).map(drop)
+    }
+
+    pub(crate) fn fault(&self, trouble: Trouble) -> Error {
+        *self.trouble.borrow_mut() = Some(trouble.clone());
+        trouble.into_error(self.path, "working in the database")
+    }
+
+    /// A column.
+    pub(crate) fn get<'r, T: FromSql<'r>>(
+        &self,
+        row: &'r tokio_postgres::Row,
+        column: usize,
+    ) -> Result<T> {
+        row.try_get(column).map_err(|error| Error::DamagedStore {
+            path: self.path.to_owned(),
+            what: error.to_string(),
+        })
+    }
+
+    /// A session's rows are changed in a way that what is remembered of them does not tell.
+    fn changed(&self, key: Key) {
+        self.ahead.borrow_mut().clear();
+        self.written.borrow_mut().retain(|_, row| row.key != key);
+    }
+}
+
+/// A seq as a column.
+pub(crate) fn number(seq: Seq) -> i64 {
+    i64::try_from(seq.get()).unwrap_or(i64::MAX)
+}
+
+/// A column as a seq.
+pub(crate) fn seq(number: i64) -> Seq {
+    Seq::new(number.unsigned_abs())
+}
+
+pub(crate) fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("our own types have string keys and finite numbers")
+}
+
+impl Rows for PgRows<'_> {
+    fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
+        self.find_session(
+            "s.namespace = $1 AND s.id = $2",
+            params![
+                self.namespace => INT4, id.as_str() => TEXT,
+            ],
+        )
+    }
+
+    fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>> {
+        self.find_session("s.key = $1", params![key => INT8])
+    }
+
+    fn insert_session(&self, row: &SessionRow) -> Result<Key> {
+        self.add_session(row)
+    }
+
+    fn update_session(&self, row: &SessionRow) -> Result<()> {
+        self.put_session(row)
+    }
+
+    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
+        self.changed(key);
+        self.run(
+            "UPDATE stepwell.heads SET trashed = $2, version = version + 1 WHERE session = $1",
+            params![key => INT8, when.map(Time::as_micros) => INT8],
+        )
+    }
+
+    fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
+        self.write_lease(key, lease)
+    }
+
+    fn lanes(&self, key: Key) -> Result<BTreeMap<Lane, LaneState>> {
+        let sql = "SELECT lane, state FROM stepwell.lanes WHERE session = $1";
+        let mut lanes = BTreeMap::new();
+        for row in self.all(sql, params![key => INT8])? {
+            let (lane, state): (&[u8], &[u8]) = (self.get(&row, 0)?, self.get(&row, 1)?);
+            // A lane that cannot be read is left out, which verification notices.
+            let lane = std::str::from_utf8(lane).ok().and_then(|lane| lane.parse().ok());
+            if let (Some(lane), Ok(state)) = (lane, serde_json::from_slice(state)) {
+                lanes.insert(lane, state);
+            }
+        }
+        Ok(lanes)
+    }
+
+    fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState> {
+        let sql = "SELECT state FROM stepwell.lanes WHERE session = $1 AND lane = $2";
+        let row = self.one(sql, params![key => INT8, lane.as_str().as_bytes() => BYTEA])?;
+        let Some(row) = row else { return Ok(LaneState::default()) };
+        Ok(serde_json::from_slice(self.get(&row, 0)?).unwrap_or_default())
+    }
+
+    fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()> {
+        self.run(
+            "INSERT INTO stepwell.lanes (session, namespace, lane, state) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (session, lane) DO UPDATE SET state = excluded.state",
+            params![
+                key => INT8, self.namespace => INT4, lane.as_str().as_bytes() => BYTEA,
+                json(state) => BYTEA,
+            ],
+        )
+    }
+
+    fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+        self.add_event(key, sealed)
+    }
+
+    fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()> {
+        self.changed(key);
+        let row = &sealed.row;
+        self.run(
+            "UPDATE stepwell.events SET body = $3, key = $4, spilled = $5, erased = $6 \
+             WHERE session = $1 AND seq = $2",
+            params![
+                key => INT8, number(row.seq) => INT8, &*row.body => BYTEA,
+                sealed.key.as_ref().map(String::as_bytes) => BYTEA, row.spilled => BOOL,
+                row.erased.as_ref().map(|digest| digest.as_bytes().as_slice()) => BYTEA,
+            ],
+        )?;
+        blob::reattach(self, key, sealed)?;
+        search::reindex_from(self, key, row.seq)
+    }
+
+    fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>> {
+        let sql =
+            format!("SELECT {EVENT_COLUMNS} FROM stepwell.events WHERE session = $1 AND id = $2");
+        let row = self.one(&sql, params![key => INT8, id.as_bytes().as_slice() => BYTEA])?;
+        row.map(|row| read_event(self, &row).map(Row::into_owned)).transpose()
+    }
+
+    fn visit(
+        &self,
+        stretch: Stretch,
+        order: Order,
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
+    ) -> Result<Flow> {
+        self.walk(stretch, order, visitor)
+    }
+
+    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
+        self.keyed(stretch, kinds)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
+        blob::get(self, digest)
+    }
+
+    fn snapshot(&self, key: Key, at: Seq) -> Result<Option<State>> {
+        let sql = "SELECT state FROM stepwell.snapshots WHERE session = $1 AND seq <= $2 \
+             ORDER BY seq DESC LIMIT 1";
+        let row = self.one(sql, params![key => INT8, number(at) => INT8])?;
+        let Some(row) = row else { return Ok(None) };
+        // One that cannot be read is passed over: the fold begins earlier.
+        Ok(serde_json::from_slice(self.get(&row, 0)?).ok())
+    }
+
+    fn put_snapshot(&self, key: Key, state: &State) -> Result<()> {
+        self.run(
+            "INSERT INTO stepwell.snapshots (session, seq, namespace, state) \
+             VALUES ($1, $2, $3, $4) ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state",
+            params![
+                key => INT8, number(state.head.seq) => INT8, self.namespace => INT4,
+                json(state) => BYTEA,
+            ],
+        )
+    }
+
+    fn drop_snapshots(&self, key: Key) -> Result<()> {
+        self.run("DELETE FROM stepwell.snapshots WHERE session = $1", params![key => INT8])
+    }
+
+    fn family(&self, key: Key) -> Result<Vec<Key>> {
+        let sql = "WITH RECURSIVE family (key, id) AS ( \
+             SELECT key, id FROM stepwell.sessions WHERE key = $1 \
+             UNION SELECT s.key, s.id FROM stepwell.sessions s JOIN family f ON s.parent = f.id \
+             WHERE s.subagent AND s.namespace = $2) SELECT key FROM family";
+        let rows = self.all(sql, params![key => INT8, self.namespace => INT4])?;
+        rows.iter().map(|row| self.get(row, 0)).collect()
+    }
+
+    fn last_own(&self, key: Key) -> Result<Option<Seq>> {
+        let sql = "SELECT max(seq) FROM stepwell.events WHERE session = $1";
+        let Some(row) = self.one(sql, params![key => INT8])? else { return Ok(None) };
+        Ok(self.get::<Option<i64>>(&row, 0)?.map(seq))
+    }
+
+    fn forks(&self, key: Key) -> Result<Vec<Base>> {
+        let sql = "SELECT key, base_at FROM stepwell.sessions WHERE base_key = $1";
+        let rows = self.all(sql, params![key => INT8])?;
+        let base = |row| Ok(Base { key: self.get(row, 0)?, at: seq(self.get(row, 1)?) });
+        rows.iter().map(base).collect()
+    }
+
+    fn adopt(&self, fork: Base, from: &SessionRow) -> Result<()> {
+        self.hand_events(fork, from)
+    }
+
+    fn rebase(&self, fork: Key, base: Base) -> Result<()> {
+        self.changed(fork);
+        self.run(
+            "WITH moved AS (UPDATE stepwell.sessions SET base_key = $2, base_at = $3 WHERE key = $1) \
+             UPDATE stepwell.heads SET version = version + 1 WHERE session = $1",
+            params![fork => INT8, base.key => INT8, number(base.at) => INT8],
+        )
+    }
+
+    fn erase(&self, key: Key) -> Result<()> {
+        blob::detach(self, key, Seq::ZERO, Seq::MAX)?;
+        for table in ["docs", "events", "snapshots", "lanes", "leases", "indexed", "heads"] {
+            let sql = format!("DELETE FROM stepwell.{table} WHERE session = $1");
+            self.run(&sql, params![key => INT8])?;
+        }
+        self.run("DELETE FROM stepwell.sessions WHERE key = $1", params![key => INT8])
+    }
+
+    fn reindex(&self, row: &SessionRow) -> Result<()> {
+        search::reindex_from(self, row.key, row.own_from())
+    }
+
+    fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()> {
+        self.run("DELETE FROM stepwell.lanes WHERE session = $1", params![key => INT8])?;
+        lanes.iter().try_for_each(|(lane, state)| self.put_lane(key, lane, state))
+    }
+}

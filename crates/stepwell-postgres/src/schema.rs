@@ -1,0 +1,144 @@
+//! The schema, its version, and how it comes to be there.
+//!
+//! Many nodes may start at once: whoever comes first holds the row of versions until its
+//! transaction ends, and the others then find the work done.
+
+use stepwell::{Access, Error, Result};
+
+use crate::fault::Trouble;
+use crate::link::{Conn, Link, Patience, SERVER_TIME, params};
+
+/// Each step brings the schema from version `i` to `i + 1`, all of it or nothing.
+const STEPS: &[&str] = &[include_str!("sql/schema.sql")];
+
+/// The version that this program works with.
+pub const VERSION: u32 = STEPS.len() as u32;
+
+/// How often a start is tried again that met another node's.
+const ATTEMPTS: usize = 50;
+
+/// What opening a store found there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) namespace: i32,
+}
+
+/// Makes sure that the schema and the namespace are there.
+pub(crate) fn open(link: &Link, access: Access, patience: &mut Patience) -> Result<Found> {
+    let fault = |trouble: Trouble| trouble.into_error(link.path(), "opening the store");
+    for _ in 0..ATTEMPTS {
+        let conn = link.connect(patience).map_err(fault)?;
+        match look(link, &conn) {
+            Ok(Looked { version, .. }) if version > i64::from(VERSION) => {
+                let (path, found) = (link.path().to_owned(), u32::try_from(version).unwrap_or(0));
+                return Err(Error::Newer { path, found, known: VERSION });
+            }
+            Ok(Looked { version, namespace: Some(namespace) }) if version == i64::from(VERSION) => {
+                return Ok(Found { namespace });
+            }
+            Ok(found) if access == Access::Write => match prepare(link, &conn, found.version) {
+                Ok(()) | Err(Trouble::Again(_)) => {}
+                Err(Trouble::Lost(_)) if patience.pause() => {}
+                // Another node made it meanwhile.
+                Err(Trouble::Refused { code, .. })
+                    if matches!(code.as_str(), "42P06" | "42P07" | "XX000") => {}
+                Err(Trouble::Refused { code, .. }) if code == "42501" => {
+                    return Err(unprepared(link, found.version));
+                }
+                Err(trouble) => return Err(fault(trouble)),
+            },
+            Ok(found) if found.version > 0 && found.version < i64::from(VERSION) => {
+                return Err(unprepared(link, found.version));
+            }
+            Ok(_) => return Err(Error::NoStore(link.path().to_owned())),
+            Err(Trouble::Lost(_)) if patience.pause() => {}
+            Err(trouble) => return Err(fault(trouble)),
+        }
+    }
+    let (path, doing) = (link.path().to_owned(), "opening the store");
+    Err(Error::Database { path, doing, what: "others kept changing its schema".to_owned() })
+}
+
+/// This role may not change the schema, and the schema does not do as it is.
+fn unprepared(link: &Link, version: i64) -> Error {
+    let what = match version {
+        0 => "it is not set up, and this role may not do that; its owner opens it first".to_owned(),
+        v if v < i64::from(VERSION) => format!(
+            "its schema has version {v}, this program needs {VERSION}; its owner opens it first"
+        ),
+        _ => format!(
+            "there is no namespace {}, or this role is no member of it; \
+             its owner runs: stepwell store role",
+            link.address.namespace()
+        ),
+    };
+    Error::Unsupported { path: link.path().to_owned(), what }
+}
+
+struct Looked {
+    /// Zero, if there is no schema.
+    version: i64,
+    namespace: Option<i32>,
+}
+
+fn look(link: &Link, conn: &Conn) -> Result<Looked, Trouble> {
+    let sql = format!(
+        "SELECT (SELECT version::bigint FROM stepwell.meta), \
+         (SELECT id FROM stepwell.namespaces WHERE name = $1), {SERVER_TIME}"
+    );
+    match conn.query(&sql, params![link.address.namespace() => TEXT]) {
+        Ok(rows) => {
+            let row = rows.first();
+            if let Some(now) = row.map(|row| row.get::<_, i64>(2)) {
+                link.time.told(now);
+            }
+            let version = row.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or(0);
+            Ok(Looked { version, namespace: row.and_then(|row| row.get(1)) })
+        }
+        // Neither the table nor the schema is there.
+        Err(Trouble::Refused { code, .. }) if matches!(code.as_str(), "42P01" | "3F000") => {
+            Ok(Looked { version: 0, namespace: None })
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// Brings the schema to this version and makes the namespace.
+fn prepare(link: &Link, conn: &Conn, seen: i64) -> Result<(), Trouble> {
+    let run = || -> Result<(), Trouble> {
+        conn.run("BEGIN")?;
+        if seen < i64::from(VERSION) {
+            let encoding = conn.query("SHOW server_encoding", &[])?;
+            let encoding: String = encoding.first().map(|row| row.get(0)).unwrap_or_default();
+            if encoding != "UTF8" {
+                let what = format!("the database's encoding is {encoding}; it must be UTF8");
+                return Err(Trouble::Refused { code: String::new(), what });
+            }
+            conn.run(
+                "CREATE SCHEMA IF NOT EXISTS stepwell; \
+                 CREATE TABLE IF NOT EXISTS stepwell.meta (version int NOT NULL); \
+                 LOCK TABLE stepwell.meta IN ACCESS EXCLUSIVE MODE",
+            )?;
+            let found = conn.query("SELECT version FROM stepwell.meta", &[])?;
+            let found = found.first().map_or(0, |row| row.get::<_, i32>(0));
+            for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+                conn.run(step)?;
+            }
+            conn.run(&format!(
+                "DELETE FROM stepwell.meta; INSERT INTO stepwell.meta VALUES ({VERSION})"
+            ))?;
+        }
+        let name = link.address.namespace();
+        conn.query(
+            "INSERT INTO stepwell.namespaces (name) VALUES ($1) ON CONFLICT DO NOTHING",
+            params![name => TEXT],
+        )?;
+        conn.query(
+            "INSERT INTO stepwell.guards SELECT id FROM stepwell.namespaces WHERE name = $1 \
+             ON CONFLICT DO NOTHING",
+            params![name => TEXT],
+        )?;
+        conn.run("COMMIT")
+    };
+    run().inspect_err(|_| conn.roll_back())
+}

@@ -1,0 +1,335 @@
+//! The search index: behind the log, never in an append's way.
+//!
+//! Each session notes how far it is indexed. Whoever searches first brings that up to
+//! date, a chunk of one session at a time; whoever comes to a session that another one
+//! indexes waits for it. The index knows which words occur; whether they stand together
+//! is looked up in the events, with the same words as in every other store.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use stepwell::backend::{
+    Key, Question, Row, SEARCHABLE_KINDS, World, read, searchable, snippet, words,
+};
+use stepwell::{Found, Hit, Rank, Result, Search, Seq, Time};
+use tokio_postgres::types::Type;
+
+use crate::blob;
+use crate::link::params;
+use crate::list::Conditions;
+use crate::rows::{EVENT_COLUMNS, PgRows, SESSION_TABLES, number, read_event, seq};
+
+/// How many events one transaction indexes.
+const CHUNK_EVENTS: i64 = 500;
+
+/// Ranking looks at this many of the newest hits.
+const RANKED: i64 = 10_000;
+
+/// How many hits are looked into at a time.
+const LOOKED: i64 = 100;
+
+/// The longest word of the index; a longer one is known by its front. PostgreSQL's own
+/// limit is 2046 bytes.
+const MAX_WORD: usize = 256;
+
+/// PostgreSQL counts places up to here, and at most so many for each word.
+const MAX_PLACE: usize = 16_383;
+const MAX_PLACES: usize = 255;
+
+/// The most bytes of all words of one event: PostgreSQL's limit, less what it adds.
+const MAX_WORDS: usize = 900_000;
+
+/// The sessions that are not indexed to their end.
+pub(crate) fn pending(rows: &PgRows<'_>) -> Result<Vec<Key>> {
+    let sql = "SELECT session FROM stepwell.heads WHERE namespace = $1 AND unindexed";
+    let found = rows.all(sql, params![rows.namespace => INT4])?;
+    found.iter().map(|row| rows.get(row, 0)).collect()
+}
+
+/// How many events are not indexed.
+fn unseen(rows: &PgRows<'_>) -> Result<u64> {
+    let sql = "SELECT coalesce(sum(h.seq - i.seq), 0)::bigint FROM stepwell.heads h \
+         JOIN stepwell.indexed i ON i.session = h.session \
+         WHERE h.namespace = $1 AND h.unindexed AND h.seq > i.seq";
+    let row = rows.one(sql, params![rows.namespace => INT4])?;
+    row.map_or(Ok(0), |row| Ok(rows.get::<i64>(&row, 0)?.unsigned_abs()))
+}
+
+/// Is there more to index of a session?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    More,
+    Nothing,
+}
+
+/// Indexes the next events of one session.
+pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
+    let sql = "SELECT seq FROM stepwell.indexed WHERE session = $1 FOR UPDATE";
+    let Some(row) = rows.one(sql, params![key => INT8])? else { return Ok(Left::Nothing) };
+    let indexed: i64 = rows.get(&row, 0)?;
+    let sql = format!(
+        "SELECT {EVENT_COLUMNS} FROM stepwell.events WHERE session = $1 AND seq > $2 \
+         ORDER BY seq LIMIT $3"
+    );
+    let params = params![key => INT8, indexed => INT8, CHUNK_EVENTS => INT8];
+    let found = rows.all(&sql, params)?;
+    let mut docs = Docs::default();
+    let mut last = indexed;
+    for row in &found {
+        let event = read_event(rows, row)?;
+        last = number(event.seq);
+        if let Some(text) = text_of(rows, &event)? {
+            docs.add(event.seq, event.at, &text);
+        }
+    }
+    rows.run(
+        "INSERT INTO stepwell.docs (session, seq, namespace, at, words, whole) \
+         SELECT $1, d.seq, $2, d.at, d.words::tsvector, d.whole \
+         FROM unnest($3, $4, $5, $6) AS d (seq, at, words, whole) ON CONFLICT DO NOTHING",
+        params![
+            key => INT8, rows.namespace => INT4, docs.seqs => INT8_ARRAY, docs.ats => INT8_ARRAY,
+            docs.words => TEXT_ARRAY, docs.whole => BOOL_ARRAY,
+        ],
+    )?;
+    let full = found.len() >= usize::try_from(CHUNK_EVENTS).unwrap_or(usize::MAX);
+    rows.run(
+        "UPDATE stepwell.indexed SET seq = $2 WHERE session = $1",
+        params![key => INT8, last => INT8],
+    )?;
+    if full {
+        return Ok(Left::More);
+    }
+    // An append that comes meanwhile leaves the mark where it is.
+    rows.run(
+        "UPDATE stepwell.heads SET unindexed = false WHERE session = $1 AND seq <= $2",
+        params![key => INT8, last => INT8],
+    )?;
+    Ok(Left::Nothing)
+}
+
+/// What of an event can be found. What is damaged says nothing; verification is where it
+/// is reported.
+fn text_of(rows: &PgRows<'_>, row: &Row<'_>) -> Result<Option<String>> {
+    if !SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind) {
+        return Ok(None);
+    }
+    let event = row.open(&mut |digest| blob::get(rows, digest));
+    Ok(event.ok().and_then(|event| searchable(&event.event)))
+}
+
+/// Events' words as columns.
+#[derive(Default)]
+struct Docs {
+    seqs: Vec<i64>,
+    ats: Vec<i64>,
+    words: Vec<String>,
+    whole: Vec<bool>,
+}
+
+impl Docs {
+    fn add(&mut self, seq: Seq, at: Time, text: &str) {
+        let (words, whole) = vector(text);
+        self.seqs.push(number(seq));
+        self.ats.push(at.as_micros());
+        self.words.push(words);
+        self.whole.push(whole);
+    }
+}
+
+/// A text's words with their places, in PostgreSQL's language, and whether they are all
+/// there.
+fn vector(text: &str) -> (String, bool) {
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let (mut bytes, mut whole) = (0, true);
+    for (n, word) in words(text).enumerate() {
+        let word = front(&word.text).to_owned();
+        let size = word.len();
+        let known = places.entry(word).or_insert_with(|| {
+            bytes += size + 2;
+            Vec::new()
+        });
+        if known.len() < MAX_PLACES && n < MAX_PLACE {
+            bytes += 2;
+            known.push(n + 1);
+        }
+        if bytes > MAX_WORDS {
+            whole = false;
+            break;
+        }
+    }
+    let mut vector = String::new();
+    for (word, places) in places {
+        let _ = write!(vector, "'{word}'");
+        for (n, place) in places.iter().enumerate() {
+            let _ = write!(vector, "{}{place}", if n == 0 { ':' } else { ',' });
+        }
+        vector.push(' ');
+    }
+    (vector, whole)
+}
+
+/// The front of a word, by which the index knows it.
+fn front(word: &str) -> &str {
+    &word[..word.floor_char_boundary(MAX_WORD)]
+}
+
+/// The question in PostgreSQL's language. Words are letters and digits only.
+fn asked(question: &Question) -> String {
+    let term = |term: stepwell::backend::Term<'_>| {
+        let cut = front(term.word);
+        let star = if term.open || cut.len() < term.word.len() { ":*" } else { "" };
+        format!("'{cut}'{star}")
+    };
+    question.terms().map(term).collect::<Vec<_>>().join(" & ")
+}
+
+/// Takes a session's events from `seq` on out of the index, to be read in again.
+pub(crate) fn reindex_from(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<()> {
+    let params = params![key => INT8, number(seq) => INT8];
+    rows.run("DELETE FROM stepwell.docs WHERE session = $1 AND seq >= $2", params)?;
+    rows.run(
+        "UPDATE stepwell.indexed SET seq = least(seq, $2) WHERE session = $1",
+        params![key => INT8, number(seq) - 1 => INT8],
+    )?;
+    rows.run("UPDATE stepwell.heads SET unindexed = true WHERE session = $1", params![key => INT8])
+}
+
+/// Looks a question up in the index as it stands.
+pub(crate) fn find(rows: &PgRows<'_>, world: World<'_>, search: &Search) -> Result<Vec<Hit>> {
+    let Some(question) = Question::parse(&search.text) else {
+        return Ok(Vec::new());
+    };
+    let mut hits = Vec::new();
+    let mut after = None;
+    let mut passed = 0;
+    while hits.len() < search.limit {
+        let places = match search.rank {
+            Rank::Newest => newest(rows, world, (search, &question), after)?,
+            Rank::Relevance => best(rows, world, (search, &question), passed)?,
+        };
+        passed += LOOKED;
+        after = places.last().copied().map(|place| (place.at, place.key, place.seq));
+        let last = places.len() < usize::try_from(LOOKED).unwrap_or(usize::MAX);
+        for place in places {
+            hits.extend(hit(rows, place, &question)?);
+            if hits.len() == search.limit {
+                break;
+            }
+        }
+        if last {
+            break;
+        }
+    }
+    Ok(hits)
+}
+
+/// Where a hit may be.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    key: Key,
+    seq: i64,
+    at: i64,
+}
+
+fn spots(rows: &PgRows<'_>, sql: &str, conditions: &Conditions) -> Result<Vec<Spot>> {
+    let spot =
+        |row| Ok(Spot { key: rows.get(row, 0)?, seq: rows.get(row, 1)?, at: rows.get(row, 2)? });
+    rows.all(sql, &conditions.params())?.iter().map(spot).collect()
+}
+
+/// The newest hits after one that was looked at.
+fn newest(
+    rows: &PgRows<'_>,
+    world: World<'_>,
+    (search, question): (&Search, &Question),
+    after: Option<(i64, Key, i64)>,
+) -> Result<Vec<Spot>> {
+    let mut conditions = Conditions::of(rows, world, &search.filter)?;
+    let words = conditions.bind(asked(question), Type::TEXT);
+    let team = conditions.bind(rows.namespace, Type::INT4);
+    conditions.require(format!("d.namespace = {team}"));
+    conditions.require(format!("(d.words @@ {words}::tsquery OR NOT d.whole)"));
+    if let Some((at, key, seq)) = after {
+        let at = conditions.bind(at, Type::INT8);
+        let key = conditions.bind(key, Type::INT8);
+        let seq = conditions.bind(seq, Type::INT8);
+        conditions.require(format!("(d.at, d.session, d.seq) < ({at}, {key}, {seq})"));
+    }
+    let sql = format!(
+        "SELECT d.session, d.seq, d.at FROM stepwell.docs d JOIN ({SESSION_TABLES}) \
+         ON h.session = d.session WHERE {} \
+         ORDER BY d.at DESC, d.session DESC, d.seq DESC LIMIT {LOOKED}",
+        conditions.sql()
+    );
+    spots(rows, &sql, &conditions)
+}
+
+/// The most relevant of the newest hits, past those that were looked at.
+fn best(
+    rows: &PgRows<'_>,
+    world: World<'_>,
+    (search, question): (&Search, &Question),
+    passed: i64,
+) -> Result<Vec<Spot>> {
+    let mut conditions = Conditions::of(rows, world, &search.filter)?;
+    let words = conditions.bind(asked(question), Type::TEXT);
+    let team = conditions.bind(rows.namespace, Type::INT4);
+    let sql = format!(
+        "WITH d AS MATERIALIZED (SELECT session, seq, at, \
+         ts_rank(words, {words}::tsquery, 1) AS rank FROM stepwell.docs \
+         WHERE namespace = {team} AND (words @@ {words}::tsquery OR NOT whole) \
+         ORDER BY at DESC LIMIT {RANKED}) \
+         SELECT d.session, d.seq, d.at FROM d JOIN ({SESSION_TABLES}) ON h.session = d.session \
+         WHERE {} ORDER BY d.rank DESC, d.at DESC, d.session DESC, d.seq DESC \
+         LIMIT {LOOKED} OFFSET {passed}",
+        conditions.sql()
+    );
+    spots(rows, &sql, &conditions)
+}
+
+/// A hit, if the event says what is asked for.
+fn hit(rows: &PgRows<'_>, spot: Spot, question: &Question) -> Result<Option<Hit>> {
+    let sql = "SELECT id FROM stepwell.sessions WHERE key = $1";
+    let Some(row) = rows.one(sql, params![spot.key => INT8])? else { return Ok(None) };
+    let Ok(session) = rows.get::<&str>(&row, 0)?.parse() else { return Ok(None) };
+    let Some(row) = read::own_row(rows, spot.key, seq(spot.seq))? else { return Ok(None) };
+    let Some(text) = text_of(rows, &row)? else { return Ok(None) };
+    let folded: Vec<String> = words(&text).map(|word| word.text).collect();
+    let folded: Vec<&str> = folded.iter().map(String::as_str).collect();
+    if question.find(&folded).is_none() {
+        return Ok(None);
+    }
+    let snippet = snippet(&text, question);
+    let (at, kind) = (row.at, row.kind.into_owned());
+    Ok(Some(Hit { session, seq: row.seq, at, kind, snippet }))
+}
+
+/// A search by someone who may not write sees what is indexed, and how much is not.
+pub(crate) fn find_only(rows: &PgRows<'_>, world: World<'_>, search: &Search) -> Result<Found> {
+    Ok(Found { hits: find(rows, world, search)?, unseen: unseen(rows)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_becomes_words_with_places() {
+        let (vector, whole) = vector("Fix the auth, FIX it");
+        assert_eq!(vector, "'auth':3 'fix':1,4 'it':5 'the':2 ");
+        assert!(whole);
+    }
+
+    #[test]
+    fn long_words_and_long_texts_stay_within_the_servers_limits() {
+        let long = "x".repeat(5_000);
+        assert_eq!(vector(&long).0.len(), MAX_WORD + "'':1 ".len());
+        assert_eq!(
+            asked(&Question::parse(&long).unwrap()),
+            format!("'{}':*", "x".repeat(MAX_WORD))
+        );
+        let many: String = (0..200_000).map(|n| format!("w{n} ")).collect();
+        let (vector, whole) = vector(&many);
+        assert!(!whole && vector.len() < 4_000_000);
+    }
+}

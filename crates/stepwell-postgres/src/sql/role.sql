@@ -1,0 +1,16 @@
+-- Lets a role, and those who are members of it, use one namespace of a Stepwell store and
+-- nothing else. Run it as the owner of the schema. It can be run again.
+BEGIN;
+INSERT INTO stepwell.namespaces (name) VALUES (:namespace) ON CONFLICT DO NOTHING;
+INSERT INTO stepwell.guards SELECT id FROM stepwell.namespaces WHERE name = :namespace
+    ON CONFLICT DO NOTHING;
+INSERT INTO stepwell.members SELECT id, :role FROM stepwell.namespaces WHERE name = :namespace
+    ON CONFLICT DO NOTHING;
+GRANT USAGE ON SCHEMA stepwell TO :"role";
+GRANT SELECT ON stepwell.meta, stepwell.namespaces, stepwell.members TO :"role";
+GRANT SELECT, UPDATE ON stepwell.guards TO :"role";
+GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.sessions, stepwell.heads, stepwell.events,
+    stepwell.docs, stepwell.indexed, stepwell.lanes, stepwell.leases, stepwell.snapshots,
+    stepwell.blobs, stepwell.refs TO :"role";
+GRANT EXECUTE ON FUNCTION stepwell.bear(), stepwell.own_namespaces() TO :"role";
+COMMIT;

@@ -1,0 +1,195 @@
+//! Batches of writes: one append in one round trip where that can be, everything else in
+//! a transaction.
+
+use std::cell::{Cell, RefCell};
+
+use stepwell::backend::write::{self, Prepared};
+use stepwell::backend::{Rows as _, SessionRow};
+use stepwell::{
+    Append, Create, Entropy as _, Lease, Origin, Result, Seq, SessionId, SystemEntropy, Write,
+    Written,
+};
+
+use crate::append::{self, Sent};
+use crate::draft::Desk;
+use crate::engine::{Doubt, Engine, Structure, Unsure};
+use crate::fault::Trouble;
+use crate::link::params;
+use crate::rows::{PgRows, number, seq};
+use crate::standings::Known;
+
+/// What marks the events of one batch's writes, so that they are known again after a
+/// lost connection even if the client gave them no ids.
+#[derive(Clone, Copy, Debug)]
+struct Marks([u8; 8]);
+
+impl Marks {
+    fn new() -> Self {
+        let random = SystemEntropy.random();
+        let mut front = [0; 8];
+        front.copy_from_slice(&random[..8]);
+        Self(front)
+    }
+
+    /// The mark of a write, unless its first event has an id, which does the same.
+    fn of(self, n: usize, write: &Write) -> Option<[u8; 16]> {
+        let named = match write {
+            Write::Create(create) => create.event_id.is_some(),
+            Write::Append(append) => append.events.first().is_none_or(|event| event.id.is_some()),
+        };
+        let mut mark = [0; 16];
+        mark[..8].copy_from_slice(&self.0);
+        mark[8..].copy_from_slice(&(n as u64).to_le_bytes());
+        (!named).then_some(mark)
+    }
+}
+
+/// What came of the attempt to do with one statement.
+enum Quick {
+    Done(Written),
+    /// It takes a transaction.
+    Not,
+    /// The connection was lost; its first event would be this.
+    Lost(Option<Seq>),
+}
+
+/// Does several writes, all or none.
+pub(crate) fn batch(engine: &Engine, writes: Vec<Write>) -> Result<Vec<Written>> {
+    engine.writable()?;
+    let prepared = Prepared::all(writes)?;
+    let marks = Marks::new();
+    let mut doubt = Doubt::None;
+    let tried: Vec<Cell<Option<Seq>>> = prepared.iter().map(|_| Cell::new(None)).collect();
+    if let [one] = &prepared[..]
+        && let Write::Append(append) = one.write()
+    {
+        match quick(engine, one, append, marks)? {
+            Quick::Done(written) => {
+                engine.told(&append.session);
+                return Ok(vec![written]);
+            }
+            Quick::Not => {}
+            Quick::Lost(from) => {
+                doubt = Doubt::Some;
+                tried[0].set(from);
+            }
+        }
+    }
+    let structure =
+        if prepared.iter().any(joins_family) { Structure::Shared } else { Structure::Open };
+    let known = RefCell::new(None);
+    let written = engine.change((structure, Unsure::Repeat, doubt), |rows, world, doubt| {
+        let mut answers = Vec::with_capacity(prepared.len());
+        for (n, one) in prepared.iter().enumerate() {
+            let mark = marks.of(n, one.write());
+            if let (Doubt::Some, Some(mark)) = (doubt, mark)
+                && let Some(written) = recorded(rows, one.write(), mark, tried[n].get())?
+            {
+                answers.push(written);
+                continue;
+            }
+            rows.mark.set(mark);
+            rows.marked_from.set(None);
+            answers.push(write::write(rows, world, one.clone())?);
+            // The first attempt that got so far began lowest.
+            tried[n].set(tried[n].get().or(rows.marked_from.get()));
+        }
+        *known.borrow_mut() = match &prepared[..] {
+            [one] => stands(rows, one.write())?,
+            _ => None,
+        };
+        Ok(answers)
+    })?;
+    if let Some(known) = known.into_inner() {
+        engine.standings.keep(known);
+    }
+    prepared.iter().for_each(|one| engine.told(session(one.write())));
+    Ok(written)
+}
+
+/// Does this write make a session that belongs to another?
+fn joins_family(prepared: &Prepared) -> bool {
+    matches!(prepared.write(), Write::Create(create) if create.created.origin != Origin::Root)
+}
+
+fn session(write: &Write) -> &SessionId {
+    match write {
+        Write::Create(create) => &create.created.id,
+        Write::Append(append) => &append.session,
+    }
+}
+
+/// Does an append with one statement, if this process knows how the session stands.
+fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Result<Quick> {
+    let Some(known) = engine.standings.take(&append.session) else { return Ok(Quick::Not) };
+    let desk = Desk::new(&known);
+    let world = engine.world(engine.link.time.now());
+    let Ok(written) = write::write(&desk, world, one.clone()) else { return Ok(Quick::Not) };
+    let Some(draft) = desk.into_draft() else { return Ok(Quick::Not) };
+    let conn = engine.link.connect(&mut engine.patience());
+    let conn = conn.map_err(|trouble| engine.fault(trouble, "writing"))?;
+    let mark = marks.of(0, one.write());
+    let sent =
+        append::send(&engine.link, &conn, (engine.namespace, mark), (&known, append.epoch), &draft);
+    match sent {
+        Ok(Sent::Done(known)) => {
+            engine.standings.keep(*known);
+            Ok(Quick::Done(written))
+        }
+        Ok(Sent::Stale) | Err(Trouble::Again(_)) => Ok(Quick::Not),
+        Err(Trouble::Unprepared(_)) => {
+            engine.link.stop_preparing();
+            Ok(Quick::Not)
+        }
+        Err(Trouble::Lost(_)) => Ok(Quick::Lost(mark.map(|_| written.first))),
+        Err(trouble) => Err(engine.fault(trouble, "writing")),
+    }
+}
+
+/// What an earlier attempt wrote under a mark, if it was kept. The session's row is
+/// locked first: an attempt that is still under way has then ended, or will find that the
+/// session has moved on.
+fn recorded(
+    rows: &PgRows<'_>,
+    write: &Write,
+    mark: [u8; 16],
+    from: Option<Seq>,
+) -> Result<Option<Written>> {
+    let Some(row) = rows.session(session(write))? else { return Ok(None) };
+    let from = match write {
+        Write::Create(_) => row.own_from(),
+        Write::Append(_) => match from {
+            Some(from) => from,
+            None => return Ok(None),
+        },
+    };
+    let sql = "SELECT min(seq), max(seq) FROM stepwell.events \
+         WHERE session = $1 AND seq >= $2 AND mark = $3";
+    let params = params![row.key => INT8, number(from) => INT8, mark.as_slice() => BYTEA];
+    let Some(found) = rows.one(sql, params)? else { return Ok(None) };
+    let (first, last): (Option<i64>, Option<i64>) = (rows.get(&found, 0)?, rows.get(&found, 1)?);
+    let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+    let lease = match write {
+        Write::Create(create) => lease_of(&row, create),
+        Write::Append(_) => None,
+    };
+    Ok(Some(Written { first: seq(first), last: seq(last), lease }))
+}
+
+fn lease_of(row: &SessionRow, create: &Create) -> Option<Lease> {
+    let held = row.held()?;
+    let same = create.claim.as_ref().is_some_and(|claim| claim.holder == held.holder);
+    let (session, epoch, expires) = (row.head.id.clone(), held.epoch, held.expires);
+    same.then_some(Lease { session, epoch, expires })
+}
+
+/// How the session stands that a transaction wrote to, for the next append to it.
+fn stands(rows: &PgRows<'_>, write: &Write) -> Result<Option<Known>> {
+    let Some((row, version)) = rows.last_written(session(write)) else { return Ok(None) };
+    let alone = matches!(write, Write::Create(create) if create.created.origin == Origin::Root);
+    let mut lanes = if alone { Default::default() } else { rows.lanes(row.key)? };
+    if let Some((lane, _)) = &row.lane {
+        lanes.remove(lane);
+    }
+    Ok(Some(Known { row, version, lanes }))
+}

@@ -1,0 +1,28 @@
+//! What another store is built of: the rows that it keeps, and the logic that says what
+//! they mean.
+//!
+//! A store implements [`Rows`] within one of its transactions and hands that to the
+//! functions of [`write`], [`read`] and [`remove`]. Admission, chains, leases, forks and
+//! verification are then those of every other store. The conformance suite shows whether
+//! it is one.
+
+pub use crate::codec::{OwnRow, Row, Sealed};
+pub use crate::search::{Question, SEARCHABLE_KINDS, Term, Word, searchable, snippet, words};
+pub use crate::store::rows::{
+    Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World, head_sum, stand_in,
+};
+
+/// Creating, appending, leases, scrubbing.
+pub mod write {
+    pub use crate::store::write::{Prepared, acquire, release, renew, scrub, write};
+}
+
+/// Reading through shared prefixes, checking as it goes.
+pub mod read {
+    pub use crate::store::read::{Reread, facts, find, lanes, own_row, reread, slice, standing};
+}
+
+/// Trash, restore, purge, repair.
+pub mod remove {
+    pub use crate::store::remove::{purge, repair, restore, trash};
+}
