@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stepwell::{
-    Access, Error, IdFormat, Place as Whereabouts, Query, SessionId, Span, SqliteOptions,
-    SqliteStore, Standing, Stepwell, Surroundings, Time,
+    Access, Error, IdFormat, Place as Whereabouts, Query, SessionId, Span, Standing, Stepwell,
+    Surroundings, Time,
 };
 use stepwell_agent::run::Charge;
 use stepwell_agent::tool::Ground;
+use stepwell_postgres::Address;
 
 use crate::config::{Config, IdStyle};
+use crate::engine::Engine;
 use crate::failure::{Exit, Failure, Result};
 use crate::global::{Colour, Global};
 use crate::known::Known;
@@ -49,11 +51,11 @@ pub(crate) enum Needs {
     Nothing,
 }
 
-/// An open store: a well, and the file behind it.
+/// An open store: a well, and what is behind it.
 #[derive(Debug)]
 pub(crate) struct Well {
     well: Stepwell,
-    pub(crate) file: Arc<SqliteStore>,
+    pub(crate) engine: Engine,
 }
 
 impl Deref for Well {
@@ -85,6 +87,9 @@ impl App {
         };
         let named = global.store.clone();
         let named = named.or_else(|| world.variable("STEPWELL_STORE").map(PathBuf::from));
+        let team = named.as_ref().and_then(|named| named.to_str()).filter(|it| Address::is_one(it));
+        let team = team.map(|team| address(team, &world)).transpose()?;
+        let named = named.filter(|_| team.is_none());
         // A store that is named in full needs no folder to be found from.
         let homeless = folder.as_os_str().is_empty() && !named.as_ref().is_some_and(absolute);
         if homeless && needs == Needs::Place {
@@ -94,10 +99,20 @@ impl App {
             Some(store) => Place::named(&folder.join(store), &folder),
             None => Place::around(&folder),
         };
+        let place = match team {
+            Some(team) => place.shared(team),
+            None => place,
+        };
         let (config, config_fault) = match Config::load(&world, &place, &global.settings) {
             Ok(config) => (config, None),
             Err(failure) if needs == Needs::Place => return Err(failure),
             Err(failure) => (Config::default(), Some(failure.to_string())),
+        };
+        let configured =
+            config.settings.store_url.address().filter(|_| place.found == Found::Around);
+        let place = match configured.cloned() {
+            Some(team) => place.shared(with_password(team, &world)),
+            None => place,
         };
         let colour = match global.color {
             Colour::Always => true,
@@ -194,15 +209,43 @@ impl App {
         Ok(well)
     }
 
-    /// Opens the store of a folder.
+    /// Opens the store of a folder: the team's, if this workspace's sessions are there.
     pub(crate) fn open(&self, folder: &Path, access: Access) -> Result<Well> {
-        let clock = Arc::clone(&self.world.clock);
-        let options = SqliteOptions { access, clock, ..SqliteOptions::default() };
-        let file = Arc::new(SqliteStore::open_with(folder, options)?);
+        let engine = match self.place.team.as_ref().filter(|_| folder == self.place.store) {
+            Some(team) => {
+                let engine = Engine::team(team, access)?;
+                if access == Access::Write {
+                    self.make_folder();
+                }
+                engine
+            }
+            None => {
+                let engine = Engine::folder(folder, access, Arc::clone(&self.world.clock))?;
+                if access == Access::Write {
+                    self.register(folder);
+                }
+                engine
+            }
+        };
         if access == Access::Write {
-            self.register(folder);
             self.written.set(self.written.get() || folder == self.place.store);
         }
+        Ok(self.well(engine))
+    }
+
+    /// The folder for what belongs to this machine, beside a team's store.
+    fn make_folder(&self) {
+        use std::os::unix::fs::DirBuilderExt;
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&self.place.store);
+        if made.is_ok()
+            && let Err(error) = self.place.ignore()
+        {
+            note(format_args!("warning: .gitignore could not be changed: {error}"));
+        }
+    }
+
+    /// A well over an open store.
+    pub(crate) fn well(&self, engine: Engine) -> Well {
         let sessions = &self.config.settings;
         let id_format = match sessions.id_format {
             IdStyle::Timestamp => IdFormat::Timestamp,
@@ -213,7 +256,7 @@ impl App {
         };
         let clock = Arc::clone(&self.world.clock);
         let surroundings = Surroundings { id_format, clock, ..Surroundings::default() };
-        Ok(Well { well: Stepwell::with(file.clone(), surroundings), file })
+        Well { well: Stepwell::with(engine.store(), surroundings), engine }
     }
 
     /// The user's known stores.
@@ -273,11 +316,13 @@ impl App {
         let others = known.into_iter().filter(|store| Some(store) != here_canonical.as_ref());
         for store in here.into_iter().chain(others) {
             // A project that was moved or removed; doctor forgets it.
-            if !store.join("stepwell.db").exists() {
+            let team = self.place.team.as_ref().filter(|_| store == self.place.store);
+            if team.is_none() && !store.join("stepwell.db").exists() {
                 continue;
             }
+            let shown = team.map_or_else(|| store.clone(), |team| team.shown().to_owned());
             match open(self, &store) {
-                Ok(well) => wells.push((store, well)),
+                Ok(well) => wells.push((shown, well)),
                 Err(Failure::Said { message, .. }) => note(format_args!("warning: {message}")),
                 Err(closed) => return Err(closed),
             }
@@ -392,6 +437,22 @@ pub(crate) fn refuse_json(app: &App) -> Result<()> {
     match app.out.is_json() {
         true => Err(Failure::new(Exit::Usage, "this answer has no form in JSON")),
         false => Ok(()),
+    }
+}
+
+/// The address of a team's store that was typed.
+pub(crate) fn address(text: &str, world: &World) -> Result<Address> {
+    let address = Address::parse(text).map_err(|error| {
+        Failure::new(Exit::Usage, error).hint("postgres://user@host:port/database?namespace=team")
+    })?;
+    Ok(with_password(address, world))
+}
+
+/// An address without a password takes the one that PostgreSQL's own clients would.
+fn with_password(address: Address, world: &World) -> Address {
+    match world.key("PGPASSWORD") {
+        Some(password) => address.or_password(&password),
+        None => address,
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Options everywhere")]
 pub(crate) struct Global {
-    /// The store's folder, in place of the one that the current folder belongs to
-    /// (STEPWELL_STORE).
-    #[arg(long, global = true, value_name = "PATH")]
+    /// The store's folder, or postgres://… of a team's, in place of the one that the
+    /// current folder belongs to (STEPWELL_STORE).
+    #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<PathBuf>,
     /// Goes there first, as if started in that folder.
     #[arg(short = 'C', global = true, value_name = "DIR")]

@@ -15,6 +15,7 @@ mod calibrations;
 mod commands;
 mod config;
 mod cutoff;
+mod engine;
 mod failure;
 mod files;
 mod foreign;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use stepwell::{STORE_FOLDER, Stepwell};
+use stepwell_postgres::Address;
 
 /// The configuration file at a workspace's root.
 pub(crate) const CONFIG_FILE: &str = "stepwell.toml";
@@ -18,6 +19,9 @@ pub(crate) struct Place {
     pub(crate) store: PathBuf,
     /// How it was found.
     pub(crate) found: Found,
+    /// Where the team's store is, if sessions are kept there. The folder then holds only
+    /// what belongs to this machine.
+    pub(crate) team: Option<Address>,
 }
 
 /// How a store was found.
@@ -40,7 +44,7 @@ impl Place {
         let store = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let usual = store.file_name().is_some_and(|name| name == STORE_FOLDER);
         let root = if usual { store.parent().unwrap_or(&store) } else { from }.to_owned();
-        Self { root, store, found: Found::Named }
+        Self { root, store, found: Found::Named, team: None }
     }
 
     /// The store that a folder belongs to: the nearest one above it, or else the place
@@ -49,16 +53,25 @@ impl Place {
     pub(crate) fn around(folder: &Path) -> Self {
         if let Some(store) = Stepwell::discover(folder) {
             let root = store.parent().unwrap_or(&store).to_owned();
-            return Self { root, store, found: Found::Around };
+            return Self { root, store, found: Found::Around, team: None };
         }
         let has = |name: &'static str| move |above: &&Path| above.join(name).exists();
         let configured = folder.ancestors().find(has(CONFIG_FILE));
         let root = configured.or_else(|| git_root(folder)).unwrap_or(folder).to_owned();
-        Self { store: root.join(STORE_FOLDER), root, found: Found::Around }
+        Self { store: root.join(STORE_FOLDER), root, found: Found::Around, team: None }
+    }
+
+    /// The same workspace, with its sessions in a team's store.
+    pub(crate) fn shared(self, address: Address) -> Self {
+        let store = self.root.join(STORE_FOLDER);
+        Self { store, found: Found::Named, team: Some(address), ..self }
     }
 
     /// Is there a store?
     pub(crate) fn has_store(&self) -> bool {
+        if self.team.is_some() {
+            return true;
+        }
         // One that cannot be looked at is there: whoever opens it says why it cannot.
         match fs::metadata(self.store.join("stepwell.db")) {
             Err(error) => error.kind() != io::ErrorKind::NotFound || self.is_odd(),

@@ -15,7 +15,7 @@ mod keeper;
 mod server;
 
 pub use bouncer::Bouncer;
-pub use server::{Disk, Server, Standby, Sync};
+pub use server::{Disk, Server, Sync};
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};

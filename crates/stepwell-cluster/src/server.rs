@@ -27,15 +27,6 @@ pub enum Sync {
     Not,
 }
 
-/// What a standby does with what it receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standby {
-    /// It follows.
-    Following,
-    /// It has stopped receiving.
-    Stalled,
-}
-
 /// A server in a scratch folder, on loopback.
 #[derive(Debug)]
 pub struct Server {
@@ -84,6 +75,12 @@ impl Server {
     /// Another server that follows this one.
     #[must_use]
     pub fn standby(&self, name: &str) -> Self {
+        self.standby_at(name, free_port())
+    }
+
+    /// Another server that follows this one, at a port of the caller's.
+    #[must_use]
+    pub fn standby_at(&self, name: &str, port: u16) -> Self {
         let folder = scratch();
         let data = folder.join("data");
         done(as_server(&programs().join("pg_basebackup"), &folder).args([
@@ -95,7 +92,6 @@ impl Server {
             "--checkpoint=fast",
             "--no-sync",
         ]));
-        let port = free_port();
         let settings = format!(
             "port = {port}\nunix_socket_directories = '{}'\nsynchronous_standby_names = ''\n",
             folder.display()
@@ -190,21 +186,23 @@ impl Server {
         panic!("{sql} never answered {answer}, but {}", self.sql(sql));
     }
 
-    /// Stops receiving the primary's log, or goes on. Called on a standby.
-    pub fn receive(&self, standby: Standby) {
-        let signal = match standby {
-            Standby::Following => "CONT",
-            Standby::Stalled => "STOP",
-        };
-        let pids = self.sql("SELECT pid FROM pg_stat_wal_receiver");
-        let pids = if pids.is_empty() { self.stalled() } else { pids };
-        assert!(!pids.is_empty(), "the standby receives nothing");
-        done(Command::new("kill").arg(format!("-{signal}")).args(pids.lines()));
+    /// Waits until a standby has flushed all that there is.
+    pub fn caught_up(&self, standby: &str) {
+        let sql = format!(
+            "SELECT count(*) FROM pg_stat_replication WHERE application_name = '{standby}' \
+             AND flush_lsn >= '{}'",
+            self.sql("SELECT pg_current_wal_lsn()")
+        );
+        self.until(&sql, "1");
     }
 
-    fn stalled(&self) -> String {
-        let children = Command::new("pgrep").args(["-P", &self.pid()]).output().unwrap();
-        String::from_utf8_lossy(&children.stdout).trim().to_owned()
+    /// Stops receiving the primary's log. Called on a standby.
+    pub fn stall(&self) {
+        // An address at which nobody answers.
+        let data = self.folder.join("data");
+        add(&data.join("postgresql.auto.conf"), "primary_conninfo = 'host=127.0.0.1 port=1'\n");
+        done(self.control("reload").arg("--silent"));
+        self.until("SELECT count(*) FROM pg_stat_wal_receiver", "0");
     }
 
     fn pid(&self) -> String {

@@ -50,6 +50,7 @@
 mod archive;
 mod claude;
 mod codex;
+mod copy;
 mod document;
 mod error;
 mod escape;
@@ -68,6 +69,7 @@ mod work;
 mod writer;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
+pub use copy::{Copied, copy};
 pub use error::{Error, Result};
 pub use export::export;
 pub use fields::{Fields, elements, push_field, quoted, text_of, with_fields};

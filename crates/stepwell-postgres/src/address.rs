@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MAX_NAMESPACE: usize = 63;
 
 /// Where a store is. Neither its `Debug` nor its `Display` shows a user or a password.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     pub(crate) config: Config,
     /// Where to listen, past a pooler.
@@ -156,6 +156,17 @@ impl Address {
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    /// The same address with a password, if it has none.
+    #[must_use]
+    pub fn or_password(mut self, password: &str) -> Self {
+        for config in std::iter::once(&mut self.config).chain(&mut self.direct) {
+            if config.get_password().is_none() {
+                config.password(password);
+            }
+        }
+        self
     }
 
     /// The same store, another part of it.

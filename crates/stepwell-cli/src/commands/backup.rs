@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let message = format!("{} exists already", args.file.display());
         return Err(Failure::new(Exit::Failed, message).hint("name a file that does not"));
     }
-    well.file.backup(&args.file)?;
+    well.engine.backup(&args.file)?;
     let size = std::fs::metadata(&args.file).map_or(0, |meta| meta.len());
     let name = visible(&args.file.display().to_string());
     let answer = Answer { file: &args.file, bytes: size };

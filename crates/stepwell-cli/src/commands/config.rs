@@ -62,8 +62,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 let message = "there is no home folder to keep your settings in";
                 return Err(Failure::new(Exit::Absent, message));
             }
+            let key = known(key)?;
+            if key.is_secret() && !*user {
+                let message = format!("{} belongs into your own configuration", key.name);
+                let hint = format!("stepwell config set --user {} …", key.name);
+                return Err(Failure::new(Exit::Usage, message).hint(hint));
+            }
             let path = path.unwrap_or_else(|| app.place.root.join(CONFIG_FILE));
-            set(known(key)?, value, &path, app)
+            set(key, value, &path, app)
         }
     }
 }
@@ -91,7 +97,7 @@ fn plain(value: &Value) -> String {
 fn list(app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     for key in KEYS {
-        let value = app.config.settings.get(key);
+        let value = app.config.settings.shown(key);
         let source = app.config.source(key).to_string();
         if app.out.is_json() {
             app.out.object(&Line { key: key.name, value: json(&value), source })?;
@@ -120,7 +126,7 @@ fn list(app: &mut App) -> Result<Exit> {
 }
 
 fn get(key: &Key, app: &mut App) -> Result<Exit> {
-    let value = app.config.settings.get(key);
+    let value = app.config.settings.shown(key);
     let source = app.config.source(key).to_string();
     let object = Line { key: key.name, value: json(&value), source };
     app.out.answer(&object, plain(&value))?;

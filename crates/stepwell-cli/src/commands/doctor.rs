@@ -57,7 +57,9 @@ impl Finding {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut findings = vec![configuration(app), registry(app, args.repair)];
     if app.place.has_store() {
-        findings.push(permissions(&app.place.store, args.repair));
+        if app.place.team.is_none() {
+            findings.push(permissions(&app.place.store, args.repair));
+        }
         match app.existing(Access::Read) {
             Ok(well) => {
                 findings.push(lock(app));
@@ -114,7 +116,7 @@ fn print(finding: &Finding, app: &mut App) -> Result<()> {
 
 /// What can be seen without changing anything.
 fn examine(well: &Well) -> Result<Vec<Finding>> {
-    let file = match well.file.integrity() {
+    let file = match well.engine.integrity() {
         Ok(found) => found,
         Err(error) => vec![error.to_string()],
     };
@@ -130,7 +132,7 @@ fn examine(well: &Well) -> Result<Vec<Finding>> {
         }
         Ok(Go::On)
     })?;
-    let stale = well.file.stale_leases()?.into_iter();
+    let stale = well.engine.stale_leases()?.into_iter();
     let stale = stale.map(|(id, holder)| format!("{id}: {holder} died without giving it back"));
     let unseen = well.search(&Search::new("stepwell")).map_or(0, |found| found.unseen);
     let behind = if unseen > 0 {
@@ -152,13 +154,13 @@ fn examine(well: &Well) -> Result<Vec<Finding>> {
 fn repair(findings: &mut [Finding], app: &App) {
     // A store that cannot be opened for writing has a finding of its own.
     let Ok(well) = app.existing(Access::Write) else { return };
-    let whole = || well.file.integrity().is_ok_and(|found| found.is_empty());
+    let whole = || well.engine.integrity().is_ok_and(|found| found.is_empty());
     for finding in findings.iter_mut().filter(|finding| finding.repair.is_some()) {
         finding.repaired = match finding.check {
-            "store" => well.file.rebuild_search().is_ok() && whole(),
+            "store" => well.engine.rebuild_search().is_ok() && whole(),
             "sessions" => said(rebuild(&well)),
             "leases" => said(take_back(&well)),
-            "search index" => well.file.catch_up().is_ok(),
+            "search index" => well.engine.catch_up().is_ok(),
             _ => finding.repaired,
         };
     }
@@ -198,7 +200,7 @@ fn damaged(well: &Well, id: &SessionId) -> Result<bool> {
 /// Takes every stale lease back, and records the runs that they stood for as interrupted.
 fn take_back(well: &Well) -> Result<bool> {
     let mut all = true;
-    for (id, _) in well.file.stale_leases()? {
+    for (id, _) in well.engine.stale_leases()? {
         let recorded = well.hold(&id).and_then(|session| {
             let head = session.standing()?.head;
             // Held by us, what the dead one left says that it runs.

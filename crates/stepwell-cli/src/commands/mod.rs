@@ -38,6 +38,7 @@ mod show;
 mod state;
 mod stats;
 mod stop;
+mod store;
 mod supervise;
 mod tag;
 mod tasks;
@@ -110,6 +111,7 @@ commands! {
     Export = export::Args => export::run,
     Import = import::Args => import::run,
     Backup = backup::Args => backup::run,
+    Store = store::Args => store::run,
     Agent = agent::Args => agent::run,
     Hook = hook::Args => hook::run,
     Init = init::Args => init::run,

@@ -43,6 +43,8 @@ impl Config {
         config.read_variables(world)?;
         for flag in flags {
             let (name, value) = flag.split_once('=').ok_or_else(|| {
+                // It may be an address with a password, where a key was meant.
+                let flag = if flag.contains("://") { "…" } else { flag };
                 Failure::new(Exit::Usage, format_args!("--config {flag}: use KEY=VALUE"))
             })?;
             let key = known(name).map_err(|why| wrong("--config", &why))?;
@@ -53,7 +55,8 @@ impl Config {
 
     fn put(&mut self, key: &Key, raw: Raw<'_>, source: Source) -> Result<()> {
         self.settings.put(key, raw).map_err(|why| {
-            wrong(&source.to_string(), &format!("{} = {}: {why}", key.name, raw.shown()))
+            let shown = if key.is_secret() { "…".to_owned() } else { raw.shown() };
+            wrong(&source.to_string(), &format!("{} = {shown}: {why}", key.name))
         })?;
         if let Some(place) = KEYS.iter().position(|other| other.name == key.name) {
             self.sources[place] = source;
@@ -176,8 +179,12 @@ enum Whose {
 const NAMED: [&str; 4] = ["agents", "mcp", "prices", "providers"];
 
 /// Those among them that only the user's own file may have.
-const OWN: [(&str, &str); 3] =
-    [("providers", "providers"), ("prices", "prices"), ("mcp", "MCP servers")];
+const OWN: [(&str, &str); 4] = [
+    ("providers", "providers"),
+    ("prices", "prices"),
+    ("mcp", "MCP servers"),
+    ("store", "addresses of stores"),
+];
 
 /// Reads the entries of such a section.
 fn named<N, T>(

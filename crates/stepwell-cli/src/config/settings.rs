@@ -5,7 +5,7 @@ use std::time::Duration;
 use stepwell_agent::permission::Mode;
 use toml_edit::Value;
 
-use super::value::{Folders, IdStyle, Number, Setting, Share};
+use super::value::{Folders, IdStyle, Number, Setting, Share, StoreUrl};
 
 /// A value as it was found, to be read as the setting's kind.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +46,20 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
+    /// Is its value more than may be printed?
+    pub(crate) fn is_secret(&self) -> bool {
+        self.name == STORE_URL
+    }
+
     /// The variable that sets it: `STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS`.
     pub(crate) fn variable(&self) -> String {
         format!("STEPWELL_{}", self.name.replace('.', "_").to_uppercase())
     }
 }
+
+/// Where the team's store is. It may hold a password, and only the user says where what
+/// they do is kept.
+pub(crate) const STORE_URL: &str = "store.url";
 
 /// Lists every setting once.
 macro_rules! settings {
@@ -81,6 +90,14 @@ macro_rules! settings {
                 Ok(())
             }
 
+            /// The value of a key, as it may be printed.
+            pub(crate) fn shown(&self, key: &Key) -> Value {
+                match key.name {
+                    $($name => self.$field.shown(),)*
+                    _ => false.into(),
+                }
+            }
+
             /// The value of a key, as a file would say it.
             pub(crate) fn get(&self, key: &Key) -> Value {
                 match key.name {
@@ -93,6 +110,8 @@ macro_rules! settings {
 }
 
 settings! {
+    /// The address of the team's store, in place of the one in the workspace.
+    store_url: StoreUrl = StoreUrl::default(), "store.url";
     /// Saves each step of a run before the next begins.
     auto_save: bool = true, "sessions.auto_save";
     /// After how many days without activity `cleanup` takes a session.

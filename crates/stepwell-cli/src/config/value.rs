@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use stepwell_agent::permission::Mode;
+use stepwell_postgres::Address;
 use toml_edit::Value;
 
 use crate::when;
@@ -17,6 +18,11 @@ pub(crate) trait Setting: Sized {
 
     /// As a file would say it.
     fn to_toml(&self) -> Value;
+
+    /// As it is shown, without what is secret in it.
+    fn shown(&self) -> Value {
+        self.to_toml()
+    }
 }
 
 impl Setting for bool {
@@ -148,6 +154,55 @@ impl Setting for Mode {
 
     fn to_toml(&self) -> Value {
         self.as_str().into()
+    }
+}
+
+/// The address of a team's store; none, if it is empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoreUrl(Option<TeamAddress>);
+
+/// An address as it was written, and as it was understood.
+#[derive(Clone)]
+struct TeamAddress {
+    text: String,
+    address: Address,
+}
+
+impl std::fmt::Debug for TeamAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.address.fmt(f)
+    }
+}
+
+impl StoreUrl {
+    /// Where the team's store is.
+    pub(crate) fn address(&self) -> Option<&Address> {
+        self.0.as_ref().map(|team| &team.address)
+    }
+}
+
+impl Setting for StoreUrl {
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        if !Address::is_one(text) {
+            return Err("not an address such as postgres://user@host/database".to_owned());
+        }
+        let address = Address::parse(text).map_err(|error| error.to_string())?;
+        Ok(Self(Some(TeamAddress { text: text.to_owned(), address })))
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        Self::from_text(value.as_str().ok_or_else(|| "not a text".to_owned())?)
+    }
+
+    fn to_toml(&self) -> Value {
+        self.0.as_ref().map_or("", |team| team.text.as_str()).into()
+    }
+
+    fn shown(&self) -> Value {
+        self.address().map(ToString::to_string).unwrap_or_default().into()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, Value};
@@ -14,9 +15,10 @@ use crate::failure::{Exit, Failure, Result};
 /// stays as it is. The answer is the value as it was understood.
 pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
     let mut settings = Settings::default();
-    settings
-        .put(key, Raw::Text(text))
-        .map_err(|why| Failure::new(Exit::Failed, format_args!("{} = {text}: {why}", key.name)))?;
+    settings.put(key, Raw::Text(text)).map_err(|why| {
+        let shown = if key.is_secret() { "…" } else { text };
+        Failure::new(Exit::Failed, format_args!("{} = {shown}: {why}", key.name))
+    })?;
     let fault = |doing: &'static str| move |error: io::Error| Failure::file(path, doing, &error);
     let old = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -46,7 +48,11 @@ pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
         fs::create_dir_all(folder).map_err(fault("making its folder"))?;
     }
     replace(path, &document.to_string()).map_err(fault("writing it"))?;
-    Ok(settings.get(key))
+    if key.is_secret() {
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(path, private).map_err(fault("closing it to others"))?;
+    }
+    Ok(settings.shown(key))
 }
 
 /// Replaces a file as a whole, so that nobody ever reads half of it.
@@ -78,7 +84,7 @@ pub(crate) fn commented() -> String {
                     # `#` away to change it. `stepwell config list` shows what is in force.\n"
             .to_owned();
     let mut section = "";
-    for key in KEYS {
+    for key in KEYS.iter().filter(|key| !key.is_secret()) {
         let (this, name) = key.name.split_once('.').unwrap_or(("", key.name));
         if this != section {
             text.push_str(&format!("\n[{this}]\n"));
@@ -124,7 +130,7 @@ mod tests {
             })
             .collect();
         let document: DocumentMut = open.parse().unwrap();
-        for key in KEYS {
+        for key in KEYS.iter().filter(|key| !key.is_secret()) {
             let (section, name) = key.name.split_once('.').unwrap();
             let value = document[section][name].as_value().unwrap();
             let default = Settings::default().get(key);

@@ -123,6 +123,9 @@ pub(crate) struct Prepared {
     tools: OnceCell<mcp::Connected>,
 }
 
+/// The variables that may hold the address of a team's store, or its password.
+const STORE_VARIABLES: [&str; 3] = ["STEPWELL_STORE", "STEPWELL_STORE_URL", "PGPASSWORD"];
+
 /// The metadata keys that hold when a person is asked, which model is used, and by whom.
 const MODE: &str = "mode";
 const MODEL: &str = "model";
@@ -186,7 +189,11 @@ impl Prepared {
         let keys = model::keys(app)?;
         let environment = app.world.secrets();
         let mut place = place(session, app)?;
-        place.withheld = keys.keys().cloned().chain(mcp::key_variables(app)).collect();
+        // The address of a team's store may hold a password.
+        let addresses = STORE_VARIABLES.iter().filter(|_| app.place.team.is_some());
+        let addresses = addresses.map(|name| (*name).to_owned());
+        place.withheld =
+            keys.keys().cloned().chain(mcp::key_variables(app)).chain(addresses).collect();
         Ok(Self {
             agent_name,
             agent,

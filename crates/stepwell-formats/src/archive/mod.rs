@@ -18,6 +18,7 @@ pub use restore::{Imported, import};
 
 /// The key that an archive begins with.
 const MAGIC: &str = "stepwell_archive";
+pub(crate) use track::compare;
 
 /// The version of the archive's form. A form that an older reader would misread gets
 /// another.

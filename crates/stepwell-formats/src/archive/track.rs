@@ -111,6 +111,18 @@ impl Chunk {
     }
 }
 
+/// Compares a session with its copy in another store, as far as both go: either may have
+/// gone on meanwhile.
+pub(crate) fn compare(from: &Stepwell, to: &Stepwell, id: &SessionId) -> Result<()> {
+    let (mut original, mut copy) = (Stored::new(id), Stored::new(id));
+    while let (Some(one), Some(other)) = (original.next(from)?, copy.next(to)?) {
+        if !same(&one, &other) {
+            return Err(Error::Differs { session: id.clone(), seq: one.seq });
+        }
+    }
+    Ok(())
+}
+
 /// Is it what was to be written that the store does not take?
 fn is_refusal(error: &StoreError) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Conflict | ErrorKind::Absent)

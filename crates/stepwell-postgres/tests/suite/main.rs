@@ -1,5 +1,11 @@
 //! The store on real servers: the conformance suite, and what only servers can do.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod conformance;
+mod failover;
+mod proxy;
+mod sharing;
+mod tenants;
+mod trips;
 mod world;
+mod writers;

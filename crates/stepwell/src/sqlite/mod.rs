@@ -128,6 +128,12 @@ impl SqliteStore {
         Ok(store)
     }
 
+    /// SQLite's version.
+    #[must_use]
+    pub fn engine_version() -> &'static str {
+        rusqlite::version()
+    }
+
     /// The store's file.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -1,0 +1,301 @@
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use stepwell::{
+    Access, ErrorKind, Filter, Order, Place, Query, SessionId, Sort, SqliteStore, Standing, Target,
+};
+use stepwell_formats::{Copied, Error as Formats};
+use stepwell_postgres::{Address, Durability, Role, Standby, Status};
+
+use crate::app::{App, Go, Well, address, each_session};
+use crate::engine::Engine;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::place::Place as Spot;
+use crate::text::{count, visible};
+
+/// Shows what the store is, and copies sessions from one store to another.
+///
+/// A store is a folder (usually .stepwell in a workspace), or the address of a team's:
+/// postgres://user@host/database?namespace=team.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Shows the engine, its version, its replication, and what an acknowledged step survives.
+    Status,
+    /// Copies sessions to another store and reads them back; again, it copies what is new.
+    ///
+    /// Sessions keep their ids, events, times and forks; what is in the trash goes into the
+    /// trash there. A session of the same id that differs is left, and told of.
+    Copy {
+        /// Where they are: a folder, or postgres://…
+        from: PathBuf,
+        /// Where they go.
+        to: PathBuf,
+        /// Only these, with their subagents: ids, beginnings of ids, or labels.
+        #[arg(value_name = "SESSION")]
+        sessions: Vec<String>,
+    },
+    /// Prints the SQL that lets a role use one namespace of a team's store, for its owner to run.
+    Role {
+        /// The team's namespace; it is made if there is none.
+        namespace: String,
+        /// The role, which must be there.
+        role: String,
+    },
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    match &args.action {
+        Action::Status => status(app),
+        Action::Copy { from, to, sessions } => copy(from, to, sessions, app),
+        Action::Role { namespace, role } => {
+            let script = stepwell_postgres::script(namespace, role)
+                .map_err(|error| Failure::new(Exit::Usage, error))?;
+            app.out.answer(&serde_json::json!({ "sql": script }), script.trim_end())?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    engine: &'static str,
+    version: String,
+    store: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    sessions: u64,
+    /// What an acknowledged step survives: `none`, `local` or `replicated`.
+    durability: &'static str,
+    because: String,
+    standbys: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    state: &'a str,
+    sync: &'a str,
+    behind_bytes: u64,
+}
+
+fn status(app: &mut App) -> Result<Exit> {
+    let well = app.existing(Access::Read)?;
+    match &well.engine {
+        Engine::Sqlite(store) => {
+            let sessions = well.store().count(&Filter::default())?.total();
+            let shown = Shown {
+                engine: "SQLite",
+                version: SqliteStore::engine_version().to_owned(),
+                store: store.path().display().to_string(),
+                namespace: None,
+                schema: None,
+                role: None,
+                sessions,
+                durability: "local",
+                because: "each step is flushed to this disk before it is acknowledged".to_owned(),
+                standbys: Vec::new(),
+            };
+            print(&shown, app)?;
+        }
+        Engine::Postgres(store) => {
+            let found = store.status()?;
+            print(&of_server(&found, store.address()), app)?;
+            if let Durability::None(why) = found.durability() {
+                note(format_args!("warning: what is acknowledged may be lost: {why}"));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn of_server<'a>(found: &'a Status, address: &'a Address) -> Shown<'a> {
+    let (durability, because) = match found.durability() {
+        Durability::None(why) => ("none", why),
+        Durability::Local(why) => ("local", why),
+        Durability::Replicated(why) => ("replicated", why),
+    };
+    let line = |standby: &'a Standby| Line {
+        name: &standby.name,
+        state: &standby.state,
+        sync: &standby.sync,
+        behind_bytes: standby.behind,
+    };
+    Shown {
+        engine: "PostgreSQL",
+        version: found.server.clone(),
+        store: address.to_string(),
+        namespace: Some(address.namespace()),
+        schema: Some(found.schema),
+        role: Some(match found.role {
+            Role::Primary => "primary",
+            Role::Standby => "standby",
+        }),
+        sessions: found.sessions,
+        durability,
+        because,
+        standbys: found.standbys.iter().map(line).collect(),
+    }
+}
+
+fn print(shown: &Shown<'_>, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        return app.out.object(shown);
+    }
+    let mut say =
+        |name: &str, value: String| app.out.line(format_args!("{name:<12} {}", visible(&value)));
+    say("Engine", format!("{} {}", shown.engine, shown.version))?;
+    say("Store", shown.store.clone())?;
+    if let Some(namespace) = shown.namespace {
+        say("Namespace", namespace.to_owned())?;
+    }
+    if let (Some(schema), Some(role)) = (shown.schema, shown.role) {
+        say("Schema", schema.to_string())?;
+        say("Server", role.to_owned())?;
+    }
+    say("Sessions", shown.sessions.to_string())?;
+    let survives = match shown.durability {
+        "replicated" => "survives the loss of the primary",
+        "local" => "survives a crash of its machine, not the loss of its disk",
+        _ => "not durable",
+    };
+    say("Durability", format!("{survives}: {}", shown.because))?;
+    for standby in &shown.standbys {
+        let Line { name, state, sync, behind_bytes } = standby;
+        say("Standby", format!("{name}: {state}, {sync}, {behind_bytes} bytes behind"))?;
+    }
+    Ok(())
+}
+
+/// Opens one of the stores that a copy is between.
+fn open(named: &std::path::Path, access: Access, app: &App) -> Result<Well> {
+    if let Some(text) = named.to_str().filter(|text| Address::is_one(text)) {
+        return Ok(app.well(Engine::team(&address(text, &app.world)?, access)?));
+    }
+    let folder = app.world.folder.clone().unwrap_or_default();
+    let place = Spot::named(&folder.join(named), &folder);
+    if access == Access::Read && !place.has_store() {
+        return Err(stepwell::Error::NoStore(place.store).into());
+    }
+    app.open(&place.store, access)
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    session: &'a str,
+    copied: &'static str,
+}
+
+fn copy(
+    from: &std::path::Path,
+    to: &std::path::Path,
+    named: &[String],
+    app: &mut App,
+) -> Result<Exit> {
+    let source = open(from, Access::Read, app)?;
+    let target = open(to, Access::Write, app)?;
+    let wanted = wanted(&source, named, app)?;
+    let (mut seen, mut worst) = (std::collections::BTreeSet::<SessionId>::new(), Exit::Done);
+    for (n, standing) in wanted.iter().enumerate() {
+        let id = &standing.head.id;
+        progress(app, n, wanted.len());
+        // A subagent's session came with its parent's.
+        if seen.contains(id) {
+            continue;
+        }
+        match stepwell_formats::copy(&source, &target, id) {
+            Ok(copied) => {
+                told(&copied, &mut seen, app)?;
+                for (id, damage) in &copied.exported.damaged {
+                    note(format_args!(
+                        "{id} is damaged at seq {}; what lies before was copied",
+                        damage.seq
+                    ));
+                    worst = Exit::Damaged;
+                }
+                if standing.trashed_at.is_some() {
+                    target.store().trash(&[Target::from(id.clone())])?;
+                }
+            }
+            // One that is refused hides no other; a store that is gone ends it all.
+            Err(error) if can_go_on(&error) => {
+                note(format_args!("error: {error}"));
+                worst = if worst == Exit::Damaged { worst } else { Exit::Failed };
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    progress(app, wanted.len(), wanted.len());
+    if wanted.is_empty() {
+        note("There is nothing to copy.");
+    }
+    Ok(worst)
+}
+
+fn can_go_on(error: &Formats) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::Damaged | ErrorKind::Busy
+    )
+}
+
+/// The sessions to copy, parents before children.
+fn wanted(source: &Well, named: &[String], app: &App) -> Result<Vec<Standing>> {
+    if !named.is_empty() {
+        let find = |name: &String| {
+            let id = app.find_in(source, Place::Anywhere, name)?;
+            Ok(source.standing(&id)?)
+        };
+        return named.iter().map(find).collect();
+    }
+    let mut found = Vec::new();
+    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
+    each_session(source, query, |standing| {
+        found.push(standing);
+        Ok(Go::On)
+    })?;
+    Ok(found)
+}
+
+fn told(
+    copied: &Copied,
+    seen: &mut std::collections::BTreeSet<SessionId>,
+    app: &mut App,
+) -> Result<()> {
+    let groups = [
+        ("Copied", "made", &copied.imported.made),
+        ("Copied the rest of", "completed", &copied.imported.completed),
+        ("Already there:", "already_there", &copied.imported.already_there),
+    ];
+    for (says, word, ids) in groups {
+        for id in ids {
+            if seen.insert(id.clone()) {
+                let answer = Answer { session: id.as_str(), copied: word };
+                app.out.answer(&answer, format_args!("{says} {id}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How far it is, for a person who waits; silent in a pipe.
+fn progress(app: &App, done: usize, all: usize) {
+    if app.world.terminal.output && app.world.terminal.can_ask {
+        let end = if done == all { "\r\u{1b}[K" } else { "" };
+        let text = format!("\r\u{1b}[K{done} of {}{end}", count(all, "session"));
+        // Nobody is left to tell if stderr is closed.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}

@@ -1,0 +1,91 @@
+//! The store behind a well, whichever it is, for what the trait does not promise.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stepwell::{Access, Clock, Holder, SessionId, SqliteOptions, SqliteStore, Store};
+use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
+
+use crate::failure::{Exit, Failure, Result};
+
+/// The store behind a well.
+#[derive(Clone, Debug)]
+pub(crate) enum Engine {
+    /// A file in the workspace.
+    Sqlite(Arc<SqliteStore>),
+    /// A team's server.
+    Postgres(Arc<PostgresStore>),
+}
+
+impl Engine {
+    /// Opens the store of a folder.
+    pub(crate) fn folder(folder: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
+        let options = SqliteOptions { access, clock, ..SqliteOptions::default() };
+        Ok(Self::Sqlite(Arc::new(SqliteStore::open_with(folder, options)?)))
+    }
+
+    /// Opens a team's store. Its server's clock counts, not this machine's.
+    pub(crate) fn team(address: &Address, access: Access) -> Result<Self> {
+        let options = PostgresOptions { access, ..PostgresOptions::default() };
+        let opened = PostgresStore::open_with(address.clone(), options);
+        let store = opened.map_err(|error| match error {
+            stepwell::Error::NoStore(_) => {
+                Failure::from(error).hint("stepwell init sets the database up, if this role may")
+            }
+            error => error.into(),
+        })?;
+        Ok(Self::Postgres(Arc::new(store)))
+    }
+
+    /// As every command uses it.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
+            Self::Postgres(store) => Arc::clone(store) as Arc<dyn Store>,
+        }
+    }
+
+    /// What is wrong with the store itself. A server looks after its own files.
+    pub(crate) fn integrity(&self) -> stepwell::Result<Vec<String>> {
+        match self {
+            Self::Sqlite(store) => store.integrity(),
+            Self::Postgres(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Leases that their holders never gave back.
+    pub(crate) fn stale_leases(&self) -> stepwell::Result<Vec<(SessionId, Holder)>> {
+        match self {
+            Self::Sqlite(store) => store.stale_leases(),
+            Self::Postgres(store) => store.stale_leases(),
+        }
+    }
+
+    /// Builds the search index anew.
+    pub(crate) fn rebuild_search(&self) -> stepwell::Result<()> {
+        match self {
+            Self::Sqlite(store) => store.rebuild_search(),
+            Self::Postgres(store) => store.rebuild_search(),
+        }
+    }
+
+    /// Brings the search index up to date.
+    pub(crate) fn catch_up(&self) -> stepwell::Result<()> {
+        match self {
+            Self::Sqlite(store) => store.catch_up(),
+            Self::Postgres(store) => store.catch_up(),
+        }
+    }
+
+    /// Copies the whole store to a file.
+    pub(crate) fn backup(&self, to: &Path) -> Result<()> {
+        match self {
+            Self::Sqlite(store) => Ok(store.backup(to)?),
+            Self::Postgres(_) => {
+                let message = "a team's store is backed up with its server";
+                Err(Failure::new(Exit::Failed, message)
+                    .hint("pg_dump --schema=stepwell, or stepwell store copy … to a folder"))
+            }
+        }
+    }
+}

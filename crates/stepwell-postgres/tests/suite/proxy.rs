@@ -1,0 +1,112 @@
+//! A wire between a store and its server, which a test can watch, hold up and cut.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// The wire.
+pub(crate) struct Proxy {
+    port: u16,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    held: Mutex<bool>,
+    freed: Condvar,
+    /// How often the server said that it is ready for the next question.
+    answers: AtomicU64,
+    /// Cut each connection at the server's next answer, once.
+    cut: AtomicBool,
+}
+
+impl Proxy {
+    /// A wire to a server on loopback.
+    pub(crate) fn to(server: u16) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(there) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else { continue };
+                join(client, there, &shared);
+            }
+        });
+        Self { port, state }
+    }
+
+    /// The address of the store at its end.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://stepwell@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Lets nothing through from now on, or lets all that came meanwhile through.
+    pub(crate) fn hold(&self, held: bool) {
+        *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+        self.state.freed.notify_all();
+    }
+
+    /// How many questions were answered, each after a round trip.
+    pub(crate) fn answers(&self) -> u64 {
+        self.state.answers.load(Ordering::SeqCst)
+    }
+
+    /// Keeps the server's next answer to itself and cuts the connection.
+    pub(crate) fn cut_at_next_answer(&self) {
+        self.state.cut.store(true, Ordering::SeqCst);
+    }
+}
+
+fn join(client: TcpStream, server: TcpStream, state: &Arc<State>) {
+    let (mut up, mut down) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    let (mut to_server, mut to_client) = (server, client);
+    let shared = Arc::clone(state);
+    std::thread::spawn(move || {
+        let mut bytes = [0; 16 << 10];
+        while let Ok(n @ 1..) = up.read(&mut bytes) {
+            shared.pass();
+            if to_server.write_all(&bytes[..n]).is_err() {
+                break;
+            }
+        }
+        let _ = to_server.shutdown(Shutdown::Both);
+    });
+    let shared = Arc::clone(state);
+    std::thread::spawn(move || {
+        while let Some(frame) = frame(&mut down) {
+            shared.pass();
+            // Only an answer that says what a statement did, not the greeting.
+            if frame[0] == b'C' && shared.cut.swap(false, Ordering::SeqCst) {
+                break;
+            }
+            if frame[0] == b'Z' {
+                shared.answers.fetch_add(1, Ordering::SeqCst);
+            }
+            if to_client.write_all(&frame).is_err() {
+                break;
+            }
+        }
+        let _ = to_client.shutdown(Shutdown::Both);
+        let _ = down.shutdown(Shutdown::Both);
+    });
+}
+
+impl State {
+    fn pass(&self) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.freed.wait_while(held, |held| *held));
+    }
+}
+
+/// The server's next message: a letter, a length, and what it says.
+fn frame(from: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut head = [0; 5];
+    from.read_exact(&mut head).ok()?;
+    let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+    let mut frame = head.to_vec();
+    frame.resize(1 + length, 0);
+    from.read_exact(&mut frame[5..]).ok()?;
+    Some(frame)
+}

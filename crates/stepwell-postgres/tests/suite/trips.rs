@@ -1,0 +1,112 @@
+//! How many round trips an append takes, and what becomes of one whose answer is lost.
+
+use stepwell::{
+    Append, Claim, Create, Created, Event, EventId, LEASE_TTL, Lane, Lease, Message, NewEvent,
+    Processes, Seq, Span, Store, SystemProcesses, Write, Written,
+};
+use stepwell_postgres::PostgresStore;
+
+use crate::proxy::Proxy;
+use crate::world::{fresh, server};
+
+fn begin(store: &PostgresStore, name: &str) -> Lease {
+    let claim = Claim { holder: SystemProcesses.this(), ttl: LEASE_TTL };
+    let created = Created::new(name.parse().unwrap(), "t");
+    let create = Create { created, event_id: None, at: None, claim: Some(claim) };
+    store.write(Write::Create(create)).unwrap().lease.unwrap()
+}
+
+fn append(store: &PostgresStore, lease: &Lease, events: Vec<NewEvent>) -> Written {
+    let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
+    store.write(Write::Append(Append { session, epoch, expected: None, events })).unwrap()
+}
+
+fn texts(store: &PostgresStore, lease: &Lease) -> Vec<String> {
+    let events = store.events(&lease.session, Span::ALL).unwrap();
+    let events = events.intact(&lease.session).unwrap();
+    let text = |event: stepwell::Recorded| match event.event {
+        Event::Message(message) => Some(message.text()),
+        _ => None,
+    };
+    events.into_iter().filter_map(text).collect()
+}
+
+#[test]
+fn an_append_is_one_round_trip_whatever_it_holds() {
+    let proxy = Proxy::to(server().port());
+    let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
+    let lease = begin(&store, "a");
+    let blob = store.put_blob(b"the file").unwrap();
+    let critic: Lane = "critic".parse().unwrap();
+    let file = stepwell::FileChanged {
+        after: stepwell::FileState::File { blob, mode: 0o644 },
+        ..stepwell::FileChanged::new("a.rs")
+    };
+    let mut kinds: Vec<(&str, Vec<NewEvent>)> = vec![
+        ("a message", vec![Message::user("x").into()]),
+        ("several", vec![Message::user("y").into(), Message::user("z").into()]),
+        ("a long text", vec![Message::user("l".repeat(100_000)).into()]),
+        ("another lane", vec![Message::user("c").in_lane(critic).into()]),
+        ("the lane before", vec![Message::user("m").into()]),
+        ("a file", vec![file.into()]),
+    ];
+    // Past a seq at which the fold is kept.
+    kinds.push(("many", (0..300).map(|n| Message::user(format!("{n}")).into()).collect()));
+    for (what, events) in kinds {
+        let named = |n: usize, event: &NewEvent| NewEvent {
+            id: Some(EventId::derived(format!("{what} {n}").as_bytes())),
+            ..event.clone()
+        };
+        // The first of its form is prepared: one more.
+        append(&store, &lease, events.clone());
+        let before = proxy.answers();
+        append(&store, &lease, events.iter().enumerate().map(|(n, e)| named(n, e)).collect());
+        assert_eq!(proxy.answers() - before, 1, "{what}");
+    }
+    assert!(store.verify(&lease.session).unwrap().is_sound());
+}
+
+#[test]
+fn an_append_whose_answer_was_lost_is_recorded_once() {
+    let proxy = Proxy::to(server().port());
+    let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
+    let lease = begin(&store, "a");
+    append(&store, &lease, vec![Message::user("before").into()]);
+    // Neither an id nor its absence makes a difference; the statement was kept both times.
+    for (n, id) in [(1, None), (2, Some(EventId::derived(b"2")))] {
+        proxy.cut_at_next_answer();
+        let event = NewEvent { id, ..NewEvent::from(Message::user(format!("lost {n}"))) };
+        let written = append(&store, &lease, vec![event]);
+        assert_eq!((written.first, written.last), (Seq::new(n + 2), Seq::new(n + 2)));
+    }
+    append(&store, &lease, vec![Message::user("after").into()]);
+    assert_eq!(texts(&store, &lease), ["before", "lost 1", "lost 2", "after"]);
+    assert!(store.verify(&lease.session).unwrap().is_sound());
+}
+
+#[test]
+fn a_session_whose_making_was_not_answered_is_made_once() {
+    let proxy = Proxy::to(server().port());
+    let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
+    drop(begin(&store, "warm"));
+    for n in 0..6 {
+        // Wherever among the statements of its transaction the wire is cut.
+        let name = format!("made-{n}");
+        proxy.cut_at_next_answer();
+        let lease = begin(&store, &name);
+        append(&store, &lease, vec![Message::user("x").into()]);
+        assert_eq!(texts(&store, &lease), ["x"]);
+    }
+}
+
+#[test]
+fn a_store_is_used_from_inside_an_async_program() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = PostgresStore::open(fresh(&server().url())).unwrap();
+        let lease = begin(&store, "a");
+        append(&store, &lease, vec![Message::user("x").into()]);
+        assert_eq!(texts(&store, &lease), ["x"]);
+        drop(store);
+    });
+}
