@@ -113,7 +113,7 @@ fn a_follower_on_another_machine_is_told() {
             for n in 0..5 {
                 say(&writer, &lease, &format!("{n}")).unwrap();
             }
-            assert_eq!(follow.join().unwrap(), Seq::new(6), "{follow:?}", follow = address);
+            assert_eq!(follow.join().unwrap(), Seq::new(6), "{address}");
         });
     }
 }
@@ -138,8 +138,7 @@ fn many_nodes_may_start_on_an_empty_server_at_once() {
 fn processes_fill_sessions_side_by_side_and_none_loses_an_event() {
     let address = fresh(&server().url());
     let url = format!("{}?namespace={}", server().url(), address.namespace());
-    let mut writers: Vec<Writer> =
-        (0..4).map(|n| Writer::start(&url, &format!("s{n}"))).collect();
+    let mut writers: Vec<Writer> = (0..4).map(|n| Writer::start(&url, &format!("s{n}"))).collect();
     writers.iter_mut().for_each(|writer| writer.until(100));
     let kept: Vec<_> = writers.into_iter().map(Writer::end).collect();
     let store = PostgresStore::open(address).unwrap();

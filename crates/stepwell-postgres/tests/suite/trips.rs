@@ -39,8 +39,10 @@ fn an_append_is_one_round_trip_whatever_it_holds() {
     let blob = store.put_blob(b"the file").unwrap();
     let critic: Lane = "critic".parse().unwrap();
     let file = stepwell::FileChanged {
+        path: "a.rs".to_owned(),
+        before: stepwell::FileState::Absent,
         after: stepwell::FileState::File { blob, mode: 0o644 },
-        ..stepwell::FileChanged::new("a.rs")
+        renamed_from: None,
     };
     let mut kinds: Vec<(&str, Vec<NewEvent>)> = vec![
         ("a message", vec![Message::user("x").into()]),
