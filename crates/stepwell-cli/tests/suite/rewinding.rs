@@ -570,6 +570,23 @@ fn a_fork_that_was_not_run_was_cut_off_nowhere_and_is_not_taken_up_by_itself() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
+#[test]
+fn a_rewind_over_no_messages_says_that_the_phase_goes_back() {
+    let desk = Desk::new();
+    desk.file("script.yaml", "- {text: Done.}\n");
+    let run = ["run", "go", "--model", "script:script.yaml", "--phases", "workflow"];
+    assert_eq!(desk.quietly(&run).code, Some(0));
+    for phase in ["initialize", "discuss"] {
+        assert_eq!(desk.quietly(&["phase", "@last", phase]).code, Some(0));
+    }
+    let ran = desk.quietly(&["rewind", "@last", "--to", "phase-initialize"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("no messages; tasks, phase and goal"), "{}", ran.stdout);
+    assert_eq!(desk.quietly(&["show", "@last", "--json"]).json()[0]["phase"], "initialize");
+    let ran = desk.quietly(&["rewind", "@last", "--files", "--to", "phase-initialize"]);
+    assert!(ran.stdout.contains("nothing is moved"), "{}", ran.stdout);
+}
+
 /// A run that was ended while its command, which had changed a file, still ran.
 fn cut_off(end: impl FnOnce(&Desk, &mut std::process::Child, &str)) -> (Desk, String) {
     let desk = Desk::new();

@@ -98,7 +98,10 @@ pub(super) fn say(said: &Said<'_>, app: &mut App) -> Result<()> {
         }
     }
     if conversation(asked, shift).is_empty() && plan.moves.is_empty() {
-        app.out.line("  nothing is moved")?;
+        app.out.line(match asked.scope.moves_view() {
+            true => "  chat     no messages; tasks, phase and goal are as they were there",
+            false => "  nothing is moved",
+        })?;
     }
     match done {
         Some(_) => hint(said),
