@@ -56,6 +56,7 @@ mod error;
 mod escape;
 mod export;
 mod fields;
+mod goose;
 mod html;
 mod input;
 mod intake;

@@ -15,6 +15,7 @@ static ALL: &[&Entry] = &[
     &crate::html::FORMAT,
     &crate::claude::FORMAT,
     &crate::codex::FORMAT,
+    &crate::goose::FORMAT,
 ];
 
 /// What there is to know of a format.

@@ -203,7 +203,7 @@ fn refill_blocks(raw: &str, parts: &mut dyn Iterator<Item = &Part>) -> String {
         );
         match (hollow && known).then(|| parts.next()).flatten() {
             Some(Part::Text(text)) => {
-                content.push_str(&with(raw, &[("text", &quoted(&text.text))]))
+                content.push_str(&with(raw, &[("text", &quoted(&text.text))]));
             }
             Some(Part::Image(image)) => {
                 content.push_str(&with(raw, &[("image_url", &quoted(&image.data))]));

@@ -9,6 +9,7 @@ mod damage;
 mod forks;
 mod garbage;
 mod generate;
+mod goose;
 mod hostile;
 mod mirror;
 mod mortal;

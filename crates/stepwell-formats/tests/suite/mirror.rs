@@ -13,7 +13,11 @@ use crate::support::log;
 pub(crate) fn found(path: &Path) -> Vec<Found> {
     let mut all = Vec::new();
     let mut fault = |error| panic!("{error}");
-    find(path, None, &mut |it| Ok(all.push(it)), &mut fault).unwrap();
+    let mut found = |it| {
+        all.push(it);
+        Ok(())
+    };
+    find(path, None, &mut found, &mut fault).unwrap();
     all
 }
 

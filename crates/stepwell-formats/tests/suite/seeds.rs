@@ -8,7 +8,7 @@ use stepwell_formats::Format;
 pub(crate) fn samples(format: Format) -> Option<PathBuf> {
     let folder = match format.as_str() {
         "claude-code" => "claude",
-        "codex" => "codex",
+        name @ ("codex" | "goose") => name,
         _ => return None,
     };
     Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/samples").join(folder))

@@ -1,0 +1,215 @@
+//! goose's database of sessions. Only read, never through its log's own files.
+
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row as Columns};
+
+use super::SYSTEM;
+use super::telling::{Row, Session, attributes, opening};
+use crate::fields::{Fields, push_field, quoted};
+use crate::input::{self, Input, MAX_FILE_BYTES};
+use crate::neutral::{Item, Sink, Telling, Warning};
+use crate::{Error, Result};
+
+/// Reads every session of a database.
+pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let path = input.root();
+    // A regular file, and no link to one.
+    drop(input::open(path)?);
+    let copy;
+    let (at, how) = match log_of(path) {
+        Log::None => (path, "mode=ro&immutable=1"),
+        // Somebody has it open: their locks keep what is read whole.
+        Log::Shared => (path, "mode=ro"),
+        // Reading it in place would make files beside it.
+        Log::Alone => {
+            copy = copied(path)?;
+            (&*copy.1, "mode=ro")
+        }
+    };
+    let connection = open(at, how).map_err(|error| fault(path, &error))?;
+    check(&connection, path)?;
+    let mut ids = Vec::new();
+    {
+        let mut statement = connection
+            .prepare("SELECT id FROM sessions ORDER BY created_at, id")
+            .map_err(|error| fault(path, &error))?;
+        let mut rows = statement.query([]).map_err(|error| fault(path, &error))?;
+        while let Some(row) = rows.next().map_err(|error| fault(path, &error))? {
+            match row.get::<_, String>(0) {
+                Ok(id) => ids.push(id),
+                Err(_) => sink.warn(warning(path, "a session without a name was left out")),
+            }
+        }
+    }
+    for id in ids {
+        session(&connection, path, &id, sink)?;
+    }
+    Ok(())
+}
+
+/// What lies beside a database that is written through a log.
+enum Log {
+    None,
+    Shared,
+    Alone,
+}
+
+fn beside(path: &Path, ending: &str) -> std::path::PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+fn log_of(path: &Path) -> Log {
+    let has = |ending: &str| beside(path, ending).metadata().is_ok_and(|found| found.len() > 0);
+    match (has("-wal"), has("-shm")) {
+        (false, _) => Log::None,
+        (true, true) => Log::Shared,
+        (true, false) => Log::Alone,
+    }
+}
+
+/// A copy of the database and its log, which goes when it is dropped.
+fn copied(path: &Path) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
+    let folder = tempfile::tempdir().map_err(|error| input::unreadable(path, error))?;
+    let copy = folder.path().join("sessions.db");
+    for ending in ["", "-wal"] {
+        let mut from = input::open(&beside(path, ending))?;
+        std::fs::File::create_new(beside(&copy, ending))
+            .and_then(|mut to| std::io::copy(&mut from, &mut to))
+            .map_err(|error| input::unreadable(path, error))?;
+    }
+    Ok((folder, copy))
+}
+
+fn open(path: &Path, how: &str) -> rusqlite::Result<Connection> {
+    let escaped: String = path
+        .to_string_lossy()
+        .chars()
+        .map(|c| match c {
+            '?' => "%3f".to_owned(),
+            '#' => "%23".to_owned(),
+            '%' => "%25".to_owned(),
+            c => c.to_string(),
+        })
+        .collect();
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(format!("file:{escaped}?{how}"), flags)?;
+    // Nothing that the file says is run, and what is damaged is told as such.
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// Are these the tables that are meant, and no views that could be without end?
+fn check(connection: &Connection, path: &Path) -> Result<()> {
+    let sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 \
+               AND name IN ('sessions', 'messages')";
+    let tables: i64 =
+        connection.query_row(sql, [], |row| row.get(0)).map_err(|error| fault(path, &error))?;
+    match tables {
+        2 => Ok(()),
+        _ => Err(Error::Foreign {
+            path: path.to_owned(),
+            why: "it has no tables of sessions and messages".to_owned(),
+        }),
+    }
+}
+
+fn session(connection: &Connection, path: &Path, id: &str, sink: &mut dyn Sink) -> Result<()> {
+    let fault = |error: rusqlite::Error| fault(path, &error);
+    let about = connection
+        .query_row("SELECT * FROM sessions WHERE id = ?1", [id], |row| Ok(object(row, &[])))
+        .map_err(fault)?;
+    let fields = Fields::parse(&about).unwrap_or_default();
+    // Configurations are kept as text that is JSON.
+    let model = fields.text("model_config_json").filter(|text| Fields::parse(text).is_ok());
+    let described = match model {
+        Some(model) => fields.rewritten(&[("model_config_json", Some(&model))]),
+        None => about.clone(),
+    };
+    let described = Fields::parse(&described).unwrap_or_default();
+    let opening = opening(id, &described, task(connection, id).map_err(fault)?);
+    let provider = fields.text("provider_name").unwrap_or_default();
+    if sink.begin(opening)? == Telling::Known {
+        return Ok(());
+    }
+    sink.take(Item::of_session(SYSTEM, about.as_str()))?;
+    let mut oversize = Vec::new();
+    let mut session = Session::new(sink, &provider);
+    let sql = "SELECT *, length(content_json) AS \"\" FROM messages WHERE session_id = ?1 \
+               ORDER BY created_timestamp, id";
+    let mut statement = connection.prepare(sql).map_err(fault)?;
+    let mut rows = statement.query([id]).map_err(fault)?;
+    while let Some(row) = rows.next().map_err(fault)? {
+        if row.get::<_, i64>("").unwrap_or(0) > i64::try_from(MAX_FILE_BYTES).unwrap_or(i64::MAX) {
+            oversize.push(row.get::<_, i64>("id").unwrap_or_default());
+            continue;
+        }
+        let text = |name: &str| row.get::<_, Option<String>>(name).ok().flatten();
+        let (role, content) = (text("role"), text("content_json"));
+        let skipped = ["content_json", "role", "session_id", ""];
+        session.row(&Row {
+            role: role.as_deref().unwrap_or_default(),
+            content: content.as_deref().unwrap_or("null"),
+            created: row.get("created_timestamp").ok(),
+            metadata: text("metadata_json").as_deref(),
+            rest: &object(row, &skipped),
+        })?;
+    }
+    session.end(attributes(&fields))?;
+    for row in oversize {
+        let what = format!("message {row} of {id} is too long, and was left out");
+        sink.warn(warning(path, &what));
+    }
+    Ok(())
+}
+
+fn task(connection: &Connection, id: &str) -> rusqlite::Result<String> {
+    let sql = "SELECT content_json FROM messages WHERE session_id = ?1 AND role = 'user' \
+               AND length(content_json) < 1000000 ORDER BY created_timestamp, id LIMIT 5";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([id])?;
+    while let Some(row) = rows.next()? {
+        let content: String = row.get(0).unwrap_or_default();
+        let message = format!(r#"{{"role":"user","content":{content}}}"#);
+        let asked = Fields::parse(&message).ok().and_then(|it| super::file::asked(&it));
+        if let Some(asked) = asked {
+            return Ok(asked);
+        }
+    }
+    Ok(String::new())
+}
+
+/// A row as a JSON object, without some of its columns.
+fn object(row: &Columns<'_>, without: &[&str]) -> String {
+    let mut object = String::from("{");
+    for (n, name) in row.as_ref().column_names().enumerate() {
+        if without.contains(&name) {
+            continue;
+        }
+        let raw = match row.get_ref(n) {
+            Ok(ValueRef::Integer(number)) => number.to_string(),
+            Ok(ValueRef::Real(number)) => {
+                serde_json::to_string(&number).unwrap_or_else(|_| "null".to_owned())
+            }
+            Ok(ValueRef::Text(text)) => quoted(&String::from_utf8_lossy(text)),
+            Ok(ValueRef::Blob(bytes)) => quoted(&String::from_utf8_lossy(bytes)),
+            Ok(ValueRef::Null) | Err(_) => "null".to_owned(),
+        };
+        push_field(&mut object, name, &raw);
+    }
+    object.push('}');
+    object
+}
+
+fn warning(path: &Path, what: &str) -> Warning {
+    Warning { place: path.display().to_string(), what: what.to_owned() }
+}
+
+fn fault(path: &Path, error: &rusqlite::Error) -> Error {
+    Error::Foreign { path: path.to_owned(), why: error.to_string() }
+}

@@ -1,0 +1,97 @@
+//! Sessions of goose in files: one of lines, as it kept them before, and its export.
+
+use super::SYSTEM;
+use super::telling::{Row, Session, attributes, opening};
+use crate::fields::{Fields, elements};
+use crate::input::Input;
+use crate::neutral::{Item, Sink, Telling, Warning};
+use crate::{Error, Result};
+
+/// How many lines are looked at for what was asked.
+const MAX_FRONT: usize = 50;
+
+/// Reads a file of lines: first what is known of the session, then its messages.
+pub(super) fn read_lines(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let path = input.root();
+    let mut lines = input.lines(path)?;
+    let first = lines.next_line()?.ok_or_else(|| fault(input, "it is empty"))?;
+    let (text, about) = first.object().map_err(|why| fault(input, &why))?;
+    let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let mut opening = opening(id, &about, task(input)?);
+    let attributes = attributes(&about);
+    opening.file = Some(path.to_owned());
+    if sink.begin(opening)? == Telling::Known {
+        return Ok(());
+    }
+    let provider = about.text("provider_name").unwrap_or_default().into_owned();
+    sink.take(Item::of_session(SYSTEM, text))?;
+    let mut session = Session::new(sink, &provider);
+    let mut faults = Vec::new();
+    while let Some(line) = lines.next_line()? {
+        match line.object() {
+            Ok((_, message)) => tell(&mut session, &message)?,
+            Err(what) if faults.len() < 100 => faults.push((line.number, what)),
+            Err(_) => {}
+        }
+    }
+    session.end(attributes)?;
+    for (number, what) in faults {
+        sink.warn(Warning { place: format!("{}, line {number}", path.display()), what });
+    }
+    Ok(())
+}
+
+/// Reads what `goose session export` wrote.
+pub(super) fn read_export(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let text = input.text(input.root())?;
+    let about = Fields::parse(&text).map_err(|error| fault(input, &error.to_string()))?;
+    let id = about.text("id").unwrap_or_default();
+    let messages = elements(about.raw("conversation").unwrap_or("[]"))
+        .map_err(|error| fault(input, &error.to_string()))?;
+    let task = messages.iter().find_map(|raw| asked(&Fields::parse(raw).ok()?));
+    let mut opening = opening(&id, &about, task.unwrap_or_default());
+    opening.file = Some(input.root().to_owned());
+    if sink.begin(opening)? == Telling::Known {
+        return Ok(());
+    }
+    let provider = about.text("provider_name").unwrap_or_default();
+    sink.take(Item::of_session(SYSTEM, about.rewritten(&[("conversation", None)])))?;
+    let mut session = Session::new(sink, &provider);
+    for raw in messages {
+        tell(&mut session, &Fields::parse(raw).unwrap_or_default())?;
+    }
+    session.end(attributes(&about))
+}
+
+fn tell(session: &mut Session<'_>, message: &Fields<'_>) -> Result<()> {
+    session.row(&Row {
+        role: &message.text("role").unwrap_or_default(),
+        content: message.raw("content").unwrap_or("null"),
+        created: message.get("created"),
+        metadata: message.raw("metadata"),
+        rest: &message.rewritten(&[("content", None), ("role", None)]),
+    })
+}
+
+fn task(input: &Input) -> Result<String> {
+    let mut lines = input.lines(input.root())?;
+    for _ in 0..MAX_FRONT {
+        let Some(line) = lines.next_line()? else { break };
+        if let Some(text) = line.object().ok().and_then(|(_, line)| asked(&line)) {
+            return Ok(text);
+        }
+    }
+    Ok(String::new())
+}
+
+/// What a user asked for, if the message says so.
+pub(super) fn asked(message: &Fields<'_>) -> Option<String> {
+    let is_user = message.text("role").as_deref() == Some("user");
+    let content = super::content::read(message.raw("content")?, "").filter(|_| is_user)?;
+    let text = stepwell::Message::new(stepwell::Role::User, content.parts).text();
+    (!text.trim().is_empty()).then_some(text)
+}
+
+fn fault(input: &Input, why: &str) -> Error {
+    Error::Foreign { path: input.root().to_owned(), why: why.to_owned() }
+}

@@ -1,0 +1,91 @@
+//! goose: `sessions.db`, a database of all sessions; before that a file of lines for each;
+//! and the JSON that it exports. They are read, and not written.
+
+mod content;
+mod database;
+mod file;
+mod telling;
+
+use std::path::PathBuf;
+
+use crate::Result;
+use crate::fields::Fields;
+use crate::input::Input;
+use crate::neutral::Sink;
+use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::registry::Entry;
+
+/// The system's name in a session's source.
+const SYSTEM: &str = "goose";
+
+/// What a database begins with.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+pub(crate) static FORMAT: Entry =
+    Entry { name: SYSTEM, aliases: &[], title: "goose", reader: Some(&Goose), writer: None };
+
+struct Goose;
+
+/// What a session is kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Database,
+    Lines,
+    Export,
+}
+
+impl Form {
+    fn of(head: &[u8], text: &str) -> Option<Self> {
+        if head.starts_with(SQLITE) {
+            let has = |word: &str| head.windows(word.len()).any(|found| found == word.as_bytes());
+            let ours = ["content_json", "working_dir", "created_timestamp"].into_iter().all(has);
+            return ours.then_some(Self::Database);
+        }
+        let mut lines = text.lines();
+        let first = lines.next()?;
+        match Fields::parse(first) {
+            Ok(meta) if meta.has("conversation") && meta.has("working_dir") => Some(Self::Export),
+            Ok(meta) => {
+                let about = meta.raw("working_dir").is_some() && meta.raw("description").is_some();
+                let second = lines.next().and_then(|line| Fields::parse(line).ok());
+                let speaks = second
+                    .is_none_or(|it| it.has("role") && it.has("created") && it.has("content"));
+                (about && speaks).then_some(Self::Lines)
+            }
+            // Written over several lines.
+            Err(_) => {
+                let words = ["\"working_dir\"", "\"session_type\"", "\"conversation\""];
+                let ours =
+                    text.trim_start().starts_with('{') && words.iter().all(|it| text.contains(it));
+                ours.then_some(Self::Export)
+            }
+        }
+    }
+}
+
+impl Reader for Goose {
+    fn recognise(&self, probe: &Probe) -> Option<PathBuf> {
+        let form = Form::of(&probe.head, probe.text()).filter(|_| probe.kind == Kind::File);
+        form.map(|_| probe.path.clone())
+    }
+
+    fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
+        let probe = Probe::of(input.root())?;
+        let form = probe.as_ref().and_then(|probe| Form::of(&probe.head, probe.text()));
+        match form {
+            Some(Form::Database) => database::read(input, sink),
+            Some(Form::Lines) => file::read_lines(input, sink),
+            Some(Form::Export) => file::read_export(input, sink),
+            None => Err(crate::Error::Foreign {
+                path: input.root().to_owned(),
+                why: "it is no session of goose".to_owned(),
+            }),
+        }
+    }
+
+    fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {
+        let root = (homes.variable)("GOOSE_PATH_ROOT").map(|root| root.join("data/sessions"));
+        let data = homes.data.map(|data| data.join("goose/sessions"));
+        root.or(data).into_iter().collect()
+    }
+}
