@@ -30,7 +30,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("What the model sees", &["compact", "pin-message", "unpin-message"]),
     ("Clean up and undo", &["delete", "trash", "cleanup"]),
     ("Erase for good", &["purge", "scrub"]),
-    ("Move", &["export", "import", "backup", "store"]),
+    ("Move", &["export", "import", "convert", "watch", "formats", "backup", "store"]),
     ("Drive agents of your own", &["agent", "hook"]),
     ("Set up and repair", &["init", "config", "models", "verify", "doctor", "completions", "man"]),
 ];

@@ -159,6 +159,7 @@ impl From<stepwell_formats::Error> for Failure {
                         failure.hint(format_args!("export {parent}, which brings it along"))
                     }
                     Formats::Newer { .. } => failure.hint("install a newer stepwell"),
+                    Formats::Exists { .. } => failure.hint("--force replaces it"),
                     _ => failure,
                 }
             }

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use stepwell_formats::{Format, Homes};
+use stepwell_formats::{Format, Homes, Losses};
 
 use crate::app::App;
+use crate::output::note;
 use crate::text::{cut, visible};
 use crate::world::World;
 
@@ -81,5 +82,13 @@ impl Progress {
 
     pub(crate) fn end(&self) {
         self.clear();
+    }
+}
+
+/// Says what a format cannot hold.
+pub(crate) fn tell_losses(format: Format, losses: &Losses) {
+    let list: Vec<String> = losses.iter().map(|(what, n)| format!("{what} ({n})")).collect();
+    if !list.is_empty() {
+        note(format_args!("warning: {format} cannot hold: {}", list.join(", ")));
     }
 }

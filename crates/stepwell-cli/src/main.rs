@@ -21,6 +21,7 @@ mod files;
 mod foreign;
 mod git;
 mod global;
+mod handoff;
 mod hooks;
 mod housekeeping;
 mod kept;

@@ -22,6 +22,10 @@ pub(crate) static FORMAT: Entry = Entry {
 struct Html;
 
 impl Writer for Html {
+    fn ending(&self) -> &'static str {
+        "html"
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         page(well, id, to, render)
     }

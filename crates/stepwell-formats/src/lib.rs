@@ -51,6 +51,7 @@ mod archive;
 mod claude;
 mod codex;
 mod copy;
+mod convert;
 mod document;
 mod error;
 mod escape;
@@ -71,6 +72,7 @@ mod writer;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use copy::{Copied, copy};
+pub use convert::{Conversion, Converted, convert};
 pub use error::{Error, Result};
 pub use export::export;
 pub use fields::{Fields, elements, push_field, quoted, text_of, with_fields};
@@ -80,9 +82,9 @@ pub use neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 pub use reader::{Homes, Kind, Probe, Reader};
 pub use registry::{Entry, Format, UnknownFormat};
 pub use steps::Steps;
-pub use walk::{Found, find};
+pub use walk::{Found, find, find_news};
 pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
 pub use writer::{
-    Existing, Exported, Handoff, Handover, Losses, Outlet, Shape, Writer, each_event, subagents,
-    word_for, write_to,
+    Existing, Exported, Handoff, Handover, Length, Losses, Outlet, Shape, Wishes, Writer,
+    each_event, subagents, word_for, write_to, write_wishing,
 };

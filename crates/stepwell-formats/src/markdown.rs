@@ -23,6 +23,10 @@ pub(crate) static FORMAT: Entry = Entry {
 struct Markdown;
 
 impl Writer for Markdown {
+    fn ending(&self) -> &'static str {
+        "md"
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         page(well, id, to, render)
     }

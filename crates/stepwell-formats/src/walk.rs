@@ -2,6 +2,7 @@
 //! session is named once.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use crate::input::{list, unreadable};
@@ -36,13 +37,26 @@ pub fn find(
     found: &mut dyn FnMut(Found) -> Result<()>,
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
+    find_news(path, only, &mut |_, _| true, found, fault)
+}
+
+/// Finds the sessions at a path whose files are news, by what the file system says of them.
+/// The others are not opened.
+pub fn find_news(
+    path: &Path,
+    only: Option<Format>,
+    is_news: &mut dyn FnMut(&Path, &Metadata) -> bool,
+    found: &mut dyn FnMut(Found) -> Result<()>,
+    fault: &mut dyn FnMut(Error),
+) -> Result<()> {
     let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
-    let mut search = Search { only, found, fault, known: HashSet::new(), looked_at: 0 };
+    let mut search = Search { only, is_news, found, fault, known: HashSet::new(), looked_at: 0 };
     search.visit(&root, 0)
 }
 
 struct Search<'a> {
     only: Option<Format>,
+    is_news: &'a mut dyn FnMut(&Path, &Metadata) -> bool,
     found: &'a mut dyn FnMut(Found) -> Result<()>,
     fault: &'a mut dyn FnMut(Error),
     /// What was found already, by whichever part of it.
@@ -56,6 +70,10 @@ impl Search<'_> {
         if self.looked_at > MAX_LOOKED_AT {
             let why = format!("more than {MAX_LOOKED_AT} files; name a folder further down");
             return Err(Error::Foreign { path: path.to_owned(), why });
+        }
+        match path.symlink_metadata() {
+            Ok(found) if found.is_file() && !(self.is_news)(path, &found) => return Ok(()),
+            _ => {}
         }
         let probe = match Probe::of(path) {
             Ok(Some(probe)) => probe,

@@ -23,6 +23,11 @@ pub trait Writer: Sync {
         Shape::File
     }
 
+    /// How the names of its files end.
+    fn ending(&self) -> &'static str {
+        "json"
+    }
+
     /// Writes a session, of a damaged one what can be read.
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported>;
 
@@ -162,6 +167,24 @@ pub struct Outlet<'a> {
     folder: Option<PathBuf>,
     /// What the file or the folder will be called, without an ending.
     name: Option<String>,
+    wishes: Wishes,
+}
+
+/// What a user may wish of an export, where its format can do it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// How much of a long conversation is written.
+    pub length: Length,
+}
+
+/// How much of a long conversation is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Length {
+    /// All of it.
+    #[default]
+    Whole,
+    /// As much as the system itself would keep.
+    AsThere,
 }
 
 enum Main<'a> {
@@ -179,7 +202,7 @@ impl std::fmt::Debug for Outlet<'_> {
 impl<'a> Outlet<'a> {
     /// A stream, beside which nothing can be put.
     pub fn stream(to: &'a mut dyn Write) -> Self {
-        Self { main: Main::Stream(to), folder: None, name: None }
+        Self { main: Main::Stream(to), folder: None, name: None, wishes: Wishes::default() }
     }
 
     /// The one file of the session.
@@ -206,6 +229,19 @@ impl<'a> Outlet<'a> {
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// What the user wishes.
+    #[must_use]
+    pub fn wishes(&self) -> Wishes {
+        self.wishes
+    }
+
+    /// The same outlet for someone who wishes something.
+    #[must_use]
+    pub fn wishing(mut self, wishes: Wishes) -> Self {
+        self.wishes = wishes;
+        self
     }
 
     /// Is there a folder for more files?
@@ -248,6 +284,17 @@ pub fn write_to(
     path: &Path,
     existing: Existing,
     writer: &dyn Writer,
+    session: (&Stepwell, &SessionId),
+) -> Result<Exported> {
+    write_wishing(path, existing, Wishes::default(), writer, session)
+}
+
+/// Writes a session to a path, as someone wishes it.
+pub fn write_wishing(
+    path: &Path,
+    existing: Existing,
+    wishes: Wishes,
+    writer: &dyn Writer,
     (well, id): (&Stepwell, &SessionId),
 ) -> Result<Exported> {
     if existing == Existing::Keep && path.symlink_metadata().is_ok() {
@@ -263,7 +310,7 @@ pub fn write_to(
         }
     };
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let mut outlet = Outlet { main, folder: Some(draft.folder()), name };
+    let mut outlet = Outlet { main, folder: Some(draft.folder()), name, wishes };
     let exported = writer.write(well, id, &mut outlet).map_err(|error| match error {
         Error::Write(error) => fault(error),
         error => error,

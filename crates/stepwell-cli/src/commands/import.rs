@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use stepwell::{Access, Stepwell};
@@ -89,7 +89,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             None => return Ok(Exit::Done),
         },
     };
-    let mode = if args.dry_run { Mode::Look } else { Mode::Write };
+    let (mode, telling) = match args.dry_run {
+        true => (Mode::Look, Telling::Would),
+        false => (Mode::Write, Telling::All),
+    };
     let nowhere;
     let (well, kept): (&Stepwell, _) = match mode {
         Mode::Write => {
@@ -108,7 +111,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         progress.at(&path);
         let report = take_in(well, mode, format, &path);
         progress.clear();
-        tell(&report, (&path, format), app, &mut summary)?;
+        tell(&report, (&path, format), app, &mut summary, telling)?;
     }
     progress.end();
     let would = if args.dry_run { "Would be: " } else { "" };
@@ -122,20 +125,37 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(summary.exit())
 }
 
+/// How much is said of an import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    /// All.
+    All,
+    /// All, of what would be done.
+    Would,
+    /// Not what became of each session.
+    NotSessions,
+    /// Neither what could not be read, since it is read again and again, nor what is
+    /// unchanged.
+    OnlyNews,
+}
+
 /// Says what one file or folder brought.
 pub(crate) fn tell(
     report: &Report,
     (path, format): (&Path, Format),
     app: &mut App,
     summary: &mut Summary,
+    telling: Telling,
 ) -> Result<()> {
-    for taken in &report.sessions {
+    let shown = report.sessions.iter().filter(|_| telling != Telling::NotSessions);
+    for taken in shown.filter(|it| telling != Telling::OnlyNews || it.became != Became::Unchanged) {
         let (word, says, n) = match taken.became {
-            Became::Imported => ("imported", "Imported", &mut summary.imported),
-            Became::Updated => ("updated", "Updated", &mut summary.updated),
-            Became::Unchanged => ("unchanged", "", &mut summary.unchanged),
+            Became::Imported => ("imported", ["Imported", "Would import"], &mut summary.imported),
+            Became::Updated => ("updated", ["Updated", "Would update"], &mut summary.updated),
+            Became::Unchanged => ("unchanged", [""; 2], &mut summary.unchanged),
         };
         *n += 1;
+        let says = says[usize::from(telling == Telling::Would)];
         let instead = taken.instead_of.as_ref();
         let clash = match (instead, taken.became) {
             (Some(wanted), Became::Imported) => format!(", since {wanted} is another session"),
@@ -154,10 +174,10 @@ pub(crate) fn tell(
             false => app.out.line(format_args!("{says} {}{clash}", taken.id))?,
         }
     }
-    for warning in &report.warnings {
+    for warning in report.warnings.iter().filter(|_| telling != Telling::OnlyNews) {
         note(format_args!("warning: {}: {}", warning.place, warning.what));
     }
-    if report.more_warnings > 0 {
+    if report.more_warnings > 0 && telling != Telling::OnlyNews {
         let more = usize::try_from(report.more_warnings).unwrap_or(usize::MAX);
         note(format_args!("warning: {}: {} more", path.display(), count(more, "warning")));
     }
@@ -218,8 +238,8 @@ fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
         };
         let mut fault = |error: Error| note(format_args!("warning: {error}"));
         find(place, Some(*format), &mut found, &mut fault)?;
-        let sessions = count(all.len() - before, "session");
-        note(format_args!("{}: {sessions} in {}", format.title(), place.display()));
+        let files = count(all.len() - before, "file");
+        note(format_args!("{}: {files} in {}", format.title(), place.display()));
     }
     if all.is_empty() {
         let message = "no sessions of other agents were found";
@@ -227,7 +247,7 @@ fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
         return Ok(None);
     }
     if !args.dry_run {
-        let question = format!("Import {} here?", count(all.len(), "session"));
+        let question = format!("Import the sessions in {} here?", count(all.len(), "file"));
         if !app.world.terminal.can_ask && !args.consent.given() {
             let message = "nobody can be asked here whether to import them";
             return Err(Failure::new(Exit::Failed, message)
@@ -266,6 +286,5 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
         note(format_args!("{id} was damaged where it was exported; it ends before the damage"));
     }
     tidy(app, &well)?;
-    app.out.raw().flush()?;
     Ok(Exit::Done)
 }

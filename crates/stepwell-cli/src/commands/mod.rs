@@ -8,6 +8,7 @@ mod cleanup;
 mod compact;
 mod completions;
 mod config;
+mod convert;
 mod delete;
 mod demo;
 mod diff;
@@ -16,6 +17,7 @@ mod du;
 mod export;
 mod files;
 mod fork;
+mod formats;
 mod hook;
 mod import;
 mod init;
@@ -44,6 +46,7 @@ mod tag;
 mod tasks;
 mod trash;
 mod verify;
+mod watch;
 mod worktrees;
 
 use std::io::Write;
@@ -110,6 +113,9 @@ commands! {
     Scrub = scrub::Args => scrub::run,
     Export = export::Args => export::run,
     Import = import::Args => import::run,
+    Convert = convert::Args => convert::run,
+    Formats = formats::Args => formats::run,
+    Watch = watch::Args => watch::run,
     Backup = backup::Args => backup::run,
     Store = store::Args => store::run,
     Agent = agent::Args => agent::run,

@@ -8,6 +8,7 @@ use crate::ask::{Consent, Unasked};
 use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::settle_all;
+use crate::handoff::{Elsewhere, hand_over};
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
@@ -30,6 +31,8 @@ pub(crate) struct Args {
     /// Follows a session that runs elsewhere, without taking it over.
     #[arg(long)]
     attach: bool,
+    #[command(flatten)]
+    handoff: Elsewhere,
     #[command(flatten)]
     flags: Flags,
 }
@@ -80,6 +83,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     if args.attach {
         return super::log::follow(&well, &id, app);
+    }
+    if let Some(agent) = args.handoff.with {
+        return hand_over((&well, &id), agent, args.handoff.exec, app);
     }
     let head = well.standing(&id)?.head;
     refuse_external(&head)?;

@@ -53,6 +53,13 @@ impl Reader for Form {
 }
 
 impl Writer for Form {
+    fn ending(&self) -> &'static str {
+        match self {
+            Self::Object => "json",
+            Self::Lines => "jsonl",
+        }
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         export(well, id, *self, to.main()?)
     }

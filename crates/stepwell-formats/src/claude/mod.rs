@@ -65,6 +65,10 @@ impl Reader for Claude {
 }
 
 impl Writer for Claude {
+    fn ending(&self) -> &'static str {
+        "jsonl"
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to)
     }

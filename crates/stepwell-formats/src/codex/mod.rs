@@ -70,6 +70,10 @@ impl Reader for Codex {
 }
 
 impl Writer for Codex {
+    fn ending(&self) -> &'static str {
+        "jsonl"
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to)
     }

@@ -43,8 +43,10 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
             }
         }
     }
+    let sessions = Table::of(&connection, path, "sessions")?;
+    let messages = Table::of(&connection, path, "messages")?;
     for id in ids {
-        session(&connection, path, &id, sink)?;
+        session((&connection, path), (&sessions, &messages), &id, sink)?;
     }
     Ok(())
 }
@@ -119,11 +121,43 @@ fn check(connection: &Connection, path: &Path) -> Result<()> {
     }
 }
 
-fn session(connection: &Connection, path: &Path, id: &str, sink: &mut dyn Sink) -> Result<()> {
+/// The columns of a table, to be asked for by name: versions have different ones.
+struct Table {
+    names: Vec<String>,
+    list: String,
+}
+
+impl Table {
+    fn of(connection: &Connection, path: &Path, table: &str) -> Result<Self> {
+        let mut names = Vec::new();
+        let fault = |error: rusqlite::Error| fault(path, &error);
+        let mut statement =
+            connection.prepare("SELECT name FROM pragma_table_info(?1)").map_err(fault)?;
+        let mut rows = statement.query([table]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            // A name that is no text is one that nobody gave.
+            names.push(row.get::<_, String>(0).map_err(fault)?);
+        }
+        let quoted = |name: &String| format!("\"{}\"", name.replace('"', "\"\""));
+        let list = names.iter().map(quoted).collect::<Vec<_>>().join(", ");
+        Ok(Self { names, list })
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|found| found == name)
+    }
+}
+
+fn session(
+    (connection, path): (&Connection, &Path),
+    (sessions, messages): (&Table, &Table),
+    id: &str,
+    sink: &mut dyn Sink,
+) -> Result<()> {
     let fault = |error: rusqlite::Error| fault(path, &error);
-    let about = connection
-        .query_row("SELECT * FROM sessions WHERE id = ?1", [id], |row| Ok(object(row, &[])))
-        .map_err(fault)?;
+    let sql = format!("SELECT {} FROM sessions WHERE id = ?1", sessions.list);
+    let about =
+        connection.query_row(&sql, [id], |row| Ok(object(row, sessions, &[]))).map_err(fault)?;
     let fields = Fields::parse(&about).unwrap_or_default();
     // Configurations are kept as text that is JSON.
     let model = fields.text("model_config_json").filter(|text| Fields::parse(text).is_ok());
@@ -140,24 +174,28 @@ fn session(connection: &Connection, path: &Path, id: &str, sink: &mut dyn Sink) 
     sink.take(Item::of_session(SYSTEM, about.as_str()))?;
     let mut oversize = Vec::new();
     let mut session = Session::new(sink, &provider);
-    let sql = "SELECT *, length(content_json) AS \"\" FROM messages WHERE session_id = ?1 \
-               ORDER BY created_timestamp, id";
-    let mut statement = connection.prepare(sql).map_err(fault)?;
+    let sql = format!(
+        "SELECT {}, length(content_json) FROM messages WHERE session_id = ?1 \
+         ORDER BY created_timestamp, id",
+        messages.list
+    );
+    let mut statement = connection.prepare(&sql).map_err(fault)?;
     let mut rows = statement.query([id]).map_err(fault)?;
     while let Some(row) = rows.next().map_err(fault)? {
-        if row.get::<_, i64>("").unwrap_or(0) > i64::try_from(MAX_FILE_BYTES).unwrap_or(i64::MAX) {
-            oversize.push(row.get::<_, i64>("id").unwrap_or_default());
+        let number = |at: Option<usize>| at.and_then(|at| row.get::<_, i64>(at).ok());
+        let size = number(Some(messages.names.len())).unwrap_or(0);
+        if size > i64::try_from(MAX_FILE_BYTES).unwrap_or(i64::MAX) {
+            oversize.push(number(messages.index("id")).unwrap_or_default());
             continue;
         }
-        let text = |name: &str| row.get::<_, Option<String>>(name).ok().flatten();
+        let text = |name: &str| row.get::<_, String>(messages.index(name)?).ok();
         let (role, content) = (text("role"), text("content_json"));
-        let skipped = ["content_json", "role", "session_id", ""];
         session.row(&Row {
             role: role.as_deref().unwrap_or_default(),
             content: content.as_deref().unwrap_or("null"),
-            created: row.get("created_timestamp").ok(),
+            created: number(messages.index("created_timestamp")),
             metadata: text("metadata_json").as_deref(),
-            rest: &object(row, &skipped),
+            rest: &object(row, messages, &["content_json", "role", "session_id"]),
         })?;
     }
     session.end(attributes(&fields))?;
@@ -185,10 +223,10 @@ fn task(connection: &Connection, id: &str) -> rusqlite::Result<String> {
 }
 
 /// A row as a JSON object, without some of its columns.
-fn object(row: &Columns<'_>, without: &[&str]) -> String {
+fn object(row: &Columns<'_>, table: &Table, without: &[&str]) -> String {
     let mut object = String::from("{");
-    for (n, name) in row.as_ref().column_names().enumerate() {
-        if without.contains(&name) {
+    for (n, name) in table.names.iter().enumerate() {
+        if without.contains(&name.as_str()) {
             continue;
         }
         let raw = match row.get_ref(n) {

@@ -76,7 +76,7 @@ impl<'a> Track<'a> {
         opening: Opening,
         source: Source,
     ) -> Result<Self> {
-        let id = opening.created.id.clone();
+        let (id, began) = (opening.created.id.clone(), opening.started_at);
         let session = match mode {
             Mode::Look => None,
             Mode::Write => {
@@ -97,7 +97,7 @@ impl<'a> Track<'a> {
             continued: false,
             done: true,
         };
-        Ok(Self::at((well, mode), id, source, past, session))
+        Ok(Self { told_at: began, ..Self::at((well, mode), id, source, past, session) })
     }
 
     /// A session that came in before.
@@ -106,6 +106,7 @@ impl<'a> Track<'a> {
         id: SessionId,
         source: Source,
     ) -> Result<Self> {
+        let began = source.started_at;
         let dropped = dropped(&well.store().facts(&id, &[Kind::Rewound])?, &source);
         let past = Past {
             page: VecDeque::new(),
@@ -114,7 +115,7 @@ impl<'a> Track<'a> {
             continued: false,
             done: false,
         };
-        Ok(Self::at((well, mode), id, source, past, None))
+        Ok(Self { told_at: began, ..Self::at((well, mode), id, source, past, None) })
     }
 
     fn at(

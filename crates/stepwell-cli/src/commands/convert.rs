@@ -1,0 +1,64 @@
+use std::path::{Path, PathBuf};
+
+use stepwell_formats::{Conversion, Existing, Format};
+
+use super::export::{unwritten, wishes};
+use super::import::{Summary, Telling, tell};
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::foreign::tell_losses;
+use crate::output::note;
+use crate::text::visible;
+
+/// Turns sessions of one format into another, without a store.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file or folder to read.
+    input: PathBuf,
+    /// The file or folder to write; a folder, where there are several sessions.
+    output: PathBuf,
+    /// The format to write; stepwell formats lists them.
+    #[arg(long, value_name = "FORMAT")]
+    to: Format,
+    /// The format to read; else it is found out.
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+    /// Replaces what is there.
+    #[arg(long)]
+    force: bool,
+    /// Writes no more of a long conversation than the other system keeps itself.
+    #[arg(long)]
+    truncate: bool,
+}
+
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    session: &'a str,
+    file: &'a Path,
+    format: &'static str,
+    sessions: usize,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if args.to.writer().is_none() {
+        return Err(unwritten(args.to));
+    }
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let how = Conversion { from: args.from, to: args.to, existing, wishes: wishes(args.truncate) };
+    let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
+    let mut summary = Summary::default();
+    for (found, report) in &converted.read {
+        tell(report, (&found.path, found.format), app, &mut summary, Telling::NotSessions)?;
+    }
+    for error in &converted.faults {
+        note(format_args!("damaged: {error}"));
+    }
+    for (id, path, exported) in &converted.written {
+        let sessions = exported.sessions;
+        let line = Line { session: id.as_str(), file: path, format: args.to.as_str(), sessions };
+        let name = visible(&path.display().to_string());
+        app.out.answer(&line, format_args!("Wrote {id} to {name}"))?;
+        tell_losses(args.to, &exported.losses);
+    }
+    Ok(if converted.written.is_empty() { Exit::Damaged } else { Exit::Done })
+}

@@ -1,0 +1,50 @@
+use serde::Serialize;
+
+use stepwell_formats::Format;
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::foreign::Homestead;
+use crate::table::{Align, Column, Table};
+
+/// Lists the formats of sessions: which are read, which are written, and where import looks.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    format: &'a str,
+    title: &'a str,
+    read: bool,
+    write: bool,
+    places: Vec<String>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "FORMAT", align: Align::Left },
+    Column { name: "READ", align: Align::Left },
+    Column { name: "WRITE", align: Align::Left },
+    Column { name: "OF", align: Align::Left },
+    Column { name: "IMPORT LOOKS IN", align: Align::Left },
+];
+
+pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
+    let mut table = Table::new(COLUMNS);
+    let mut lines = Vec::new();
+    for format in Format::all() {
+        let homestead = Homestead::of(app);
+        let places = homestead.ask(|homes| format.places(homes));
+        let places: Vec<String> = places.iter().map(|it| it.display().to_string()).collect();
+        let (read, write) = (format.reader().is_some(), format.writer().is_some());
+        let word = |yes| if yes { "yes" } else { "-" };
+        let shown = if places.is_empty() { "-".to_owned() } else { places.join(", ") };
+        let cells = [format.as_str(), word(read), word(write), format.title(), &shown];
+        table.push(cells.into_iter().map(Into::into).collect());
+        lines.push(Line { format: format.as_str(), title: format.title(), read, write, places });
+    }
+    match app.out.is_json() {
+        true => lines.iter().try_for_each(|line| app.out.object(line))?,
+        false => app.print(&table)?,
+    }
+    Ok(Exit::Done)
+}

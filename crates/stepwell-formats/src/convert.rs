@@ -1,0 +1,89 @@
+//! From one format into another, by way of a store that is thrown away.
+
+use std::path::{Path, PathBuf};
+
+use stepwell::{Origin, SessionId, Stepwell};
+
+use crate::intake::{Mode, Report, take_in};
+use crate::registry::Format;
+use crate::walk::{Found, find};
+use crate::writer::{Existing, Exported, Shape, Wishes, Writer, write_wishing};
+use crate::{Error, Result};
+
+/// What a conversion did.
+#[derive(Debug, Default)]
+pub struct Converted {
+    /// Each session that was written, where, and what of it.
+    pub written: Vec<(SessionId, PathBuf, Exported)>,
+    /// What was read for it, and how that went.
+    pub read: Vec<(Found, Report)>,
+    /// What could not be looked at.
+    pub faults: Vec<Error>,
+}
+
+/// How a conversion is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversion {
+    /// The format of what is read; without one it is found out.
+    pub from: Option<Format>,
+    /// The format of what is written.
+    pub to: Format,
+    /// What becomes of what is there already.
+    pub existing: Existing,
+    /// What is wished of what is written.
+    pub wishes: Wishes,
+}
+
+/// Reads what lies at a path and writes it in another format. One session is written to
+/// `out` itself, several into a folder of that name.
+pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
+    let Some(writer) = how.to.writer() else {
+        return Err(Error::NotWritten { format: how.to.as_str() });
+    };
+    let mut converted = Converted::default();
+    let mut found = Vec::new();
+    let mut faults = Vec::new();
+    let mut add = |it: Found| {
+        found.push(it);
+        Ok(())
+    };
+    find(input, how.from, &mut add, &mut |error| faults.push(error))?;
+    converted.faults = faults;
+    if found.is_empty() && converted.faults.is_empty() {
+        let why = "no session of a known format".to_owned();
+        return Err(Error::Foreign { path: input.to_owned(), why });
+    }
+    let folder = tempfile::tempdir().map_err(Error::Write)?;
+    let well = Stepwell::open(folder.path().join("store"))?;
+    let mut ids: Vec<SessionId> = Vec::new();
+    for it in found {
+        let report = take_in(&well, Mode::Write, it.format, &it.path);
+        for taken in &report.sessions {
+            // A subagent's session goes with the one that started it.
+            let origin = well.standing(&taken.id)?.head.origin;
+            if !matches!(origin, Origin::Subagent { .. }) && !ids.contains(&taken.id) {
+                ids.push(taken.id.clone());
+            }
+        }
+        converted.read.push((it, report));
+    }
+    let several = ids.len() > 1;
+    for id in ids {
+        let path = if several { out.join(name(&id, writer)) } else { out.to_owned() };
+        if let Some(parent) = path.parent().filter(|_| several) {
+            let fault = |error| Error::Unwritable { path: parent.to_owned(), error };
+            std::fs::create_dir_all(parent).map_err(fault)?;
+        }
+        let exported = write_wishing(&path, how.existing, how.wishes, writer, (&well, &id))?;
+        converted.written.push((id, path, exported));
+    }
+    Ok(converted)
+}
+
+/// The file or the folder of one session among several.
+fn name(id: &SessionId, writer: &dyn Writer) -> String {
+    match writer.shape() {
+        Shape::Folder => id.to_string(),
+        Shape::File => format!("{id}.{}", writer.ending()),
+    }
+}
