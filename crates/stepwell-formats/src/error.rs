@@ -76,7 +76,7 @@ impl Error {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) => error.kind(),
-            Self::Read(_) | Self::Write(_) | Self::Unwritable { .. } => ErrorKind::Io,
+            Self::Read(_) | Self::Write(_) => ErrorKind::Io,
             Self::Unreadable { .. } | Self::Foreign { .. } | Self::FileTooLarge { .. } => {
                 ErrorKind::Damaged
             }
@@ -90,6 +90,7 @@ impl Error {
             | Self::NotTasks { .. }
             | Self::Outside { .. }
             | Self::Untold
+            | Self::Unwritable { .. }
             | Self::NotWritten { .. }
             | Self::Shape { .. }
             | Self::WrongBlob { .. } => ErrorKind::Invalid,

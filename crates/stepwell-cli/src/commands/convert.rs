@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let how = Conversion { from: args.from, to: args.to, existing, wishes: wishes(args.truncate) };
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
     let mut summary = Summary::default();
-    for (found, report) in &converted.read {
+    for (found, report) in converted.read {
         tell(report, (&found.path, found.format), app, &mut summary, Telling::NotSessions)?;
     }
     for error in &converted.faults {

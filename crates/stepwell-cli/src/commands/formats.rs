@@ -7,7 +7,9 @@ use crate::failure::{Exit, Result};
 use crate::foreign::Homestead;
 use crate::table::{Align, Column, Table};
 
-/// Lists the formats of sessions: which are read, which are written, and where import looks.
+/// Lists the formats of sessions that are read and written.
+///
+/// Says for each where import and watch look for sessions.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 

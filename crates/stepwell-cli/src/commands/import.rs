@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         progress.at(&path);
         let report = take_in(well, mode, format, &path);
         progress.clear();
-        tell(&report, (&path, format), app, &mut summary, telling)?;
+        tell(report, (&path, format), app, &mut summary, telling)?;
     }
     progress.end();
     let would = if args.dry_run { "Would be: " } else { "" };
@@ -141,7 +141,7 @@ pub(crate) enum Telling {
 
 /// Says what one file or folder brought.
 pub(crate) fn tell(
-    report: &Report,
+    report: Report,
     (path, format): (&Path, Format),
     app: &mut App,
     summary: &mut Summary,
@@ -181,15 +181,17 @@ pub(crate) fn tell(
         let more = usize::try_from(report.more_warnings).unwrap_or(usize::MAX);
         note(format_args!("warning: {}: {} more", path.display(), count(more, "warning")));
     }
-    if let Some(error) = &report.fault {
+    if let Some(error) = report.fault {
         summary.damaged += 1;
         let named = matches!(
             error,
             Error::Unreadable { .. } | Error::Foreign { .. } | Error::FileTooLarge { .. }
         );
-        match named {
-            true => note(format_args!("damaged: {error}")),
-            false => note(format_args!("damaged: {}: {error}", path.display())),
+        let failure = Failure::from(error);
+        let failure = if named { failure } else { failure.at(path) };
+        if let Failure::Said { message, hint, .. } = failure {
+            note(format_args!("damaged: {message}"));
+            hint.iter().for_each(|hint| note(format_args!("hint: {hint}")));
         }
     }
     Ok(())

@@ -119,7 +119,7 @@ fn look(
             // It may be whole the next time.
             seen.remove(&hash(&path.as_path()));
         }
-        tell(&report, (&path, format), app, &mut Summary::default(), Telling::OnlyNews)?;
+        tell(report, (&path, format), app, &mut Summary::default(), Telling::OnlyNews)?;
     }
     Ok(())
 }

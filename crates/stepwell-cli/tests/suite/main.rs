@@ -11,6 +11,7 @@ mod cleaning;
 mod configuring;
 mod desk;
 mod erasing;
+mod foreign;
 mod hooks;
 mod looking;
 mod mcp;

@@ -71,7 +71,7 @@ fn an_import_says_what_it_did_and_what_it_will_not_do() {
     desk.file("empty.json", "");
     desk.file("newer.json", "{\"stepwell_archive\": 99}");
     let mut other = Desk::new();
-    for name in ["cut.json", "nonsense.json", "empty.json", "newer.json", "absent.json", ".."] {
+    for name in ["cut.json", "nonsense.json", "empty.json", "newer.json", "absent.json"] {
         let path = desk.work().join(name);
         other.run(&["import", path.to_str().unwrap()]);
     }

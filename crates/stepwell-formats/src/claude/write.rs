@@ -188,7 +188,7 @@ impl Writing<'_> {
             Event::Step(_) | Event::Status(_) => Ok(()),
             Event::Created(created) => {
                 let ours = created.source.as_ref().is_some_and(|it| it.system == SYSTEM);
-                if ours { Ok(()) } else { self.keep(&recorded, "the session's own description") }
+                if ours { Ok(()) } else { self.put_aside(&recorded) }
             }
             _ => self.keep(&recorded, word_for(&recorded.event)),
         }
@@ -350,6 +350,11 @@ impl Writing<'_> {
             return Ok(());
         }
         self.losses.count(what);
+        self.put_aside(recorded)
+    }
+
+    /// Keeps an event on a line that the system passes over.
+    fn put_aside(&mut self, recorded: &Recorded) -> Result<()> {
         let event = serde_json::to_string(recorded).map_err(|error| Error::Write(error.into()))?;
         self.put(&kept(&self.envelope.session, &event))
     }

@@ -122,7 +122,7 @@ impl Writing<'_> {
             Event::Step(_) | Event::Status(_) => Ok(()),
             Event::Created(created) => {
                 let ours = created.source.as_ref().is_some_and(|it| it.system == SYSTEM);
-                if ours { Ok(()) } else { self.keep(&recorded, "the session's own description") }
+                if ours { Ok(()) } else { self.put_aside(&recorded) }
             }
             event => self.keep(&recorded, word_for(event)),
         }
@@ -214,6 +214,11 @@ impl Writing<'_> {
             return Ok(());
         }
         self.losses.count(what);
+        self.put_aside(recorded)
+    }
+
+    /// Keeps an event on a line that the system passes over.
+    fn put_aside(&mut self, recorded: &Recorded) -> Result<()> {
         let event = serde_json::to_value(recorded).map_err(|error| Error::Write(error.into()))?;
         self.line(recorded.at, "stepwell", &json!({"event": event}))
     }

@@ -1,0 +1,186 @@
+//! import, convert, formats, watch, and resume in another agent.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+
+use crate::desk::Desk;
+
+const CLAUDE: &str = "3f6c1b52-8a0e-4d0b-9b53-5a1f0c7e9d21";
+
+/// Genuine sessions of other agents.
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/samples")
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap(),
+        }
+    }
+}
+
+/// A desk whose user has other agents, with their sessions where those keep them.
+fn agents() -> Desk {
+    let desk = Desk::new();
+    let home = desk.path("home");
+    copy(&samples().join("claude/projects"), &home.join(".claude/projects"));
+    copy(&samples().join("codex/sessions"), &home.join(".codex/sessions"));
+    copy(&samples().join("goose/sessions"), &home.join(".local/share/goose/sessions"));
+    desk
+}
+
+fn transcript(desk: &Desk) -> PathBuf {
+    desk.path("home").join(".claude/projects/-home-dev-shop-api").join(format!("{CLAUDE}.jsonl"))
+}
+
+/// Another line at the end of Claude's transcript, in place of the torn one.
+fn grow(desk: &Desk, uuid: &str, parent: &str, text: &str) {
+    let path = transcript(desk);
+    let mut lines: Vec<String> =
+        std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
+    lines.retain(|line| line.ends_with('}'));
+    lines.push(format!(
+        r#"{{"parentUuid":"{parent}","isSidechain":false,"cwd":"/home/dev/shop_api","sessionId":"{CLAUDE}","version":"2.1.208","type":"user","message":{{"role":"user","content":"{text}"}},"uuid":"{uuid}","timestamp":"2026-08-20T09:12:00.000Z"}}"#
+    ));
+    std::fs::write(path, lines.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn sessions_of_other_agents_are_found_asked_for_and_taken_in_once() {
+    let mut desk = agents();
+    desk.say("import");
+    desk.say("import --dry-run");
+    desk.say("sessions --all");
+    desk.say("import --yes");
+    desk.say("import --yes");
+    grow(&desk, "u-20", "a-0015", "and then?");
+    desk.say("import --yes --from claude");
+    desk.say("import --yes --from claude --json");
+    desk.say("sessions --all");
+    desk.say("search and then");
+    desk.say("verify");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn one_bad_file_does_not_stop_the_others() {
+    let mut desk = agents();
+    let folder = desk.work().join("mixed");
+    copy(&desk.path("home").join(".codex/sessions/2026/08/20"), &folder);
+    desk.file(
+        "mixed/broken.jsonl",
+        "{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{\"id\":\"\"}}\n",
+    );
+    desk.file("mixed/notes.txt", "nothing to see\n");
+    desk.say("import mixed");
+    desk.say("import mixed/broken.jsonl");
+    desk.say("import mixed/notes.txt absent");
+    desk.say("import mixed --from goose");
+    desk.say("import mixed --from html");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_taken_name_gets_a_suffix_and_says_so() {
+    let mut desk = agents();
+    let archive = format!(
+        "{{\"stepwell_archive\":1,\"sessions\":[{{\"id\":\"{CLAUDE}\",\"origin\":\"root\",\"events\":[{{\"seq\":1,\"at\":\"2026-02-23T14:30:22Z\",\"kind\":\"created\",\"version\":1,\"body\":{{\"id\":\"{CLAUDE}\",\"task\":\"mine\"}}}}]}}]}}"
+    );
+    desk.file("own.json", &archive);
+    desk.say("import own.json");
+    let path = transcript(&desk);
+    desk.run(&["import", path.to_str().unwrap()]);
+    desk.run(&["import", path.to_str().unwrap()]);
+    desk.say("sessions --all");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_session_is_handed_to_another_agent() {
+    let mut desk = agents();
+    desk.quietly(&["import", "--yes"]);
+    desk.run(&["resume", CLAUDE, "--with", "claude"]);
+    desk.run(&["resume", CLAUDE, "--with", "codex"]);
+    desk.run(&["resume", CLAUDE, "--with", "codex", "--json"]);
+    desk.run(&["resume", "20260820_1", "--with", "claude"]);
+    desk.run(&["resume", CLAUDE, "--with", "goose"]);
+    desk.run(&["resume", CLAUDE, "--with", "nobody"]);
+    desk.run(&["resume", CLAUDE, "--exec"]);
+    // What was written there is read in again, and says the same.
+    let written = desk.path("home").join(".claude/projects");
+    let said = desk.quietly(&["import", written.to_str().unwrap()]);
+    assert!(said.stdout.contains("1 imported"), "{}", said.stdout);
+    let slug = regex::Regex::new(r"projects/-[^/]*-work/").unwrap();
+    let transcript = desk.transcript();
+    assert_snapshot!(slug.replace_all(&transcript, "projects/[SLUG]/"));
+}
+
+#[test]
+fn the_agent_is_run_where_the_session_works() {
+    let mut desk = agents();
+    desk.quietly(&["import", "--yes"]);
+    let codex = desk.work().join("bin/codex");
+    std::fs::create_dir_all(codex.parent().unwrap()).unwrap();
+    std::fs::write(&codex, "#!/bin/sh\necho \"$PWD: $1 and a session\"\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&codex, mode).unwrap();
+    let path = format!("{}:/usr/bin:/bin", codex.parent().unwrap().display());
+    desk.set("PATH", &path);
+    desk.run(&["resume", CLAUDE, "--with", "codex", "--exec"]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_session_is_converted_without_a_store() {
+    let mut desk = agents();
+    let from = transcript(&desk);
+    let from = from.to_str().unwrap();
+    desk.run(&["convert", from, "out.jsonl", "--to", "codex"]);
+    desk.run(&["convert", from, "out.jsonl", "--to", "codex"]);
+    desk.run(&["convert", "out.jsonl", "back.jsonl", "--to", "claude", "--json"]);
+    desk.run(&["convert", "out.jsonl", "page.md", "--to", "md"]);
+    let codex = desk.path("home").join(".codex");
+    desk.run(&["convert", codex.to_str().unwrap(), "many", "--to", "claude"]);
+    desk.run(&["convert", "page.md", "x", "--to", "codex"]);
+    desk.run(&["convert", from, "x", "--to", "goose"]);
+    assert!(!desk.work().join(".stepwell").exists());
+    assert!(desk.read("page.md").contains("idempotency"));
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn formats_says_what_is_read_what_is_written_and_where_it_looks() {
+    let mut desk = Desk::new();
+    desk.say("formats");
+    desk.say("formats --json");
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn watching_takes_in_what_grows_and_can_be_killed() {
+    let desk = agents();
+    let mut command = desk.command(&["watch", "--every", "1"]);
+    let mut watching = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let has = |desk: &Desk, words: &str| {
+        // A look takes a second, and a machine under load takes many; so does asking.
+        (0..5_000).any(|_| desk.quietly(&["log", CLAUDE]).stdout.contains(words))
+    };
+    assert!(has(&desk, "Run the migration"));
+    let second = desk.quietly(&["watch"]);
+    assert_eq!(second.code, Some(6), "{}", second.stderr);
+    grow(&desk, "u-20", "a-0015", "said while watched");
+    assert!(has(&desk, "said while watched"));
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    grow(&desk, "u-21", "u-20", "said after it was killed");
+    let again = desk.quietly(&["import", "--yes", "--from", "claude"]);
+    assert!(again.stdout.contains("1 updated"), "{}", again.stdout);
+    assert_eq!(desk.quietly(&["verify"]).code, Some(0));
+}
