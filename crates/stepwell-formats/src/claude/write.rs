@@ -310,7 +310,10 @@ impl Writing<'_> {
     /// A line that stands alone, or a file beside the transcript.
     fn alone(&mut self, data: &str) -> Result<()> {
         let Ok(fields) = Fields::parse(data) else { return Ok(()) };
-        match (fields.text("toolResultFile"), fields.text("text")) {
+        // A transcript may say what it likes: a name that leads elsewhere is only a line.
+        let name = fields.text("toolResultFile");
+        let name = name.filter(|name| !name.contains(['/', '\\', '\0']) && !name.starts_with('.'));
+        match (name, fields.text("text")) {
             (Some(name), Some(text)) => {
                 self.files.push((name.into_owned(), text.into_owned()));
                 Ok(())

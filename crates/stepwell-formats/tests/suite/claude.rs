@@ -7,6 +7,7 @@ use stepwell_formats::{Became, Format};
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
 use crate::seeds::samples;
+use crate::transcript::Transcript;
 
 const ID: &str = "3f6c1b52-8a0e-4d0b-9b53-5a1f0c7e9d21";
 
@@ -59,5 +60,106 @@ proptest! {
         let spent = |well: &Stepwell, id| well.standing(id).unwrap().head.spent.usage;
         prop_assert_eq!(spent(&here, &id), spent(&there, &taken[0].id));
         assert_returns(claude(), &path, &format!("{ID}.jsonl"));
+    }
+}
+
+#[test]
+fn results_of_calls_side_by_side_are_no_rewinds() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "both").call("a1", "u1", "m1", "t1").call("a2", "a1", "m1", "t2");
+    // Each result follows the line of its own call.
+    file.result("r1", "a1", "t1", "one").result("r2", "a2", "t2", "two");
+    file.text("a3", "r2", "m2", "done");
+    let id = taken(&well, &file.write()).remove(0).id;
+    let said = said(&shown(&well, &id));
+    assert_eq!(said.len(), 4, "{said:#?}");
+    assert!(said[2].contains("result t1 one") && said[2].contains("result t2 two"), "{said:#?}");
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!((head.steps, head.spent.calls, head.status), (2, 2, Status::Success));
+}
+
+#[test]
+fn a_result_may_come_between_the_lines_of_one_answer() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "both").call("a1", "u1", "m1", "t1").result("r1", "a1", "t1", "one");
+    file.call("a2", "a1", "m1", "t2")
+        .result("r2", "a2", "t2", "two")
+        .text("a3", "r2", "m2", "done");
+    let id = taken(&well, &file.write()).remove(0).id;
+    let said = said(&shown(&well, &id));
+    let all = said.join("\n");
+    assert!(all.contains("result t1 one") && all.contains("result t2 two"), "{said:#?}");
+    assert!(!all.contains("interrupted"), "{said:#?}");
+    assert_eq!(well.standing(&id).unwrap().head.spent.calls, 2);
+}
+
+#[test]
+fn an_orphan_result_is_kept_and_not_shown() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.result("r0", "", "gone", "orphan").user("u1", "r0", "hello").text("a1", "u1", "m1", "hi");
+    let id = taken(&well, &file.write()).remove(0).id;
+    assert_eq!(shown(&well, &id).len(), 2);
+    assert_returns(claude(), &file.write(), &format!("{}.jsonl", crate::transcript::ID));
+}
+
+#[test]
+fn a_line_without_a_parent_begins_anew() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "old").text("a1", "u1", "m1", "older").user("u2", "", "new");
+    let id = taken(&well, &file.write()).remove(0).id;
+    assert_eq!(said(&shown(&well, &id)), [r#"User: ["text new"]"#]);
+}
+
+#[test]
+fn subagents_in_the_same_file_speak_in_a_lane_of_their_own() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "main").user("s1", "", "side").text("s2", "s1", "n1", "aside");
+    file.text("a1", "u1", "m1", "answer");
+    for n in [1, 2] {
+        file.lines[n] = file.lines[n].replace("\"isSidechain\":false", "\"isSidechain\":true");
+    }
+    let id = taken(&well, &file.write()).remove(0).id;
+    assert_eq!(shown(&well, &id).len(), 2);
+    assert_eq!(well.store().lanes(&id).unwrap().len(), 2);
+    assert_returns(claude(), &file.write(), &format!("{}.jsonl", crate::transcript::ID));
+}
+
+#[test]
+fn a_compaction_without_a_summary_hides_all_the_same() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "old").text("a1", "u1", "m1", "older");
+    file.line("system", "s1", "", r#""subtype":"compact_boundary","logicalParentUuid":"a1""#);
+    file.user("u2", "s1", "new");
+    let id = taken(&well, &file.write()).remove(0).id;
+    assert_eq!(said(&shown(&well, &id)), [r#"User: ["text new"]"#]);
+}
+
+#[test]
+fn what_was_compacted_and_rewound_here_is_shown_the_same_there() {
+    use stepwell::{Compacted, Lane, Message, Scope, Seq};
+    let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
+    let mut session = here.create(here.draft("a task")).unwrap();
+    let id = session.id().clone();
+    for n in 0..4 {
+        session.append(Message::user(format!("question {n}"))).unwrap();
+        session.append(Message::assistant(format!("answer {n}"))).unwrap();
+    }
+    // The front is summarised, the rest stays; then the last answer is taken back.
+    let mut compacted = Compacted::new(Lane::main(), Seq::new(2), Seq::new(5));
+    compacted.summary = Some("what came before".to_owned());
+    session.append(compacted).unwrap();
+    session.append(Message::user("a mistake")).unwrap();
+    session.rewind(Seq::new(10), Scope::Chat).unwrap();
+    session.append(Message::user("go on")).unwrap();
+    session.checkpoint("here").unwrap();
+    drop(session);
+    for (format, name) in [
+        ("claude", format!("{ID}.jsonl")),
+        ("codex", format!("rollout-2026-08-20T10-00-00-{ID}.jsonl")),
+    ] {
+        let (_folder, path) = written(&here, &id, format.parse().unwrap(), &name);
+        let taken = taken(&there, &path);
+        assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &taken[0].id)), "{format}");
+        assert_returns(format.parse().unwrap(), &path, &name);
     }
 }

@@ -1,10 +1,11 @@
 //! Codex's rollouts, and what bites in them.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 use stepwell::{SessionId, Status, Stepwell, StopReason};
-use stepwell_formats::{Became, Format};
+use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
@@ -89,4 +90,207 @@ proptest! {
         prop_assert_eq!(spent(&here, &id), spent(&there, &taken[0].id));
         assert_returns(codex(), &path, &name);
     }
+}
+
+/// A folder with rollouts of one day.
+struct Rollouts(tempfile::TempDir);
+
+impl Rollouts {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, lines: &[String]) -> PathBuf {
+        let folder = self.0.path().join("sessions/2026/08/20");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("rollout-2026-08-20T{name}.jsonl"));
+        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+        path
+    }
+}
+
+fn thread(n: u32) -> String {
+    format!("0198c0de-0000-7222-8333-{n:012}")
+}
+
+fn line(ordinal: usize, kind: &str, payload: &str) -> String {
+    format!(
+        r#"{{"timestamp":"2026-08-20T10:00:{:02}.000Z","ordinal":{ordinal},"type":"{kind}","payload":{payload}}}"#,
+        ordinal % 60
+    )
+}
+
+fn meta(ordinal: usize, thread: &str, more: &str) -> String {
+    let payload = format!(
+        r#"{{"id":"{thread}","timestamp":"2026-08-20T10:00:00.000Z","cwd":"/w","cli_version":"0.150.0"{more}}}"#
+    );
+    line(ordinal, "session_meta", &payload)
+}
+
+fn base(thread: &str, end: usize) -> String {
+    format!(
+        r#","history_base":{{"thread_id":"{thread}","end_ordinal_exclusive":{end},"end_byte_offset":0}}"#
+    )
+}
+
+fn asked(ordinal: usize, text: &str) -> String {
+    let payload = format!(
+        r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}"#
+    );
+    line(ordinal, "response_item", &payload)
+}
+
+fn answered(ordinal: usize, text: &str) -> String {
+    let payload = format!(
+        r#"{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}}"#
+    );
+    line(ordinal, "response_item", &payload)
+}
+
+fn tokens(ordinal: usize, last: u64, total: u64) -> String {
+    let usage = |n: u64| format!(r#"{{"input_tokens":{n},"output_tokens":1,"total_tokens":{n}}}"#);
+    let (last, total) = (usage(last), usage(total));
+    line(
+        ordinal,
+        "event_msg",
+        &format!(
+            r#"{{"type":"token_count","info":{{"total_token_usage":{total},"last_token_usage":{last}}}}}"#
+        ),
+    )
+}
+
+#[test]
+fn forks_of_forks_have_all_that_they_share() {
+    let (well, day) = (Stepwell::in_memory(), Rollouts::new());
+    let (one, two, three) = (thread(1), thread(2), thread(3));
+    day.write(
+        &format!("10-00-00-{one}"),
+        &[meta(0, &one, ""), asked(1, "first"), answered(2, "one"), asked(3, "not shared")],
+    );
+    day.write(
+        &format!("11-00-00-{two}"),
+        &[
+            meta(3, &two, &base(&one, 3)),
+            asked(4, "second"),
+            answered(5, "two"),
+            tokens(6, 10, 10),
+            asked(7, "not shared either"),
+        ],
+    );
+    day.write(
+        &format!("12-00-00-{three}"),
+        &[meta(7, &three, &base(&two, 7)), asked(8, "third"), tokens(9, 7, 17)],
+    );
+    taken(&well, day.0.path());
+    let said = said(&shown(&well, &id(&three)));
+    let texts = ["first", "one", "second", "two", "third"];
+    assert_eq!(said.len(), 5, "{said:#?}");
+    assert!(
+        said.iter().zip(texts).all(|(said, text)| said.contains(&format!("text {text}\""))),
+        "{said:#?}"
+    );
+    // What the others spent is counted with them.
+    assert_eq!(well.standing(&id(&three)).unwrap().head.spent.usage.input, 7);
+    assert_eq!(well.standing(&id(&two)).unwrap().head.spent.usage.input, 10);
+}
+
+#[test]
+fn a_fork_of_what_is_not_here_says_so_and_forks_in_a_circle_end() {
+    let (well, day) = (Stepwell::in_memory(), Rollouts::new());
+    let (one, two) = (thread(1), thread(2));
+    let path =
+        day.write(&format!("10-00-00-{one}"), &[meta(3, &one, &base(&two, 3)), asked(4, "alone")]);
+    let report = take_in(&well, Mode::Write, codex(), &path);
+    assert!(report.fault.is_none() && report.warnings[0].what.contains(&two), "{report:?}");
+    assert_eq!(shown(&well, &id(&one)).len(), 1);
+    // Each claims to go on from the other; only an older one can be gone on from.
+    day.write(&format!("11-00-00-{two}"), &[meta(3, &two, &base(&one, 9)), asked(9, "round")]);
+    taken(&well, day.0.path());
+    assert_eq!(shown(&well, &id(&two)).len(), 2);
+}
+
+#[test]
+fn tokens_that_are_told_again_are_counted_once() {
+    let (well, day) = (Stepwell::in_memory(), Rollouts::new());
+    let one = thread(1);
+    let lines = [
+        meta(0, &one, ""),
+        asked(1, "a"),
+        answered(2, "b"),
+        tokens(3, 10, 10),
+        tokens(4, 10, 10),
+        asked(5, "c"),
+        answered(6, "d"),
+        tokens(7, 5, 15),
+        tokens(8, 5, 15),
+    ];
+    taken(&well, &day.write(&format!("10-00-00-{one}"), &lines));
+    let spent = well.standing(&id(&one)).unwrap().head.spent;
+    assert_eq!((spent.calls, spent.usage.input), (2, 15));
+}
+
+#[test]
+fn turns_are_rolled_back_as_often_as_it_says() {
+    let (well, day) = (Stepwell::in_memory(), Rollouts::new());
+    let one = thread(1);
+    let back = |ordinal, turns| {
+        line(
+            ordinal,
+            "event_msg",
+            &format!(r#"{{"type":"thread_rolled_back","num_turns":{turns}}}"#),
+        )
+    };
+    let lines = [
+        meta(0, &one, ""),
+        asked(1, "<environment_context>"),
+        asked(2, "one"),
+        answered(3, "1"),
+        asked(4, "two"),
+        answered(5, "2"),
+        asked(6, "three"),
+        answered(7, "3"),
+        back(8, 2),
+        asked(9, "four"),
+        answered(10, "4"),
+        back(11, 1),
+        asked(12, "five"),
+    ];
+    let path = day.write(&format!("10-00-00-{one}"), &lines);
+    taken(&well, &path);
+    let said = said(&shown(&well, &id(&one))).join("\n");
+    for (text, there) in [
+        ("environment", true),
+        ("one", true),
+        ("two", false),
+        ("three", false),
+        ("four", false),
+        ("five", true),
+    ] {
+        assert_eq!(said.contains(text), there, "{text} in {said}");
+    }
+    assert_returns(codex(), &path, path.file_name().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn a_compressed_rollout_is_read_and_a_bomb_is_not() {
+    let (well, day) = (Stepwell::in_memory(), Rollouts::new());
+    let one = thread(1);
+    let text = [meta(0, &one, ""), asked(1, "small"), answered(2, "ok")].join("\n");
+    let path = day.0.path().join(format!("rollout-2026-08-20T10-00-00-{one}.jsonl.zst"));
+    std::fs::write(&path, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+    taken(&well, &path);
+    assert_eq!(shown(&well, &id(&one)).len(), 2);
+    assert_eq!(became(&taken(&well, &path), Became::Unchanged), 1);
+    // A gigabyte of empty lines in a hundred kilobytes.
+    let two = thread(2);
+    let mut bomb = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    bomb.write_all(meta(0, &two, "").as_bytes()).unwrap();
+    let lines = vec![b'\n'; 1 << 20];
+    for _ in 0..1024 {
+        bomb.write_all(&lines).unwrap();
+    }
+    let path = day.0.path().join(format!("rollout-2026-08-20T11-00-00-{two}.jsonl.zst"));
+    std::fs::write(&path, bomb.finish().unwrap()).unwrap();
+    let fault = take_in(&well, Mode::Write, codex(), &path).fault.unwrap();
+    assert!(fault.to_string().contains("expands to more than"), "{fault}");
 }

@@ -1,0 +1,143 @@
+//! Sessions that are imported again: grown, changed, and gone on with in two places.
+
+use stepwell::{Event, Message, SessionId, Stepwell};
+use stepwell_formats::{Became, Mode, take_in};
+
+use crate::mirror::{became, said, shown, taken};
+use crate::support::log;
+use crate::transcript::{ID, Transcript};
+
+fn id() -> SessionId {
+    ID.parse().unwrap()
+}
+
+/// How many times a text was recorded, in the view or not.
+fn recorded(well: &Stepwell, text: &str) -> usize {
+    let says = |event: &Event| matches!(event, Event::Message(it) if it.text().contains(text));
+    log(well, &id()).iter().filter(|it| says(&it.event)).count()
+}
+
+#[test]
+fn what_grows_is_appended_and_nothing_is_there_twice() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one");
+    for n in 0..20 {
+        let (uuid, parent) =
+            (format!("a{n}"), if n == 0 { "u1".to_owned() } else { format!("a{}", n - 1) });
+        file.text(&uuid, &parent, &format!("m{n}"), &format!("answer {n}."));
+        let taken = taken(&well, &file.write());
+        let expected = if n == 0 { Became::Imported } else { Became::Updated };
+        assert_eq!(taken[0].became, expected, "{n}");
+        assert_eq!(became(&crate::mirror::taken(&well, &file.write()), Became::Unchanged), 1);
+    }
+    for n in 0..20 {
+        assert_eq!(recorded(&well, &format!("answer {n}.")), 1);
+    }
+    let head = well.standing(&id()).unwrap().head;
+    assert_eq!((head.spent.calls, head.spent.usage.output), (20, 100));
+    // Imported at once it is the same conversation.
+    let other = Stepwell::in_memory();
+    taken(&other, &file.write());
+    assert_eq!(shown(&well, &id()), shown(&other, &id()));
+    assert_eq!(other.standing(&id()).unwrap().head.spent, head.spent);
+}
+
+#[test]
+fn a_label_that_was_given_here_stays_between_what_comes_from_there() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "first");
+    taken(&well, &file.write());
+    let label = stepwell::Change::Set("mine".to_owned());
+    well.edit(&id(), stepwell::Edited { label, ..stepwell::Edited::default() }).unwrap();
+    file.user("u2", "a1", "two").text("a2", "u2", "m2", "(left)");
+    taken(&well, &file.write());
+    // A rewind that comes in names seqs, which the label has moved.
+    file.text("a3", "u2", "m3", "second");
+    taken(&well, &file.write());
+    let said = said(&shown(&well, &id()));
+    assert_eq!(said.len(), 4, "{said:#?}");
+    assert!(said[3].contains("second") && !said.iter().any(|it| it.contains("(left)")));
+    assert_eq!(well.standing(&id()).unwrap().head.label.as_deref(), Some("mine"));
+}
+
+#[test]
+fn an_answer_that_grew_is_counted_once_and_shown_once() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "I look.");
+    taken(&well, &file.write());
+    file.call("a2", "a1", "m1", "t1").result("r1", "a2", "t1", "found");
+    for _ in 0..3 {
+        taken(&well, &file.write());
+    }
+    let head = well.standing(&id()).unwrap().head;
+    assert_eq!((head.spent.calls, head.spent.usage.output), (1, 5));
+    let said = said(&shown(&well, &id()));
+    assert_eq!(said.len(), 3, "{said:#?}");
+    assert_eq!(became(&taken(&well, &file.write()), Became::Unchanged), 1);
+}
+
+#[test]
+fn a_history_that_was_rewritten_replaces_the_view_and_not_the_log() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "first").user("u2", "a1", "two");
+    taken(&well, &file.write());
+    file.lines.truncate(1);
+    file.text("b1", "u1", "n1", "another first");
+    assert_eq!(taken(&well, &file.write())[0].became, Became::Updated);
+    assert_eq!(said(&shown(&well, &id())).len(), 2);
+    assert_eq!((recorded(&well, "two"), recorded(&well, "another first")), (1, 1));
+    assert_eq!(became(&taken(&well, &file.write()), Became::Unchanged), 1);
+}
+
+#[test]
+fn a_session_that_went_on_here_and_there_becomes_two() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "first");
+    taken(&well, &file.write());
+    well.resume(&id()).unwrap().append(Message::user("said here")).unwrap();
+    // It is the same there: nothing to do.
+    assert_eq!(became(&taken(&well, &file.write()), Became::Unchanged), 1);
+    file.user("u2", "a1", "said there");
+    let second = taken(&well, &file.write());
+    assert_eq!(second[0].became, Became::Imported);
+    assert_eq!(second[0].id.as_str(), format!("{ID}-2"));
+    assert_eq!(second[0].instead_of, Some(id()));
+    assert_eq!((recorded(&well, "said here"), recorded(&well, "said there")), (1, 0));
+    file.text("a2", "u2", "m2", "answered there");
+    let third = taken(&well, &file.write());
+    assert_eq!((third[0].became, &third[0].id), (Became::Updated, &second[0].id));
+}
+
+#[test]
+fn a_look_changes_nothing_and_says_what_would_be() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "first");
+    let format = "claude".parse().unwrap();
+    let look = |well: &Stepwell, file: &Transcript| {
+        let report = take_in(well, Mode::Look, format, &file.write());
+        assert!(report.fault.is_none(), "{:?}", report.fault);
+        report.sessions[0].became
+    };
+    assert_eq!(look(&well, &file), Became::Imported);
+    assert!(!well.store().exists(&id()).unwrap());
+    taken(&well, &file.write());
+    assert_eq!(look(&well, &file), Became::Unchanged);
+    let seq = well.standing(&id()).unwrap().head.seq;
+    file.user("u2", "a1", "two");
+    assert_eq!(look(&well, &file), Became::Updated);
+    assert_eq!(well.standing(&id()).unwrap().head.seq, seq);
+}
+
+#[test]
+fn a_session_in_the_trash_stays_there() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "first");
+    taken(&well, &file.write());
+    well.delete(&id()).unwrap();
+    let format = "claude".parse().unwrap();
+    let report = take_in(&well, Mode::Write, format, &file.write());
+    assert_eq!(report.sessions[0].became, Became::Unchanged);
+    file.user("u2", "a1", "two");
+    let report = take_in(&well, Mode::Write, format, &file.write());
+    assert!(report.fault.unwrap().to_string().contains("trash"));
+}
