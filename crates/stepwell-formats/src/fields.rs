@@ -96,7 +96,14 @@ pub fn push_field(object: &mut String, name: &str, raw: &str) {
     if !object.ends_with('{') {
         object.push(',');
     }
-    object.push_str(&quoted(name));
+    match name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+        true => {
+            object.push('"');
+            object.push_str(name);
+            object.push('"');
+        }
+        false => object.push_str(&quoted(name)),
+    }
     object.push(':');
     object.push_str(raw);
 }
