@@ -27,6 +27,8 @@ pub struct State {
     pub tasks: Tasks,
     /// What this session spent itself.
     pub spent: Spent,
+    /// Of that, what it cost before it came here.
+    elsewhere: Money,
     /// What its subagents spent, and theirs.
     pub below: Spent,
     /// Steps of this lane.
@@ -224,6 +226,7 @@ impl State {
             gates: BTreeMap::new(),
             tasks: Tasks::default(),
             spent: Spent::default(),
+            elsewhere: Money::ZERO,
             below: Spent::default(),
             steps: 0,
             answers: 0,
@@ -236,7 +239,7 @@ impl State {
     pub fn apply(&mut self, recorded: &Recorded) {
         match &recorded.event {
             // A fork starts to count anew.
-            Event::Created(_) => self.spent = Spent::default(),
+            Event::Created(_) | Event::Edited(_) => self.count(recorded),
             Event::Message(message) if message.lane == self.lane => self.hear(message),
             Event::ToolStarted(started) if started.lane == self.lane => {
                 let (effect, targets) = (started.effect, started.targets.clone());
@@ -283,7 +286,17 @@ impl State {
     /// Takes in only what was spent: what a rewind took back was paid all the same.
     pub fn count(&mut self, recorded: &Recorded) {
         let (usage, cost) = match &recorded.event {
-            Event::Created(_) => return self.spent = Spent::default(),
+            Event::Created(_) => {
+                self.elsewhere = Money::ZERO;
+                return self.spent = Spent::default();
+            }
+            Event::Edited(edited) => {
+                if let Some(elsewhere) = &edited.elsewhere {
+                    let before = std::mem::replace(&mut self.elsewhere, elsewhere.cost);
+                    self.spent.cost = self.spent.cost.minus(before).plus(elsewhere.cost);
+                }
+                return;
+            }
             Event::Message(message) => (message.usage, message.cost),
             Event::Compacted(compacted) => (compacted.usage, compacted.cost),
             _ => return,

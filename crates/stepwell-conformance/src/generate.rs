@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use stepwell::{
     About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver,
-    Edited, Effect, Erased, Event, Failure, FileChanged, FileState, Flow, Foreign, Gate,
+    Edited, Effect, Elsewhere, Erased, Event, Failure, FileChanged, FileState, Flow, Foreign, Gate,
     GateAnswered, Image, Lane, Message, Money, Node, NodeState, Opaque, Origin, Outcome, Part,
     Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Restored, Rewinding, Rewound,
     Role, Scope, Scrubbed, Seq, SessionId, Source, Status, StatusChanged, Step, StopReason, Task,
@@ -247,7 +247,15 @@ fn edited() -> BoxedStrategy<Edited> {
     let tags = || prop::collection::btree_set(text(), 0..3);
     let flags = (prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
     let seqs = || prop::collection::btree_set(seq(), 0..3);
-    let pins = (seqs(), seqs());
+    let elsewhere = (any::<[u32; 2]>(), money(), prop::option::of(text())).prop_map(
+        |([steps, errors], cost, last_error)| Elsewhere {
+            steps: steps.into(),
+            cost,
+            errors: errors.into(),
+            last_error,
+        },
+    );
+    let pins = (seqs(), seqs(), prop::option::of(elsewhere));
     (change(text()), tags(), tags(), map(), change(text()), change(money()), (flags, pins))
         .prop_map(|(label, tag, untag, metadata, goal, budget, (flags, pins))| Edited {
             label,
@@ -260,6 +268,7 @@ fn edited() -> BoxedStrategy<Edited> {
             ready: flags.1,
             pin_messages: pins.0,
             unpin_messages: pins.1,
+            elsewhere: pins.2,
         })
         .boxed()
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use stepwell::{
     About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited,
-    Effect, Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind, Lane,
-    Message, Money, Node, NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet, Question,
-    Restored, Rewinding, Rewound, Scope, Scrub, Seq, Status, StatusChanged, Step, StopReason, Task,
-    ToolFinished, ToolStarted, Undone, Usage,
+    Effect, Elsewhere, Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind,
+    Lane, Message, Money, Node, NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet,
+    Question, Restored, Rewinding, Rewound, Scope, Scrub, Seq, Status, StatusChanged, Step,
+    StopReason, Task, ToolFinished, ToolStarted, Undone, Usage,
 };
 
 use crate::claims::claims;
@@ -23,6 +23,7 @@ claims! { $ head = head_claims for Fixture:
     a_stopped_session_says_why,
     a_resumed_session_counts_it,
     edits_change_what_they_name_and_nothing_else,
+    what_was_done_elsewhere_counts_once_however_often_it_is_told,
     an_edit_beyond_the_limits_is_refused,
     numbers_in_metadata_are_read_back_as_they_were,
     a_long_task_is_cut_in_the_head_only,
@@ -224,6 +225,22 @@ fn edits_change_what_they_name_and_nothing_else<F: Fixture>(w: &mut World<F>) {
     assert_eq!(head.goal.as_deref(), Some("g"));
     assert_eq!(head.budget, Some("2.5".parse().unwrap()));
     assert!(head.pinned);
+    w.assert_folded("a");
+}
+
+fn what_was_done_elsewhere_counts_once_however_often_it_is_told<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, Step { lane: Lane::main(), n: 1 });
+    for (steps, cost, errors) in [(5, "0.5", 2), (7, "0.75", 3)] {
+        let cost: Money = cost.parse().unwrap();
+        let last_error = Some(format!("error {errors}"));
+        let elsewhere = Some(Elsewhere { steps, cost, errors, last_error });
+        w.edit("a", Edited { elsewhere, ..Edited::default() });
+    }
+    let head = w.head("a");
+    assert_eq!((head.steps, head.errors), (8, 3));
+    assert_eq!(head.spent.cost, "0.75".parse().unwrap());
+    assert_eq!(head.last_error.unwrap().message, "error 3");
     w.assert_folded("a");
 }
 

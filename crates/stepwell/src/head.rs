@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::usage::is_zero;
 use crate::{
-    Created, Digest, Driver, Edited, Event, Lane, Money, Origin, Phase, PhaseSet, Recorded,
-    Restored, Rewinding, Rewound, Seq, SessionId, Source, Spent, Status, StopReason, Time, Undone,
+    Created, Digest, Driver, Edited, Elsewhere, Event, Lane, Money, Origin, Phase, PhaseSet,
+    Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Source, Spent, Status, StopReason,
+    Time, Undone,
 };
 
 /// How much of a task or an error the head repeats. The event holds the rest; the
@@ -106,6 +107,9 @@ pub struct Head {
     /// Where a move of files began that has not ended: it is at work, or was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewinding: Option<Seq>,
+    /// Of its steps, cost and errors, those from before it came here.
+    #[serde(default, skip_serializing_if = "Elsewhere::is_nothing")]
+    pub elsewhere: Elsewhere,
 }
 
 /// The workflow that a session runs, without its spec.
@@ -231,6 +235,7 @@ impl Head {
             resumes: 0,
             open_gates: 0,
             rewinding: None,
+            elsewhere: Elsewhere::default(),
         };
         head.describe(created);
         Some(head)
@@ -266,7 +271,12 @@ impl Head {
                 self.last_error =
                     Some(LastError { message: preview(&failure.message), at: event.at });
             }
-            Event::Edited(edited) => self.edit(edited),
+            Event::Edited(edited) => {
+                self.edit(edited);
+                if let Some(elsewhere) = &edited.elsewhere {
+                    self.did_elsewhere(elsewhere, event.at);
+                }
+            }
             Event::Rewinding(Rewinding::Begun { .. }) => self.rewinding = Some(event.seq),
             Event::Rewinding(Rewinding::Dropped { .. }) => self.rewinding = None,
             Event::Rewound(Rewound { scope, restored, .. })
@@ -327,6 +337,7 @@ impl Head {
         self.resumes = 0;
         // The files were the parent's to move.
         self.rewinding = None;
+        self.elsewhere = Elsewhere::default();
         self.describe(created);
     }
 
@@ -357,6 +368,20 @@ impl Head {
                 self.status = set.status(phase);
             }
         }
+    }
+
+    /// What was said of it before is taken out of the sums again.
+    fn did_elsewhere(&mut self, elsewhere: &Elsewhere, at: Time) {
+        let before = std::mem::take(&mut self.elsewhere);
+        let replace = |sum: u64, old: u64, new: u64| sum.saturating_sub(old).saturating_add(new);
+        self.steps = replace(self.steps, before.steps, elsewhere.steps);
+        self.errors = replace(self.errors, before.errors, elsewhere.errors);
+        self.spent.cost = self.spent.cost.minus(before.cost).plus(elsewhere.cost);
+        if let Some(message) = &elsewhere.last_error {
+            self.last_error = Some(LastError { message: preview(message), at });
+        }
+        let last_error = elsewhere.last_error.as_deref().map(preview);
+        self.elsewhere = Elsewhere { last_error, ..elsewhere.clone() };
     }
 
     fn edit(&mut self, edited: &Edited) {

@@ -119,7 +119,7 @@ pub use failpoint::{FAILPOINTS, on_failpoint};
 pub use head::{FlowRef, Head, LaneState, LastError, PREVIEW_BYTES, State};
 pub use lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
 pub use memory::MemoryStore;
-pub use model::attribute::{Change, Edited};
+pub use model::attribute::{Change, Edited, Elsewhere};
 pub use model::digest::{Digest, NotADigest};
 pub use model::event::{Event, Kind, NewEvent, Recorded, Unknown};
 pub use model::id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};

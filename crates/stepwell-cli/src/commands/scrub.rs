@@ -355,7 +355,7 @@ fn is_structure(event: &Event, path: &str) -> bool {
         Event::Scrubbed(_) => &["erased"],
         Event::Artifact(_) => &["digest"],
         Event::Task(_) => &["status"],
-        Event::Edited(_) => &["budget"],
+        Event::Edited(_) => &["budget", "elsewhere.cost"],
         Event::Foreign(_) => &["about"],
         _ => &[],
     };

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::money::Money;
 use super::position::Seq;
+use super::usage::is_zero;
 
 /// What an edit does to one attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +86,36 @@ pub struct Edited {
     /// Messages that one may again, after pinning.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub unpin_messages: BTreeSet<Seq>,
+    /// What the session did before it came here; all of it, in place of what was said before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// What a session did before it came here, of which its events do not tell: other systems
+/// keep the sum and not its parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Elsewhere {
+    /// Steps completed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub steps: u64,
+    /// What it cost.
+    #[serde(skip_serializing_if = "Money::is_zero")]
+    pub cost: Money,
+    /// Errors.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub errors: u64,
+    /// The last of them, which happened when this is said to have happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+impl Elsewhere {
+    /// Is this nothing?
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Edited {
