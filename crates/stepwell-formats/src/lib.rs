@@ -47,6 +47,7 @@
 //! In the tests, `generate.rs` makes random sessions and `mirror.rs` sends them through a format
 //! and back; `garbage.rs` feeds random and mutated bytes to every reader of the registry.
 
+mod architect;
 mod archive;
 mod claude;
 mod codex;
@@ -58,6 +59,7 @@ mod escape;
 mod export;
 mod fields;
 mod goose;
+mod gaia;
 mod html;
 mod input;
 mod intake;
@@ -65,6 +67,7 @@ mod markdown;
 mod neutral;
 mod reader;
 mod registry;
+mod snapshot;
 mod steps;
 mod walk;
 mod work;

@@ -16,6 +16,8 @@ static ALL: &[&Entry] = &[
     &crate::claude::FORMAT,
     &crate::codex::FORMAT,
     &crate::goose::FORMAT,
+    &crate::architect::FORMAT,
+    &crate::gaia::FORMAT,
 ];
 
 /// What there is to know of a format.

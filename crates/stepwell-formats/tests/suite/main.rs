@@ -1,12 +1,14 @@
 //! The one test binary of the crate.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod architect;
 mod bad_input;
 mod claude;
 mod codex;
 mod crash;
 mod damage;
 mod forks;
+mod gaia;
 mod garbage;
 mod generate;
 mod goose;
@@ -18,6 +20,7 @@ mod mortal;
 mod pages;
 mod round_trip;
 mod seeds;
+mod sheet;
 mod support;
 mod transcript;
 mod work;

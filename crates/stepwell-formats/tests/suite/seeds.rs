@@ -9,6 +9,9 @@ pub(crate) fn samples(format: Format) -> Option<PathBuf> {
     let folder = match format.as_str() {
         "claude-code" => "claude",
         name @ ("codex" | "goose") => name,
+        "codex" => "codex",
+        "architect" => "architect",
+        "gaia" => "gaia",
         _ => return None,
     };
     Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/samples").join(folder))

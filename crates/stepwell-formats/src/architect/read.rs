@@ -1,0 +1,197 @@
+//! Reading a session's file.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use serde_json::Value;
+use stepwell::{
+    Elsewhere, Lane, Message, Money, Role, Status, StatusChanged, Step, StopReason, Time,
+};
+
+use super::message::{self, Tools};
+use super::{SYSTEM, TRUNCATED, workspace};
+use crate::Result;
+use crate::fields::{Fields, elements};
+use crate::input::Input;
+use crate::neutral::{Item, Opening, Sink, Telling};
+use crate::snapshot::{
+    ASIDE, Aside, metadata, moment, name, number, object, provider_of, residue, text, texts, warn,
+};
+use crate::writer::Losses;
+
+/// Reads a session.
+pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let path = input.root().to_owned();
+    let text = text(input, &path)?;
+    let session = object(&path, &text)?;
+    let id = match session.text("session_id").filter(|id| !id.is_empty()) {
+        Some(id) => id.into_owned(),
+        None => {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            warn(sink, &path, format!("it names no session_id; it is taken as {stem}"));
+            stem
+        }
+    };
+    let started_at = session.raw("started_at").and_then(moment);
+    let mut opening = Opening::new(id, session.text("task").unwrap_or_default());
+    let created = &mut opening.created;
+    created.agent = name(&session, "agent");
+    created.model = name(&session, "model");
+    created.provider = provider_of(&created.model).to_owned();
+    created.workspace = workspace(&path).map(|it| it.display().to_string()).unwrap_or_default();
+    opening.started_at = started_at;
+    opening.file = Some(path.clone());
+    if sink.begin(opening)? == Telling::Known {
+        return Ok(());
+    }
+    let steps = number(&session, "steps_completed").unwrap_or(0);
+    let mut turns = Turns { told: 0, most: steps, open: HashSet::new(), at: started_at };
+    if is_truncated(&session) {
+        // Its front is cut off anew at every save, so its steps stand nowhere for good.
+        turns.most = 0;
+    }
+    messages(&session, &mut turns, sink, &path)?;
+    attributes(&session, steps - turns.told.min(steps), sink, &path)?;
+    sink.end()
+}
+
+/// Is only the end of the conversation there? Both places of the flag are in use.
+fn is_truncated(session: &Fields<'_>) -> bool {
+    let in_metadata = || session.object("metadata").is_some_and(|it| it.is_true("truncated"));
+    session.is_true(TRUNCATED) || in_metadata()
+}
+
+/// Steps as they show in the conversation: an answer, with the results that it asked for.
+struct Turns {
+    told: u64,
+    most: u64,
+    open: HashSet<String>,
+    at: Option<Time>,
+}
+
+impl Turns {
+    fn hear(&mut self, said: &Message, sink: &mut dyn Sink) -> Result<()> {
+        match said.role {
+            Role::Assistant => {
+                self.open = said.calls().map(|call| call.id.clone()).collect();
+                if !self.open.is_empty() {
+                    return Ok(());
+                }
+            }
+            Role::Tool => {
+                let waited = !self.open.is_empty();
+                said.results().for_each(|result| {
+                    self.open.remove(&result.call_id);
+                });
+                if !waited || !self.open.is_empty() {
+                    return Ok(());
+                }
+            }
+            Role::System | Role::User => return Ok(()),
+        }
+        if self.told < self.most {
+            self.told += 1;
+            sink.take(Item::new(self.at, Step { lane: Lane::main(), n: self.told }))?;
+        }
+        Ok(())
+    }
+}
+
+fn messages(
+    session: &Fields<'_>,
+    turns: &mut Turns,
+    sink: &mut dyn Sink,
+    path: &Path,
+) -> Result<()> {
+    let raw = session.raw("messages").unwrap_or("[]");
+    let Ok(all) = elements(raw) else {
+        warn(sink, path, "its messages are no list, and were left out");
+        return Ok(());
+    };
+    let at = turns.at;
+    let mut tools = Tools::new();
+    let mut unknown = 0;
+    for raw in all {
+        let fields = Fields::parse(raw).unwrap_or_default();
+        let Some(said) = message::read(&fields) else {
+            unknown += 1;
+            sink.take(Item::alone(SYSTEM, at, raw))?;
+            continue;
+        };
+        let usual = message::write(&said, &mut tools, &mut Losses::default());
+        let kept = residue(&fields, &Fields::parse(&usual).unwrap_or_default());
+        sink.take(Item::new(at, said.clone()))?;
+        if let Some(kept) = kept {
+            sink.take(Item::beside(SYSTEM, at, kept))?;
+        }
+        turns.hear(&said, sink)?;
+    }
+    if unknown > 0 {
+        let what = format!("{unknown} of its messages are of no known kind, and shown to no model");
+        warn(sink, path, what);
+    }
+    Ok(())
+}
+
+/// What stands around the conversation.
+fn attributes(session: &Fields<'_>, steps: u64, sink: &mut dyn Sink, path: &Path) -> Result<()> {
+    let at = session.raw("updated_at").and_then(moment);
+    let inner = session.object("metadata").unwrap_or_default();
+    let aside = Aside::read(inner.raw(ASIDE).unwrap_or("{}"));
+    let own = inner.rewritten(&[(ASIDE, None)]);
+    let values = metadata(&own).unwrap_or_else(|why| {
+        warn(sink, path, format!("its metadata is kept, and not shown: {why}"));
+        BTreeMap::new()
+    });
+    let (status, word) = stands(session, &aside);
+    if let Some(word) = word {
+        warn(sink, path, format!("{word:?} is no status of architect; it is taken as {status:?}"));
+    }
+    let mut edited = aside.attributes(with_own(values, session));
+    let cost = session.get::<f64>("total_cost").and_then(Money::from_f64).unwrap_or_default();
+    edited.elsewhere = Some(Elsewhere { steps, cost, ..Elsewhere::default() });
+    for item in aside.into_events() {
+        sink.take(item)?;
+    }
+    sink.take(Item::new(at, edited))?;
+    let kept = match session.has("metadata") {
+        true => session.rewritten(&[("messages", None), ("metadata", Some(&own))]),
+        false => session.rewritten(&[("messages", None)]),
+    };
+    sink.take(Item::of_session(SYSTEM, kept))?;
+    sink.take(Item::new(at, status)).map(drop)
+}
+
+/// Metadata, with what has no other place here.
+fn with_own(mut values: BTreeMap<String, Value>, session: &Fields<'_>) -> BTreeMap<String, Value> {
+    let files = texts(session.raw("files_modified"));
+    let bytes: usize = files.iter().map(|file| file.len() + 8).sum();
+    // What is longer is kept beside, and only there.
+    if !files.is_empty() && bytes < 12 << 10 {
+        values.insert("files_modified".to_owned(), files.into());
+    }
+    if session.is_true(TRUNCATED) {
+        values.insert(TRUNCATED.to_owned(), true.into());
+    }
+    values
+}
+
+/// How the session stands, and the word that says so if it is not one of architect's.
+fn stands(session: &Fields<'_>, aside: &Aside) -> (StatusChanged, Option<String>) {
+    let word = session.text("status").unwrap_or_default();
+    let reason = session.get::<StopReason>("stop_reason");
+    // What was put aside counts for as long as architect's own words say nothing else.
+    if let Some(kept) = aside.status()
+        && super::write::words(kept.status, kept.reason) == (word.as_ref(), reason)
+    {
+        return (kept, None);
+    }
+    let (status, known) = match word.parse::<Status>() {
+        // Whoever ran it is not running it here: it may have stayed so after Ctrl+C.
+        Ok(Status::Running) => (Status::Interrupted, true),
+        Ok(status) => (status, true),
+        Err(_) => (Status::Interrupted, false),
+    };
+    let word = (!known).then(|| word.into_owned());
+    (StatusChanged { status, reason, error: None }, word)
+}

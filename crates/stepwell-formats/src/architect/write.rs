@@ -1,0 +1,175 @@
+//! Writing a session's file, with the fields in architect's order.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use serde_json::Value;
+use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReason};
+
+use super::message::{self, Tools};
+use super::{Architect, FIELDS, SYSTEM, TRUNCATED, is_id};
+use crate::fields::{Fields, quoted, text_of};
+use crate::snapshot::{
+    Aside, Escapes, Holds, Live, Object, Said, Style, completed, epoch, list, moment, name, still,
+    styled, texts, users_metadata,
+};
+use crate::writer::{Exported, Losses};
+use crate::{Error, Result};
+
+const STYLE: Style = Style { indent: 2, escapes: Escapes::Few };
+
+/// More messages than this are cut when architect saves, to so many.
+const MOST: usize = 50;
+const LAST: usize = 30;
+
+/// Metadata that is ours, and not the user's.
+const OURS: [&str; 3] = ["imported", "files_modified", TRUNCATED];
+
+/// Writes a session.
+pub(super) fn write(
+    well: &Stepwell,
+    id: &SessionId,
+    how: Architect,
+    to: &mut dyn Write,
+) -> Result<Exported> {
+    let mut live = Live::read(well, id, SYSTEM, &[Lane::main()])?;
+    let mut exported = std::mem::take(&mut live.exported);
+    let text = whole(&live, how, &mut exported.losses);
+    to.write_all(styled(&text, STYLE).as_bytes()).map_err(Error::Write)?;
+    if !well.subagents(id)?.is_empty() {
+        exported.losses.count("sessions of subagents");
+    }
+    Ok(exported)
+}
+
+fn whole(live: &Live, how: Architect, losses: &mut Losses) -> String {
+    let head = &live.head;
+    let kept = live.kept.as_deref().and_then(|raw| Fields::parse(raw).ok()).unwrap_or_default();
+    let mut messages = messages(&live.said, losses);
+    let cut = how == Architect::End && messages.len() > MOST;
+    if cut {
+        messages.drain(..messages.len() - LAST);
+    }
+    let is_text = |now: &str| {
+        let now = now.to_owned();
+        move |raw: &str| text_of(raw).is_some_and(|it| it == now)
+    };
+    let id = name_of(live);
+    let (status, reason) = words(head.status, head.stop_reason);
+    let mut object = Object::new();
+    object.put_text("session_id", &id);
+    object.put_text("task", &live.created.task);
+    let names = [("agent", &head.agent), ("model", &head.model)];
+    for (field, now) in names {
+        let same = |_: &str| name(&kept, field) == *now;
+        object.put(field, still(kept.raw(field), same, &quoted(now)));
+    }
+    let running = |raw: &str| {
+        let said = text_of(raw).and_then(|it| it.parse::<Status>().ok());
+        said.is_none_or(|it| it == Status::Running) && head.status == Status::Interrupted
+            || is_text(status)(raw)
+    };
+    object.put("status", still(kept.raw("status"), running, &quoted(status)));
+    object.put("steps_completed", &head.steps.to_string());
+    object.put("messages", &list(messages));
+    let (files, now) = files(live);
+    let same = |raw: &str| texts(Some(raw)).into_iter().collect::<BTreeSet<_>>() == files;
+    object.put("files_modified", still(kept.raw("files_modified"), same, &now));
+    let cost = head.spent.cost;
+    let same = |raw: &str| raw.parse().ok().and_then(Money::from_f64).unwrap_or_default() == cost;
+    let now = cost.to_string().parse::<f64>().ok();
+    let now = now.and_then(|it| serde_json::to_string(&it).ok()).unwrap_or_default();
+    object.put("total_cost", still(kept.raw("total_cost"), same, &now));
+    for (field, at) in [("started_at", head.created_at), ("updated_at", head.updated_at)] {
+        let same = |raw: &str| moment(raw) == Some(at);
+        object.put(field, still(kept.raw(field), same, &epoch(at)));
+    }
+    let now = serde_json::to_string(&reason).unwrap_or_default();
+    let same = |raw: &str| serde_json::from_str::<StopReason>(raw).ok() == reason;
+    object.put("stop_reason", still(kept.raw("stop_reason"), same, &now));
+    object.put("metadata", &inner(live, &kept, &id, losses));
+    if cut || head.metadata.get(TRUNCATED) == Some(&Value::Bool(true)) {
+        object.put(TRUNCATED, "true");
+    }
+    object.put_others(&kept, &FIELDS);
+    object.end()
+}
+
+/// The session's name there: its own if it came from there or is like one, else one that is
+/// made of when it began and of its name here.
+fn name_of(live: &Live) -> String {
+    let head = &live.head;
+    let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
+    match source {
+        Some(source) => source.id.clone(),
+        None if is_id(head.id.as_str()) => head.id.to_string(),
+        None => {
+            let digest = Digest::of(head.id.as_str().as_bytes()).to_string();
+            format!("{}-{}", head.created_at.compact(), &digest[..6])
+        }
+    }
+}
+
+/// How architect says how a run stands, and why it stopped.
+pub(super) fn words(
+    status: Status,
+    reason: Option<StopReason>,
+) -> (&'static str, Option<StopReason>) {
+    let status = match status {
+        Status::Running => "running",
+        Status::Success => "success",
+        Status::Paused | Status::Partial => "partial",
+        Status::Interrupted => "interrupted",
+        Status::Failed | Status::Abandoned => "failed",
+    };
+    let known = |it: &StopReason| {
+        !matches!(it, StopReason::Crashed | StopReason::Gate | StopReason::Abandoned)
+    };
+    (status, reason.filter(known))
+}
+
+fn messages(said: &[Said], losses: &mut Losses) -> Vec<String> {
+    let mut tools = Tools::new();
+    let object = |said: &Said| match said {
+        Said::Raw(raw) => raw.clone(),
+        Said::Message { message, kept, .. } => {
+            if message.usage.is_some() {
+                losses.count("tokens of a message");
+            }
+            let usual = message::write(message, &mut tools, losses);
+            match kept {
+                None => usual,
+                Some(kept) => completed(&Fields::parse(&usual).unwrap_or_default(), kept),
+            }
+        }
+    };
+    said.iter().map(object).collect()
+}
+
+/// The files that were changed, there and here.
+fn files(live: &Live) -> (BTreeSet<String>, String) {
+    let there = live.head.metadata.get("files_modified").and_then(Value::as_array);
+    let there = there.into_iter().flatten().filter_map(|it| Some(it.as_str()?.to_owned()));
+    let here = live.others.iter().filter_map(|it| match &it.event {
+        Event::File(file) => Some(file.path.clone()),
+        _ => None,
+    });
+    let mut seen = BTreeSet::new();
+    let ordered: Vec<String> = there.chain(here).filter(|it| seen.insert(it.clone())).collect();
+    (seen, list(ordered.iter().map(|it| quoted(it))))
+}
+
+/// The metadata of the user's, and what architect has no word for.
+fn inner(live: &Live, kept: &Fields<'_>, id: &str, losses: &mut Losses) -> String {
+    let head = &live.head;
+    let mut holds = Vec::new();
+    let (status, reason) = words(head.status, head.stop_reason);
+    // A run that nobody runs any more is told of as one.
+    let crashed = head.status == Status::Interrupted
+        && head.stop_reason.is_none_or(|it| it == StopReason::Crashed);
+    if crashed || (status.parse() == Ok(head.status) && reason == head.stop_reason) {
+        holds.push(Holds::Status);
+    }
+    let aside = Aside::write(live, id, &holds, losses);
+    users_metadata(&head.metadata, kept.raw("metadata"), &OURS, aside)
+}

@@ -1,0 +1,106 @@
+//! Reading an agent's state.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stepwell::{Driver, Edited, Elsewhere, PhaseSet};
+
+use super::history::Way;
+use super::{SYSTEM, workspace};
+use crate::Result;
+use crate::fields::{Fields, elements, text_of};
+use crate::input::Input;
+use crate::neutral::{Item, Opening, Sink, Telling};
+use crate::snapshot::{ASIDE, Aside, metadata, moment, name, number, object, text, warn};
+
+/// Reads an agent's state.
+pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let path = input.root().to_owned();
+    let text = text(input, &path)?;
+    let state = object(&path, &text)?;
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let id = match state.text("agent_id").filter(|id| !id.is_empty()) {
+        Some(id) => id.into_owned(),
+        None => {
+            warn(sink, &path, format!("it names no agent_id; it is taken as {folder}"));
+            folder.into_owned()
+        }
+    };
+    let way = Way::of(&state);
+    let said = |field: &str| state.raw(field).and_then(moment);
+    let mut opening = Opening::new(id, state.text("purpose").unwrap_or("general".into()));
+    // A state that does not say when it began must not look as if it had just begun.
+    let first = way.moves.first().and_then(|(at, _)| *at);
+    opening.started_at = said("created_at").or(first).or_else(|| said("last_updated"));
+    opening.file = Some(path.clone());
+    let created = &mut opening.created;
+    created.agent = match name(&state, "agent_name") {
+        name if name.is_empty() => "unknown".to_owned(),
+        name => name,
+    };
+    created.driver = Driver::External;
+    created.phases = Some(PhaseSet::Lifecycle);
+    created.workspace = workspace(&path).map(|it| it.display().to_string()).unwrap_or_default();
+    if sink.begin(opening)? == Telling::Known {
+        return Ok(());
+    }
+    for fault in way.faults {
+        warn(sink, &path, fault);
+    }
+    for (at, change) in way.moves {
+        sink.take(Item::new(at, change))?;
+    }
+    attributes(&state, sink, &path)?;
+    sink.end()
+}
+
+/// What stands around the history.
+fn attributes(state: &Fields<'_>, sink: &mut dyn Sink, path: &Path) -> Result<()> {
+    let updated = state.raw("last_updated").and_then(moment);
+    let inner = state.object("metadata").unwrap_or_default();
+    let aside = Aside::read(inner.raw(ASIDE).unwrap_or("{}"));
+    let own = inner.rewritten(&[(ASIDE, None)]);
+    let mut values = metadata(&own).unwrap_or_else(|why| {
+        warn(sink, path, format!("its metadata is kept, and not shown: {why}"));
+        BTreeMap::new()
+    });
+    if let Some(summary) = state.text("summary").filter(|it| it.len() < 8 << 10) {
+        values.entry("summary".to_owned()).or_insert_with(|| summary.as_ref().into());
+    }
+    let mut ready = state.is_true("resume_ready");
+    if updated.is_none() && ready {
+        warn(sink, path, "it does not say when it was last updated, and cannot be taken up again");
+        ready = false;
+    }
+    let mut edited = aside.attributes(values);
+    edited.ready = Some(ready);
+    for item in aside.into_events() {
+        sink.take(item)?;
+    }
+    let errors = number(state, "error_count").unwrap_or(0);
+    let (last_error, at) = last_error(state);
+    let elsewhere = Some(Elsewhere { errors, last_error, ..Elsewhere::default() });
+    sink.take(Item::new(at.or(updated), Edited { elsewhere, ..Edited::default() }))?;
+    sink.take(Item::new(updated, edited))?;
+    let kept = match state.has("metadata") {
+        true => state.rewritten(&[("metadata", Some(&own))]),
+        false => state.rewritten(&[]),
+    };
+    sink.take(Item::of_session(SYSTEM, kept)).map(drop)
+}
+
+/// The last error, and when it happened: an object, or only its text.
+pub(super) fn last_error(state: &Fields<'_>) -> (Option<String>, Option<stepwell::Time>) {
+    let Some(raw) = state.raw("last_error").filter(|raw| *raw != "null") else {
+        return (None, None);
+    };
+    let error = Fields::parse(raw).unwrap_or_default();
+    let message = error.text("message").or_else(|| text_of(raw));
+    let message = message.map_or_else(|| raw.to_owned(), std::borrow::Cow::into_owned);
+    (Some(message), error.raw("timestamp").and_then(moment))
+}
+
+/// The entries of a history, each as it is.
+pub(super) fn entries<'a>(state: &Fields<'a>) -> Vec<&'a str> {
+    state.raw("history").and_then(|raw| elements(raw).ok()).unwrap_or_default()
+}

@@ -1,0 +1,160 @@
+//! Writing an agent's state, as Python does.
+
+use std::io::Write;
+
+use stepwell::{
+    Driver, Event, Lane, Phase, PhaseChanged, PhaseSet, SessionId, Status, Stepwell, Time,
+};
+
+use super::history::Way;
+use super::read::{entries, last_error};
+use super::{FIELDS, FINAL, SYSTEM};
+use crate::fields::{Fields, quoted};
+use crate::snapshot::{
+    Aside, Escapes, Holds, Live, Object, Style, list, moment, name, number, rfc3339, still, styled,
+    users_metadata,
+};
+use crate::writer::{Exported, Losses};
+use crate::{Error, Result};
+
+const STYLE: Style = Style { indent: 2, escapes: Escapes::Ascii };
+
+/// Writes a state.
+pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut dyn Write) -> Result<Exported> {
+    let mut live = Live::read(well, id, SYSTEM, &[Lane::main()])?;
+    let mut exported = std::mem::take(&mut live.exported);
+    live.said.iter().for_each(|_| exported.losses.count("messages"));
+    let text = whole(&live, &mut exported.losses);
+    to.write_all(styled(&text, STYLE).as_bytes()).map_err(Error::Write)?;
+    if !well.subagents(id)?.is_empty() {
+        exported.losses.count("sessions of subagents");
+    }
+    Ok(exported)
+}
+
+fn whole(live: &Live, losses: &mut Losses) -> String {
+    let head = &live.head;
+    let kept = live.kept.as_deref().and_then(|raw| Fields::parse(raw).ok()).unwrap_or_default();
+    let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
+    let id = source.map_or_else(|| head.id.to_string(), |source| source.id.clone());
+    let phase = phase(live);
+    let moves = moves(live);
+    let known = Way::of(&kept).moves;
+    // What was told there, and what came to it here.
+    let same =
+        |(one, other): (&(Time, PhaseChanged), &(Option<Time>, PhaseChanged))| one.1 == other.1;
+    let goes_on =
+        known.len() <= moves.len() && moves.iter().zip(&known).all(same) && source.is_some();
+    let told = if goes_on { entries(&kept) } else { Vec::new() };
+    let new = if goes_on { &moves[known.len()..] } else { &moves[..] };
+    let mut object = Object::new();
+    object.put_text("agent_id", &id);
+    let agent = if head.agent.is_empty() { "unknown" } else { &head.agent };
+    let same = |_: &str| name(&kept, "agent_name") == agent;
+    object.put("agent_name", still(kept.raw("agent_name"), same, &quoted(agent)));
+    let purpose = if live.created.task.is_empty() { "general" } else { &live.created.task };
+    object.put_text("purpose", purpose);
+    for (field, at) in [("created_at", head.created_at), ("last_updated", head.updated_at)] {
+        let same = |raw: &str| moment(raw).is_none_or(|it| it == at);
+        object.put(field, still(kept.raw(field), same, &quoted(&rfc3339(at))));
+    }
+    let unknown = |_: &str| source.is_some() && goes_on && new.is_empty();
+    object.put("phase", still(kept.raw("phase"), unknown, &quoted(phase.as_str())));
+    let summary = head.metadata.get("summary").cloned();
+    let inner = kept.object("metadata").unwrap_or_default();
+    let is_final = PhaseSet::Lifecycle.is_final(phase);
+    let ours: &[&str] = match inner.raw("summary").is_none() && (is_final || kept.has("summary")) {
+        true => &["imported", "summary"],
+        false => &["imported"],
+    };
+    let aside = Aside::write(live, &id, &holds(live), losses);
+    object.put("metadata", &users_metadata(&head.metadata, kept.raw("metadata"), ours, aside));
+    object.put("resume_ready", if head.ready { "true" } else { "false" });
+    let told = told.into_iter().map(str::to_owned);
+    object.put("history", &list(told.chain(new.iter().map(passage))));
+    let errors = head.errors.to_string();
+    let same = |_: &str| number(&kept, "error_count") == Some(head.errors);
+    object.put("error_count", still(kept.raw("error_count"), same, &errors));
+    object.put("last_error", &failure(live, &kept));
+    let mut known = FIELDS.to_vec();
+    if is_final {
+        known.extend(FINAL);
+        let ended = moves.last().map_or(head.updated_at, |(at, _)| *at);
+        let unchanged = |_: &str| goes_on && new.is_empty();
+        let now = quoted(&rfc3339(ended));
+        object.put("finalized_at", still(kept.raw("finalized_at"), unchanged, &now));
+        if let Some(summary) = summary {
+            object.put("summary", &summary.to_string());
+        }
+        let seconds = ended.since(head.created_at).as_secs_f64();
+        let now = serde_json::to_string(&seconds).unwrap_or_default();
+        object.put("duration_seconds", still(kept.raw("duration_seconds"), unchanged, &now));
+    }
+    object.put_others(&kept, &known);
+    object.end()
+}
+
+/// Where the agent is. A session without such phases is where its status says.
+fn phase(live: &Live) -> Phase {
+    let head = &live.head;
+    match (head.phase, head.status) {
+        (Some(phase), _) if PhaseSet::Lifecycle.has(phase) => phase,
+        (_, Status::Success) => Phase::Completed,
+        (_, Status::Failed) => Phase::Failed,
+        (_, Status::Abandoned) => Phase::Abandoned,
+        (_, Status::Paused) => Phase::Approval,
+        (Some(Phase::Idle | Phase::Initialize), _) => Phase::Initializing,
+        (Some(Phase::Discuss), _) => Phase::Investigating,
+        (Some(Phase::Plan), _) => Phase::Planning,
+        (Some(Phase::Verify | Phase::Runtime), _) => Phase::Validating,
+        _ => Phase::Executing,
+    }
+}
+
+/// How it came to be there.
+fn moves(live: &Live) -> Vec<(Time, PhaseChanged)> {
+    if live.head.phases == Some(PhaseSet::Lifecycle) {
+        let moves = live.others.iter().filter_map(|it| match &it.event {
+            Event::Phase(change) => Some((it.at, change.clone())),
+            _ => None,
+        });
+        return moves.collect();
+    }
+    let (from, to) = (PhaseSet::Lifecycle.initial(), phase(live));
+    let at = live.head.updated_at;
+    if from == to { Vec::new() } else { vec![(at, PhaseChanged { from, to })] }
+}
+
+fn passage((at, change): &(Time, PhaseChanged)) -> String {
+    let mut entry = Object::new();
+    entry.put_text("from_phase", change.from.as_str());
+    entry.put_text("to_phase", change.to.as_str());
+    entry.put_text("timestamp", &rfc3339(*at));
+    entry.end()
+}
+
+fn failure(live: &Live, kept: &Fields<'_>) -> String {
+    let Some(last) = &live.head.last_error else {
+        return "null".to_owned();
+    };
+    let (known, at) = last_error(kept);
+    // The head repeats the front of a long message.
+    let same = known.is_some_and(|known| known.starts_with(&last.message))
+        && at.is_none_or(|at| at == last.at);
+    let mut error = Object::new();
+    error.put_text("message", &last.message);
+    error.put_text("timestamp", &rfc3339(last.at));
+    let now = error.end();
+    still(kept.raw("last_error"), |_| same, &now).to_owned()
+}
+
+fn holds(live: &Live) -> Vec<Holds> {
+    let mut holds = vec![Holds::Errors];
+    if live.head.phases == Some(PhaseSet::Lifecycle) {
+        holds.push(Holds::Phases);
+        if live.head.driver == Driver::External {
+            holds.push(Holds::Status);
+        }
+    }
+    holds
+}

@@ -1,0 +1,206 @@
+//! JSON as text: how it is laid out and escaped, and which fields an object has when only its
+//! front is there. Numbers, order and repeated fields stay as they are.
+
+use crate::fields::text_of;
+
+/// How JSON is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Style {
+    /// How many blanks a level is moved in; nothing puts all on one line.
+    pub(crate) indent: usize,
+    /// Which characters of texts are escaped.
+    pub(crate) escapes: Escapes,
+}
+
+/// Which characters of texts are escaped, beside those that must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Escapes {
+    /// None.
+    Few,
+    /// All that is not ASCII, as Python does.
+    Ascii,
+    /// What would be markup in HTML, as Go does.
+    Html,
+}
+
+/// Deeper than this nothing is moved in: the blanks alone would fill the disk.
+const MAX_INDENTED: usize = 64;
+
+/// JSON in a style. What is not JSON stays as it is.
+pub(crate) fn styled(json: &str, style: Style) -> String {
+    let mut out = String::with_capacity(json.len() + json.len() / 4);
+    let mut depth = 0_usize;
+    let mut rest = json.trim();
+    while let Some(c) = rest.chars().next() {
+        let used = match c {
+            '"' => {
+                let token = &rest[..string_end(rest)];
+                out.push_str(&escaped(token, style.escapes));
+                token.len()
+            }
+            '{' | '[' => {
+                let inner = rest[1..].trim_start();
+                let close = if c == '{' { '}' } else { ']' };
+                out.push(c);
+                if inner.starts_with(close) {
+                    out.push(close);
+                    rest.len() - inner.len() + 1
+                } else {
+                    depth += 1;
+                    line_break(&mut out, depth, style);
+                    1
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                if depth < MAX_INDENTED {
+                    line_break(&mut out, depth, style);
+                }
+                out.push(c);
+                1
+            }
+            ',' => {
+                out.push(c);
+                line_break(&mut out, depth, style);
+                1
+            }
+            ':' => {
+                out.push_str(if style.indent > 0 { ": " } else { ":" });
+                1
+            }
+            c if c.is_ascii_whitespace() => 1,
+            c => {
+                out.push(c);
+                c.len_utf8()
+            }
+        };
+        rest = &rest[used..];
+    }
+    out
+}
+
+fn line_break(out: &mut String, depth: usize, style: Style) {
+    if style.indent > 0 && depth <= MAX_INDENTED {
+        out.push('\n');
+        out.extend(std::iter::repeat_n(' ', depth * style.indent));
+    }
+}
+
+/// Where the string ends that a text begins with.
+fn string_end(text: &str) -> usize {
+    let mut behind_backslash = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            b'"' if !behind_backslash => return at + 1,
+            b'\\' => behind_backslash = !behind_backslash,
+            _ => behind_backslash = false,
+        }
+    }
+    text.len()
+}
+
+fn escaped(token: &str, escapes: Escapes) -> String {
+    // A half of a pair stands for no character; it stays as it is.
+    let Ok(text) = serde_json::from_str::<String>(token) else { return token.to_owned() };
+    let plain = crate::fields::quoted(&text);
+    let must = |c: char| match escapes {
+        Escapes::Few => false,
+        Escapes::Ascii => c > '~',
+        Escapes::Html => matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'),
+    };
+    if !plain.chars().any(must) {
+        return plain;
+    }
+    let mut out = String::with_capacity(plain.len() * 2);
+    for c in plain.chars() {
+        match must(c) {
+            true => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// The names of an object's own fields, as far as its text goes.
+pub(crate) fn keys(text: &str) -> Vec<String> {
+    let mut keys = Vec::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();
+    let Some(mut rest) = text.strip_prefix('{') else { return keys };
+    let (mut depth, mut is_key) = (1_usize, true);
+    while let Some(c) = rest.chars().next() {
+        let used = match c {
+            '"' => {
+                let end = string_end(rest);
+                if depth == 1 && is_key {
+                    keys.extend(text_of(&rest[..end]).map(std::borrow::Cow::into_owned));
+                    is_key = false;
+                }
+                end
+            }
+            '{' | '[' => {
+                depth += 1;
+                1
+            }
+            '}' | ']' => {
+                depth -= 1;
+                if depth == 0 {
+                    break;
+                }
+                1
+            }
+            ',' => {
+                is_key = depth == 1;
+                1
+            }
+            c => c.len_utf8(),
+        };
+        rest = &rest[used..];
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PYTHON: Style = Style { indent: 2, escapes: Escapes::Ascii };
+
+    #[test]
+    fn json_is_laid_out_as_python_does() {
+        let json = r#"{"a":{},"b":[1.50,[]],"c":"ñ \ud83d\ude80 \"x\" \u007f","d":null}"#;
+        let wanted = "{\n  \"a\": {},\n  \"b\": [\n    1.50,\n    []\n  ],\n  \
+            \"c\": \"\\u00f1 \\ud83d\\ude80 \\\"x\\\" \\u007f\",\n  \"d\": null\n}";
+        assert_eq!(styled(json, PYTHON), wanted);
+        let line = styled(wanted, Style { indent: 0, escapes: Escapes::Few });
+        assert_eq!(line, "{\"a\":{},\"b\":[1.50,[]],\"c\":\"ñ 🚀 \\\"x\\\" \u{7f}\",\"d\":null}");
+    }
+
+    #[test]
+    fn markup_is_escaped_as_go_does() {
+        let go = Style { indent: 0, escapes: Escapes::Html };
+        assert_eq!(styled("[\"a < b & c\", 1]", go), r#"["a \u003c b \u0026 c",1]"#);
+        assert_eq!(styled(r#"["\ud800"]"#, go), r#"["\ud800"]"#);
+    }
+
+    #[test]
+    fn ten_thousand_levels_do_not_fill_the_disk() {
+        let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+        let text = styled(&deep, PYTHON);
+        assert!(text.len() < 40_000, "{}", text.len());
+        let flat: String = text.split_whitespace().collect();
+        assert_eq!(flat, deep);
+    }
+
+    #[test]
+    fn fields_are_known_from_the_front_of_an_object() {
+        let text = r#"{"a":"}\"{","b" : {"x":[1,{"y":2}]},"c":[{"z":1}],"d":"cut of"#;
+        assert_eq!(keys(text), ["a", "b", "c", "d"]);
+        assert!(keys("[{\"a\":1}]").is_empty() && keys("").is_empty());
+        assert_eq!(keys("{\"a\":1}} {\"b\":2}"), ["a"]);
+    }
+}

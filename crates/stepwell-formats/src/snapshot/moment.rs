@@ -1,0 +1,86 @@
+//! Moments as other systems write them: with an offset, without one, in seconds, or as a zero
+//! that means none.
+
+use stepwell::Time;
+
+use crate::fields::text_of;
+
+/// The moment in a JSON value, if it holds one.
+pub(crate) fn moment(raw: &str) -> Option<Time> {
+    match text_of(raw) {
+        Some(text) => written(text.trim()),
+        None => seconds(raw.parse().ok()?),
+    }
+}
+
+fn written(text: &str) -> Option<Time> {
+    // The zero of Go's times, and of those who count from there.
+    if text.starts_with("0001-") || text.starts_with("0000-") {
+        return None;
+    }
+    let naive = || {
+        let is_plain = text.len() >= 16 && text.is_ascii() && text.as_bytes()[4] == b'-';
+        format!("{text}Z").parse().ok().filter(|_| is_plain)
+    };
+    text.parse().ok().or_else(naive).or_else(|| seconds(text.parse().ok()?))
+}
+
+/// Seconds since 1970; zero means none.
+fn seconds(seconds: f64) -> Option<Time> {
+    let micros = (seconds * 1e6).round();
+    let sound = seconds.is_finite() && seconds > 0.0 && micros < 253_402_207_200_000_000.0;
+    sound.then(|| Time::from_micros(micros as i64))
+}
+
+/// A moment as seconds since 1970.
+pub(crate) fn epoch(at: Time) -> String {
+    let micros = at.as_micros();
+    let seconds = micros as f64 / 1e6;
+    serde_json::to_string(&seconds).unwrap_or_else(|_| "0.0".to_owned())
+}
+
+/// A moment as Python writes it in UTC, `+00:00` behind it.
+pub(crate) fn rfc3339(at: Time) -> String {
+    format!("{}+00:00", at.to_string().trim_end_matches('Z'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_write_a_moment_is_the_same_moment() {
+        let at: Time = "2026-01-08T18:05:30.25Z".parse().unwrap();
+        for raw in [
+            "\"2026-01-08T18:05:30.25Z\"",
+            "\"2026-01-08T18:05:30.250000+00:00\"",
+            "\"2026-01-08T23:35:30.25+05:30\"",
+            "\"2026-01-08T18:05:30.25\"",
+            "\"2026-01-08 18:05:30.25\"",
+            "1767895530.25",
+            "\"1767895530.25\"",
+        ] {
+            assert_eq!(moment(raw), Some(at), "{raw}");
+        }
+        assert_eq!(moment(&epoch(at)), Some(at));
+        assert_eq!(rfc3339(at), "2026-01-08T18:05:30.25+00:00");
+    }
+
+    #[test]
+    fn what_means_no_moment_is_none() {
+        for raw in [
+            "\"0001-01-01T00:00:00Z\"",
+            "0",
+            "0.0",
+            "-5",
+            "1e300",
+            "null",
+            "\"\"",
+            "\"yesterday\"",
+            "\"ééééé\"",
+            "{}",
+        ] {
+            assert_eq!(moment(raw), None, "{raw}");
+        }
+    }
+}
