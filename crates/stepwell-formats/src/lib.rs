@@ -63,6 +63,7 @@ mod gaia;
 mod html;
 mod input;
 mod intake;
+mod m31a;
 mod markdown;
 mod neutral;
 mod reader;

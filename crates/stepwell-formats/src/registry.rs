@@ -17,6 +17,7 @@ static ALL: &[&Entry] = &[
     &crate::codex::FORMAT,
     &crate::goose::FORMAT,
     &crate::architect::FORMAT,
+    &crate::m31a::FORMAT,
     &crate::gaia::FORMAT,
 ];
 

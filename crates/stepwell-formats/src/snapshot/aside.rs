@@ -123,6 +123,11 @@ impl Aside {
         Edited { metadata, ..self.edited.clone() }
     }
 
+    /// Is such an event in it?
+    pub(crate) fn has(&self, is_such: impl Fn(&Event) -> bool) -> bool {
+        self.events.iter().any(|item| is_such(&item.event))
+    }
+
     /// How the session stood.
     pub(crate) fn status(&self) -> Option<StatusChanged> {
         self.status.clone()

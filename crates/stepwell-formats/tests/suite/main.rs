@@ -15,6 +15,7 @@ mod goose;
 mod growing;
 mod hostile;
 mod malice;
+mod m31a;
 mod mirror;
 mod mortal;
 mod pages;

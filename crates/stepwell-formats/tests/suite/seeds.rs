@@ -12,6 +12,7 @@ pub(crate) fn samples(format: Format) -> Option<PathBuf> {
         "codex" => "codex",
         "architect" => "architect",
         "gaia" => "gaia",
+        "m31a" => "m31a",
         _ => return None,
     };
     Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/samples").join(folder))

@@ -1,0 +1,166 @@
+//! Which of a session's files are read: what is broken in one is taken from another.
+
+use std::path::{Path, PathBuf};
+
+use super::kept::Files;
+use super::session::{self, Session};
+use super::{SESSION, is_sessions, ledger};
+use crate::fields::{Fields, elements};
+use crate::input::Input;
+use crate::neutral::Sink;
+use crate::snapshot::{Object, moment, object, text, warn};
+use crate::{Error, Result};
+
+/// The longest line of sessions that started each other which is followed.
+const MAX_PARENTS: usize = 32;
+
+/// Reads a session, or what the ledger says of many.
+pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let root = input.root();
+    if root.is_dir() {
+        return in_folder(input, root, sink);
+    }
+    if root.file_name().is_some_and(|name| name == SESSION)
+        && let Some(folder) = root.parent()
+    {
+        return in_folder(input, folder, sink);
+    }
+    let found = text(input, root)?;
+    if ledger::is_ledger(&found) {
+        return ledger::read(root, &found, sink);
+    }
+    let fields = sound(root, &found)?;
+    let messages = fields.raw("messages").and_then(|raw| elements(raw).ok()).unwrap_or_default();
+    let (path, files, file) = (root, Files::default(), Some(root.to_owned()));
+    session::tell(&Session { fields, path, messages, files, file }, sink)
+}
+
+/// A session in a folder of its own. When it is broken, what was saved before it stopped, and
+/// the one that was there before, are read in its place.
+fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
+    let main = folder.join(SESSION);
+    let fault = match whole(input, &main) {
+        Ok(text) => {
+            for parent in parents(input, folder, &text).into_iter().rev() {
+                let path = parent.join(SESSION);
+                if let Ok(text) = whole(input, &path) {
+                    told(input, &path, &text, sink)?;
+                }
+            }
+            return told(input, &main, &text, sink);
+        }
+        Err(error @ (Error::Store(_) | Error::Untold)) => return Err(error),
+        Err(error) => error,
+    };
+    let mut names = Vec::new();
+    let recovery = folder.join("recovery.json");
+    if let Ok(text) = text(input, &recovery)
+        && let Some((id, session)) = recovered(&text)
+        && sound(&recovery, &session).is_ok()
+    {
+        warn(sink, &main, format!("{fault}; what recovery.json saved of {id} is read"));
+        alone(&recovery, &session, sink)?;
+        names.push(id);
+    }
+    let backup = folder.join("session.json.bak");
+    if let Ok(text) = whole(input, &backup) {
+        let id = sound(&backup, &text)?.text("id").unwrap_or_default().into_owned();
+        if !names.contains(&id) {
+            warn(sink, &main, format!("{fault}; the session before it, {id}, is read"));
+            alone(&backup, &text, sink)?;
+            names.push(id);
+        }
+    }
+    if names.is_empty() { Err(fault) } else { Ok(()) }
+}
+
+/// The text of a session that is as it should be.
+fn whole(input: &Input, path: &Path) -> Result<String> {
+    let text = text(input, path)?;
+    sound(path, &text)?;
+    Ok(text)
+}
+
+/// A session in a text; or what is wrong with it.
+fn sound<'a>(path: &Path, text: &'a str) -> Result<Fields<'a>> {
+    let fields = object(path, text)?;
+    match session::check(&fields) {
+        Ok(()) => Ok(fields),
+        Err(why) => Err(Error::Foreign { path: path.to_owned(), why }),
+    }
+}
+
+/// Tells a session that has files beside it.
+fn told(input: &Input, path: &Path, text: &str, sink: &mut dyn Sink) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    let fields = sound(path, text)?;
+    let spoken = folder.join("messages.json");
+    let said = match spoken.symlink_metadata() {
+        Ok(_) => crate::snapshot::text(input, &spoken).map_err(|error| error.to_string()),
+        Err(_) => Err(format!("{} is not there", spoken.display())),
+    };
+    let listed = match &said {
+        Ok(text) => elements(text)
+            .map_err(|error| format!("{} holds no messages: {error}", spoken.display())),
+        Err(why) => Err(why.clone()),
+    };
+    let messages = listed.unwrap_or_else(|why| {
+        let copy = fields.raw("messages").and_then(|raw| elements(raw).ok());
+        let instead = match &copy {
+            Some(_) => "the copy in session.json is read",
+            None => "there is no copy of the conversation",
+        };
+        warn(sink, path, format!("{why}; {instead}"));
+        copy.unwrap_or_default()
+    });
+    let files = Files::read(input, folder, sink);
+    session::tell(&Session { fields, path, messages, files, file: None }, sink)
+}
+
+/// Tells a session that stands in one file.
+fn alone(path: &Path, text: &str, sink: &mut dyn Sink) -> Result<()> {
+    let fields = sound(path, text)?;
+    let messages = fields.raw("messages").and_then(|raw| elements(raw).ok()).unwrap_or_default();
+    session::tell(&Session { fields, path, messages, files: Files::default(), file: None }, sink)
+}
+
+/// The folders of the sessions that started this one, the nearest first: they are to be told
+/// before it.
+fn parents(input: &Input, folder: &Path, text: &str) -> Vec<PathBuf> {
+    let mut parents: Vec<PathBuf> = Vec::new();
+    let parent_of = |text: &str| Some(Fields::parse(text).ok()?.text("parent_id")?.into_owned());
+    let Some(beside) = folder.parent().filter(|it| is_sessions(it)) else { return parents };
+    let mut next = parent_of(text);
+    while let Some(name) = next.take() {
+        // It is a name, whatever somebody wrote there, and no way to elsewhere.
+        let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric());
+        let path = beside.join(&name);
+        if !plain || path == folder || parents.contains(&path) || parents.len() >= MAX_PARENTS {
+            break;
+        }
+        next = whole(input, &path.join(SESSION)).ok().and_then(|text| parent_of(&text));
+        parents.push(path);
+    }
+    parents
+}
+
+/// The session that was saved when the program stopped, and its name.
+fn recovered(text: &str) -> Option<(String, String)> {
+    let saved = Fields::parse(text).ok()?;
+    let id = saved.text("session_id")?.into_owned();
+    let messages = saved.raw("messages").unwrap_or("[]");
+    let first = elements(messages).ok().and_then(|all| {
+        let first = Fields::parse(all.first()?).ok()?;
+        first.raw("created_at").filter(|raw| moment(raw).is_some()).map(str::to_owned)
+    });
+    let mut session = Object::new();
+    session.put_text("id", &id);
+    let began = first.as_deref().or_else(|| saved.raw("timestamp")).unwrap_or("null");
+    session.put("started_at", began);
+    session.put("workflow_phase", saved.raw("current_phase").unwrap_or("\"\""));
+    session.put("messages", if elements(messages).is_ok() { messages } else { "[]" });
+    if let Some(goal) = saved.raw("goal") {
+        session.put("workflow_goal", goal);
+    }
+    Some((id, session.end()))
+}

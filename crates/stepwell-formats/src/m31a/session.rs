@@ -1,0 +1,306 @@
+//! Telling a session: the conversation, the work, the attributes.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use stepwell::{
+    Change, Checkpoint, CheckpointReason, Edited, Event, Lane, Message, Phase, PhaseSet, Project,
+    Question, Role, Status, StatusChanged, Step, StopReason, Task, TaskStatus, Time,
+};
+
+use super::kept::{ASIDE, Files};
+use super::way::{Way, phase};
+use super::{FOLDER, SYSTEM, message, tasks};
+use crate::Result;
+use crate::fields::{Fields, elements, text_of};
+use crate::neutral::{Item, Opening, Sink, Telling};
+use crate::snapshot::{Aside, is_name, metadata, moment, name, residue, texts, warn};
+use crate::writer::Losses;
+
+/// A session that is as it should be, and what lies beside it.
+pub(super) struct Session<'a> {
+    pub(super) fields: Fields<'a>,
+    pub(super) path: &'a Path,
+    pub(super) messages: Vec<&'a str>,
+    pub(super) files: Files,
+    /// The one file that holds all of it, if that is so.
+    pub(super) file: Option<PathBuf>,
+}
+
+/// What M31A itself calls corrupted.
+pub(super) fn check(fields: &Fields<'_>) -> Result<(), String> {
+    if fields.text("id").is_none_or(|id| id.is_empty()) {
+        return Err("it is corrupted: it has no id".to_owned());
+    }
+    if fields.raw("started_at").and_then(moment).is_none() {
+        return Err("it is corrupted: it does not say when it started".to_owned());
+    }
+    let word = fields.text("workflow_phase").unwrap_or_default();
+    match phase(&word) {
+        Some(_) => Ok(()),
+        None => Err(format!("it is corrupted: {word:?} is no phase")),
+    }
+}
+
+/// Tells a session.
+pub(super) fn tell(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
+    if sink.begin(opening(session))? == Telling::Known {
+        return Ok(());
+    }
+    let ended = conversation(session, sink)?;
+    let aside = session.files.get(ASIDE).map(Aside::read).unwrap_or_default();
+    let phase = work(session, &aside, sink)?;
+    let kept = aside.status();
+    let mut edited = aside.attributes(Default::default());
+    attributes(session, &mut edited, sink);
+    for item in aside.into_events() {
+        sink.take(item)?;
+    }
+    sink.take(Item::new(None, edited))?;
+    sink.take(Item::of_session(SYSTEM, session.files.keep(&session.fields)))?;
+    let (status, reason) = stands(phase, ended);
+    // What was put aside counts while the files say nothing else.
+    let told = kept.filter(|kept| phase_of(kept.status).is_none_or(|it| it == phase));
+    let status = told.unwrap_or(StatusChanged { status, reason, error: None });
+    sink.take(Item::new(None, status))?;
+    sink.end()
+}
+
+fn opening(session: &Session<'_>) -> Opening {
+    let fields = &session.fields;
+    let first = || {
+        let said = session.messages.iter().filter_map(|raw| Fields::parse(raw).ok());
+        let mut asked = said.filter(|it| it.text("role").as_deref() == Some("user"));
+        Some(asked.find(|it| !it.is_true("skip_for_llm"))?.text("content")?.into_owned())
+    };
+    let task = goal(fields).or_else(first).unwrap_or_default();
+    let mut opening = Opening::new(fields.text("id").unwrap_or_default(), task);
+    opening.started_at = fields.raw("started_at").and_then(moment);
+    opening.file.clone_from(&session.file);
+    opening.parent = fields.text("parent_id").filter(|it| !it.is_empty()).map(Into::into);
+    let created = &mut opening.created;
+    created.model = name(fields, "model");
+    created.provider = name(fields, "provider");
+    created.phases = Some(PhaseSet::Workflow);
+    let folder = session.path.parent().filter(|it| it.ends_with(FOLDER)).and_then(Path::parent);
+    created.workspace = folder.map(|it| it.display().to_string()).unwrap_or_default();
+    created.project = fields.object("project").map(|project| Project {
+        project_type: name(&project, "project_type"),
+        framework: name(&project, "framework"),
+        answers: project.raw("answers").and_then(|raw| metadata(raw).ok()).unwrap_or_default(),
+    });
+    opening
+}
+
+fn goal(fields: &Fields<'_>) -> Option<String> {
+    let of_project = || fields.object("project")?.text("goal").map(std::borrow::Cow::into_owned);
+    let own = fields.text("workflow_goal").map(std::borrow::Cow::into_owned);
+    own.filter(|goal| !goal.is_empty()).or_else(of_project).filter(|goal| !goal.is_empty())
+}
+
+/// How a conversation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With the model's word.
+    Answered,
+    /// With a question, with calls that have no result, or before it began.
+    Waiting,
+}
+
+fn conversation(session: &Session<'_>, sink: &mut dyn Sink) -> Result<Ended> {
+    let (mut open, mut steps, mut unknown): (HashSet<String>, u64, u64) = (HashSet::new(), 0, 0);
+    let mut ended = Ended::Waiting;
+    let began = session.fields.raw("started_at").and_then(moment);
+    for raw in &session.messages {
+        let fields = Fields::parse(raw).unwrap_or_default();
+        let Some((said, at)) = message::read(&fields) else {
+            unknown += 1;
+            sink.take(Item::alone(SYSTEM, began, *raw))?;
+            continue;
+        };
+        // What has no time of its own keeps having none there.
+        let usual = message::write(&said, at.unwrap_or(Time::EPOCH), &mut Losses::default());
+        let at = at.or(began);
+        sink.take(Item::new(at, said.clone()))?;
+        if let Some(kept) = residue(&fields, &Fields::parse(&usual).unwrap_or_default()) {
+            sink.take(Item::beside(SYSTEM, at, kept))?;
+        }
+        if said.lane != Lane::main() {
+            continue;
+        }
+        if is_step(&said, &mut open) {
+            steps += 1;
+            sink.take(Item::new(at, Step { lane: Lane::main(), n: steps }))?;
+        }
+        let answered = said.role == Role::Assistant && open.is_empty();
+        ended = if answered { Ended::Answered } else { Ended::Waiting };
+    }
+    if unknown > 0 {
+        let what = format!("{unknown} of its messages are of no known kind, and shown to no model");
+        warn(sink, session.path, what);
+    }
+    Ok(ended)
+}
+
+/// Does a message complete a step?
+fn is_step(said: &Message, open: &mut HashSet<String>) -> bool {
+    match said.role {
+        Role::Assistant => {
+            *open = said.calls().map(|call| call.id.clone()).collect();
+            open.is_empty()
+        }
+        Role::Tool => {
+            let waited = !open.is_empty();
+            said.results().for_each(|result| {
+                open.remove(&result.call_id);
+            });
+            waited && open.is_empty()
+        }
+        Role::System | Role::User => false,
+    }
+}
+
+/// What is planned, what was asked, and where the work is.
+fn work(session: &Session<'_>, aside: &Aside, sink: &mut dyn Sink) -> Result<Phase> {
+    for question in questions(&session.fields) {
+        sink.take(Item::new(None, question))?;
+    }
+    // What was put aside says more than the table could.
+    if !aside.has(|event| matches!(event, Event::Task(_))) {
+        let (planned, faults) = planned(session);
+        for task in planned {
+            sink.take(Item::new(None, task))?;
+        }
+        for fault in faults {
+            warn(sink, session.path, format!("TASKS.md: {fault}"));
+        }
+    }
+    let mut way = Way::new();
+    let raw = session.files.get("checkpoint.json").unwrap_or("[]");
+    let (stops, fault) = checkpoints(raw);
+    if let Some(fault) = fault {
+        warn(sink, session.path, fault);
+    }
+    for (phase, at, checkpoint) in stops {
+        for (at, change) in way.to(phase, at) {
+            sink.take(Item::new(at, change))?;
+        }
+        sink.take(Item::new(at, checkpoint))?;
+    }
+    let now = phase(&session.fields.text("workflow_phase").unwrap_or_default());
+    let now = now.unwrap_or(Phase::Idle);
+    for (at, change) in way.to(now, None) {
+        sink.take(Item::new(at, change))?;
+    }
+    Ok(now)
+}
+
+/// The questions of a discussion, with the answers that the project knows.
+pub(super) fn questions(fields: &Fields<'_>) -> Vec<Question> {
+    let project = fields.object("project").unwrap_or_default();
+    let answers = project.object("answers").unwrap_or_default();
+    let asked = texts(fields.raw("discuss_questions"));
+    let question = |(text, n): (String, u64)| {
+        let answer = answers.text(&text).map(std::borrow::Cow::into_owned);
+        Question { id: n.to_string(), text, answer }
+    };
+    asked.into_iter().zip(1..).map(question).collect()
+}
+
+/// The tasks, and what is wrong with their table.
+fn planned(session: &Session<'_>) -> (Vec<Task>, Vec<String>) {
+    let (tasks, faults) = session.files.get("TASKS.md").map(tasks::read).unwrap_or_default();
+    match tasks.is_empty() {
+        true => (embedded(&session.fields), faults),
+        false => (tasks, faults),
+    }
+}
+
+/// The tasks in a session's own file, which is seldom where they are.
+fn embedded(fields: &Fields<'_>) -> Vec<Task> {
+    let all = fields.raw("tasks").and_then(|raw| elements(raw).ok()).unwrap_or_default();
+    let word =
+        |raw: &str| text_of(raw).map_or_else(|| raw.to_owned(), std::borrow::Cow::into_owned);
+    let words = |fields: &Fields<'_>, name: &str| -> Vec<String> {
+        let all = fields.raw(name).and_then(|raw| elements(raw).ok()).unwrap_or_default();
+        all.into_iter().map(word).collect()
+    };
+    let task = |raw: &str| {
+        let fields = Fields::parse(raw).ok()?;
+        let id = fields.raw("id").map(word).filter(|id| (1..1024).contains(&id.len()))?;
+        let text = |name: &str| fields.text(name).unwrap_or_default().into_owned();
+        let status = fields.text("status").and_then(|it| it.parse::<TaskStatus>().ok());
+        Some(Task {
+            id,
+            action: text("action"),
+            description: text("description"),
+            deps: words(&fields, "deps"),
+            status: status.unwrap_or_default(),
+            files: words(&fields, "files"),
+        })
+    };
+    let mut tasks: Vec<Task> = Vec::new();
+    for task in all.into_iter().filter_map(task) {
+        if !tasks.iter().any(|other| other.id == task.id) {
+            tasks.push(task);
+        }
+    }
+    tasks
+}
+
+/// A checkpoint that M31A took: where the work was, and when.
+pub(super) type Stop = (Phase, Option<Time>, Checkpoint);
+
+/// The checkpoints in their file: a list, or in older versions one.
+pub(super) fn checkpoints(raw: &str) -> (Vec<Stop>, Option<String>) {
+    let all = elements(raw).or_else(|_| Fields::parse(raw).map(|_| vec![raw]));
+    let Ok(all) = all else {
+        return (Vec::new(), Some("checkpoint.json holds no checkpoints".to_owned()));
+    };
+    let mut stops = Vec::new();
+    for raw in &all {
+        let fields = Fields::parse(raw).unwrap_or_default();
+        let found = fields.text("phase").and_then(|word| phase(&word));
+        let (Some(phase), Ok(metadata)) = (found, metadata(raw)) else { continue };
+        let at = fields.raw("timestamp").and_then(moment);
+        let (name, reason) = (format!("phase-{phase}"), CheckpointReason::Phase);
+        stops.push((phase, at, Checkpoint { name, reason, metadata }));
+    }
+    let left = all.len() - stops.len();
+    let fault =
+        (left > 0).then(|| format!("checkpoint.json: {left} of {} name no phase", all.len()));
+    (stops, fault)
+}
+
+fn attributes(session: &Session<'_>, edited: &mut Edited, sink: &mut dyn Sink) {
+    let fields = &session.fields;
+    if let Some(label) = fields.text("label").filter(|label| !label.is_empty()) {
+        match is_name(&label) {
+            true => edited.label = Change::Set(label.into_owned()),
+            false => warn(sink, session.path, format!("{label:?} is kept, and cannot be a label")),
+        }
+    }
+    let tags = texts(fields.raw("tags"));
+    edited.tag.extend(tags.into_iter().filter(|tag| is_name(tag)).take(32));
+    if let Some(goal) = goal(fields).filter(|goal| goal.len() < 32 << 10) {
+        edited.goal = Change::Set(goal);
+    }
+}
+
+/// How a session stands, which M31A does not say: what was shipped is done, and so is a
+/// conversation outside of any work that the model had the last word of.
+pub(super) fn stands(phase: Phase, ended: Ended) -> (Status, Option<StopReason>) {
+    match (phase, ended) {
+        (Phase::Ship, _) => (Status::Success, None),
+        (Phase::Idle, Ended::Answered) => (Status::Success, Some(StopReason::LlmDone)),
+        _ => (Status::Interrupted, None),
+    }
+}
+
+/// The phase that a status stands for, if it stands for one.
+const fn phase_of(status: Status) -> Option<Phase> {
+    match status {
+        Status::Success => Some(Phase::Ship),
+        _ => None,
+    }
+}

@@ -1,0 +1,636 @@
+//! M31A's sessions, and what bites in them.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use stepwell::{Event, Phase, Role, SessionId, Status, Stepwell, Task, TaskStatus};
+use stepwell_formats::{Became, Existing, Format, MAX_FILE_BYTES, Mode, Report, take_in, write_to};
+
+use crate::generate::{self, text, turns};
+use crate::mirror::{became, found, said, shown, taken, told};
+use crate::seeds::{files, lay_out, samples};
+use crate::sheet::{self, one, took, value, warned};
+use crate::support::log;
+
+const ZERO: &str = "0001-01-01T00:00:00Z";
+
+fn m31a() -> Format {
+    "m31a".parse().unwrap()
+}
+
+/// A message as M31A writes it.
+fn message(role: &str, content: &str, changes: Value) -> Value {
+    let segments = match role {
+        "tool" => json!([]),
+        _ => json!([{"type": "content", "content": content, "duration_ms": 0, "visible": true,
+            "started_at": ZERO}]),
+    };
+    let mut message = json!({"role": role, "content": content, "segments": segments,
+        "created_at": "2026-06-23T09:12:01.104233871+05:30"});
+    for (name, new) in changes.as_object().unwrap() {
+        message[name] = new.clone();
+    }
+    message
+}
+
+fn conversation() -> Value {
+    json!([
+        message("user", "add it", json!({})),
+        message(
+            "assistant",
+            "I look.",
+            json!({
+                "tool_calls": [{"id": "c1", "name": "FileRead", "input": {"path": "a.go"}}],
+                "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
+            })
+        ),
+        message("tool", "package a", json!({"tool_call_id": "c1"})),
+    ])
+}
+
+fn session(changes: Value) -> Value {
+    let mut session = json!({
+        "id": "9f3ac01b", "model": "gpt-4o", "provider": "openrouter",
+        "started_at": "2026-06-23T09:11:58.730114902+05:30", "message_count": 3,
+        "workflow_phase": "execute", "schema_version": 1, "messages": conversation(), "tasks": [],
+        "project": null,
+    });
+    for (name, new) in changes.as_object().unwrap() {
+        session[name] = new.clone();
+    }
+    session
+}
+
+/// A project with these files in its folder.
+fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let all: Vec<(PathBuf, Vec<u8>)> = files
+        .iter()
+        .map(|(name, text)| (Path::new(".m31a").join(name), text.as_bytes().to_vec()))
+        .collect();
+    lay_out(folder.path(), &all);
+    folder
+}
+
+fn imported(files: &[(&str, &str)]) -> (Stepwell, Report) {
+    let well = Stepwell::in_memory();
+    let folder = project(files);
+    let report = took(&well, folder.path());
+    (well, report)
+}
+
+/// Writes a session into a folder like a project's.
+fn exported(well: &Stepwell, id: &SessionId) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".m31a");
+    write_to(&path, Existing::Keep, m31a().writer().unwrap(), (well, id)).unwrap();
+    (folder, path)
+}
+
+/// Loads a session as M31A's manager does: sizes, fields, what it validates, and the rows of
+/// TASKS.md split at every pipe.
+fn load(folder: &Path) -> (Value, Value) {
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let (text, spoken) = (read("session.json"), read("messages.json"));
+    assert!(!text.contains('\n') && !text.contains(['<', '>', '&']), "{text}");
+    let order = [
+        "id",
+        "parent_id",
+        "children_ids",
+        "label",
+        "tags",
+        "model",
+        "provider",
+        "started_at",
+        "message_count",
+        "workflow_phase",
+        "schema_version",
+        "messages",
+        "tasks",
+        "project",
+        "resumed_at",
+        "workflow_goal",
+        "discuss_questions",
+    ];
+    let session = value(&text);
+    let mut at = 0;
+    for field in order.iter().filter(|field| session.get(**field).is_some()) {
+        let found = text[at..].find(&format!("\"{field}\":"));
+        at += found.unwrap_or_else(|| panic!("{field} stands in its order: {text}"));
+    }
+    assert!(!session["id"].as_str().unwrap().is_empty());
+    let time = |it: &Value| it.as_str().unwrap().parse::<stepwell::Time>().unwrap();
+    assert!(time(&session["started_at"]).as_micros() > 0);
+    let phases =
+        ["", "idle", "initialize", "discuss", "plan", "execute", "verify", "runtime", "ship"];
+    assert!(phases.contains(&session["workflow_phase"].as_str().unwrap()));
+    let messages = value(&spoken);
+    let all = messages.as_array().unwrap();
+    assert_eq!(session["message_count"], all.len());
+    for message in all {
+        let role = message["role"].as_str().unwrap();
+        assert!(["user", "assistant", "system", "tool"].contains(&role), "{role}");
+        assert!(message["content"].is_string() && message["segments"].is_array());
+        time(&message["created_at"]);
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            assert!(
+                call["id"].is_string() && call["name"].is_string() && call["input"].is_object()
+            );
+        }
+        assert_eq!(role == "tool", message.get("tool_call_id").is_some());
+    }
+    let taken = std::fs::read_to_string(folder.join("checkpoint.json")).unwrap_or("[]".to_owned());
+    let taken = value(&taken);
+    assert!(taken.as_array().unwrap().len() <= 2, "{taken}");
+    for checkpoint in taken.as_array().unwrap() {
+        assert!(phases.contains(&checkpoint["phase"].as_str().unwrap()));
+        time(&checkpoint["timestamp"]);
+        assert!(checkpoint["message_count"].is_u64() && checkpoint["task_count"].is_u64());
+    }
+    (session, messages)
+}
+
+/// The rows of TASKS.md as M31A's parser sees them.
+fn rows(folder: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(folder.join("TASKS.md")).unwrap();
+    assert!(text.starts_with("# Tasks\n\n| ID | Action | Description | Deps | Status | Files |\n"));
+    let cells =
+        |line: &str| line.trim_matches('|').split('|').map(|it| it.trim().to_owned()).collect();
+    text.lines().skip(4).map(cells).collect()
+}
+
+#[test]
+fn the_sample_project_is_what_its_makers_expect() {
+    let well = Stepwell::in_memory();
+    let folder = samples(m31a()).unwrap().join("normal/project");
+    let report = took(&well, &folder);
+    let id = one(&report);
+    let expected = value(&std::fs::read_to_string(folder.with_file_name("expected.json")).unwrap());
+    let head = well.standing(&id).unwrap().head;
+    let listed = &expected["list"][0];
+    assert_eq!(listed["id"], id.as_str());
+    assert_eq!(listed["label"], head.label.as_deref().unwrap());
+    assert_eq!(listed["model"], head.model);
+    assert_eq!(listed["provider"], head.provider);
+    assert_eq!(listed["message_count"], head.messages);
+    assert_eq!(listed["workflow_phase"], head.phase.unwrap().as_str());
+    assert_eq!(expected["tags"], json!(head.tags));
+    assert_eq!(head.status, Status::Interrupted);
+    assert_eq!(
+        head.goal.as_deref(),
+        Some("Add /healthz endpoint to the API & return 200 when db < 5ms")
+    );
+    assert_eq!(head.spent.usage.output, 38 + 121 + 17);
+    // Of eight messages one was for the program only.
+    let visible: Vec<_> = log(&well, &id)
+        .into_iter()
+        .filter(
+            |it| matches!(&it.event, Event::Message(said) if said.lane == stepwell::Lane::main()),
+        )
+        .collect();
+    assert_eq!(expected["llm_visible_messages"], visible.len());
+    let view = shown(&well, &id);
+    assert!(!said(&view).iter().any(|it| it.contains("/status")));
+    let pairs: usize = view.iter().map(|it| it.results().count()).sum();
+    assert_eq!(expected["tool_pairs"].as_array().unwrap().len(), pairs);
+    assert!(view.iter().all(|it| it.results().all(|result| result.text != stepwell::INTERRUPTED)));
+    // The third row has a pipe in it.
+    let tasks = well.work(&id).unwrap().tasks;
+    assert_eq!((tasks.len(), tasks.get("2").unwrap().status), (2, TaskStatus::Running));
+    assert_eq!(tasks.get("2").unwrap().files.len(), 2);
+    assert!(warned(&report).contains("TASKS.md: line 7 is no task"), "{}", warned(&report));
+    let stops: Vec<_> = log(&well, &id)
+        .into_iter()
+        .filter_map(|it| match it.event {
+            Event::Checkpoint(checkpoint) => Some(checkpoint.metadata["phase"].clone()),
+            _ => None,
+        })
+        .rev()
+        .collect();
+    assert_eq!(expected["checkpoints_newest_first"], json!(stops));
+    let (_out, path) = exported(&well, &id);
+    load(&path);
+    for name in
+        ["session.json", "messages.json", "checkpoint.json", "STATE.md", "TASKS.md", "plan.md"]
+    {
+        let genuine = std::fs::read_to_string(folder.join(".m31a").join(name)).unwrap();
+        assert_eq!(std::fs::read_to_string(path.join(name)).unwrap(), genuine, "{name}");
+    }
+    assert_eq!(became(&took(&well, &folder).sessions, Became::Unchanged), 1);
+}
+
+#[test]
+fn the_older_layout_is_read_with_its_tree_and_its_archive() {
+    let well = Stepwell::in_memory();
+    let folder = samples(m31a()).unwrap().join("legacy_tree");
+    let expected = value(&std::fs::read_to_string(folder.join("expected.json")).unwrap());
+    let (mut ids, mut corrupted) = (Vec::new(), Vec::new());
+    for it in found(&folder) {
+        let report = take_in(&well, Mode::Write, it.format, &it.path);
+        ids.extend(report.sessions.iter().map(|it| it.id.to_string()));
+        if let Some(fault) = report.fault {
+            assert!(fault.to_string().contains("cccc3333"), "{fault}");
+            corrupted.push("cccc3333");
+        }
+    }
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids, ["aaaa1111", "bbbb2222", "eeee4444"]);
+    assert_eq!(expected["corrupted"], json!(corrupted));
+    let children: Vec<_> = well
+        .subagents(&"aaaa1111".parse().unwrap())
+        .unwrap()
+        .iter()
+        .map(|it| it.head.id.to_string())
+        .collect();
+    assert_eq!(expected["children_of_aaaa1111"], json!(children));
+    let head = well.standing(&"eeee4444".parse().unwrap()).unwrap().head;
+    assert_eq!((head.phase, head.status), (Some(Phase::Ship), Status::Success));
+    assert_eq!(well.work(&"aaaa1111".parse().unwrap()).unwrap().tasks.len(), 1);
+    let (_out, path) = exported(&well, &"bbbb2222".parse().unwrap());
+    let genuine = folder.join("home/.m31a/sessions/bbbb2222/session.json");
+    let genuine = std::fs::read_to_string(genuine).unwrap();
+    assert_eq!(std::fs::read_to_string(path.join("session.json")).unwrap(), genuine);
+}
+
+#[test]
+fn a_parent_comes_in_before_its_child_whatever_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    for (id, parent) in [("aa", "zz"), ("zz", "mm"), ("mm", "aa")] {
+        let text = session(json!({"id": id, "parent_id": parent})).to_string();
+        let name = format!(".m31a/sessions/{id}/session.json");
+        lay_out(folder.path(), &[(name.into(), text.into_bytes())]);
+    }
+    let well = Stepwell::in_memory();
+    taken(&well, folder.path());
+    let children = well.subagents(&"zz".parse().unwrap()).unwrap();
+    assert_eq!(children[0].head.id.as_str(), "aa");
+}
+
+#[test]
+fn broken_or_missing_messages_are_taken_from_the_copy_with_a_warning() {
+    let text = session(json!({})).to_string();
+    let other = json!([message("user", "newer", json!({}))]).to_string();
+    for (spoken, messages, warning) in [
+        (Some(other.as_str()), 1, ""),
+        (Some("[{\"role\""), 3, "the copy in session.json is read"),
+        (Some("{}"), 3, "the copy in session.json is read"),
+        (Some(""), 3, "the copy in session.json is read"),
+        (None, 3, "is not there"),
+    ] {
+        let mut files = vec![("session.json", text.as_str())];
+        files.extend(spoken.map(|spoken| ("messages.json", spoken)));
+        let (well, report) = imported(&files);
+        assert_eq!(well.standing(&one(&report)).unwrap().head.messages, messages);
+        let warned = warned(&report);
+        assert!(warned.contains(warning) && warned.is_empty() == warning.is_empty(), "{warned}");
+    }
+}
+
+#[test]
+fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
+    let backup = session(json!({"id": "77aa00ff", "workflow_phase": "ship"})).to_string();
+    let recovery = json!({
+        "session_id": "9f3ac01b", "current_phase": "plan", "phase_history": ["idle", "plan"],
+        "plan_markdown": "# Plan", "plan_version": 2, "messages": conversation(),
+        "goal": "healthz", "timestamp": "2026-06-23T09:20:00Z",
+    })
+    .to_string();
+    for broken in [
+        "{\"id\": \"9f".to_owned(),
+        String::new(),
+        "null".to_owned(),
+        session(json!({"id": ""})).to_string(),
+        session(json!({"started_at": ZERO})).to_string(),
+        session(json!({"workflow_phase": "dancing"})).to_string(),
+    ] {
+        let (well, report) = imported(&[("session.json", &broken), ("session.json.bak", &backup)]);
+        assert_eq!(one(&report).as_str(), "77aa00ff");
+        assert!(warned(&report).contains("the session before it, 77aa00ff"), "{report:?}");
+        assert_eq!(well.standing(&one(&report)).unwrap().head.status, Status::Success);
+        let files = [
+            ("session.json", broken.as_str()),
+            ("session.json.bak", backup.as_str()),
+            ("recovery.json", recovery.as_str()),
+        ];
+        let (well, report) = imported(&files);
+        let ids: Vec<_> = report.sessions.iter().map(|it| it.id.as_str()).collect();
+        assert_eq!(ids, ["9f3ac01b", "77aa00ff"]);
+        let head = well.standing(&"9f3ac01b".parse().unwrap()).unwrap().head;
+        assert_eq!((head.phase, head.goal.as_deref()), (Some(Phase::Plan), Some("healthz")));
+        let (_, report) = imported(&[("session.json", &broken), ("session.json.bak", "{}")]);
+        assert!(report.sessions.is_empty());
+        assert!(report.fault.unwrap().to_string().contains("session.json"));
+    }
+    // A session that is sound is read, and not the one before it.
+    let (_, report) = imported(&[
+        ("session.json", &session(json!({})).to_string()),
+        ("session.json.bak", &backup),
+    ]);
+    assert_eq!(one(&report).as_str(), "9f3ac01b");
+}
+
+#[test]
+fn zero_times_are_none_and_an_empty_phase_is_idle() {
+    let quiet = json!([
+        message("user", "hi", json!({"created_at": ZERO})),
+        message("assistant", "ho", json!({}))
+    ]);
+    let text = session(json!({"workflow_phase": "", "messages": quiet})).to_string();
+    let (well, report) = imported(&[("session.json", &text)]);
+    let id = one(&report);
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!((head.phase, head.status), (Some(Phase::Idle), Status::Success));
+    assert!(log(&well, &id).iter().all(|it| it.at.as_micros() > 0));
+    let (_out, path) = exported(&well, &id);
+    assert_eq!(
+        value(&std::fs::read_to_string(path.join("session.json")).unwrap())["messages"],
+        quiet
+    );
+}
+
+#[test]
+fn a_session_of_fifty_megabytes_is_read_and_one_byte_more_is_not() {
+    let bare = session(json!({"pad": ""})).to_string();
+    let room = usize::try_from(MAX_FILE_BYTES).unwrap() - bare.len();
+    for (more, fits) in [(0, true), (1, false)] {
+        let text =
+            bare.replace("\"pad\":\"\"", &format!("\"pad\":\"{}\"", "x".repeat(room + more)));
+        let folder = project(&[("session.json", &text), ("messages.json", "[]")]);
+        let path = folder.path().join(".m31a/session.json");
+        let report = take_in(&Stepwell::in_memory(), Mode::Look, m31a(), &path);
+        match report.fault {
+            None => assert!(fits),
+            Some(fault) => {
+                assert!(!fits && fault.to_string().contains("52428801 bytes"), "{fault}")
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_that_grew_keeps_what_was_there() {
+    let well = Stepwell::in_memory();
+    let table = "# Tasks\n\n| ID | Action | Description | Deps | Status | Files |\n|----|\n";
+    let tasks = |status: &str| format!("{table}| 1 | Create | x | - | {status} | - |\n");
+    let text = session(json!({})).to_string();
+    let folder = project(&[
+        ("session.json", &text),
+        ("messages.json", &conversation().to_string()),
+        ("TASKS.md", &tasks("running")),
+    ]);
+    let id = one(&took(&well, folder.path()));
+    let before = log(&well, &id);
+    let mut grown = conversation();
+    grown.as_array_mut().unwrap().push(message(
+        "assistant",
+        "Done.",
+        json!({
+            "usage": {"prompt_tokens": 20, "completion_tokens": 3, "total_tokens": 23},
+        }),
+    ));
+    let put = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(".m31a").join(name), text).unwrap()
+    };
+    put("messages.json", &grown.to_string());
+    put("TASKS.md", &tasks("done"));
+    put("session.json", &session(json!({"workflow_phase": "verify"})).to_string());
+    assert_eq!(became(&took(&well, folder.path()).sessions, Became::Updated), 1);
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!((head.phase, head.messages, head.steps), (Some(Phase::Verify), 4, 2));
+    assert_eq!(head.spent.usage.total(), 12 + 23);
+    assert_eq!(well.work(&id).unwrap().tasks.get("1").unwrap().status, TaskStatus::Done);
+    assert_eq!(log(&well, &id)[..before.len()], before[..]);
+    assert_eq!(became(&took(&well, folder.path()).sessions, Became::Unchanged), 1);
+    // It can be gone on with: a model would be shown all of it.
+    assert_eq!(shown(&well, &id).last().unwrap().role, Role::Assistant);
+}
+
+#[test]
+fn questions_project_and_goal_come_in_and_go_back() {
+    let text = session(json!({
+        "workflow_phase": "discuss", "label": "healthz", "tags": ["api"], "workflow_goal": "healthz",
+        "discuss_questions": ["Auth?", "Timeout?"], "resumed_at": "2026-06-23T09:12:00.000000001+05:30",
+        "project": {"goal": "healthz", "project_type": "go", "framework": "chi",
+            "answers": {"Auth?": "no"}, "created_at": "2026-06-23T09:12:01.2+05:30"},
+    }));
+    let (well, report) = imported(&[("session.json", &text.to_string())]);
+    let id = one(&report);
+    let work = well.work(&id).unwrap();
+    assert_eq!(work.questions.len(), 2);
+    assert_eq!(work.questions[0].answer.as_deref(), Some("no"));
+    let Event::Created(created) = &log(&well, &id)[0].event else { panic!() };
+    assert_eq!(created.project.as_ref().unwrap().framework, "chi");
+    let (_out, path) = exported(&well, &id);
+    assert_eq!(load(&path).0, text);
+}
+
+#[test]
+fn the_ledgers_rows_are_sessions_that_ended() {
+    let well = Stepwell::in_memory();
+    let folder = samples(m31a()).unwrap().join("normal/home");
+    let first = taken(&well, &folder);
+    assert_eq!(became(&first, Became::Imported), 2);
+    let head = well.standing(&"ledger-77aa00ff".parse().unwrap()).unwrap().head;
+    assert_eq!((head.status, head.spent.cost.to_string().as_str()), (Status::Success, "0.12"));
+    assert_eq!(head.updated_at.to_string(), "2026-06-22T18:41:07Z");
+    assert_eq!(head.updated_at.since(head.created_at).as_secs(), 41 * 60);
+    let tasks = well.work(&head.id).unwrap().tasks;
+    assert_eq!((tasks.len(), tasks.count(TaskStatus::Failed)), (4, 1));
+    assert_eq!(became(&taken(&well, &folder), Became::Unchanged), 2);
+    let row = "| a | yesterday | m | - | 1 | 0 | 0 | 0.1 | 1 | 0 |\n";
+    let head = std::fs::read_to_string(folder.join(".m31a/LEDGER.md")).unwrap();
+    let (_folder, path) = sheet::laid("LEDGER.md", format!("{head}{row}| b | c|d |\n"));
+    let report = took(&well, &path);
+    assert_eq!(report.warnings.len(), 2, "{report:?}");
+}
+
+#[test]
+fn what_it_has_no_word_for_is_named_and_kept_beside_it() {
+    let well = Stepwell::in_memory();
+    let turns = vec![generate::Turn {
+        asked: Some("go".to_owned()),
+        said: "ok".to_owned(),
+        calls: vec![],
+        usage: None,
+    }];
+    let id = generate::record(&well, "own", &turns);
+    let mut session = well.hold(&id).unwrap();
+    for (name, description) in [("route", "a | b"), ("2", "plain")] {
+        let (id, description) = (name.to_owned(), description.to_owned());
+        session.append(Task { id, description, deps: vec![], ..Task::default() }).unwrap();
+    }
+    session
+        .append(stepwell::StatusChanged { status: Status::Failed, reason: None, error: None })
+        .unwrap();
+    drop(session);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".m31a");
+    let exported = write_to(&path, Existing::Keep, m31a().writer().unwrap(), (&well, &id)).unwrap();
+    let losses: Vec<_> = exported.losses.iter().map(|(what, _)| what).collect();
+    assert!(losses.contains(&"names, pipes or line breaks of tasks"), "{losses:?}");
+    load(&path);
+    let rows = rows(&path);
+    assert!(rows.iter().all(|row| row.len() == 6 && row[0].parse::<u32>().is_ok()), "{rows:?}");
+    let there = Stepwell::in_memory();
+    let back = one(&took(&there, folder.path()));
+    assert_eq!(there.standing(&back).unwrap().head.status, Status::Failed);
+    assert_eq!(there.work(&back).unwrap().tasks.get("route").unwrap().description, "a | b");
+    assert_eq!(there.work(&back).unwrap().tasks.len(), 2);
+}
+
+#[test]
+fn hostile_projects_are_bounded_and_lead_nowhere() {
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let text = session(json!({"id": "../../../etc/x", "parent_id": "../../y", "label": "@last\n", "tags": ["a\0", "ok"]})).to_string();
+    let text = text.replace(
+        "\"project\":null",
+        &format!("\"project\":{{\"answers\":{{\"a\":{deep}}}}},\"odd\":{deep},\"odd\":{deep}"),
+    );
+    let (well, report) = imported(&[("session.json", &text), ("checkpoint.json", &deep)]);
+    let id = one(&report);
+    assert!(!id.as_str().contains('/'));
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!((head.label, head.tags.len()), (None, 1));
+    let (out, path) = exported(&well, &id);
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 1);
+    assert!(path.join("session.json").exists());
+    // A link to elsewhere is not read through.
+    let (_secret, secret) =
+        sheet::laid("secret.json", json!([message("user", "secret", json!({}))]).to_string());
+    let folder = project(&[("session.json", &session(json!({})).to_string())]);
+    std::os::unix::fs::symlink(&secret, folder.path().join(".m31a/messages.json")).unwrap();
+    let well = Stepwell::in_memory();
+    let report = took(&well, folder.path());
+    assert!(warned(&report).contains("it is a link"), "{report:?}");
+    assert!(!said(&shown(&well, &one(&report))).iter().any(|it| it.contains("secret")));
+    let folder = tempfile::tempdir().unwrap();
+    lay_out(folder.path(), &[(".m31a/session.json".into(), b"{\"id\": \"\xff\"}".to_vec())]);
+    let fault = took(&well, folder.path()).fault.unwrap().to_string();
+    assert!(fault.contains("not UTF-8"), "{fault}");
+}
+
+#[test]
+fn another_systems_folder_is_not_taken_for_one() {
+    for text in ["{\"session_id\": \"x\", \"session_type\": \"AGENT\"}", "{\"metadata\": {}}"] {
+        let (folder, _) = sheet::laid("session_1/session.json", text);
+        let probe = stepwell_formats::Probe::of(&folder.path().join("session_1")).unwrap().unwrap();
+        assert!(m31a().reader().unwrap().recognise(&probe).is_none());
+    }
+}
+
+fn any_message() -> impl Strategy<Value = Value> {
+    let id = prop::sample::select(vec!["c1", "c2", ""]);
+    let input = proptest::collection::btree_map("[a-z]{1,5}", sheet::json(), 0..3);
+    let calls = proptest::collection::vec((id.clone(), "[A-Za-z]{1,8}", input), 0..3);
+    let segment = (prop::sample::select(vec!["thinking", "content", "odd"]), text())
+        .prop_map(|(kind, content)| json!({"type": kind, "content": content, "duration_ms": 5, "visible": false}));
+    prop_oneof![
+        (prop::sample::select(vec!["user", "system"]), text(), any::<bool>()).prop_map(
+            |(role, content, skip)| {
+                match skip {
+                    true => message(role, &content, json!({"skip_for_llm": true})),
+                    false => message(role, &content, json!({})),
+                }
+            }
+        ),
+        (text(), calls, proptest::collection::vec(segment, 0..3)).prop_map(
+            |(content, calls, segments)| {
+                let calls: Vec<Value> = calls
+                    .into_iter()
+                    .map(|(id, name, input)| json!({"id": id, "name": name, "input": input}))
+                    .collect();
+                message("assistant", &content, json!({"tool_calls": calls, "segments": segments}))
+            }
+        ),
+        (id, text()).prop_map(|(id, content)| message(
+            "tool",
+            &content,
+            json!({"tool_call_id": id})
+        )),
+        sheet::json().prop_map(|odd| json!({"role": "oracle", "content": odd})),
+        (text(), sheet::json()).prop_map(|(content, odd)| message(
+            "user",
+            &content,
+            json!({"odd": odd, "usage": {"prompt_tokens": 1}})
+        )),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_session_goes_back_as_it_was(
+        messages in proptest::collection::vec(any_message(), 0..6),
+        phase in prop::sample::select(vec!["", "idle", "initialize", "discuss", "plan", "execute", "verify", "runtime", "ship"]),
+        label in proptest::option::of("[a-z ]{1,9}[a-z]"),
+        odd in sheet::json(),
+        tags in proptest::collection::btree_set("[a-z]{1,6}", 1..3),
+        full in any::<bool>(),
+    ) {
+        let mut genuine = session(json!({
+            "message_count": messages.len(), "messages": messages, "workflow_phase": phase,
+            "odd": odd, "tags": tags,
+        }));
+        if let Some(label) = label {
+            genuine["label"] = json!(label);
+        }
+        if !full {
+            for field in ["messages", "tasks", "tags"] {
+                genuine.as_object_mut().unwrap().remove(field);
+            }
+        }
+        let stop = |phase: &str| json!({"phase": phase, "timestamp": "2026-06-23T09:12:03.1+05:30", "message_count": 0, "task_count": 1, "odd": 1});
+        let stops = json!([stop("plan"), stop("execute")]).to_string();
+        let spoken = Value::from(messages.clone()).to_string();
+        let text = genuine.to_string();
+        let (here, report) = imported(&[("session.json", &text), ("messages.json", &spoken), ("checkpoint.json", &stops)]);
+        let id = one(&report);
+        let (out, path) = exported(&here, &id);
+        let read = |name: &str| value(&std::fs::read_to_string(path.join(name)).unwrap());
+        prop_assert_eq!(read("session.json"), genuine);
+        prop_assert_eq!(read("messages.json"), Value::from(messages));
+        prop_assert_eq!(read("checkpoint.json"), value(&stops));
+        let there = Stepwell::in_memory();
+        let back = one(&took(&there, out.path()));
+        let events = |well: &Stepwell, id: &SessionId| -> Vec<Event> {
+            told(well, id).into_iter().skip(1).filter(|it| !matches!(it, Event::Foreign(_))).collect()
+        };
+        prop_assert_eq!(events(&here, &id), events(&there, &back));
+    }
+
+    #[test]
+    fn what_was_recorded_here_is_loaded_there_and_read_back(turns in turns()) {
+        let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
+        let id = generate::record(&here, "0a1b2c3d", &turns);
+        let (out, path) = exported(&here, &id);
+        load(&path);
+        let back = one(&took(&there, out.path()));
+        prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &back)));
+        let head = |well: &Stepwell, id| well.standing(id).unwrap().head;
+        prop_assert_eq!(head(&here, &id).status, head(&there, &back).status);
+        prop_assert_eq!(head(&here, &id).spent.usage.total(), head(&there, &back).spent.usage.total());
+    }
+}
+
+#[test]
+fn every_file_of_the_samples_can_be_named() {
+    let folder = samples(m31a()).unwrap().join("normal/project/.m31a");
+    for (name, _) in files(&folder).into_iter().filter(|(name, _)| name.components().count() == 1) {
+        let path = folder.join(&name);
+        let known = [
+            "session.json",
+            "messages.json",
+            "STATE.md",
+            "TASKS.md",
+            "checkpoint.json",
+            "session.json.bak",
+            "PROJECT.md",
+        ];
+        if known.iter().any(|known| name == Path::new(known)) {
+            assert_eq!(found(&path)[0].path, folder.join("session.json").canonicalize().unwrap());
+        }
+    }
+}
