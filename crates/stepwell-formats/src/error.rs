@@ -58,6 +58,8 @@ pub enum Error {
     Outside { name: String },
     #[error("{format} is read, and not written")]
     NotWritten { format: &'static str },
+    #[error("session {session} runs no flow, and {format} holds nothing else")]
+    NotAFlow { session: SessionId, format: &'static str },
     #[error("this format is written to {wants}")]
     Shape { wants: &'static str },
 
@@ -92,6 +94,7 @@ impl Error {
             | Self::Untold
             | Self::Unwritable { .. }
             | Self::NotWritten { .. }
+            | Self::NotAFlow { .. }
             | Self::Shape { .. }
             | Self::WrongBlob { .. } => ErrorKind::Invalid,
             Self::Newer { .. } => ErrorKind::Incompatible,

@@ -2,6 +2,7 @@
 //! goes back unchanged.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::Deserialize;
@@ -69,20 +70,33 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub fn rewritten(&self, changes: &[(&str, Option<&str>)]) -> String {
         let mut text = String::from("{");
-        for (index, (name, raw)) in self.list.iter().enumerate() {
-            // Of several of one name only the last is kept.
-            if self.list[index + 1..].iter().any(|(later, _)| later == name) {
-                continue;
-            }
-            let raw = match changes.iter().find(|(changed, _)| changed == name) {
+        // Of several of one name only the last is kept.
+        for (name, raw) in self.each() {
+            let raw = match changes.iter().find(|(changed, _)| *changed == name) {
                 Some((_, None)) => continue,
                 Some((_, Some(raw))) => raw,
-                None => *raw,
+                None => raw,
             };
             push_field(&mut text, name, raw);
         }
         text.push('}');
         text
+    }
+
+    /// Each of its fields once, in order, with its text.
+    pub fn each(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        // Looking back is quick among few fields, and would take forever among very many.
+        let last: Option<HashMap<&str, usize>> = (self.list.len() > 32).then(|| {
+            let names = self.list.iter().enumerate();
+            names.map(|(n, (name, _))| (name.as_ref(), n)).collect()
+        });
+        let is_last = move |n: usize, name: &str| match &last {
+            Some(last) => last.get(name) == Some(&n),
+            None => self.list[n + 1..].iter().all(|(later, _)| later != name),
+        };
+        let each = self.list.iter().enumerate();
+        each.filter(move |(n, (name, _))| is_last(*n, name))
+            .map(|(_, (name, raw))| (name.as_ref(), *raw))
     }
 
     /// The names of its fields.

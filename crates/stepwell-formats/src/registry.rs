@@ -19,6 +19,8 @@ static ALL: &[&Entry] = &[
     &crate::architect::FORMAT,
     &crate::m31a::FORMAT,
     &crate::gaia::FORMAT,
+    &crate::strands_cli::FORMAT,
+    &crate::strands_sdk::FORMAT,
 ];
 
 /// What there is to know of a format.

@@ -231,6 +231,13 @@ impl<'a> Outlet<'a> {
         private(&path).map(|file| Some(BufWriter::new(file))).map_err(Error::Write)
     }
 
+    /// A folder in the session's folder, by its path below it: systems look into some that
+    /// are empty. Where a stream is written, nothing is made.
+    pub fn folder(&mut self, name: &str) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        make_folder(&below(folder, name)?).map_err(Error::Write)
+    }
+
     /// What the file or the folder will be called, without an ending.
     #[must_use]
     pub fn name(&self) -> Option<&str> {

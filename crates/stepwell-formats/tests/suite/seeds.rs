@@ -8,11 +8,8 @@ use stepwell_formats::Format;
 pub(crate) fn samples(format: Format) -> Option<PathBuf> {
     let folder = match format.as_str() {
         "claude-code" => "claude",
-        name @ ("codex" | "goose") => name,
-        "codex" => "codex",
-        "architect" => "architect",
-        "gaia" => "gaia",
-        "m31a" => "m31a",
+        name @ ("codex" | "goose" | "architect" | "gaia" | "m31a" | "strands-cli"
+        | "strands-sdk") => name,
         _ => return None,
     };
     Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/samples").join(folder))

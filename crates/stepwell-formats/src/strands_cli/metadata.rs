@@ -1,0 +1,96 @@
+//! `session.json`, made of what is known here.
+
+use serde_json::{Map, Value, json};
+use stepwell::{Event, Flow, Head, Status};
+
+use super::spec::Spec;
+use super::state::Outcome;
+use crate::strands_sdk::conversation::{Live, stamp};
+
+/// What a flow may be configured with at run time.
+const RUNTIME: [&str; 10] = [
+    "provider",
+    "model_id",
+    "region",
+    "host",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "max_parallel",
+    "budgets",
+    "failure_policy",
+];
+
+/// The word for how a run stands. What was stopped can be taken up there as what runs can.
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Success => "completed",
+        Status::Paused => "paused",
+        Status::Failed | Status::Abandoned => "failed",
+        Status::Running | Status::Interrupted | Status::Partial => "running",
+    }
+}
+
+/// What changes in a session while it goes on.
+pub(super) fn changes(head: &Head, live: &Live, outcome: &Outcome<'_>) -> Value {
+    let artifacts = live.events.iter().filter_map(|event| match &event.event {
+        Event::Artifact(artifact) => Some(artifact.path.as_str()),
+        _ => None,
+    });
+    let mut by_agent: Map<String, Value> = Map::new();
+    for node in outcome.nodes {
+        if let (Some(agent), Some(usage)) = (outcome.spec.agent(node.key), node.usage) {
+            let known = by_agent.get(agent).and_then(Value::as_u64).unwrap_or(0);
+            by_agent.insert(agent.to_owned(), (known + usage.total()).into());
+        }
+    }
+    json!({
+        "metadata": {
+            "status": status(head.status),
+            "updated_at": stamp(head.updated_at),
+            "error": if head.status == Status::Failed { head.error.clone() } else { None },
+        },
+        "token_usage": {
+            "total_input_tokens": head.spent.usage.input,
+            "total_output_tokens": head.spent.usage.output,
+            "by_agent": by_agent,
+        },
+        "artifacts_written": artifacts.collect::<Vec<_>>(),
+    })
+}
+
+/// All of it, for a session that was never there.
+pub(super) fn whole(head: &Head, flow: &Flow, id: &str, changes: &Value) -> Value {
+    let (spec, _) = Spec::read(&flow.spec);
+    let mut runtime: Map<String, Value> = RUNTIME
+        .map(|name| (name.to_owned(), spec.field("runtime")[name].clone()))
+        .into_iter()
+        .collect();
+    for (name, own) in [("provider", &head.provider), ("model_id", &head.model)] {
+        if !own.is_empty() {
+            runtime.insert(name.to_owned(), own.as_str().into());
+        }
+    }
+    // The system takes variables as texts.
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let variables: Map<String, Value> =
+        flow.variables.iter().map(|(name, value)| (name.clone(), text(value).into())).collect();
+    let hash = flow.hash.to_string();
+    json!({
+        "metadata": {
+            "session_id": id,
+            "workflow_name": flow.name,
+            "spec_hash": hash.rsplit(':').next().unwrap_or(&hash),
+            "pattern_type": flow.pattern,
+            "status": changes["metadata"]["status"],
+            "created_at": stamp(head.created_at),
+            "updated_at": changes["metadata"]["updated_at"],
+            "error": changes["metadata"]["error"],
+            "metadata": {},
+        },
+        "variables": variables,
+        "runtime_config": runtime,
+        "token_usage": changes["token_usage"],
+        "artifacts_written": changes["artifacts_written"],
+    })
+}

@@ -1,0 +1,112 @@
+//! strands-cli: `session_<uuid>/`, a flow with how far it came, and its agents' conversations.
+//!
+//! A session becomes a session of a flow: what `pattern_state.json` says is done becomes the
+//! nodes of the flow that are done ([`state`]), and a question that waits becomes its gate. So
+//! it is taken up here as any other flow, with just the work that is missing. The files are
+//! not written together there, so one may be older than another: what is done by any of them
+//! is done, and where they disagree it is said.
+//!
+//! The files themselves are kept with the nodes' answers taken out. A session that nobody
+//! went on with goes back as it came; of one that was, everything that is known is written
+//! over what was there.
+
+mod metadata;
+mod read;
+mod spec;
+mod state;
+mod turns;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use stepwell::{SessionId, Stepwell};
+
+use crate::Result;
+use crate::fields::Fields;
+use crate::input::Input;
+use crate::neutral::Sink;
+use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::registry::Entry;
+use crate::strands_sdk;
+use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer};
+
+/// The system's name in a session's source.
+const SYSTEM: &str = "strands-cli";
+
+pub(crate) static FORMAT: Entry = Entry {
+    name: SYSTEM,
+    aliases: &[],
+    title: "strands-cli",
+    reader: Some(&Cli),
+    writer: Some(&Cli),
+};
+
+struct Cli;
+
+impl Reader for Cli {
+    fn recognise(&self, probe: &Probe) -> Option<PathBuf> {
+        if probe.kind == Kind::Folder && is_session(&probe.path) {
+            return Some(probe.path.clone());
+        }
+        let part = match probe.kind {
+            Kind::File => {
+                let names = ["session.json", "pattern_state.json", "spec_snapshot.yaml"];
+                names.contains(&probe.name()) || is_inside(&probe.path)
+            }
+            Kind::Folder => is_inside(&probe.path),
+        };
+        let mut above = probe.path.ancestors().skip(1).take(if part { 6 } else { 0 });
+        above.find(|folder| is_session(folder)).map(Path::to_owned)
+    }
+
+    fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
+        read::read(input, sink)
+    }
+
+    fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {
+        let data = homes.data.map(|data| data.join("strands/sessions"));
+        let home = homes.home.map(|home| home.join(".strands/sessions"));
+        data.into_iter().chain(home).collect()
+    }
+}
+
+impl Writer for Cli {
+    fn shape(&self) -> Shape {
+        Shape::Folder
+    }
+
+    fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+        write::write(well, id, to)
+    }
+
+    fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {
+        session.head.flow.as_ref()?;
+        let folder = homes.data?.join("strands/sessions");
+        let id = session.uuid;
+        let command = ["strands", "run", "--resume", id].map(str::to_owned).to_vec();
+        let path = folder.join(format!("{}{id}", strands_sdk::FOLDER));
+        Some(Handoff { path, command, folder: session.workspace.to_owned() })
+    }
+}
+
+/// Is it below the folder of a session's agents?
+fn is_inside(path: &Path) -> bool {
+    path.ancestors().skip(1).take(5).any(|folder| folder.ends_with("agents"))
+}
+
+/// Is this the folder of a session?
+fn is_session(folder: &Path) -> bool {
+    let is_file = |name: &str| folder.join(name).symlink_metadata().is_ok_and(|it| it.is_file());
+    let Some(text) = strands_sdk::facts(&folder.join("session.json")) else {
+        return is_file("pattern_state.json") && is_file("spec_snapshot.yaml");
+    };
+    match Fields::parse(&text) {
+        Ok(fields) => {
+            let metadata = fields.object("metadata").unwrap_or_default();
+            metadata.has("session_id")
+                && (metadata.has("pattern_type") || metadata.has("spec_hash"))
+        }
+        // Broken, or longer than what is looked at.
+        Err(_) => is_file("spec_snapshot.yaml") || is_file("pattern_state.json"),
+    }
+}

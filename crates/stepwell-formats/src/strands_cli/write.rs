@@ -1,0 +1,254 @@
+//! Writing a session: as it came, or with all that was done here laid over it.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use base64::Engine as _;
+use stepwell::{
+    CheckpointReason, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq, SessionId, Stepwell,
+};
+
+use super::spec::Spec;
+use super::state::{self, Finished, Outcome, hitl_state};
+use super::{SYSTEM, metadata};
+use crate::fields::{Fields, quoted};
+use crate::raw::{Letters, laid_out, overlaid};
+use crate::strands_sdk::conversation::{self, Live, agent_json, plain_name, stamp};
+use crate::strands_sdk::kept::Kept;
+use crate::strands_sdk::sidecar::{self, put};
+use crate::strands_sdk::write::{id_there, live, lost};
+use crate::writer::{Exported, Losses, Outlet};
+use crate::{Error, Result};
+
+/// Writes a session.
+pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+    let head = well.standing(id)?.head;
+    let (live, mut exported) = live(well, id, SYSTEM)?;
+    let files = live.files(SYSTEM);
+    let flow = live.events.iter().find_map(|event| match &event.event {
+        Event::Created(created) => created.flow.clone(),
+        _ => None,
+    });
+    let find = |name: &str| files.iter().find(|kept| kept.file == name);
+    let flow = match (flow, find("session.json")) {
+        (Some(flow), _) => Some(flow),
+        // It came without a spec that could be read.
+        (None, Some(kept)) => Some(without_spec(kept)),
+        (None, None) => None,
+    };
+    let Some(flow) = flow else {
+        return Err(Error::NotAFlow { session: id.clone(), format: SYSTEM });
+    };
+    let spec = find("spec_snapshot.yaml").and_then(|kept| decoded(&kept.data));
+    let spec = spec.unwrap_or_else(|| flow.spec.clone().into_bytes());
+    let there = id_there(&head, SYSTEM, to);
+    let work = Work::of(&live);
+    let (read, _) = Spec::read(&flow.spec);
+    let outcome = Outcome { nodes: &work.nodes, current: work.current.as_deref(), spec: &read };
+    let changed = grew(&live);
+    let session =
+        session_json((&head, &flow), (&live, &outcome), find("session.json"), (&there, changed));
+    put(to, "session.json", &laid_out(&session, Letters::Ascii))?;
+    let state = pattern_state(&flow, &outcome, &work.open, find("pattern_state.json"), changed);
+    put(to, "pattern_state.json", &laid_out(&state, Letters::Ascii))?;
+    if !spec.is_empty() || find("session.json").is_none() {
+        write_bytes(to, "spec_snapshot.yaml", &spec)?;
+    }
+    let spoken = agents((&head, &flow, &there), (&live, &files), to, &mut exported.losses)?;
+    let losses = &mut exported.losses;
+    let homeless = live.events.iter().filter(|event| !is_held(event, &spoken, losses));
+    sidecar::write(to, &homeless.collect::<Vec<&Recorded>>())?;
+    Ok(exported)
+}
+
+fn write_bytes(to: &mut Outlet<'_>, name: &str, bytes: &[u8]) -> Result<()> {
+    use std::io::Write as _;
+    let Some(mut file) = to.file(name)? else { return Err(Error::Shape { wants: "a folder" }) };
+    file.write_all(bytes).and_then(|()| file.flush()).map_err(Error::Write)
+}
+
+fn decoded(raw: &str) -> Option<Vec<u8>> {
+    let text: String = serde_json::from_str(raw).ok()?;
+    base64::engine::general_purpose::STANDARD.decode(text).ok()
+}
+
+/// What is known of a flow whose spec is not.
+fn without_spec(kept: &Kept) -> Flow {
+    let fields = Fields::parse(&kept.data).unwrap_or_default();
+    let metadata = fields.object("metadata").unwrap_or_default();
+    Flow {
+        name: metadata.text("workflow_name").unwrap_or_default().into_owned(),
+        pattern: metadata.text("pattern_type").unwrap_or_default().into_owned(),
+        spec: String::new(),
+        hash: stepwell::Digest::of(b""),
+        variables: std::collections::BTreeMap::new(),
+    }
+}
+
+/// A flow's nodes and questions.
+struct Work<'a> {
+    nodes: Vec<Finished<'a>>,
+    current: Option<String>,
+    open: Vec<&'a Gate>,
+}
+
+impl<'a> Work<'a> {
+    fn of(live: &'a Live) -> Self {
+        let (mut gates, mut answered): (Vec<&Gate>, HashSet<&str>) = (Vec::new(), HashSet::new());
+        for event in &live.events {
+            match &event.event {
+                Event::Gate(gate) => gates.push(gate),
+                Event::GateAnswered(answer) => drop(answered.insert(&answer.id)),
+                _ => {}
+            }
+        }
+        let asked: HashMap<&str, &str> =
+            gates.iter().map(|gate| (gate.id.as_str(), gate.prompt.as_str())).collect();
+        let (mut nodes, mut done): (Vec<Finished<'a>>, HashSet<&str>) =
+            (Vec::new(), HashSet::new());
+        let mut current = None;
+        for event in &live.events {
+            let Event::Node(node) = &event.event else { continue };
+            match (&node.output, node.state) {
+                (Some(output), NodeState::Done) if done.insert(&node.key) => {
+                    let (key, asked) = (node.key.as_str(), asked.get(node.key.as_str()).copied());
+                    nodes.push(Finished { key, output, usage: node.usage, asked });
+                }
+                _ => current = Some(node.key.clone()),
+            }
+        }
+        let current = current.filter(|key| !done.contains(key.as_str()));
+        let open = gates.into_iter().filter(|gate| !answered.contains(gate.id.as_str())).collect();
+        Self { nodes, current, open }
+    }
+}
+
+/// Was a session that came from there gone on with?
+fn grew(live: &Live) -> bool {
+    let kept = live.events.iter().rfind(|event| match &event.event {
+        Event::Foreign(it) => it.system == SYSTEM && it.about == stepwell::About::Session,
+        _ => false,
+    });
+    let told = kept.map_or(Seq::ZERO, |event| event.seq);
+    let mut statuses = 0;
+    live.events.iter().filter(|event| event.seq > told).any(|event| match &event.event {
+        Event::Status(_) => {
+            statuses += 1;
+            statuses > 1
+        }
+        Event::Node(_) | Event::Gate(_) | Event::GateAnswered(_) => true,
+        Event::Message(_) | Event::Artifact(_) => true,
+        _ => false,
+    })
+}
+
+fn session_json(
+    (head, flow): (&Head, &Flow),
+    (live, outcome): (&Live, &Outcome<'_>),
+    kept: Option<&Kept>,
+    (there, changed): (&str, bool),
+) -> String {
+    let changes = || metadata::changes(head, live, outcome);
+    match kept {
+        None => metadata::whole(head, flow, there, &changes()).to_string(),
+        Some(kept) if !changed => kept.data.clone(),
+        Some(kept) => overlaid(&kept.data, &changes().to_string()),
+    }
+}
+
+fn pattern_state(
+    flow: &Flow,
+    outcome: &Outcome<'_>,
+    open: &[&Gate],
+    kept: Option<&Kept>,
+    changed: bool,
+) -> String {
+    let filled = kept.map(|kept| {
+        let places = state::read(&flow.pattern, &kept.data, outcome.spec);
+        let answers: HashMap<&str, &serde_json::Value> =
+            outcome.nodes.iter().map(|node| (node.key, &node.output["response"])).collect();
+        places.refill(&kept.data, |key| answers.get(key).copied())
+    });
+    match filled {
+        Some(filled) if !changed => filled,
+        filled => {
+            let mut state = state::write(&flow.pattern, outcome);
+            if let Some(gate) = open.first() {
+                state["hitl_state"] = hitl_state(gate, outcome);
+            }
+            let old = filled.as_deref().and_then(|filled| Fields::parse(filled).ok());
+            let old = old.map(|old| old.rewritten(&[("hitl_state", None)]));
+            old.map_or_else(|| state.to_string(), |old| overlaid(&old, &state.to_string()))
+        }
+    }
+}
+
+/// Writes the conversations of the agents, as far as the system keeps them. The answer is
+/// the lanes that were written.
+fn agents(
+    (head, flow, there): (&Head, &Flow, &str),
+    (live, files): (&Live, &[Kept]),
+    to: &mut Outlet<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<Lane>> {
+    let times = (head.created_at, head.updated_at);
+    let mut spoken: Vec<Lane> = Vec::new();
+    for kept in files.iter().filter(|kept| kept.file.starts_with("agents/")) {
+        match (kept.file.strip_suffix("/agent.json"), &kept.lane) {
+            (Some(folder), Some(lane)) => {
+                let written = conversation::write(live, lane, folder, (to, losses))?;
+                let raw = agent_json("default", Some(&kept.data), &written, times);
+                put(to, &kept.file, &laid_out(&raw, Letters::All))?;
+                spoken.push(lane.clone());
+            }
+            _ => put(to, &kept.file, &laid_out(&kept.data, Letters::All))?,
+        }
+    }
+    let mut taken: BTreeSet<String> = files.iter().map(|kept| kept.file.clone()).collect();
+    for lane in live.lanes() {
+        let agent = match flow.pattern.as_str() {
+            "chain" => lane.as_str(),
+            "routing" if lane.as_str() != "router" => {
+                lane.as_str().rsplit('/').next().unwrap_or_default()
+            }
+            // The system keeps no conversations of others.
+            _ => continue,
+        };
+        let session = format!("{there}_{}", plain_name(agent));
+        let own = format!("agents/session_{session}");
+        if spoken.contains(&lane) || !taken.insert(format!("{own}/session.json")) {
+            continue;
+        }
+        let folder = format!("{own}/agents/agent_default");
+        let written = conversation::write(live, &lane, &folder, (to, losses))?;
+        let raw = agent_json("default", None, &written, times);
+        put(to, &format!("{folder}/agent.json"), &laid_out(&raw, Letters::All))?;
+        let (id, at) = (quoted(&session), quoted(&stamp(head.created_at)));
+        let raw = format!(
+            "{{\"session_id\":{id},\"session_type\":\"AGENT\",\"created_at\":{at},\"updated_at\":{at}}}"
+        );
+        put(to, &format!("{own}/session.json"), &laid_out(&raw, Letters::All))?;
+        spoken.push(lane);
+    }
+    Ok(spoken)
+}
+
+/// Is an event told by the files themselves? What is not is counted.
+fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
+    let word = match &event.event {
+        Event::Message(message) if message.role == stepwell::Role::System => "system messages",
+        Event::Message(message) if !spoken.contains(&message.lane) => "conversations of its nodes",
+        Event::Message(_) | Event::Step(_) | Event::Status(_) | Event::Compacted(_) => return true,
+        Event::Rewound(_) | Event::Undone(_) | Event::Artifact(_) => return true,
+        Event::Node(_) | Event::Gate(_) | Event::GateAnswered(_) => return true,
+        // A flow keeps its own spec so.
+        Event::Checkpoint(it) if it.name == "spec" && it.reason == CheckpointReason::Automatic => {
+            return true;
+        }
+        other => match lost(other, SYSTEM) {
+            Some(word) => word,
+            None => return true,
+        },
+    };
+    losses.count(word);
+    false
+}

@@ -1,0 +1,295 @@
+//! One agent's conversation on its way out: what came from the system goes back as it was,
+//! and what was said here follows in the system's form.
+
+use std::collections::{BTreeSet, HashMap};
+
+use stepwell::{
+    About, Compacted, Event, Foreign, Lane, Made, Message, Recorded, Role, Seq, Shown, Time,
+    Timeline, Undone, View,
+};
+
+use super::agent::shown_field;
+use super::content::{self, refill};
+use super::kept::Kept;
+use super::sidecar::put;
+use crate::Result;
+use crate::fields::{Fields, push_field, quoted};
+use crate::raw::{Letters, laid_out};
+use crate::writer::{Losses, Outlet};
+
+/// A session's events, those that were rewound left out.
+pub(crate) struct Live {
+    /// The events that count, in order.
+    pub(crate) events: Vec<Recorded>,
+    /// What a system keeps beside an event.
+    kept: HashMap<Seq, String>,
+    /// How many messages were rewound.
+    pub(crate) rewound: u64,
+    undone: BTreeSet<Seq>,
+}
+
+impl Live {
+    /// What counts of all events, and what `system` keeps beside them.
+    pub(crate) fn of(all: Vec<Recorded>, system: &str) -> Self {
+        let last = all.last().map_or(Seq::ZERO, |event| event.seq);
+        let timeline = Timeline::at(last, all.iter());
+        let (mut kept, mut rewound, mut undone) = (HashMap::new(), 0, BTreeSet::new());
+        let mut events: Vec<Recorded> = Vec::with_capacity(all.len());
+        for event in all {
+            if !timeline.contains(event.seq) {
+                rewound += u64::from(matches!(event.event, Event::Message(_)));
+                continue;
+            }
+            match &event.event {
+                Event::Foreign(Foreign { system: of, about: About::Event, data })
+                    if of == system =>
+                {
+                    if let Some(before) = events.last() {
+                        kept.insert(before.seq, data.clone());
+                    }
+                }
+                Event::Undone(Undone::Compaction { of }) => drop(undone.insert(*of)),
+                _ => {}
+            }
+            events.push(event);
+        }
+        Self { events, kept, rewound, undone }
+    }
+
+    /// What is kept beside an event.
+    pub(crate) fn beside(&self, seq: Seq) -> Option<&str> {
+        self.kept.get(&seq).map(String::as_str)
+    }
+
+    /// The files that are kept whole, by where they lie; the last word on each counts.
+    pub(crate) fn files(&self, system: &str) -> Vec<Kept> {
+        let mut files: Vec<Kept> = Vec::new();
+        for event in &self.events {
+            if let Event::Foreign(Foreign { system: of, about: About::Session, data }) =
+                &event.event
+                && of == system
+                && let Some(kept) = Kept::parse(data)
+            {
+                files.retain(|known| known.file != kept.file);
+                files.push(kept);
+            }
+        }
+        files
+    }
+
+    /// The messages of a lane.
+    pub(crate) fn messages<'a>(&'a self, lane: &Lane) -> Vec<(&'a Recorded, &'a Message)> {
+        let of_lane = |event: &'a Recorded| match &event.event {
+            Event::Message(message) if message.lane == *lane => Some((event, message)),
+            _ => None,
+        };
+        self.events.iter().filter_map(of_lane).collect()
+    }
+
+    /// The lanes in which something was said, in the order of their first words.
+    pub(crate) fn lanes(&self) -> Vec<Lane> {
+        let mut lanes: Vec<Lane> = Vec::new();
+        for event in &self.events {
+            if let Event::Message(message) = &event.event
+                && !lanes.contains(&message.lane)
+            {
+                lanes.push(message.lane.clone());
+            }
+        }
+        lanes
+    }
+
+    /// The compaction that a lane's view begins with.
+    fn compaction(&self, lane: &Lane) -> Option<(Seq, &Compacted)> {
+        let of_lane = self.events.iter().filter_map(|event| match &event.event {
+            Event::Compacted(it) if it.lane == *lane => Some((event.seq, it)),
+            _ => None,
+        });
+        of_lane.filter(|(seq, _)| !self.undone.contains(seq)).max_by_key(|(seq, it)| (it.to, *seq))
+    }
+}
+
+/// What became of a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// What was moved out of the window here: how many messages, and the summary in their place.
+    pub(crate) removed: Option<(usize, Option<String>)>,
+    /// When the last message was said, if it was said here.
+    pub(crate) grew_at: Option<Time>,
+}
+
+/// Writes the messages of a lane into an agent's folder.
+pub(crate) fn write(
+    live: &Live,
+    lane: &Lane,
+    folder: &str,
+    (to, losses): (&mut Outlet<'_>, &mut Losses),
+) -> Result<Written> {
+    to.folder(&format!("{folder}/messages"))?;
+    let recorded = live.messages(lane);
+    let returning =
+        recorded.iter().take_while(|(event, _)| live.beside(event.seq).is_some()).count();
+    let (returning, own) = recorded.split_at(returning);
+    let mut written = Written::default();
+    let (mut places, mut next) = (Vec::new(), 0);
+    for (event, message) in returning {
+        let Some(kept) = live.beside(event.seq).and_then(Kept::parse) else { continue };
+        let name = kept.file.rsplit('/').next().unwrap_or_default();
+        let number = super::agent::number_of(std::path::Path::new(name)).unwrap_or(next);
+        next = next.max(number.saturating_add(1));
+        put(
+            to,
+            &format!("{folder}/messages/{name}"),
+            &laid_out(&filled(&kept.data, message), Letters::All),
+        )?;
+        places.push(event.seq);
+    }
+    let last = returning.last().map_or(Seq::ZERO, |(event, _)| event.seq);
+    if !own.is_empty() {
+        for shown in shown_after(&recorded, lane, last) {
+            let source = recorded.iter().find(|(event, _)| event.seq == shown.seq);
+            let at = source.map(|(event, _)| event.at);
+            let mut message = shown.message;
+            if shown.made == Made::Recorded {
+                message.usage = source.and_then(|(_, said)| said.usage);
+            }
+            let Some(raw) = content::message(&message, losses) else { continue };
+            let file = format!("{folder}/messages/message_{next}.json");
+            put(to, &file, &laid_out(&envelope(&raw, next, at), Letters::All))?;
+            next += 1;
+            places.push(shown.place);
+            written.grew_at = at.max(written.grew_at);
+        }
+    }
+    written.removed = removed(live, lane, &places, losses);
+    Ok(written)
+}
+
+/// A message's file, with the words in it again.
+fn filled(data: &str, message: &Message) -> String {
+    let fields = Fields::parse(data).unwrap_or_default();
+    let shown = shown_field(&fields);
+    let inner = fields.object(shown).unwrap_or_default();
+    fields.rewritten(&[(shown, Some(&refill(&inner, &message.parts)))])
+}
+
+/// What a model would be shown of what was said after `last`, nothing compacted.
+fn shown_after(recorded: &[(&Recorded, &Message)], lane: &Lane, last: Seq) -> Vec<Shown> {
+    let said = recorded.iter().filter(|(_, message)| message.role != Role::System);
+    let view = View::of(lane, said.map(|(event, _)| (*event).clone()).collect());
+    let mut shown = Vec::new();
+    for mut it in view.messages {
+        if it.seq <= last {
+            // Only answers of later times to calls of earlier ones are new.
+            if it.made != Made::Results
+                || it.answers.iter().all(|seq| seq.is_some_and(|s| s <= last))
+            {
+                continue;
+            }
+            let answers = it.answers.iter();
+            let fresh: Vec<bool> = answers.map(|seq| seq.is_none_or(|seq| seq > last)).collect();
+            let mut fresh = fresh.into_iter();
+            it.message.parts.retain(|_| fresh.next().unwrap_or(true));
+        }
+        shown.push(it);
+    }
+    shown
+}
+
+/// A message's file, as the system would have written it.
+fn envelope(message: &str, number: u64, at: Option<Time>) -> String {
+    let mut raw = String::from("{");
+    push_field(&mut raw, "message", message);
+    push_field(&mut raw, "message_id", &number.to_string());
+    push_field(&mut raw, "redact_message", "null");
+    let at = quoted(&stamp(at.unwrap_or(Time::EPOCH)));
+    push_field(&mut raw, "created_at", &at);
+    push_field(&mut raw, "updated_at", &at);
+    raw.push('}');
+    raw
+}
+
+/// A moment as Python writes it.
+pub(crate) fn stamp(at: Time) -> String {
+    let text = at.to_string();
+    let text = text.trim_end_matches('Z');
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    match fraction {
+        "" => format!("{whole}+00:00"),
+        fraction => format!("{whole}.{fraction:0<6}+00:00"),
+    }
+}
+
+/// What a compaction that was made here moves out of an agent's window.
+fn removed(
+    live: &Live,
+    lane: &Lane,
+    places: &[Seq],
+    losses: &mut Losses,
+) -> Option<(usize, Option<String>)> {
+    let (seq, compacted) = live.compaction(lane)?;
+    // The system's own comes back with its agent.
+    if live.beside(seq).is_some() {
+        return None;
+    }
+    let count = places.iter().take_while(|place| **place <= compacted.to).count();
+    if places.first().is_some_and(|first| *first < compacted.from) {
+        losses.count("compactions of the middle of a conversation");
+        return None;
+    }
+    for _ in &compacted.pinned {
+        losses.count("messages that a compaction was to leave");
+    }
+    Some((count, compacted.summary.clone()))
+}
+
+/// An agent's state as the system would have written it.
+pub(crate) fn agent_json(
+    id: &str,
+    kept: Option<&str>,
+    written: &Written,
+    (from, to): (Time, Time),
+) -> String {
+    let (from, to) = (quoted(&stamp(from)), quoted(&stamp(written.grew_at.unwrap_or(to))));
+    let mut raw = String::from("{");
+    push_field(&mut raw, "agent_id", &quoted(id));
+    push_field(&mut raw, "state", "{}");
+    push_field(&mut raw, "conversation_manager_state", &window(written.removed.as_ref()));
+    let interrupts =
+        r#"{"interrupt_state":{"interrupts":{},"context":{},"activated":false},"model_state":{}}"#;
+    push_field(&mut raw, "_internal_state", interrupts);
+    push_field(&mut raw, "created_at", &from);
+    push_field(&mut raw, "updated_at", &to);
+    raw.push('}');
+    let Some(kept) = kept.and_then(|kept| Fields::parse(kept).ok()) else { return raw };
+    let window = written.removed.as_ref().map(|removed| window(Some(removed)));
+    let mut changes = Vec::new();
+    changes.extend(window.as_deref().map(|it| ("conversation_manager_state", Some(it))));
+    changes.extend(written.grew_at.map(|_| ("updated_at", Some(&*to))));
+    kept.rewritten(&changes)
+}
+
+fn window(removed: Option<&(usize, Option<String>)>) -> String {
+    match removed {
+        Some((count, Some(summary))) => format!(
+            "{{\"summary_message\":{{\"role\":\"user\",\"content\":[{{\"text\":{}}}]}},\
+             \"__name__\":\"SummarizingConversationManager\",\"removed_message_count\":{count}}}",
+            quoted(summary)
+        ),
+        other => format!(
+            "{{\"__name__\":\"SlidingWindowConversationManager\",\"removed_message_count\":{},\
+             \"model_call_count\":0}}",
+            other.map_or(0, |(count, _)| *count)
+        ),
+    }
+}
+
+/// A name as the system takes it: one that cannot lead into another folder.
+pub(crate) fn plain_name(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).take(100).collect();
+    match name.trim_start_matches('.') {
+        "" => "default".to_owned(),
+        name => name.to_owned(),
+    }
+}

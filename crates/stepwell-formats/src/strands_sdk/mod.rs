@@ -1,0 +1,114 @@
+//! Strands SDK: `session_<id>/`, a folder of agents, a file for each of their messages.
+//!
+//! Each agent speaks in a lane: the first one in `main`, others in one of their name. What was
+//! moved out of an agent's window becomes a compaction, with its summary if there is one.
+//! A redacted message is what stands in its place; the original is kept and shown to nobody.
+//! What a file holds besides words is kept with the words taken out ([`content`]), and put
+//! together with them again when it is written.
+//!
+//! A session that was never here is written with all that the system's own loader needs.
+//! What it has no place for goes into `stepwell.jsonl` beside `session.json`, which the
+//! loader leaves alone and the reader here takes back.
+
+pub(crate) mod agent;
+pub(crate) mod content;
+pub(crate) mod conversation;
+pub(crate) mod kept;
+pub(crate) mod read;
+pub(crate) mod sidecar;
+pub(crate) mod write;
+
+use std::path::{Path, PathBuf};
+
+use stepwell::{SessionId, Stepwell};
+
+use crate::Result;
+use crate::fields::Fields;
+use crate::input::Input;
+use crate::neutral::Sink;
+use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::registry::Entry;
+use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer};
+
+/// The system's name in a session's source.
+pub(crate) const SYSTEM: &str = "strands-sdk";
+
+/// What stands before a session's id in the name of its folder.
+pub(crate) const FOLDER: &str = "session_";
+
+pub(crate) static FORMAT: Entry = Entry {
+    name: SYSTEM,
+    aliases: &["strands"],
+    title: "Strands SDK",
+    reader: Some(&Sdk),
+    writer: Some(&Sdk),
+};
+
+struct Sdk;
+
+impl Reader for Sdk {
+    fn recognise(&self, probe: &Probe) -> Option<PathBuf> {
+        let is_ours = |folder: &Path| match facts(&folder.join("session.json")) {
+            Some(text) => is_session(&text),
+            // The agents are there, if nothing else is.
+            None => agent::folders_of(folder).is_ok_and(|found| !found.is_empty()),
+        };
+        if probe.kind == Kind::Folder {
+            return is_ours(&probe.path).then(|| probe.path.clone());
+        }
+        // A file of it, however deep.
+        let name = probe.name();
+        let part = name == "session.json"
+            || name == "agent.json"
+            || name == "multi_agent.json"
+            || agent::number_of(&probe.path).is_some();
+        let mut above = probe.path.ancestors().skip(1).take(if part { 4 } else { 0 });
+        above.find(|folder| is_ours(folder)).map(Path::to_owned)
+    }
+
+    fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
+        read::read(input, sink)
+    }
+
+    fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {
+        homes.home.map(|home| home.join(".strands/sessions")).into_iter().collect()
+    }
+}
+
+impl Writer for Sdk {
+    fn shape(&self) -> Shape {
+        Shape::Folder
+    }
+
+    fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+        write::write(well, id, to)
+    }
+
+    fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {
+        let folder = homes.home?.join(".strands/sessions");
+        let id = session.uuid;
+        let agent = conversation::plain_name(&session.head.agent);
+        let code = format!(
+            "from strands import Agent\n\
+             from strands.session.file_session_manager import FileSessionManager\n\
+             agent = Agent(agent_id={agent:?}, session_manager=FileSessionManager({id:?}))\n\
+             while True: agent(input('> '))\n"
+        );
+        let command = ["python3", "-c", &code].map(str::to_owned).to_vec();
+        let path = folder.join(format!("{FOLDER}{id}"));
+        Some(Handoff { path, command, folder: session.workspace.to_owned() })
+    }
+}
+
+/// The front of a file, if it is one.
+pub(crate) fn facts(path: &Path) -> Option<String> {
+    let probe = Probe::of(path).ok()??;
+    (probe.kind == Kind::File).then(|| probe.text().to_owned())
+}
+
+fn is_session(text: &str) -> bool {
+    match Fields::parse(text) {
+        Ok(fields) => fields.has("session_id") && fields.has("session_type"),
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,325 @@
+//! Reading a session: the messages of all its agents in the order of their times.
+
+use std::path::Path;
+
+use stepwell::{
+    Compacted, Lane, Message, Node, NodeState, Role, Seq, Status, StatusChanged, Step, StopReason,
+    Time,
+};
+
+use super::agent::{Agent, Heard, below, folders, folders_of, moment, no_json};
+use super::kept::Kept;
+use super::{FOLDER, SYSTEM, sidecar};
+use crate::fields::Fields;
+use crate::input::Input;
+use crate::neutral::{Item, Opening, Sink, Telling, Warning};
+use crate::raw::{compact, value};
+use crate::{Error, Result};
+
+/// What stands before a group's id in the name of its folder.
+const GROUP: &str = "multi_agent_";
+
+/// Among how many messages it is looked for what was asked.
+const MAX_FRONT: usize = 20;
+
+/// Reads a session.
+pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
+    let root = input.root();
+    let session = object(input, &root.join("session.json"), sink);
+    let agents = agents(input, root, sink)?;
+    let groups = folders(&root.join("multi_agents"), GROUP)?;
+    let Some(opening) = opening(input, session.as_deref(), &agents) else {
+        let why = "it holds neither session.json nor an agent".to_owned();
+        return Err(Error::Foreign { path: root.to_owned(), why });
+    };
+    if sink.begin(opening)? == Telling::Known {
+        return Ok(());
+    }
+    sidecar::read(input, root, sink)?;
+    let mut voices: Vec<Voice<'_>> = voices(&agents);
+    tell_messages(input, &mut voices, sink)?;
+    let last_at = voices.iter().filter_map(|voice| voice.last_at).max();
+    for (folder, id) in groups {
+        tell_group(input, &folder, &id, sink)?;
+    }
+    for voice in &mut voices {
+        voice.tell_removed(sink)?;
+    }
+    if let Some(raw) = &session {
+        sink.take(Item::of_session(SYSTEM, Kept::new("session.json", raw).to_json()))?;
+    }
+    for voice in &voices {
+        if let Some(raw) = &voice.agent.raw {
+            let kept = Kept::new(format!("{}/agent.json", voice.agent.below), raw);
+            sink.take(Item::of_session(SYSTEM, kept.of_lane(&voice.lane).to_json()))?;
+        }
+    }
+    let answered = !voices.is_empty() && voices.iter().all(|voice| voice.turn.is_answered());
+    let (status, reason) = match answered {
+        true => (Status::Success, Some(StopReason::LlmDone)),
+        false => (Status::Interrupted, None),
+    };
+    sink.take(Item::new(last_at, StatusChanged { status, reason, error: None }))?;
+    sink.end()
+}
+
+/// The JSON object in a file, if there is one; what is wrong with it is told.
+fn object(input: &Input, path: &Path, sink: &mut dyn Sink) -> Option<String> {
+    let read = input.text(path).and_then(|text| match Fields::parse(&text) {
+        Ok(_) => Ok(compact(&text)),
+        Err(error) => Err(no_json(path, &error)),
+    });
+    read.map_err(|error| warn(sink, path, &error)).ok()
+}
+
+fn warn(sink: &mut dyn Sink, path: &Path, error: &Error) {
+    let what = match error {
+        Error::Unreadable { error, .. } => error.to_string(),
+        Error::Foreign { why, .. } => why.clone(),
+        other => other.to_string(),
+    };
+    sink.warn(Warning { place: path.display().to_string(), what });
+}
+
+/// A session's agents, the first one first.
+fn agents(input: &Input, root: &Path, sink: &mut dyn Sink) -> Result<Vec<Agent>> {
+    let mut agents = Vec::new();
+    for (folder, id) in folders_of(root)? {
+        let (agent, fault) = Agent::at(input, &folder, &id)?;
+        if let Some(error) = fault {
+            warn(sink, &folder.join("agent.json"), &error);
+        }
+        agents.push(agent);
+    }
+    agents.sort_by(|one, other| {
+        let key = |it: &Agent| (it.created_at().is_none(), it.created_at(), it.id.clone());
+        key(one).cmp(&key(other))
+    });
+    Ok(agents)
+}
+
+fn opening(input: &Input, session: Option<&str>, agents: &[Agent]) -> Option<Opening> {
+    let folder = input.root().file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let fields = session.and_then(|raw| Fields::parse(raw).ok()).unwrap_or_default();
+    if session.is_none() && agents.is_empty() {
+        return None;
+    }
+    let id = fields.text("session_id").map(String::from).filter(|id| !id.is_empty());
+    let id = id.unwrap_or_else(|| folder.strip_prefix(FOLDER).unwrap_or(folder).to_owned());
+    let mut opening =
+        Opening::new(id, agents.first().map(|it| asked(input, it)).unwrap_or_default());
+    opening.created.agent = agents.first().map(|agent| agent.id.clone()).unwrap_or_default();
+    opening.started_at = moment(&fields, "created_at");
+    Some(opening)
+}
+
+/// What an agent was first asked.
+fn asked(input: &Input, agent: &Agent) -> String {
+    let front = (0..agent.messages.len().min(MAX_FRONT)).filter_map(|n| {
+        let said = agent.heard(input, n, &Lane::main()).ok()?.message;
+        let text = said.text();
+        (said.role == Role::User && !text.trim().is_empty()).then_some(text)
+    });
+    front.map(|text| text.trim().to_owned()).next().unwrap_or_default()
+}
+
+/// An agent that is being told of.
+struct Voice<'a> {
+    agent: &'a Agent,
+    lane: Lane,
+    /// How many of its messages were looked at, and the next one.
+    looked_at: usize,
+    next: Option<Heard>,
+    turn: Turn,
+    removed: usize,
+    summary: Option<String>,
+    /// The places of its first message, and of the last one out of its window.
+    first: Option<Seq>,
+    boundary: Option<Seq>,
+    last_at: Option<Time>,
+}
+
+fn voices(agents: &[Agent]) -> Vec<Voice<'_>> {
+    agents
+        .iter()
+        .enumerate()
+        .map(|(n, agent)| {
+            let lane = lane_of(n, agent);
+            let (removed, summary) = agent.removed();
+            Voice {
+                agent,
+                lane,
+                looked_at: 0,
+                next: None,
+                turn: Turn::default(),
+                removed,
+                summary,
+                first: None,
+                boundary: None,
+                last_at: None,
+            }
+        })
+        .collect()
+}
+
+/// The first agent speaks in the main lane, and stays there if others come.
+fn lane_of(n: usize, agent: &Agent) -> Lane {
+    match n {
+        0 => Lane::main(),
+        n => {
+            let own = agent.id.parse::<Lane>().ok().filter(|lane| *lane != Lane::main());
+            own.unwrap_or_else(|| format!("agent-{n}").parse().unwrap_or_default())
+        }
+    }
+}
+
+/// Tells messages in the order of their times, each agent's in their own order.
+fn tell_messages(input: &Input, voices: &mut [Voice<'_>], sink: &mut dyn Sink) -> Result<()> {
+    for voice in voices.iter_mut() {
+        voice.look(input, sink)?;
+    }
+    loop {
+        let first = voices
+            .iter_mut()
+            .filter(|voice| voice.next.is_some())
+            .min_by_key(|voice| voice.next.as_ref().and_then(|next| next.at));
+        let Some(voice) = first else { return Ok(()) };
+        voice.tell(sink)?;
+        voice.look(input, sink)?;
+    }
+}
+
+impl Voice<'_> {
+    /// Looks at the next message that can be read.
+    fn look(&mut self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
+        while self.next.is_none() && self.looked_at < self.agent.messages.len() {
+            let n = self.looked_at;
+            self.looked_at += 1;
+            match self.agent.heard(input, n, &self.lane) {
+                Ok(mut heard) => {
+                    // What names no time was said after what came before it.
+                    heard.at = heard.at.or(self.last_at);
+                    self.next = Some(heard);
+                }
+                Err(error) => {
+                    let what = format!("{}, and was left out", error_text(&error));
+                    let place = self.agent.messages[n].display().to_string();
+                    sink.warn(Warning { place, what });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        let Some(Heard { at, message, kept, unshown }) = self.next.take() else { return Ok(()) };
+        for kind in unshown {
+            let what = format!("its {kind} is kept, and shown to no model here");
+            sink.warn(Warning { place: kept.file.clone(), what });
+        }
+        self.last_at = at.max(self.last_at);
+        let step = self.turn.said(&message);
+        let place = sink.take(Item::new(at, message))?;
+        self.first.get_or_insert(place);
+        if self.looked_at <= self.removed {
+            self.boundary = Some(place);
+        }
+        sink.take(Item::beside(SYSTEM, at, kept.to_json()))?;
+        if let Some(n) = step {
+            sink.take(Item::new(at, Step { lane: self.lane.clone(), n }))?;
+        }
+        Ok(())
+    }
+
+    /// What was moved out of the agent's window.
+    fn tell_removed(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        if let (Some(first), Some(boundary)) = (self.first, self.boundary) {
+            let mut compacted = Compacted::new(self.lane.clone(), first, boundary);
+            compacted.summary = self.summary.take();
+            sink.take(Item::new(self.last_at, compacted))?;
+            sink.take(Item::beside(SYSTEM, self.last_at, "{}"))?;
+        } else if self.summary.is_some() {
+            sink.warn(Warning {
+                place: format!("{}/agent.json", self.agent.below),
+                what: "it has a summary of no message; it is kept, and shown to no model here"
+                    .to_owned(),
+            });
+        }
+        if self.removed > self.agent.messages.len() {
+            sink.warn(Warning {
+                place: format!("{}/agent.json", self.agent.below),
+                what: format!(
+                    "{} messages are out of its window, and there are {}",
+                    self.removed,
+                    self.agent.messages.len()
+                ),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn error_text(error: &Error) -> String {
+    match error {
+        Error::Unreadable { error, .. } => error.to_string(),
+        Error::Foreign { why, .. } => why.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Where a conversation stands.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    steps: u64,
+    open: Vec<String>,
+    answered: bool,
+}
+
+impl Turn {
+    /// A message was said. The answer is the step that it completes.
+    pub(crate) fn said(&mut self, message: &Message) -> Option<u64> {
+        let complete = match message.role {
+            Role::System => return None,
+            Role::Assistant => {
+                self.open = message.calls().map(|call| call.id.clone()).collect();
+                self.answered = self.open.is_empty();
+                self.answered
+            }
+            Role::Tool | Role::User => {
+                let waited = !self.open.is_empty();
+                message.results().for_each(|result| self.open.retain(|id| *id != result.call_id));
+                self.answered = false;
+                waited && self.open.is_empty()
+            }
+        };
+        self.steps += u64::from(complete);
+        complete.then_some(self.steps)
+    }
+
+    /// Did the model have the last word?
+    pub(crate) const fn is_answered(&self) -> bool {
+        self.answered
+    }
+}
+
+/// A graph or a swarm: its nodes that are done, and all that it holds.
+fn tell_group(input: &Input, folder: &Path, id: &str, sink: &mut dyn Sink) -> Result<()> {
+    let path = folder.join("multi_agent.json");
+    let Some(raw) = object(input, &path, sink) else { return Ok(()) };
+    let fields = Fields::parse(&raw).unwrap_or_default();
+    let results = fields.object("node_results").unwrap_or_default();
+    for (name, raw) in results.each() {
+        let result = Fields::parse(raw).unwrap_or_default();
+        let state = match result.text("status").as_deref() {
+            Some("completed") => NodeState::Done,
+            Some("failed") => NodeState::Failed,
+            _ => NodeState::Started,
+        };
+        let output = value(result.raw("result").unwrap_or("null"));
+        let key: String = format!("group/{id}/{name}").chars().take(200).collect();
+        let node = Node { key, state, output, usage: None, error: None };
+        sink.take(Item::new(None, node))?;
+    }
+    let kept = Kept::new(below(input, &path), &raw);
+    sink.take(Item::of_session(SYSTEM, kept.to_json())).map(drop)
+}
