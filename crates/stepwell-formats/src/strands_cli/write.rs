@@ -135,9 +135,14 @@ fn grew(live: &Live) -> bool {
             statuses += 1;
             statuses > 1
         }
-        Event::Node(_) | Event::Gate(_) | Event::GateAnswered(_) => true,
-        Event::Message(_) | Event::Artifact(_) => true,
-        _ => false,
+        event => matches!(
+            event,
+            Event::Node(_)
+                | Event::Gate(_)
+                | Event::GateAnswered(_)
+                | Event::Message(_)
+                | Event::Artifact(_)
+        ),
     })
 }
 
@@ -237,9 +242,16 @@ fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
     let word = match &event.event {
         Event::Message(message) if message.role == stepwell::Role::System => "system messages",
         Event::Message(message) if !spoken.contains(&message.lane) => "conversations of its nodes",
-        Event::Message(_) | Event::Step(_) | Event::Status(_) | Event::Compacted(_) => return true,
-        Event::Rewound(_) | Event::Undone(_) | Event::Artifact(_) => return true,
-        Event::Node(_) | Event::Gate(_) | Event::GateAnswered(_) => return true,
+        Event::Message(_)
+        | Event::Step(_)
+        | Event::Status(_)
+        | Event::Compacted(_)
+        | Event::Rewound(_)
+        | Event::Undone(_)
+        | Event::Artifact(_)
+        | Event::Node(_)
+        | Event::Gate(_)
+        | Event::GateAnswered(_) => return true,
         // A flow keeps its own spec so.
         Event::Checkpoint(it) if it.name == "spec" && it.reason == CheckpointReason::Automatic => {
             return true;

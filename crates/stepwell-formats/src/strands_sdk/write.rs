@@ -120,8 +120,12 @@ fn agents<'a>(live: &Live, head: &Head, files: &'a [Kept]) -> Vec<Agent<'a>> {
 fn is_held(event: &Recorded, losses: &mut Losses) -> bool {
     let word = match &event.event {
         Event::Message(Message { role: Role::System, .. }) => "system messages",
-        Event::Message(_) | Event::Step(_) | Event::Status(_) | Event::Compacted(_) => return true,
-        Event::Rewound(_) | Event::Undone(_) => return true,
+        Event::Message(_)
+        | Event::Step(_)
+        | Event::Status(_)
+        | Event::Compacted(_)
+        | Event::Rewound(_)
+        | Event::Undone(_) => return true,
         // Of a group, and kept with it.
         Event::Node(node) if node.key.starts_with("group/") => return true,
         other => match lost(other, SYSTEM) {

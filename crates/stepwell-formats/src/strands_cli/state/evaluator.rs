@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Outcome, Progress, mark, path};
+use super::{Finished, Outcome, Progress, mark, path};
 use crate::fields::{Fields, elements, text_of};
 use crate::raw::value;
 
@@ -86,7 +86,7 @@ fn evaluation(entry: &Fields<'_>) -> Value {
 }
 
 pub(super) fn write(outcome: &Outcome<'_>) -> Value {
-    let draft = |n: usize| outcome.node(&draft_key(n)).map(|node| node.response());
+    let draft = |n: usize| outcome.node(&draft_key(n)).map(Finished::response);
     let mut history = Vec::new();
     let mut score = Value::Null;
     for (n, node) in outcome.numbered("evaluate") {

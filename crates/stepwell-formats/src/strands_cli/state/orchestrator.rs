@@ -56,8 +56,9 @@ fn tasks(state: &Fields<'_>, results: &[Fields<'_>]) -> Vec<Value> {
 
 pub(super) fn write(outcome: &Outcome<'_>) -> Value {
     let plan = outcome.numbered("plan").into_iter().map(|(_, node)| node);
-    let plan = plan.filter(|node| node.output["tasks"].as_array().is_some_and(|it| !it.is_empty()));
-    let Some(plan) = plan.last() else {
+    let mut plan =
+        plan.filter(|node| node.output["tasks"].as_array().is_some_and(|it| !it.is_empty()));
+    let Some(plan) = plan.next_back() else {
         return json!({"workers_executed": false, "worker_results": []});
     };
     let round = plan.key.strip_prefix("plan/").unwrap_or("1");
