@@ -16,6 +16,7 @@ mod doctor;
 mod du;
 mod export;
 mod files;
+mod flow;
 mod fork;
 mod formats;
 mod hook;
@@ -76,6 +77,7 @@ macro_rules! commands {
 commands! {
     Run = run::Args => run::run,
     Resume = resume::Args => resume::run,
+    Flow = flow::Args => flow::run,
     Stop = stop::Args => stop::run,
     Demo = demo::Args => demo::run,
     #[command(name = "__supervise", hide = true)]
@@ -146,6 +148,7 @@ impl Command {
     /// What it needs before it can begin.
     pub(crate) fn needs(&self) -> Needs {
         match self {
+            Self::Flow(args) => args.needs(),
             Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => Needs::Nothing,
             _ => Needs::Place,
         }

@@ -1,9 +1,10 @@
 //! The files beside a spec, which it may refer to and none other.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The largest file that a spec refers to.
+/// The largest spec, and the largest file that one refers to.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Files that a spec refers to, by the names that it gives them.
@@ -29,23 +30,40 @@ impl Files for Folder {
         if name.is_empty() || !Path::new(name).components().all(plain) {
             return Err("expected a path beside the spec or below it, without `..`".to_owned());
         }
-        let said = |error: std::io::Error| match error.kind() {
+        let folder = self.0.canonicalize().map_err(|error| said(&error))?;
+        let file = folder.join(name).canonicalize().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file beside the spec".to_owned(),
-            _ => error.to_string(),
-        };
-        let folder = self.0.canonicalize().map_err(said)?;
-        let file = folder.join(name).canonicalize().map_err(said)?;
+            _ => said(&error),
+        })?;
         if !file.starts_with(&folder) {
             return Err("a link leads out of the spec's folder".to_owned());
         }
-        let facts = file.metadata().map_err(said)?;
-        if !facts.is_file() {
-            return Err("this is not a file".to_owned());
-        }
-        if facts.len() > MAX_FILE_BYTES {
-            return Err(format!("it has {} bytes, at most {MAX_FILE_BYTES} are read", facts.len()));
-        }
-        let bytes = std::fs::read(&file).map_err(said)?;
-        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+        text(&file)
+    }
+}
+
+/// A file's text, if it is one and not too large.
+pub(super) fn text(path: &Path) -> Result<String, String> {
+    // Opening a pipe could wait for ever: it is looked at first.
+    if !path.metadata().map_err(|error| said(&error))?.is_file() {
+        return Err("this is not a file".to_owned());
+    }
+    let file = std::fs::File::open(path).map_err(|error| said(&error))?;
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| said(&error))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FILE_BYTES {
+        return Err(format!("it is too large: at most {MAX_FILE_BYTES} bytes are read"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        format!("it is not UTF-8 text: byte {place} belongs to no character")
+    })
+}
+
+fn said(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
     }
 }

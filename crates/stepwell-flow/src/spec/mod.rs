@@ -151,6 +151,17 @@ impl Spec {
         Ok(Reading { warnings: placed(check::warnings(&spec)), spec })
     }
 
+    /// Reads and checks a spec's file; answers with its text, byte for byte, as well. `shown` is
+    /// what errors call it.
+    pub fn load(file: &std::path::Path, shown: &str) -> Result<(String, Reading)> {
+        let unreadable = |why| Error::Unreadable { file: shown.to_owned(), why };
+        let text = files::text(file).map_err(unreadable)?;
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let folder = Folder(parent.unwrap_or(std::path::Path::new(".")).to_owned());
+        let reading = Self::parse(&text, shown, &folder)?;
+        Ok((text, reading))
+    }
+
     /// The files that it was read from besides its own, by the names that it gives them.
     #[must_use]
     pub fn files(&self) -> BTreeMap<String, String> {

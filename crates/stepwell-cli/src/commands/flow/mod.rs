@@ -1,0 +1,48 @@
+//! Workflows: checking, planning and explaining their specs.
+
+mod explain;
+mod plan;
+mod schema;
+mod spec;
+mod validate;
+
+use crate::app::{App, Needs};
+use crate::failure::{Exit, Result};
+
+/// Works with workflows of several agents, described by specs.
+///
+/// A spec is a YAML or JSON file: agents, a pattern for how they work together, variables, limits
+/// and the files to write. docs/flows.md describes it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    Validate(validate::Args),
+    Plan(plan::Args),
+    Explain(explain::Args),
+    Schema(schema::Args),
+}
+
+impl Args {
+    /// What it needs before it can begin: a spec can be looked at anywhere.
+    pub(crate) fn needs(&self) -> Needs {
+        match self.action {
+            Action::Validate(_) | Action::Plan(_) | Action::Explain(_) | Action::Schema(_) => {
+                Needs::Nothing
+            }
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    match &args.action {
+        Action::Validate(args) => validate::run(args, app),
+        Action::Plan(args) => plan::run(args, app),
+        Action::Explain(args) => explain::run(args, app),
+        Action::Schema(args) => schema::run(args, app),
+    }
+}

@@ -1,0 +1,44 @@
+//! Reading a spec from a file, and telling what is wrong with it.
+
+use std::path::Path;
+
+use stepwell_flow::Error;
+use stepwell_flow::spec::{Reading, Spec};
+
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+
+/// A spec that was read.
+pub(crate) struct Loaded {
+    /// Its text, byte for byte.
+    #[expect(dead_code, reason = "whoever runs a spec stores its text")]
+    pub(crate) text: String,
+    /// What it says.
+    pub(crate) reading: Reading,
+}
+
+/// Reads a spec; what is wrong with it ends the command.
+pub(crate) fn load(path: &Path) -> Result<Loaded> {
+    let (text, reading) = Spec::load(path, &path.display().to_string())?;
+    Ok(Loaded { text, reading })
+}
+
+/// Tells what does not do what one might think.
+pub(crate) fn warn(path: &Path, reading: &Reading) {
+    for warning in &reading.warnings {
+        note(format_args!("warning: {}:{warning}", path.display()));
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Self::new(Exit::Absent, &error);
+        match &error {
+            Error::Invalid { .. } => {
+                failure.hint("docs/flows.md describes specs; stepwell flow schema helps an editor")
+            }
+            Error::Variable(_) => failure.hint("stepwell flow plan SPEC lists the variables"),
+            _ => failure,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+use std::path::PathBuf;
+
+use serde::Serialize;
+use stepwell_flow::Error;
+use stepwell_flow::spec::{Problem, Spec};
+
+use super::spec;
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::text::count;
+
+/// Checks a spec without running it.
+///
+/// Agents, tasks, edges, variables and what templates ask for are looked up. What is wrong is told
+/// with line and column; what has no effect is warned of.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The spec: a YAML or JSON file.
+    #[arg(value_name = "SPEC")]
+    file: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    file: String,
+    valid: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'a str>,
+    problems: Vec<Line<'a>>,
+    warnings: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    line: Option<u64>,
+    column: Option<u64>,
+    path: String,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+impl<'a> From<&'a Problem> for Line<'a> {
+    fn from(problem: &'a Problem) -> Self {
+        Self {
+            line: problem.place.map(|place| place.line),
+            column: problem.place.map(|place| place.column),
+            path: problem.path.to_string(),
+            message: &problem.what,
+            hint: problem.hint.as_deref(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let shown = args.file.display().to_string();
+    let reading = match Spec::load(&args.file, &shown) {
+        Ok((_, reading)) => reading,
+        Err(Error::Invalid { problems, .. }) if app.out.is_json() => {
+            let problems = problems.iter().map(Line::from).collect();
+            let (name, pattern, warnings) = (None, None, Vec::new());
+            let answer = Answer { file: shown, valid: false, name, pattern, problems, warnings };
+            app.out.object(&answer)?;
+            return Ok(Exit::Absent);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let spec = &reading.spec;
+    if app.out.is_json() {
+        app.out.object(&Answer {
+            file: shown,
+            valid: true,
+            name: Some(&spec.name),
+            pattern: Some(spec.pattern.name()),
+            problems: Vec::new(),
+            warnings: reading.warnings.iter().map(Line::from).collect(),
+        })?;
+        return Ok(Exit::Done);
+    }
+    spec::warn(&args.file, &reading);
+    let agents = count(spec.agents.len(), "agent");
+    app.out.line(format_args!(
+        "{shown} is valid: {} ({}, {agents})",
+        spec.name,
+        spec.pattern.name()
+    ))?;
+    Ok(Exit::Done)
+}
