@@ -15,10 +15,11 @@ use stepwell::{Damage, Digest, Origin, Recorded, Seq, SessionId};
 
 pub(crate) use format::{JSON, JSONL};
 pub use restore::{Imported, import};
+pub(crate) use track::compare;
+pub(crate) use write::{Form, export};
 
 /// The key that an archive begins with.
 const MAGIC: &str = "stepwell_archive";
-pub(crate) use track::compare;
 
 /// The version of the archive's form. A form that an older reader would misread gets
 /// another.

@@ -17,7 +17,7 @@ use crate::{Error, Exported, Result};
 
 /// The two forms of an archive. Their entries are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// One JSON object.
     Object,
     /// One JSON object per line.
@@ -25,7 +25,7 @@ pub(super) enum Form {
 }
 
 /// Writes a session and those of its subagents, parents before children.
-pub(super) fn export(
+pub(crate) fn export(
     well: &Stepwell,
     id: &SessionId,
     form: Form,
