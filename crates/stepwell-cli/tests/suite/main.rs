@@ -26,6 +26,7 @@ mod rewinding;
 mod running;
 mod setting_up;
 mod shortening;
+mod specs;
 mod stopping;
 mod subagents;
 mod terminal;

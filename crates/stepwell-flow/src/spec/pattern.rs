@@ -150,6 +150,7 @@ struct HitlTask {
     validation: Option<super::step::Validation>,
 }
 
+/// A human is asked, and the run waits.
 #[derive(JsonSchema)]
 #[schemars(rename = "HumanTask", deny_unknown_fields)]
 #[expect(dead_code, reason = "its fields are what the schema is made of")]
@@ -452,7 +453,7 @@ struct WrittenEdge {
 }
 
 #[derive(JsonSchema)]
-#[schemars(untagged)]
+#[schemars(rename = "Targets", untagged)]
 #[expect(dead_code, reason = "its fields are what the schema is made of")]
 enum WrittenTargets {
     One(Name),

@@ -152,7 +152,7 @@ pub(super) enum HitlTag {
     Hitl,
 }
 
-/// A [`Gate`] as it is written, for the schema.
+/// A question for a human.
 #[derive(JsonSchema)]
 #[schemars(rename = "HumanStep", deny_unknown_fields)]
 #[expect(dead_code, reason = "its fields are what the schema is made of")]

@@ -176,6 +176,10 @@ fn map(
             (Some(attribute), None) => {
                 attribute.split('.').try_fold(item, |item, part| item.get_attr(part))?
             }
+            // It would put the same value in many places, each time for nothing.
+            (None, Some("default" | "d")) => {
+                return Err(wrong("`map` takes no `default`"));
+            }
             (None, Some(filter)) => {
                 let mut given = vec![item];
                 given.extend(arguments.iter().skip(1).cloned());

@@ -12,6 +12,13 @@ const MAX_JOINS: usize = 64;
 /// How often one template may multiply: texts can be multiplied too.
 const MAX_PRODUCTS: usize = 2;
 
+/// The longest expression, without what is in quotes, and how deep its brackets go. The
+/// engine's parser and compiler call themselves for each part.
+const MAX_EXPRESSION: usize = 1000;
+const MAX_BRACKETS: usize = 32;
+/// How deep `if` and `for` are nested; each `elif` counts, as it does to the engine.
+const MAX_NESTING: usize = 40;
+
 /// Checks a template.
 pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     let mut counts = Counts::default();
@@ -45,9 +52,14 @@ fn tag<'a>(code: &Code<'a>, counts: &mut Counts) -> Result<&'a str, TemplateErro
     let text = code.bare.trim_start_matches(['-', '+']).trim_start();
     let name: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
     match &*name {
-        "if" | "elif" => counts.expression(code, Use::Shown)?,
-        "else" | "endif" | "endfor" => {}
+        "if" | "elif" => {
+            counts.nest(if name == "if" { Nest::Deeper } else { Nest::Beside })?;
+            counts.expression(code, Use::Shown)?;
+        }
+        "else" => {}
+        "endif" | "endfor" => counts.nest(Nest::Out)?,
         "for" => {
+            counts.nest(Nest::Deeper)?;
             if text.split_ascii_whitespace().any(|word| word == "recursive") {
                 return Err(TemplateError::new("a loop cannot be `recursive` here"));
             }
@@ -59,11 +71,7 @@ fn tag<'a>(code: &Code<'a>, counts: &mut Counts) -> Result<&'a str, TemplateErro
                 "`set` without `=` is not available: write the text where it is shown",
             ));
         }
-        "raw" => {
-            let end = code.rest.find("endraw").map_or(code.rest.len(), |end| end + "endraw".len());
-            let tail = &code.rest[end..];
-            return Ok(tail.find("%}").map_or("", |close| &tail[close + 2..]));
-        }
+        "raw" => return Ok(after_raw(code.rest)),
         name => {
             return Err(TemplateError::new(format!(
                 "the tag `{name}` is not available: templates have `if`, `for`, `set` and `raw`"
@@ -71,6 +79,23 @@ fn tag<'a>(code: &Code<'a>, counts: &mut Counts) -> Result<&'a str, TemplateErro
         }
     }
     Ok(code.rest)
+}
+
+/// What follows a raw part: the engine ends it at the first tag that is just `endraw`, and
+/// looks at nothing before that.
+fn after_raw(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(start) = rest.find("{%") {
+        rest = &rest[start + 2..];
+        let inside = rest.strip_prefix(['-', '+']).unwrap_or(rest).trim_ascii_start();
+        let Some(inside) = inside.strip_prefix("endraw") else { continue };
+        let inside = inside.trim_ascii_start();
+        let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
+        if let Some(after) = inside.strip_prefix("%}") {
+            return after;
+        }
+    }
+    ""
 }
 
 /// What becomes of an expression's value.
@@ -82,16 +107,49 @@ enum Use {
     Bound,
 }
 
+/// How a tag changes the nesting.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nest {
+    Deeper,
+    Beside,
+    Out,
+}
+
 #[derive(Default)]
 struct Counts {
     joins: usize,
     products: usize,
+    /// For each open `if` and `for`, how deep it goes by itself.
+    open: Vec<usize>,
 }
 
 impl Counts {
+    fn nest(&mut self, how: Nest) -> Result<(), TemplateError> {
+        match how {
+            Nest::Deeper => self.open.push(1),
+            Nest::Beside => {
+                self.open.last_mut().map(|depth| *depth += 1).unwrap_or_default()
+            }
+            Nest::Out => {
+                self.open.pop();
+            }
+        }
+        // Deeper by one each time: the sum is small where it is looked at.
+        match self.open.iter().sum::<usize>() > MAX_NESTING {
+            true => {
+                Err(TemplateError::new(format!("tags are nested more than {MAX_NESTING} deep")))
+            }
+            false => Ok(()),
+        }
+    }
+
     fn expression(&mut self, code: &Code<'_>, used: Use) -> Result<(), TemplateError> {
         let text = code.bare.trim_start_matches(['-', '+']).trim_end_matches('-');
-        let mut lists: usize = 0;
+        if text.len() > MAX_EXPRESSION {
+            let what = format!("an expression is longer than {MAX_EXPRESSION} bytes");
+            return Err(TemplateError::new(what));
+        }
+        let (mut lists, mut brackets): (usize, usize) = (0, 0);
         for (n, c) in text.char_indices() {
             let next = text[n + c.len_utf8()..].trim_start().chars().next();
             // A text and a number cannot be added: what has one beside it is a sum.
@@ -108,9 +166,15 @@ impl Counts {
                     return Err(TemplateError::new("`*` cannot make a value that gets a name"));
                 }
                 '*' => self.products += 1,
-                '[' => lists += 1,
-                ']' => lists = lists.saturating_sub(1),
+                '[' => (lists, brackets) = (lists + 1, brackets + 1),
+                ']' => (lists, brackets) = (lists.saturating_sub(1), brackets.saturating_sub(1)),
+                '(' => brackets += 1,
+                ')' => brackets = brackets.saturating_sub(1),
                 _ => {}
+            }
+            if brackets > MAX_BRACKETS {
+                let what = format!("brackets are nested more than {MAX_BRACKETS} deep");
+                return Err(TemplateError::new(what));
             }
             if used == Use::Bound && lists > 1 {
                 return Err(TemplateError::new(

@@ -1,3 +1,5 @@
 //! What holds for flows.
 
+mod hostile;
+mod schema;
 mod specs;

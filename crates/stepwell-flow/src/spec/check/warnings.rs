@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use super::sites;
 use crate::spec::pattern::{Go, Graph, Pattern};
-use crate::spec::place::{Path, Problem};
+use crate::spec::place::{Path, Problem, listed};
 use crate::spec::{Name, Spec};
 
 /// Providers of strands-cli that Stepwell does not know by itself.
 const FOREIGN_PROVIDERS: [&str; 3] = ["bedrock", "azure_openai", "danskegpt"];
+
+/// Tools of strands-cli for looking things up, which Stepwell's own do as well.
+const JIT_TOOLS: [&str; 4] = ["grep", "head", "search", "tail"];
 
 /// What does not do what one might think.
 pub(in crate::spec) fn warnings(spec: &Spec) -> Vec<Problem> {
@@ -16,6 +19,7 @@ pub(in crate::spec) fn warnings(spec: &Spec) -> Vec<Problem> {
     idle(spec, &mut told);
     providers(spec, &mut told);
     unused(spec, &mut told);
+    absent_tools(spec, &mut told);
     if let Pattern::Graph(graph) = &spec.pattern {
         unreached(graph, &mut told);
     }
@@ -95,6 +99,30 @@ fn unused(spec: &Spec, told: &mut Vec<Problem>) {
     for name in spec.agents.keys().filter(|name| !used.contains(name)) {
         let path = Path::root().at("agents").at(name.as_str());
         told.push(Problem::new(path, format!("no step asks the agent `{name}`")));
+    }
+}
+
+/// Tools of strands-cli that an agent is to have.
+fn absent_tools(spec: &Spec, told: &mut Vec<Problem>) {
+    let foreign = |tool: &str| {
+        spec.tools.python.iter().any(|known| known.0 == tool)
+            || spec.tools.http_executors.iter().any(|known| known.id.as_str() == tool)
+            || tool.contains('.')
+    };
+    for (name, agent) in &spec.agents {
+        let path = Path::root().at("agents").at(name.as_str()).at("tools");
+        for (n, tool) in agent.tools.iter().enumerate().filter(|(_, tool)| foreign(tool)) {
+            let what = format!("`{tool}` is no tool of Stepwell's: `{name}` goes without it");
+            told.push(Problem::new(path.at(n), what));
+        }
+    }
+    let policy = spec.context_policy.as_ref().and_then(|policy| policy.retrieval.as_ref());
+    for (n, tool) in policy.iter().flat_map(|it| &it.jit_tools).enumerate() {
+        if !JIT_TOOLS.contains(&tool.as_str()) {
+            let path = Path::root().at("context_policy").at("retrieval").at("jit_tools").at(n);
+            let what = format!("`{tool}` is none of {}: agents go without it", listed(JIT_TOOLS));
+            told.push(Problem::new(path, what));
+        }
     }
 }
 
