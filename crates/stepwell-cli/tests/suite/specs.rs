@@ -65,7 +65,6 @@ fn a_wrong_spec_is_told_with_its_place() {
     desk.say("flow plan broken.yaml");
     desk.say("flow explain nowhere.yaml");
     desk.say("flow validate");
-    desk.say("flow");
     assert_snapshot!(desk.transcript());
 }
 

@@ -188,7 +188,7 @@ fn templates_are_asked_for_what_they_can_have_before_anything_is_paid() {
             "inputs: {required: {topic: string}}\npattern: {type: chain, config: {steps: [{agent: a, input: 'on {{ topc }}'}]}}\n",
         ),
         "f.yaml:6:59: pattern.config.steps[0].input: there is no `topc` here; there is \
-         `hitl_response`, `last_response`, `name`, `steps`, `topic`; did you mean `topic`?",
+         `hitl_response`, `last_response`, `steps`, `topic`; did you mean `topic`?",
     );
     refused(
         &with(
@@ -258,7 +258,7 @@ fn a_prompt_is_read_from_a_file_beside_the_spec_and_from_nowhere_else() {
     std::fs::write(outside.path().join("secret"), "s").unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("prompts")).unwrap();
-    std::fs::write(folder.path().join("prompts/a.md"), "You are {{ name }}.").unwrap();
+    std::fs::write(folder.path().join("prompts/a.md"), "You are {{ who | default(1) }}.").unwrap();
     std::os::unix::fs::symlink(outside.path().join("secret"), folder.path().join("link")).unwrap();
     let parse = |agent: &str| {
         let text = format!("version: 0\nname: t\nagents: {{a: {agent}}}\n{CHAIN}");
@@ -267,9 +267,9 @@ fn a_prompt_is_read_from_a_file_beside_the_spec_and_from_nowhere_else() {
     };
     for agent in ["{$ref: prompts/a.md}", "{prompt: {$ref: ./prompts/a.md}}"] {
         let spec = parse(agent).unwrap().spec;
-        assert_eq!(spec.agents["a"].prompt.template.source(), "You are {{ name }}.");
+        assert_eq!(spec.agents["a"].prompt.template.source(), "You are {{ who | default(1) }}.");
         // What was read is enough to read it again without the folder.
-        assert_eq!(spec.files().values().collect::<Vec<_>>(), ["You are {{ name }}."]);
+        assert_eq!(spec.files().values().collect::<Vec<_>>(), ["You are {{ who | default(1) }}."]);
     }
     for (file, why) in [
         ("link", "a link leads out of the spec's folder"),

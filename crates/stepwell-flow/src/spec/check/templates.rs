@@ -13,7 +13,7 @@ use crate::spec::{Before, Dag, Name, Spec};
 use crate::template::Template;
 
 /// What every template sees.
-const EVERYWHERE: [&str; 3] = ["name", "last_response", "hitl_response"];
+const EVERYWHERE: [&str; 2] = ["last_response", "hitl_response"];
 
 /// The names that a pattern gives to what was said.
 pub(in crate::spec) fn of_pattern(pattern: &Pattern) -> BTreeSet<&'static str> {
@@ -21,30 +21,11 @@ pub(in crate::spec) fn of_pattern(pattern: &Pattern) -> BTreeSet<&'static str> {
         Pattern::Chain(_) => &["steps"],
         Pattern::Workflow(_) => &["tasks"],
         Pattern::Routing(_) => &["router", "routes", "steps"],
-        Pattern::Parallel(_) => &["branches", "steps", "reduce_response"],
-        Pattern::EvaluatorOptimizer(_) => &[
-            "accepted",
-            "draft",
-            "evaluation",
-            "iteration",
-            "iteration_index",
-            "iterations",
-            "max_iters",
-            "min_score",
-        ],
-        Pattern::OrchestratorWorkers(_) => &[
-            "task",
-            "subtask",
-            "workers",
-            "worker_count",
-            "num_workers",
-            "task_count",
-            "orchestrator_response",
-            "plan",
-            "reduce_response",
-            "round",
-            "writeup_response",
-        ],
+        Pattern::Parallel(_) => &["branches", "steps"],
+        Pattern::EvaluatorOptimizer(_) => &["accepted", "draft", "evaluation", "iteration"],
+        Pattern::OrchestratorWorkers(_) => {
+            &["plan", "reduce_response", "round", "subtask", "task", "workers", "writeup_response"]
+        }
         Pattern::Graph(_) => &["nodes", "iteration", "terminal_node", "total_steps"],
     };
     EVERYWHERE.into_iter().chain(own.iter().copied()).collect()
@@ -163,7 +144,7 @@ impl<'a> Seen<'a> {
     /// A prompt is told before anything was said: it sees variables alone.
     fn of_prompt(&self, asked: &str, source: &str, path: &Path) -> Option<Problem> {
         let first = asked.split('.').next().unwrap_or_default();
-        if first == "name" || self.spec.inputs.names().any(|name| name == first) {
+        if self.spec.inputs.names().any(|name| name == first) {
             return None;
         }
         if guarded(first, source) {
