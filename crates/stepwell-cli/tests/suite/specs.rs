@@ -1,7 +1,5 @@
 //! flow validate, plan, explain and schema; and the examples.
 
-use insta::assert_snapshot;
-
 use crate::desk::Desk;
 
 const SPEC: &str = "version: 0
@@ -31,41 +29,80 @@ outputs: {artifacts: [{path: brief.md, from: '{{ last_response }}'}]}
 ";
 
 #[test]
-fn a_spec_is_shown_as_asked() {
-    let mut desk = Desk::new();
+fn a_spec_is_checked_and_what_does_nothing_is_warned_of() {
+    let desk = Desk::new();
     desk.file("brief.yaml", SPEC);
-    desk.say("flow validate brief.yaml");
-    desk.say("flow validate brief.yaml --json");
-    desk.say("flow plan brief.yaml");
-    desk.say("flow plan brief.yaml --format markdown");
-    desk.say("flow plan brief.yaml --format mermaid");
-    desk.say("flow plan brief.yaml --format dot");
-    desk.say("flow plan brief.yaml --json");
-    desk.say("flow explain brief.yaml");
-    assert_snapshot!(desk.transcript());
+    let ran = desk.quietly(&["flow", "validate", "brief.yaml"]);
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (Some(0), "brief.yaml is valid: brief (graph, 2 agents)\n")
+    );
+    assert_eq!(
+        ran.stderr,
+        "warning: brief.yaml:7:56: runtime.region: this has no effect: there is no provider with \
+         regions\n"
+    );
+    let answer = &desk.quietly(&["flow", "validate", "brief.yaml", "--json"]).json()[0];
+    assert_eq!((&answer["valid"], &answer["pattern"]), (&true.into(), &"graph".into()));
+    assert_eq!(answer["warnings"][0]["column"], 56);
 }
 
 #[test]
-fn a_wrong_spec_is_told_with_its_place() {
-    let mut desk = Desk::new();
-    desk.file("key.yaml", &SPEC.replace("description:", "descripton:"));
-    desk.say("flow validate key.yaml");
-    desk.file(
-        "name.yaml",
-        &SPEC.replace("{{ topic }}", "{{ topc }}").replace("to: check}", "to: chek}"),
+fn a_spec_is_shown_in_every_form() {
+    let desk = Desk::new();
+    desk.file("brief.yaml", SPEC);
+    let shown = |form: &str| {
+        let ran = desk.quietly(&["flow", "plan", "brief.yaml", "--format", form]);
+        assert_eq!(ran.code, Some(0), "{form}: {}", ran.stderr);
+        ran.stdout
+    };
+    let text = shown("text");
+    assert!(text.starts_with("brief (graph)\nA short brief on a topic.\n"), "{text}");
+    assert!(text.contains("variables: topic (must be set), tone = \"dry\"\n"), "{text}");
+    assert!(text.contains("node/check  human   node/find"), "{text}");
+    assert!(shown("mermaid").contains("n1 -->|\"else\"| n0"));
+    assert!(shown("dot").starts_with("digraph \"brief\" {\n"));
+    assert!(shown("markdown").contains("```mermaid\nflowchart TD\n"));
+    let plan: serde_json::Value = serde_json::from_str(&shown("json")).unwrap();
+    assert_eq!(plan["edges"][1]["when"], "nodes.check.response == 'yes'");
+    assert_eq!(desk.quietly(&["flow", "plan", "brief.yaml", "--json"]).json(), [plan]);
+    let told = desk.quietly(&["flow", "explain", "brief.yaml"]).stdout;
+    assert!(told.contains("node/check: Enough? (after 60 s the answer is \"yes\")\n"), "{told}");
+    assert!(told.ends_with("It needs --var topic=….\n"), "{told}");
+}
+
+#[test]
+fn a_wrong_spec_is_told_with_its_place_and_ends_with_3() {
+    let desk = Desk::new();
+    let told = |text: &str| {
+        desk.file("f.yaml", text);
+        let ran = desk.quietly(&["flow", "validate", "f.yaml"]);
+        assert_eq!((ran.code, &*ran.stdout), (Some(3), ""));
+        ran.stderr
+    };
+    let key = told(&SPEC.replace("description:", "descripton:"));
+    assert!(key.starts_with("error: f.yaml:3:1: there is no key `descripton` here;"), "{key}");
+    assert!(key.contains("; did you mean `description`?\nhint: "), "{key}");
+    // All that is wrong is told, in the order of the file.
+    let two = told(&SPEC.replace("{{ topic }}", "{{ topc }}").replace("{{ tone }}", "{{ tome }}"));
+    let lines: Vec<_> = two.lines().collect();
+    assert!(
+        lines[0].starts_with("error: f.yaml:10:20: agents.writer.prompt: there is no `tome`"),
+        "{two}"
     );
-    desk.say("flow validate name.yaml");
-    desk.say("flow validate name.yaml --json");
-    desk.file(
-        "two.yaml",
-        &SPEC.replace("{{ topic }}", "{{ topc }}").replace("{{ tone }}", "{{ tome }}"),
+    assert!(
+        lines[1].starts_with("f.yaml:15:36: pattern.config.nodes.find.input: there is no `topc`"),
+        "{two}"
     );
-    desk.say("flow validate two.yaml");
-    desk.file("broken.yaml", "version: 0\nname: [x\nagents: 1\n");
-    desk.say("flow plan broken.yaml");
-    desk.say("flow explain nowhere.yaml");
-    desk.say("flow validate");
-    assert_snapshot!(desk.transcript());
+    let broken = told("version: 0\nname: [x\nagents: 1\n");
+    assert!(broken.starts_with("error: f.yaml:3:7: this cannot be read:"), "{broken}");
+    desk.file("f.yaml", &SPEC.replace("to: check}", "to: chek}"));
+    let answer = desk.quietly(&["flow", "validate", "f.yaml", "--json"]);
+    assert_eq!(answer.code, Some(3));
+    assert_eq!(answer.json()[0]["problems"][0]["hint"], "did you mean `check`?");
+    let absent = desk.quietly(&["flow", "plan", "nowhere.yaml"]);
+    assert_eq!(absent.code, Some(3));
+    assert_eq!(absent.stderr, "error: nowhere.yaml: there is no such file\n");
 }
 
 #[test]

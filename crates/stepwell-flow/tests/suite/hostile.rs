@@ -1,6 +1,6 @@
 //! Specs and templates that mean harm, or nonsense: a bounded, clear error, and never a panic.
 //!
-//! `STEPWELL_FUZZ_CASES` sets how many cases the fuzzing tests try; 256 if it is not set.
+//! `PROPTEST_CASES` sets how many cases the fuzzing tests try; 256 if it is not set.
 
 use std::collections::BTreeMap;
 
@@ -185,10 +185,7 @@ fn a_name_that_is_not_there_is_told_with_the_nearest() {
 }
 
 fn cases() -> ProptestConfig {
-    // The only place where the fuzzing tests look at the environment.
-    #[expect(clippy::disallowed_methods, reason = "whoever fuzzes for long sets it")]
-    let set = std::env::var("STEPWELL_FUZZ_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(set.unwrap_or(256)) }
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// Pieces that specs are made of, and that break them.
