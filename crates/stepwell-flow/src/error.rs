@@ -37,6 +37,27 @@ pub enum Error {
         /// Why.
         source: TemplateError,
     },
+    /// Nothing that was done since is recorded. It must be loud.
+    #[error(transparent)]
+    Store(#[from] stepwell::Error),
+    /// An agent's run could not go on.
+    #[error(transparent)]
+    Agent(stepwell_agent::Error),
+    /// Something that cannot happen did.
+    #[error("{0}")]
+    Unexpected(String),
+    /// A session is none of a flow.
+    #[error("{0} is no session of a flow")]
+    NoFlow(stepwell::SessionId),
+}
+
+impl From<stepwell_agent::Error> for Error {
+    fn from(error: stepwell_agent::Error) -> Self {
+        match error {
+            stepwell_agent::Error::Store(error) => Self::Store(error),
+            error => Self::Agent(error),
+        }
+    }
 }
 
 fn told(file: &str, problems: &[Problem]) -> String {

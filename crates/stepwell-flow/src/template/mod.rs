@@ -8,6 +8,7 @@
 
 mod environment;
 mod filters;
+mod growing;
 mod guard;
 mod scope;
 
@@ -18,6 +19,7 @@ use std::io;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use growing::Growing;
 pub use scope::Scope;
 
 /// The most that a template becomes. A model takes less, and it must fit an event.

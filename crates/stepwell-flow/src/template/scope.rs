@@ -6,7 +6,7 @@ use minijinja::value::Serde;
 use minijinja::{ErrorKind, Value};
 use serde::Serialize;
 
-use super::TemplateError;
+use super::{Growing, TemplateError};
 use crate::spec::nearest;
 
 /// The names that a template sees, and what they stand for. Cloning it is cheap: values are
@@ -31,6 +31,17 @@ impl Scope {
     /// Gives a name a value.
     pub fn set(&mut self, name: impl Into<String>, value: impl Serialize) {
         self.0.insert(name.into(), Value::from(Serde(value)));
+    }
+
+    /// Is there such a name?
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Gives a name a mapping that grows.
+    pub fn share(&mut self, name: impl Into<String>, mapping: &Growing) {
+        self.0.insert(name.into(), mapping.value());
     }
 
     pub(super) fn value(&self) -> Value {

@@ -1,5 +1,10 @@
-//! What holds for flows.
+//! What holds for flows: the one test binary of the crate.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod hostile;
+mod kills;
 mod schema;
+mod shop;
+mod small;
 mod specs;
+mod stopping;

@@ -1,0 +1,45 @@
+//! What a flow tells as it goes, and asks.
+
+use stepwell::{Gate, NodeKey, NodeState, Recorded, Spent};
+use stepwell_agent::run::Happening;
+
+/// Sees what happens in a flow, and may be asked.
+pub trait Audience: Send {
+    /// Something happened. What needs to be durable before anyone sees it already is.
+    fn saw(&mut self, news: News<'_>);
+
+    /// Asks a person a question that the flow waits with. Nothing, if nobody can be asked:
+    /// the flow then pauses. `is_over` says when the answer is no longer wanted.
+    fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
+        let _ = (gate, is_over);
+        None
+    }
+}
+
+/// What happens in a flow.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A node stands differently.
+    Node(Standing<'a>),
+    /// Something happened in the conversation of a node's agent.
+    Within(&'a NodeKey, &'a Happening<'a>),
+    /// An event was recorded.
+    Recorded(&'a Recorded),
+    /// Something that the user should know.
+    Notice(&'a str),
+}
+
+/// How a node stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// Which.
+    pub key: &'a NodeKey,
+    /// The agent that works on it; nobody, if a person is asked.
+    pub agent: Option<&'a str>,
+    /// How it stands.
+    pub state: NodeState,
+    /// What went wrong.
+    pub error: Option<&'a str>,
+    /// What the flow spent so far.
+    pub spent: &'a Spent,
+}

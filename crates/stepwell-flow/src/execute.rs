@@ -1,0 +1,206 @@
+//! Running a flow: its pattern is walked, and walked again after each answer, until it is done
+//! or something stops it; then how it stands is recorded, once.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use stepwell::{Artifact, Gate, GateAnswered, NodeKey, Status, StatusChanged, StopReason};
+use stepwell_agent::provider::Fault;
+
+use crate::artifact::{Folder, Inside};
+use crate::audience::News;
+use crate::error::{Error, Result};
+use crate::flow::Flow;
+use crate::gate::accept;
+use crate::halt::{Fallen, Halt};
+use crate::pattern::{Reached, walk};
+use crate::revision::gate_of;
+
+/// What is done while a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// The flow pauses.
+    Pause,
+    /// The flow waits for an answer, or for the end of its time.
+    Wait,
+}
+
+/// How a flow ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// How its session stands.
+    pub status: Status,
+    /// Why.
+    pub reason: Option<StopReason>,
+    /// What failed, if something did.
+    pub error: Option<Fallen>,
+    /// The last answer, if it came to its end.
+    pub output: Value,
+    /// Files that it left.
+    pub artifacts: Vec<Artifact>,
+    /// Questions that wait for an answer.
+    pub open: Vec<Gate>,
+}
+
+/// Who answers where a person is asked.
+const THE_USER: &str = "the user";
+
+/// How often it is looked whether somebody answered.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Flow<'_> {
+    /// Runs until something stops it, and records how it stands then. An error says that what
+    /// was done could not be recorded.
+    pub async fn run(&self, patience: Patience, folder: &Folder) -> Result<Ended> {
+        let mut overdue = 0;
+        loop {
+            self.release();
+            let halt = match walk(self).await {
+                Ok(reached) => return self.complete(reached, folder),
+                Err(halt) => halt,
+            };
+            if let Halt::Paused = halt {
+                let late = self.overdue();
+                // Walked again, a question whose time is up is settled.
+                let settles = late > 0 && late != overdue;
+                overdue = late;
+                if settles || self.heard()? {
+                    continue;
+                }
+                if patience == Patience::Wait && self.wait().await? {
+                    continue;
+                }
+                if *self.interrupt.borrow() {
+                    return self.stop(Halt::Interrupted);
+                }
+            }
+            return self.stop(halt);
+        }
+    }
+
+    /// Did somebody answer, elsewhere or here?
+    fn heard(&self) -> Result<bool> {
+        if self.take_answers().map_err(broken)? {
+            return Ok(true);
+        }
+        let open: Vec<Gate> = self.desk().memo.open().into_iter().cloned().collect();
+        let mut heard = false;
+        for gate in &open {
+            heard |= self.ask_person(gate)?;
+        }
+        Ok(heard)
+    }
+
+    /// Asks whoever is there, until the answer can be used.
+    fn ask_person(&self, gate: &Gate) -> Result<bool> {
+        let is_over = || *self.interrupt.borrow();
+        loop {
+            let said = self.desk().audience.ask(gate, &is_over);
+            let Some(said) = said else { return Ok(false) };
+            let key = gate.id.parse::<NodeKey>().ok();
+            let described = key.and_then(|key| gate_of(self.spec, &key));
+            match accept(gate, described, &said, self.session.now()) {
+                Ok(answer) => {
+                    let answer = self.staff.redactor().redact(&answer).into_owned();
+                    let (id, who) = (gate.id.clone(), THE_USER.to_owned());
+                    self.record(vec![GateAnswered { id, answer, who }.into()]).map_err(broken)?;
+                    return Ok(true);
+                }
+                Err(why) => self.desk().audience.saw(News::Notice(&why.to_string())),
+            }
+        }
+    }
+
+    /// Waits until somebody answered, or a question's time is up. False, if the user wants it
+    /// to stop.
+    async fn wait(&self) -> Result<bool> {
+        let mut interrupt = self.interrupt.clone();
+        loop {
+            if *interrupt.borrow() {
+                return Ok(false);
+            }
+            if self.take_answers().map_err(broken)? || self.overdue() > 0 {
+                return Ok(true);
+            }
+            tokio::select! {
+                _ = interrupt.wait_for(|asked| *asked) => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// Writes the artifacts, and records that the flow is done.
+    fn complete(&self, reached: Reached, folder: &Folder) -> Result<Ended> {
+        let mut artifacts = Vec::new();
+        for described in &self.spec.outputs.artifacts {
+            let written = described
+                .path
+                .render(&reached.scope)
+                .map_err(|error| (String::new(), format!("outputs.artifacts.path: {error}")));
+            let written = written.and_then(|path| {
+                let named = |why: String| (path.clone(), why);
+                let inside = Inside::parse(&path).map_err(&named)?;
+                let text = described.from.render(&reached.scope);
+                let text = text.map_err(|error| named(format!("from: {error}")))?;
+                folder.write(&inside, &text).map_err(named)
+            });
+            match written {
+                Ok(artifact) => {
+                    if self.wrote(&artifact) {
+                        self.record(vec![artifact.clone().into()]).map_err(broken)?;
+                    }
+                    artifacts.push(artifact);
+                }
+                Err((path, what)) => {
+                    let what = self.staff.redactor().redact(&what).into_owned();
+                    let node = format!("artifact {path}").trim_end().to_owned();
+                    let fallen = Fallen { node, what, fault: None };
+                    let ended = self.stop(Halt::Failed(fallen))?;
+                    return Ok(Ended { output: reached.last, artifacts, ..ended });
+                }
+            }
+        }
+        let (status, reason) = (Status::Success, Some(StopReason::LlmDone));
+        self.record(vec![StatusChanged { status, reason, error: None }.into()]).map_err(broken)?;
+        let open = Vec::new();
+        Ok(Ended { status, reason, error: None, output: reached.last, artifacts, open })
+    }
+
+    /// Is it not recorded yet that this file was written?
+    fn wrote(&self, artifact: &Artifact) -> bool {
+        self.artifacts.get(&artifact.path) != Some(&artifact.digest)
+    }
+
+    /// Records how the flow stands.
+    fn stop(&self, halt: Halt) -> Result<Ended> {
+        let (status, reason, error) = match halt {
+            Halt::Broken(error) => return Err(error),
+            Halt::Paused => (Status::Paused, Some(StopReason::Gate), None),
+            Halt::Limit(reason) => (Status::Partial, Some(reason), None),
+            Halt::Interrupted | Halt::Held => {
+                (Status::Interrupted, Some(StopReason::UserInterrupt), None)
+            }
+            Halt::Failed(Fallen { fault: Some(Fault::ContextFull), .. }) => {
+                (Status::Partial, Some(StopReason::ContextFull), None)
+            }
+            Halt::Failed(fallen) => {
+                let reason = fallen.fault.map(|_| StopReason::LlmError);
+                (Status::Failed, reason, Some(fallen))
+            }
+        };
+        let said = error.as_ref().map(ToString::to_string);
+        self.record(vec![StatusChanged { status, reason, error: said }.into()]).map_err(broken)?;
+        let open = self.desk().memo.open().into_iter().cloned().collect();
+        let (output, artifacts) = (Value::Null, Vec::new());
+        Ok(Ended { status, reason, error, output, artifacts, open })
+    }
+}
+
+/// What could not be recorded.
+fn broken(halt: Halt) -> Error {
+    match halt {
+        Halt::Broken(error) => error,
+        // Recording does nothing else.
+        other => Error::Unexpected(format!("{other:?}")),
+    }
+}

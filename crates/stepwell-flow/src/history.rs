@@ -1,0 +1,251 @@
+//! What a flow's session recorded, read once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stepwell::{
+    Checkpoint, CheckpointReason, Digest, Event, Flow as Described, Recorded, Seq, Session, Span,
+    Spent, Status, Time, Timeline,
+};
+use stepwell_agent::run::Past;
+
+use crate::error::{Error, Result};
+use crate::memo::Memo;
+
+/// What a flow's session recorded.
+#[derive(Debug, Default)]
+pub struct History {
+    /// Its nodes and gates.
+    pub memo: Memo,
+    /// Its conversations.
+    pub past: Past,
+    /// Its last event.
+    pub seq: Seq,
+    /// What it spent, also on what was taken back since.
+    pub spent: Spent,
+    /// How many answers models gave.
+    pub calls: u64,
+    /// How long it ran. Time in which it waited or did not run does not count.
+    pub ran: Duration,
+    /// The flow, as its session was made for it.
+    pub described: Option<Described>,
+    /// The spec that counts now.
+    pub stored: Option<Stored>,
+    /// Files that it wrote, and what they held.
+    pub artifacts: BTreeMap<String, Digest>,
+}
+
+/// A spec as a session keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its raw text.
+    pub spec: String,
+    /// SHA-256 of its raw bytes.
+    pub hash: Digest,
+    /// The files that it was read from besides its own.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The name of the checkpoint that keeps what a spec was read from.
+const SPEC: &str = "spec";
+
+impl Stored {
+    /// A spec, and the files that it was read from besides its own.
+    #[must_use]
+    pub fn new(spec: &str, files: BTreeMap<String, String>) -> Self {
+        Self { spec: spec.to_owned(), hash: Digest::of(spec.as_bytes()), files }
+    }
+
+    /// The event that makes a session keep it. A later one takes its place.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        let metadata = [
+            ("spec".to_owned(), self.spec.clone().into()),
+            ("files".to_owned(), serde_json::to_value(&self.files).unwrap_or_default()),
+        ];
+        let (name, reason) = (SPEC.to_owned(), CheckpointReason::Automatic);
+        Checkpoint { name, reason, metadata: metadata.into() }
+    }
+
+    fn of(checkpoint: &Checkpoint) -> Option<Self> {
+        if checkpoint.name != SPEC || checkpoint.reason != CheckpointReason::Automatic {
+            return None;
+        }
+        let spec = checkpoint.metadata.get("spec")?.as_str()?;
+        let files = checkpoint.metadata.get("files").cloned().unwrap_or_default();
+        Some(Self::new(spec, serde_json::from_value(files).unwrap_or_default()))
+    }
+}
+
+impl History {
+    /// Reads a session.
+    pub fn read(session: &Session) -> Result<Self> {
+        let events = session.events(Span::ALL)?.intact(session.id())?;
+        Ok(Self::of(&events))
+    }
+
+    /// What some events come to.
+    #[must_use]
+    pub fn of(events: &[Recorded]) -> Self {
+        let mut history = Self::default();
+        let Some(last) = events.last() else { return history };
+        history.seq = last.seq;
+        let timeline = Timeline::at(last.seq, events.iter());
+        let mut ran = Ran::default();
+        for event in events {
+            ran.take(event);
+            history.count(event);
+            if timeline.contains(event.seq) {
+                history.take(event);
+            }
+        }
+        history.ran = ran.total;
+        history
+    }
+
+    /// Takes in what was spent: what was taken back was paid all the same.
+    fn count(&mut self, event: &Recorded) {
+        let (usage, cost) = match &event.event {
+            // A fork starts to count anew.
+            Event::Created(_) => {
+                (self.spent, self.calls) = (Spent::default(), 0);
+                return;
+            }
+            Event::Message(message) => (message.usage, message.cost),
+            Event::Compacted(compacted) => (compacted.usage, compacted.cost),
+            _ => return,
+        };
+        if let Some(usage) = usage {
+            self.spent.count(usage, cost);
+            self.calls += 1;
+        }
+    }
+
+    fn take(&mut self, event: &Recorded) {
+        match &event.event {
+            Event::Created(created) => {
+                if let Some(flow) = &created.flow {
+                    self.described = Some(flow.clone());
+                    let stored = Stored::new(&flow.spec, BTreeMap::new());
+                    self.stored.get_or_insert(stored);
+                }
+            }
+            Event::Checkpoint(checkpoint) => {
+                if let Some(stored) = Stored::of(checkpoint) {
+                    self.stored = Some(stored);
+                }
+            }
+            Event::Artifact(artifact) => {
+                self.artifacts.insert(artifact.path.clone(), artifact.digest);
+            }
+            _ => {}
+        }
+        self.memo.take(event);
+        self.past.take(event);
+    }
+
+    /// The spec that counts, or why there is none.
+    pub fn spec(&self, session: &Session) -> Result<&Stored> {
+        self.stored.as_ref().ok_or_else(|| Error::NoFlow(session.id().clone()))
+    }
+}
+
+/// How long a session ran.
+#[derive(Default)]
+struct Ran {
+    total: Duration,
+    since: Option<Time>,
+    last: Option<Time>,
+}
+
+impl Ran {
+    fn take(&mut self, event: &Recorded) {
+        let running = match &event.event {
+            Event::Created(_) => true,
+            Event::Status(change) => change.status == Status::Running,
+            _ => {
+                self.last = Some(event.at);
+                return;
+            }
+        };
+        // What a dead process left is noted when it is found: it ran until its last event.
+        let until = match &event.event {
+            Event::Status(change) if change.status == Status::Interrupted => self.last,
+            _ => Some(event.at),
+        };
+        if let (Some(since), Some(until)) = (self.since.take(), until) {
+            self.total += until.since(since);
+        }
+        self.since = running.then_some(event.at);
+        self.last = Some(event.at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stepwell::{Created, Message, Node, NodeKey, NodeState, Restored, Rewound, Scope};
+    use stepwell::{StatusChanged, Usage};
+
+    fn log(events: Vec<(i64, Event)>) -> Vec<Recorded> {
+        let recorded = |(n, (at, event)): (usize, (i64, Event))| Recorded {
+            seq: Seq::new(n as u64 + 1),
+            at: Time::from_micros(at * 1_000_000),
+            id: None,
+            event,
+        };
+        events.into_iter().enumerate().map(recorded).collect()
+    }
+
+    fn status(status: Status) -> Event {
+        StatusChanged { status, reason: None, error: None }.into()
+    }
+
+    fn created() -> Event {
+        Created::new("s".parse().unwrap(), "t").into()
+    }
+
+    #[test]
+    fn only_time_in_which_it_ran_counts() {
+        let history = History::of(&log(vec![
+            (0, created()),
+            (5, Message::user("x").into()),
+            // Killed; found an hour later.
+            (3600, status(Status::Interrupted)),
+            (3600, status(Status::Running)),
+            (3610, status(Status::Paused)),
+            (9000, status(Status::Running)),
+            (9001, status(Status::Success)),
+        ]));
+        assert_eq!(history.ran, Duration::from_secs(5 + 10 + 1));
+    }
+
+    #[test]
+    fn a_rewind_takes_back_nodes_and_not_what_they_cost() {
+        let usage = Usage { input: 7, ..Usage::default() };
+        let done = Node {
+            key: "step/0".to_owned(),
+            state: NodeState::Done,
+            output: Some(1.into()),
+            usage: None,
+            error: None,
+        };
+        let back = Rewound { to: Seq::new(1), scope: Scope::Chat, restored: Restored::default() };
+        let history = History::of(&log(vec![
+            (0, created()),
+            (1, Message::assistant("x").spending(usage, None).into()),
+            (2, done.into()),
+            (3, back.into()),
+        ]));
+        assert_eq!(history.memo.result(&NodeKey::Step(0)), None);
+        assert_eq!((history.spent.usage.input, history.calls), (7, 1));
+    }
+
+    #[test]
+    fn the_newest_spec_counts_with_the_files_it_was_read_from() {
+        let files: BTreeMap<_, _> = [("p.md".to_owned(), "text".to_owned())].into();
+        let stored = Stored::new("name: x", files);
+        let history = History::of(&log(vec![(0, created()), (1, stored.checkpoint().into())]));
+        assert_eq!(history.stored, Some(stored));
+    }
+}

@@ -1,0 +1,180 @@
+//! The memo: what a flow's session says of its nodes and gates. Pure.
+//!
+//! "Is this node's result recorded?" is the only question that execution asks before it does
+//! something, so this is all there is of a flow's state.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use stepwell::{Event, Gate, GateAnswered, NodeKey, NodeState, Recorded, Seq};
+
+/// What is recorded of a flow's nodes and gates.
+#[derive(Debug, Default)]
+pub struct Memo {
+    nodes: HashMap<String, Noted>,
+    gates: HashMap<String, Asked>,
+    /// Gates in the order in which they were asked.
+    order: Vec<String>,
+}
+
+/// What is recorded of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noted {
+    /// How it stands.
+    pub state: NodeState,
+    /// What it produced, if it is done.
+    pub output: Option<Value>,
+    /// What went wrong, if it failed.
+    pub error: Option<String>,
+    /// Where it first began.
+    pub began: Seq,
+    /// Where it last began: a node that failed and is taken up again begins again.
+    pub since: Seq,
+}
+
+/// A gate, and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The question.
+    pub gate: Gate,
+    /// Its answer, once there is one.
+    pub answer: Option<GateAnswered>,
+}
+
+/// Words with which a person agrees.
+#[must_use]
+pub(crate) fn agrees(answer: &str) -> bool {
+    let word = answer.trim().trim_end_matches(['.', '!']).to_lowercase();
+    matches!(
+        word.as_str(),
+        "approve" | "approved" | "accept" | "accepted" | "yes" | "y" | "ok" | "okay"
+    )
+}
+
+impl Memo {
+    /// Takes in an event that counts.
+    pub fn take(&mut self, recorded: &Recorded) {
+        let seq = recorded.seq;
+        match &recorded.event {
+            Event::Node(node) => {
+                let noted = self.nodes.entry(node.key.clone()).or_insert_with(|| Noted {
+                    state: node.state,
+                    output: None,
+                    error: None,
+                    began: seq,
+                    since: seq,
+                });
+                // What is done stays done.
+                if noted.state == NodeState::Done {
+                    noted.output = noted.output.take().or_else(|| node.output.clone());
+                    return;
+                }
+                // Let go of, because the spec says something else of it now: it begins anew.
+                if node.state == NodeState::Skipped {
+                    self.nodes.remove(&node.key);
+                    return;
+                }
+                if node.state == NodeState::Started {
+                    noted.since = seq;
+                }
+                noted.state = node.state;
+                noted.output.clone_from(&node.output);
+                noted.error.clone_from(&node.error);
+            }
+            Event::Gate(gate) => {
+                let asked = Asked { gate: gate.clone(), answer: None };
+                if self.gates.insert(gate.id.clone(), asked).is_none() {
+                    self.order.push(gate.id.clone());
+                }
+            }
+            Event::GateAnswered(answer) => {
+                if let Some(asked) = self.gates.get_mut(&answer.id) {
+                    asked.answer.get_or_insert_with(|| answer.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is recorded of a node.
+    #[must_use]
+    pub fn node(&self, key: &NodeKey) -> Option<&Noted> {
+        self.nodes.get(&key.to_string())
+    }
+
+    /// The result of a node, if it is recorded.
+    #[must_use]
+    pub fn result(&self, key: &NodeKey) -> Option<&Value> {
+        let noted = self.node(key).filter(|noted| noted.state == NodeState::Done)?;
+        noted.output.as_ref()
+    }
+
+    /// Every node of which something is recorded, by its key as it is written.
+    pub fn nodes(&self) -> impl Iterator<Item = (&str, &Noted)> {
+        self.nodes.iter().map(|(key, noted)| (key.as_str(), noted))
+    }
+
+    /// What was asked under a name, and the answer.
+    #[must_use]
+    pub fn gate(&self, id: &str) -> Option<&Asked> {
+        self.gates.get(id)
+    }
+
+    /// Questions that wait for an answer, in the order in which they were asked.
+    #[must_use]
+    pub fn open(&self) -> Vec<&Gate> {
+        let asked = self.order.iter().filter_map(|id| self.gates.get(id));
+        asked.filter(|asked| asked.answer.is_none()).map(|asked| &asked.gate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stepwell::{Node, Time};
+
+    fn at(seq: u64, event: impl Into<Event>) -> Recorded {
+        Recorded { seq: Seq::new(seq), at: Time::EPOCH, id: None, event: event.into() }
+    }
+
+    fn node(state: NodeState, output: Option<Value>) -> Node {
+        Node { key: "step/0".to_owned(), state, output, usage: None, error: None }
+    }
+
+    #[test]
+    fn a_result_counts_once_it_is_done_and_never_changes() {
+        let (mut memo, key) = (Memo::default(), NodeKey::Step(0));
+        memo.take(&at(1, node(NodeState::Started, None)));
+        assert_eq!(memo.result(&key), None);
+        memo.take(&at(2, node(NodeState::Failed, None)));
+        memo.take(&at(3, node(NodeState::Started, None)));
+        let noted = memo.node(&key).unwrap();
+        assert_eq!((noted.began, noted.since), (Seq::new(1), Seq::new(3)));
+        memo.take(&at(4, node(NodeState::Done, Some(1.into()))));
+        memo.take(&at(5, node(NodeState::Done, Some(2.into()))));
+        memo.take(&at(6, node(NodeState::Started, None)));
+        assert_eq!(memo.result(&key), Some(&1.into()));
+    }
+
+    #[test]
+    fn a_gate_takes_one_answer() {
+        let mut memo = Memo::default();
+        let gate = |id: &str| Gate {
+            id: id.to_owned(),
+            prompt: "?".to_owned(),
+            default: None,
+            deadline: None,
+        };
+        let answer = |text: &str| GateAnswered {
+            id: "a".to_owned(),
+            answer: text.to_owned(),
+            who: "me".to_owned(),
+        };
+        memo.take(&at(1, gate("a")));
+        memo.take(&at(2, gate("b")));
+        memo.take(&at(3, answer("yes")));
+        memo.take(&at(4, answer("no")));
+        assert_eq!(memo.gate("a").unwrap().answer.as_ref().unwrap().answer, "yes");
+        assert_eq!(memo.open().iter().map(|gate| gate.id.as_str()).collect::<Vec<_>>(), ["b"]);
+    }
+}

@@ -1,0 +1,298 @@
+//! A place in which flows run: a store on disk, a scripted model that counts its calls, and
+//! an audience that answers.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use stepwell::{
+    Created, Event, Flow as Described, Gate, NodeState, Recorded, Role, Session, SessionId, Span,
+    Spent, Status, Stepwell, View,
+};
+use stepwell_agent::context::Context;
+use stepwell_agent::machine::{Limits, Rules};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::script::{Script, Scripted};
+use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::run::{Allowed, Keeping, Purse, Setup};
+use stepwell_agent::tool::{self, Place};
+use stepwell_flow::spec::Spec;
+use stepwell_flow::template::Scope;
+use stepwell_flow::{
+    Audience, Ended, Flow, History, News, OutputFolder, Over, Parts, Patience, Staff, Stored,
+};
+
+/// What happens at a named point of a run.
+pub(crate) type Meet = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A model that checks what it is asked, and notes each call.
+pub(crate) struct Witness {
+    inner: Scripted,
+    calls: PathBuf,
+    meet: Meet,
+}
+
+impl std::fmt::Debug for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Witness").finish_non_exhaustive()
+    }
+}
+
+impl Provider for Witness {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        told: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Result<Answer, CallError>> {
+        View::check(request.messages).expect("the conversation is valid");
+        (self.meet)("ask");
+        let line = format!("{} {}\n", request.turn.lane, request.turn.answers);
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(&self.calls);
+        log.unwrap().write_all(line.as_bytes()).unwrap();
+        Box::pin(async move {
+            let answer = self.inner.answer(request, told).await;
+            (self.meet)("answered");
+            answer
+        })
+    }
+}
+
+/// Has every agent work with the same model.
+struct Crew {
+    setup: Arc<Setup>,
+    redactor: Redactor,
+}
+
+impl Staff for Crew {
+    fn hire(&self, _: &str, _: Option<&[String]>) -> Result<Arc<Setup>, String> {
+        Ok(Arc::clone(&self.setup))
+    }
+
+    fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+}
+
+/// Answers questions as it was told to, by their ids; `*` stands for all others.
+#[derive(Default)]
+pub(crate) struct Room {
+    pub(crate) answers: BTreeMap<String, String>,
+    pub(crate) notices: Vec<String>,
+}
+
+impl Audience for Room {
+    fn saw(&mut self, news: News<'_>) {
+        if let News::Notice(text) = news {
+            self.notices.push(text.to_owned());
+        }
+    }
+
+    fn ask(&mut self, gate: &Gate, _: &dyn Fn() -> bool) -> Option<String> {
+        self.answers.get(&gate.id).or_else(|| self.answers.get("*")).cloned()
+    }
+}
+
+/// A place in which a flow runs.
+pub(crate) struct Shop {
+    pub(crate) root: PathBuf,
+    pub(crate) spec: String,
+    pub(crate) script: String,
+    pub(crate) allowed: Allowed,
+    pub(crate) over: Over,
+    pub(crate) patience: Patience,
+    pub(crate) room: Mutex<Room>,
+    pub(crate) meet: Meet,
+}
+
+pub(crate) fn id() -> SessionId {
+    "run".parse().unwrap()
+}
+
+impl Shop {
+    pub(crate) fn new(root: &Path, spec: &str, script: &str) -> Self {
+        Self {
+            root: std::fs::canonicalize(root).unwrap(),
+            spec: spec.to_owned(),
+            script: script.to_owned(),
+            allowed: Allowed::default(),
+            over: Over::Refuse,
+            patience: Patience::Pause,
+            room: Mutex::default(),
+            meet: Arc::new(|_| ()),
+        }
+    }
+
+    /// Whoever is asked gives this answer.
+    pub(crate) fn answering(self, gate: &str, answer: &str) -> Self {
+        self.room.lock().unwrap().answers.insert(gate.to_owned(), answer.to_owned());
+        self
+    }
+
+    /// The same place, with a model that says something else.
+    pub(crate) fn with_script(self, script: &str) -> Self {
+        Self { script: script.to_owned(), ..self }
+    }
+
+    /// An answer that comes from elsewhere.
+    pub(crate) fn answer(&self, gate: &str, answer: &str) {
+        let answer = stepwell::GateAnswered {
+            id: gate.to_owned(),
+            answer: answer.to_owned(),
+            who: "a colleague".to_owned(),
+        };
+        self.well().answer(&id(), answer).unwrap();
+    }
+
+    pub(crate) fn well(&self) -> Stepwell {
+        Stepwell::open(self.root.join(".stepwell")).unwrap()
+    }
+
+    fn crew(&self) -> Crew {
+        let script = Script::parse(&self.script).unwrap();
+        let prices = Scripted::new(script.clone());
+        let calls = self.root.join("calls");
+        let model = Witness { inner: Scripted::new(script), calls, meet: self.meet.clone() };
+        let tools = tool::builtin();
+        let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
+        let (mode, limits) = (Mode::ConfirmSensitive, Limits::default());
+        let setup = Setup {
+            provider: Arc::new(model),
+            model: "script".to_owned(),
+            cost: Arc::new(move |usage| Some(prices.cost(usage))),
+            tools,
+            place: Place::new(self.root.clone()),
+            rules: Rules { mode, retry_unsafe: false, effects, limits },
+            redactor: Redactor::new([]),
+            max_output: 100,
+            timeout: None,
+            dry_run: false,
+            context: Context::default(),
+            keeping: Keeping::default(),
+            dispatcher: None,
+        };
+        Crew { setup: Arc::new(setup), redactor: Redactor::new([]) }
+    }
+
+    fn open(&self, well: &Stepwell, spec: &Spec) -> Session {
+        if well.store().exists(&id()).unwrap() {
+            return well.resume(&id()).unwrap();
+        }
+        let stored = Stored::new(&self.spec, BTreeMap::new());
+        let flow = Described {
+            name: spec.name.clone(),
+            pattern: spec.pattern.name().to_owned(),
+            spec: stored.spec,
+            hash: stored.hash,
+            variables: BTreeMap::new(),
+        };
+        well.create(Created { flow: Some(flow), ..Created::new(id(), "flow") }).unwrap()
+    }
+
+    /// Runs the flow, or goes on with it.
+    pub(crate) fn run(&self) -> stepwell_flow::Result<Ended> {
+        let (_stop, interrupt) = tokio::sync::watch::channel(false);
+        self.run_until(interrupt)
+    }
+
+    pub(crate) fn run_until(
+        &self,
+        interrupt: tokio::sync::watch::Receiver<bool>,
+    ) -> stepwell_flow::Result<Ended> {
+        let none: BTreeMap<String, String> = BTreeMap::new();
+        let spec = Spec::parse(&self.spec, "spec.yaml", &none).unwrap().spec;
+        let (well, crew) = (self.well(), self.crew());
+        let session = self.open(&well, &spec);
+        let history = History::read(&session).unwrap();
+        let purse = Purse::new(self.allowed.clone(), history.spent, history.calls);
+        let mut room = self.room.lock().unwrap();
+        let parts = Parts {
+            session: &session,
+            spec: &spec,
+            staff: &crew,
+            variables: Scope::new().with("topic", "wells"),
+            audience: &mut *room,
+            interrupt,
+            purse,
+        };
+        let flow = Flow::new(parts, history);
+        let folder = OutputFolder { root: self.root.join("out"), over: self.over };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(flow.run(self.patience, &folder))
+    }
+
+    /// Its events.
+    pub(crate) fn events(&self) -> Vec<Recorded> {
+        let well = self.well();
+        let slice = well.store().events(&id(), Span::ALL).unwrap();
+        slice.intact(&id()).unwrap()
+    }
+
+    /// The calls that the model got since the last look.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        let path = self.root.join("calls");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let _ = std::fs::remove_file(path);
+        let mut calls: Vec<String> = text.lines().map(str::to_owned).collect();
+        calls.sort();
+        calls
+    }
+
+    /// The calls whose answers are recorded.
+    pub(crate) fn answered(&self) -> Vec<String> {
+        let mut lanes: BTreeMap<String, usize> = BTreeMap::new();
+        let mut calls = Vec::new();
+        for event in self.events() {
+            if let Event::Message(message) = event.event
+                && message.role == Role::Assistant
+            {
+                let n = lanes.entry(message.lane.to_string()).or_default();
+                calls.push(format!("{} {n}", message.lane));
+                *n += 1;
+            }
+        }
+        calls.sort();
+        calls
+    }
+
+    /// What the flow came to.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let (mut nodes, mut starts) = (BTreeMap::new(), BTreeMap::new());
+        for event in self.events() {
+            if let Event::Node(node) = event.event {
+                match node.state {
+                    NodeState::Done => {
+                        let before = nodes.insert(node.key.clone(), node.output.unwrap());
+                        assert_eq!(before, None, "{} was done twice", node.key);
+                    }
+                    NodeState::Started => *starts.entry(node.key).or_insert(0) += 1,
+                    _ => {}
+                }
+            }
+        }
+        let head = self.well().standing(&id()).unwrap().head;
+        let files = std::fs::read_dir(self.root.join("out")).into_iter().flatten();
+        let files = files.map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        });
+        Outcome { nodes, files: files.collect(), status: head.status, spent: head.spent }
+    }
+}
+
+/// What a flow came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) nodes: BTreeMap<String, Value>,
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) status: Status,
+    pub(crate) spent: Spent,
+}
