@@ -113,6 +113,16 @@ pub struct Remote {
     endpoint: Endpoint,
     base_url: String,
     client: Client,
+    sampling: Sampling,
+}
+
+/// How freely a model chooses its words; absent, as its provider has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// From 0 to 2.
+    pub temperature: Option<f64>,
+    /// Of how much of the likeliest it chooses, from 0 to 1.
+    pub top_p: Option<f64>,
 }
 
 impl fmt::Debug for Remote {
@@ -144,7 +154,13 @@ impl Remote {
         let client = Client::builder().with_reqwest(client).build();
         let client =
             client.map_err(|_| wrong(Fault::Refused, "its client cannot be made".to_owned()))?;
-        Ok(Self { endpoint, base_url, client })
+        Ok(Self { endpoint, base_url, client, sampling: Sampling::default() })
+    }
+
+    /// The same model, choosing its words as freely as this.
+    #[must_use]
+    pub fn with_sampling(self, sampling: Sampling) -> Self {
+        Self { sampling, ..self }
     }
 
     fn target(&self, model: &str) -> ServiceTarget {
@@ -215,6 +231,13 @@ impl Remote {
 
     /// Everything is captured: a stream without capture forgets signatures and usage.
     fn options(&self, options: ChatOptions, reasoning: Arc<AtomicU64>) -> ChatOptions {
+        let mut options = options;
+        if let Some(temperature) = self.sampling.temperature {
+            options = options.with_temperature(temperature);
+        }
+        if let Some(top_p) = self.sampling.top_p {
+            options = options.with_top_p(top_p);
+        }
         let options = options
             .with_capture_content(true)
             .with_capture_reasoning_content(true)

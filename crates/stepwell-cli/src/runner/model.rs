@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stepwell::Head;
 use stepwell_agent::price::{Prices, USUAL_CONTEXT};
 use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};
-use stepwell_agent::provider::remote::{Key, Protocol, Remote};
+use stepwell_agent::provider::remote::{Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::retry::{Patience, Retrying};
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{CallError, Fault, Provider};
@@ -71,35 +71,64 @@ fn script(path: &Path, app: &App) -> Result<(PathBuf, Script)> {
     Ok((place, script))
 }
 
+/// How a model is asked, where it is not as usual.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tuning {
+    /// Where its provider answers.
+    pub(super) host: Option<String>,
+    pub(super) sampling: Sampling,
+    /// How long it is asked again.
+    pub(super) patience: Option<Patience>,
+}
+
+/// A model that is asked again on passing faults, and says so.
+fn patient(model: impl Provider + 'static, patience: Patience, app: &App) -> Arc<dyn Provider> {
+    let seed = u64::try_from(app.now().as_micros()).unwrap_or(0) ^ u64::from(std::process::id());
+    let retrying = Retrying::new(model, Patience { seed, ..patience }).telling(|waiting| {
+        note(format_args!(
+            "{}; asking again in {:.0?} ({} of {})",
+            waiting.error, waiting.wait, waiting.attempt, waiting.attempts
+        ));
+    });
+    Arc::new(retrying)
+}
+
 impl Model {
     /// The model of that name.
     pub(super) fn find(named: &str, app: &App) -> Result<Self> {
+        Self::tuned(named, &Tuning::default(), app)
+    }
+
+    /// The model of that name, asked in a way of its own.
+    pub(super) fn tuned(named: &str, tuning: &Tuning, app: &App) -> Result<Self> {
         let providers = providers(app)?;
         let parsed = providers.parse(named).map_err(|error| Failure::new(Exit::Absent, error))?;
         match parsed {
-            ModelName::Script(path) => Self::scripted(named, &path, app),
+            ModelName::Script(path) => Self::scripted(named, &path, tuning, app),
             ModelName::Remote { provider, model } => {
                 let spec = providers.get(&provider).cloned();
-                let spec = spec.ok_or_else(|| Failure::new(Exit::Absent, "no such provider"))?;
-                Self::remote(named, &spec, model, app)
+                let mut spec =
+                    spec.ok_or_else(|| Failure::new(Exit::Absent, "no such provider"))?;
+                if let Some(host) = &tuning.host {
+                    spec.base_url = Some(at_host(host, &spec));
+                }
+                Self::remote(named, &spec, model, (tuning, app))
             }
         }
     }
 
-    fn remote(named: &str, spec: &ProviderSpec, model: String, app: &App) -> Result<Self> {
+    fn remote(
+        named: &str,
+        spec: &ProviderSpec,
+        model: String,
+        (tuning, app): (&Tuning, &App),
+    ) -> Result<Self> {
         let key = key(&spec.key, &spec.name, app)?;
         let timeout = app.config.settings.request_timeout;
         let endpoint = spec.endpoint(key.as_deref().map(Key::new), timeout);
         let remote = Remote::new(endpoint).map_err(|error| refused(&error, spec))?;
-        let seed =
-            u64::try_from(app.now().as_micros()).unwrap_or(0) ^ u64::from(std::process::id());
-        let patience = Patience { seed, ..Patience::default() };
-        let retrying = Retrying::new(remote, patience).telling(|waiting| {
-            note(format_args!(
-                "{}; asking again in {:.0?} ({} of {})",
-                waiting.error, waiting.wait, waiting.attempt, waiting.attempts
-            ));
-        });
+        let remote = remote.with_sampling(tuning.sampling);
+        let provider = patient(remote, tuning.patience.unwrap_or_default(), app);
         let prices = prices(app)?;
         let length = prices.context(&spec.name, &model).unwrap_or(USUAL_CONTEXT);
         let price = prices.find(&spec.name, &model).cloned();
@@ -107,7 +136,7 @@ impl Model {
             named: named.to_owned(),
             provider_name: spec.name.clone(),
             name: model,
-            provider: Arc::new(retrying),
+            provider,
             cost: Arc::new(move |usage| price.as_ref().map(|price| price.cost(usage))),
             secrets: key.into_iter().collect(),
             length: Some(length),
@@ -115,11 +144,15 @@ impl Model {
         })
     }
 
-    fn scripted(named: &str, path: &Path, app: &App) -> Result<Self> {
+    fn scripted(named: &str, path: &Path, tuning: &Tuning, app: &App) -> Result<Self> {
         let (place, script) = script(path, app)?;
         let length = script.context;
         let model = Arc::new(Scripted::new(script));
         let price = Arc::clone(&model);
+        let model: Arc<dyn Provider> = match tuning.patience {
+            Some(patience) => patient(model, patience, app),
+            None => model,
+        };
         Ok(Self {
             named: named.to_owned(),
             provider_name: "script".to_owned(),
@@ -147,6 +180,17 @@ impl Model {
             length,
             reachable: false,
         }
+    }
+}
+
+/// A provider's address at a host that a user named: what speaks as OpenAI does lies below
+/// `/v1`, unless they said otherwise.
+fn at_host(host: &str, spec: &ProviderSpec) -> String {
+    let host = host.trim_end_matches('/');
+    let bare = host.splitn(4, '/').count() < 4;
+    match (bare, spec.protocol) {
+        (true, Protocol::OpenAi) => format!("{host}/v1"),
+        _ => host.to_owned(),
     }
 }
 
