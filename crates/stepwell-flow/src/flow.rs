@@ -95,7 +95,10 @@ impl<'a> Flow<'a> {
     /// Takes a flow up where its session stands.
     #[must_use]
     pub fn new(parts: Parts<'a>, history: History) -> Self {
-        let Parts { session, spec, staff, variables, audience, interrupt, purse } = parts;
+        let Parts { session, spec, staff, mut variables, audience, interrupt, purse } = parts;
+        if !variables.has("name") {
+            variables.set("name", &spec.name);
+        }
         let History { memo, past, seq, artifacts, .. } = history;
         let most = usize::try_from(spec.runtime.max_parallel().get()).unwrap_or(usize::MAX);
         Self {

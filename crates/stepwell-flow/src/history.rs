@@ -25,12 +25,13 @@ pub struct History {
     pub spent: Spent,
     /// How many answers models gave.
     pub calls: u64,
-    /// How long it ran. Time in which it waited or did not run does not count.
-    pub ran: Duration,
+    ran: Ran,
     /// The flow, as its session was made for it.
     pub described: Option<Described>,
     /// The spec that counts now.
     pub stored: Option<Stored>,
+    /// Did it come to its end?
+    pub finished: bool,
     /// Files that it wrote, and what they held.
     pub artifacts: BTreeMap<String, Digest>,
 }
@@ -91,20 +92,40 @@ impl History {
         let Some(last) = events.last() else { return history };
         history.seq = last.seq;
         let timeline = Timeline::at(last.seq, events.iter());
-        let mut ran = Ran::default();
         for event in events {
-            ran.take(event);
             history.count(event);
             if timeline.contains(event.seq) {
                 history.take(event);
             }
         }
-        history.ran = ran.total;
         history
+    }
+
+    /// Takes in what was recorded since.
+    pub fn catch_up(&mut self, session: &Session) -> Result<()> {
+        let events = session.events(Span::after(self.seq))?.intact(session.id())?;
+        let moves = |event: &Recorded| matches!(event.event, Event::Rewound(_) | Event::Undone(_));
+        if events.iter().any(moves) {
+            *self = Self::read(session)?;
+            return Ok(());
+        }
+        for event in &events {
+            self.seq = event.seq;
+            self.count(event);
+            self.take(event);
+        }
+        Ok(())
+    }
+
+    /// How long it ran. Time in which it waited or did not run does not count.
+    #[must_use]
+    pub const fn ran(&self) -> Duration {
+        self.ran.total
     }
 
     /// Takes in what was spent: what was taken back was paid all the same.
     fn count(&mut self, event: &Recorded) {
+        self.ran.take(event);
         let (usage, cost) = match &event.event {
             // A fork starts to count anew.
             Event::Created(_) => {
@@ -124,6 +145,7 @@ impl History {
     fn take(&mut self, event: &Recorded) {
         match &event.event {
             Event::Created(created) => {
+                self.finished = false;
                 if let Some(flow) = &created.flow {
                     self.described = Some(flow.clone());
                     let stored = Stored::new(&flow.spec, BTreeMap::new());
@@ -135,6 +157,7 @@ impl History {
                     self.stored = Some(stored);
                 }
             }
+            Event::Status(change) => self.finished = change.status == Status::Success,
             Event::Artifact(artifact) => {
                 self.artifacts.insert(artifact.path.clone(), artifact.digest);
             }
@@ -151,7 +174,7 @@ impl History {
 }
 
 /// How long a session ran.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Ran {
     total: Duration,
     since: Option<Time>,
@@ -217,7 +240,7 @@ mod tests {
             (9000, status(Status::Running)),
             (9001, status(Status::Success)),
         ]));
-        assert_eq!(history.ran, Duration::from_secs(5 + 10 + 1));
+        assert_eq!(history.ran(), Duration::from_secs(5 + 10 + 1));
     }
 
     #[test]

@@ -105,6 +105,14 @@ pub fn gate_of<'a>(spec: &'a Spec, key: &NodeKey) -> Option<&'a Gate> {
     }
 }
 
+/// The agent of a node, by a spec.
+#[must_use]
+pub fn agent_of<'a>(spec: &'a Spec, key: &NodeKey) -> Option<&'a str> {
+    let Defined { work, .. } = defined(spec, key)?;
+    let named = work.agent()?;
+    spec.agents.get_key_value(named).map(|(name, _)| name.as_str())
+}
+
 /// What a change of the spec means for what is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
