@@ -19,6 +19,7 @@ mod files;
 mod flow;
 mod fork;
 mod formats;
+mod gates;
 mod hook;
 mod import;
 mod init;
@@ -78,6 +79,7 @@ commands! {
     Run = run::Args => run::run,
     Resume = resume::Args => resume::run,
     Flow = flow::Args => flow::run,
+    Gates = gates::Args => gates::run,
     Stop = stop::Args => stop::run,
     Demo = demo::Args => demo::run,
     #[command(name = "__supervise", hide = true)]

@@ -10,6 +10,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::settle_all;
 use crate::handoff::{Elsewhere, hand_over};
 use crate::output::note;
+use crate::runner::flow::{self as runner_flow, FlowFlags, Reply};
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
 use crate::worktrees::sweep;
@@ -31,6 +32,17 @@ pub(crate) struct Args {
     /// Follows a session that runs elsewhere, without taking it over.
     #[arg(long)]
     attach: bool,
+    /// Answers the question that a flow waits with.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["approve", "deny"], help_heading = "Flows")]
+    respond: Option<String>,
+    /// Which question is answered, if several wait: stepwell gates lists them.
+    #[arg(long, value_name = "GATE", help_heading = "Flows")]
+    gate: Option<String>,
+    /// Goes on with the spec as it is on disk now, if what is done still stands by it.
+    #[arg(long, help_heading = "Flows")]
+    use_current_spec: bool,
+    #[command(flatten)]
+    own: FlowFlags,
     #[command(flatten)]
     handoff: Elsewhere,
     #[command(flatten)]
@@ -91,9 +103,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_external(&head)?;
     if head.status == Status::Abandoned {
         let message = format!("{id} was abandoned");
-        return Err(Failure::new(Exit::Failed, message)
-            .hint(format_args!("stepwell run \"TASK\" --session {id} goes on with it")));
+        let hint = match head.flow.is_some() {
+            true => "stepwell flow run SPEC begins it anew".to_owned(),
+            false => format!("stepwell run \"TASK\" --session {id} goes on with it"),
+        };
+        return Err(Failure::new(Exit::Failed, message).hint(hint));
     }
+    if head.flow.is_some() {
+        return flow((&well, &id), &args.reply(), (&args.flags, &args.own), app);
+    }
+    args.refuse_flow_flags(&id)?;
     let prepared = Prepared::new(&args.flags, Some(&head), app)?;
     prepared.check_priced(&head, &well.subagents(&id)?)?;
     // Known before anything is recorded: a session that is done stays done.
@@ -119,6 +138,52 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// How sessions stand that can be taken up again.
 const RESUMABLE: [Status; 4] =
     [Status::Interrupted, Status::Partial, Status::Paused, Status::Failed];
+
+/// Goes on with a flow.
+pub(crate) fn flow(
+    session: (&Well, &SessionId),
+    reply: &Reply,
+    (flags, own): (&Flags, &FlowFlags),
+    app: &mut App,
+) -> Result<Exit> {
+    runner_flow::resume(session, reply, flags, own, app)
+}
+
+impl Args {
+    /// What is said to a flow that waits: an answer, or a word about a tool.
+    fn reply(&self) -> Reply {
+        let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let word = match (self.approve, self.deny) {
+            (true, _) => Some("approve".to_owned()),
+            (_, true) => Some(format!("deny{reason}")),
+            _ => None,
+        };
+        Reply {
+            text: self.respond.clone().or(word),
+            gate: self.gate.clone(),
+            use_current_spec: self.use_current_spec,
+        }
+    }
+
+    /// What has a meaning for flows only is not passed over in silence.
+    fn refuse_flow_flags(&self, id: &SessionId) -> Result<()> {
+        let flags = [
+            (self.respond.is_some(), "--respond"),
+            (self.gate.is_some(), "--gate"),
+            (self.use_current_spec, "--use-current-spec"),
+            (self.own.output.is_some(), "--output"),
+            (self.own.force, "--force"),
+            (self.own.wait, "--wait"),
+        ];
+        match flags.into_iter().find(|(given, _)| *given) {
+            Some((_, flag)) => {
+                let message = format!("{flag} is for flows, and {id} is none");
+                Err(Failure::new(Exit::Usage, message))
+            }
+            None => Ok(()),
+        }
+    }
+}
 
 /// The newest session here that can be resumed.
 fn newest(well: &Well) -> Result<SessionId> {

@@ -63,6 +63,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let (well, id) = app.session(name, Access::Write)?;
         let head = well.standing(&id)?.head;
         refuse_external(&head)?;
+        refuse_flow(&head)?;
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
         prepared.check_priced(&head, &well.subagents(&id)?)?;
         // Whatever can be refused is refused before anything is recorded.
@@ -89,4 +90,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     let session = prepared.begin(&well, &task, app)?;
     drive(session, &prepared, &Words::Begun(task), None, app)
+}
+
+/// A flow's agents are asked what its spec says, and nothing else.
+fn refuse_flow(head: &stepwell::Head) -> Result<()> {
+    if head.flow.is_none() {
+        return Ok(());
+    }
+    let message = format!("{} is a flow, and its spec says what is asked", head.id);
+    Err(Failure::new(Exit::Failed, message)
+        .hint(format_args!("stepwell resume {} goes on with it", head.id)))
 }

@@ -53,6 +53,9 @@ struct Answer<'a> {
     files: Vec<String>,
     checkpoints: Vec<Named>,
     artifacts: Vec<String>,
+    /// How a flow's nodes stand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<FlowNode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     children: Option<Vec<Child>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +86,15 @@ struct Named {
     name: String,
     seq: Seq,
     at: stepwell::Time,
+}
+
+/// How a flow's node stands.
+#[derive(Serialize)]
+struct FlowNode {
+    key: String,
+    state: stepwell::NodeState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 /// A session that grew out of another.
@@ -134,6 +146,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         files: paths(&facts),
         checkpoints: checkpoints(&facts),
         artifacts: artifacts(&facts),
+        nodes: if standing.head.flow.is_some() { nodes(&well, &standing) } else { Vec::new() },
         children: if args.tree { Some(children(&well, &id)?) } else { None },
         last_messages: None,
         messages: None,
@@ -241,6 +254,23 @@ fn artifacts(facts: &[Recorded]) -> Vec<String> {
     facts.iter().filter_map(path).collect()
 }
 
+/// How a flow's nodes stand, in the order in which they began. What was taken back is left out.
+fn nodes(well: &Well, standing: &Standing) -> Vec<FlowNode> {
+    let kinds = [Kind::Node, Kind::Rewound, Kind::Undone];
+    let facts = well.store().facts(&standing.head.id, &kinds).unwrap_or_default();
+    let timeline = stepwell::Timeline::at(standing.head.seq, facts.iter());
+    let mut nodes: Vec<FlowNode> = Vec::new();
+    for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
+        let Event::Node(node) = &fact.event else { continue };
+        let (key, state, error) = (node.key.clone(), node.state, node.error.clone());
+        match nodes.iter_mut().find(|known| known.key == key) {
+            Some(known) => (known.state, known.error) = (state, error),
+            None => nodes.push(FlowNode { key, state, error }),
+        }
+    }
+    nodes
+}
+
 /// The sessions that grew out of this one, parents before children.
 fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
     let mut found = Vec::new();
@@ -303,6 +333,9 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
     say("Agent", &one_line(&head.agent))?;
     let by = if head.provider.is_empty() { "" } else { " of " };
     say("Model", &one_line(&format!("{}{by}{}", head.model, head.provider)))?;
+    if let Some(flow) = &head.flow {
+        say("Flow", &visible(&format!("{} ({})", flow.name, flow.pattern)))?;
+    }
     say("Workspace", &one_line(&head.workspace))?;
     match &head.origin {
         Origin::Root => {}
@@ -360,6 +393,11 @@ fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
         format!("{}: {steps}, {input} tokens in, {output} out, {}", lane.lane, lane.cost)
     };
     section("Usage by agent", answer.lanes.iter().map(lane).collect())?;
+    let node = |it: &FlowNode| {
+        let error = it.error.as_ref().map(|error| format!(": {}", one_line(error)));
+        format!("{} {}{}", one_line(&it.key), word(it.state), error.unwrap_or_default())
+    };
+    section("Nodes", answer.nodes.iter().map(node).collect())?;
     section("Files", answer.files.iter().map(|path| one_line(path)).collect())?;
     section("Artifacts", answer.artifacts.iter().map(|path| one_line(path)).collect())?;
     let named = |it: &Named| format!("{} at {}, {}", one_line(&it.name), it.seq, second(it.at));

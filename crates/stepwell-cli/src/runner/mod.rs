@@ -3,6 +3,7 @@
 
 mod context;
 mod crew;
+pub(crate) mod flow;
 mod gauge;
 mod mcp;
 mod model;

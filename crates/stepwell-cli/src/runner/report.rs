@@ -52,7 +52,7 @@ struct Answer<'a> {
 
 /// What the whole session used, over all of its invocations, with its subagents.
 #[derive(Serialize)]
-struct Costs {
+pub(super) struct Costs {
     total_input_tokens: u64,
     total_output_tokens: u64,
     total_cached_tokens: u64,
@@ -63,6 +63,11 @@ struct Costs {
 }
 
 impl Costs {
+    /// What was spent, and what of it each lane did.
+    pub(super) fn by_lane(spent: &Spent, lanes: impl Iterator<Item = (String, Spent)>) -> Self {
+        Self::of(spent, lanes.map(|(lane, spent)| (lane, price(&spent))).collect())
+    }
+
     fn of(spent: &Spent, by_source: BTreeMap<String, Option<Box<RawValue>>>) -> Self {
         Self {
             total_input_tokens: spent.usage.input,

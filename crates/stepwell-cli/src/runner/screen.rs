@@ -213,7 +213,7 @@ impl Watcher for Screen {
 }
 
 /// A line that the user types; none, if there will be none or nobody waits for it any more.
-fn typed(is_over: &dyn Fn() -> bool) -> Option<String> {
+pub(super) fn typed(is_over: &dyn Fn() -> bool) -> Option<String> {
     let stdin = io::stdin();
     loop {
         if is_over() {

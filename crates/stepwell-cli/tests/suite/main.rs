@@ -11,6 +11,7 @@ mod cleaning;
 mod configuring;
 mod desk;
 mod erasing;
+mod flows;
 mod foreign;
 mod hooks;
 mod looking;

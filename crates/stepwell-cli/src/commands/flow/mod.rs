@@ -1,7 +1,8 @@
-//! Workflows: checking, planning and explaining their specs.
+//! Workflows: running them; checking, planning and explaining their specs.
 
 mod explain;
 mod plan;
+mod run;
 mod schema;
 mod spec;
 mod validate;
@@ -21,6 +22,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
+    Run(run::Args),
     Validate(validate::Args),
     Plan(plan::Args),
     Explain(explain::Args),
@@ -31,6 +33,7 @@ impl Args {
     /// What it needs before it can begin: a spec can be looked at anywhere.
     pub(crate) fn needs(&self) -> Needs {
         match self.action {
+            Action::Run(_) => Needs::Place,
             Action::Validate(_) | Action::Plan(_) | Action::Explain(_) | Action::Schema(_) => {
                 Needs::Nothing
             }
@@ -40,6 +43,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
+        Action::Run(args) => run::run(args, app),
         Action::Validate(args) => validate::run(args, app),
         Action::Plan(args) => plan::run(args, app),
         Action::Explain(args) => explain::run(args, app),

@@ -11,7 +11,6 @@ use crate::output::note;
 /// A spec that was read.
 pub(crate) struct Loaded {
     /// Its text, byte for byte.
-    #[expect(dead_code, reason = "whoever runs a spec stores its text")]
     pub(crate) text: String,
     /// What it says.
     pub(crate) reading: Reading,

@@ -1,0 +1,97 @@
+use serde::Serialize;
+use stepwell::{Access, Filter, Query, SessionId, Status};
+
+use crate::app::{App, Go, Well, each_session};
+use crate::failure::{Exit, Result};
+use crate::output::{Style, note};
+use crate::runner::flow::{Waiting, open_gates};
+use crate::table::{Align, Cell, Column, Table};
+use crate::text::{ago, one_line};
+
+/// Lists every question that waits for a human.
+///
+/// A flow's question is answered with: stepwell resume SESSION --respond "TEXT"; a tool that
+/// may not run unasked, with --approve or --deny.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// One session; without it, all that are here.
+    session: Option<String>,
+    /// Looks in all of your stores.
+    #[arg(long, conflicts_with = "session")]
+    everywhere: bool,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    session_id: &'a SessionId,
+    #[serde(flatten)]
+    gate: Waiting<'a>,
+    asked_at: stepwell::Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<String>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "SESSION", align: Align::Left },
+    Column { name: "GATE", align: Align::Left },
+    Column { name: "ASKED", align: Align::Left },
+    Column { name: "QUESTION", align: Align::Left },
+];
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let mut wells: Vec<(Option<String>, Well)> = Vec::new();
+    if args.everywhere {
+        for (path, well) in app.everywhere(|app, path| app.open(path, Access::Read))? {
+            wells.push((Some(path.display().to_string()), well));
+        }
+    } else if let Some(well) = app.look()? {
+        wells.push((None, well));
+    }
+    let mut table = Table::new(COLUMNS);
+    let (mut found, now) = (0, app.now());
+    for (store, well) in &wells {
+        for id in waiting(args, well, app)? {
+            for (gate, at) in open_gates(well, &id)? {
+                found += 1;
+                if app.out.is_json() {
+                    let (gate, store) = (Waiting::new(&gate), store.clone());
+                    app.out.object(&Line { session_id: &id, gate, asked_at: at, store })?;
+                    continue;
+                }
+                table.push(vec![
+                    id.to_string().into(),
+                    gate.id.clone().into(),
+                    Cell { text: ago(at, now), style: Style::Dim },
+                    one_line(&gate.prompt).into(),
+                ]);
+            }
+        }
+    }
+    if found > 0 && !app.out.is_json() {
+        app.print(&table)?;
+        note(
+            "hint: stepwell resume SESSION --respond \"your answer\" (--gate GATE, if several wait)",
+        );
+    } else if found == 0 {
+        note("No question waits.");
+    }
+    Ok(Exit::Done)
+}
+
+/// The sessions in which something waits.
+fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
+    if let Some(name) = &args.session {
+        return Ok(vec![app.find(well, name)?]);
+    }
+    let mut ids = Vec::new();
+    let filter = Filter::default();
+    each_session(well, Query { filter, ..Query::default() }, |standing| {
+        // What was abandoned waits for nobody.
+        let waits = standing.head.open_gates > 0 && standing.head.status != Status::Abandoned;
+        if waits {
+            ids.push(standing.head.id);
+        }
+        Ok(Go::On)
+    })?;
+    Ok(ids)
+}

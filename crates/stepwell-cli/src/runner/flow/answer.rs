@@ -1,0 +1,94 @@
+//! Answers to a flow's questions, as they are typed.
+
+use stepwell::{Event, Gate, GateAnswered, Head, Kind, NodeKey, SessionId, Stepwell};
+use stepwell_flow::spec::Spec;
+use stepwell_flow::{Memo, Staff as _, accept};
+
+use super::staff::Crew;
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::text::{cut, one_line};
+
+/// What is typed to a flow that waits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reply {
+    /// The answer.
+    pub(crate) text: Option<String>,
+    /// Which question it answers, if there are several.
+    pub(crate) gate: Option<String>,
+    /// Is the spec as it is on disk now to be gone on with?
+    pub(crate) use_current_spec: bool,
+}
+
+impl Reply {
+    /// The answer to one of the open questions, if one was typed.
+    pub(super) fn to(
+        &self,
+        memo: &Memo,
+        spec: &Spec,
+        (head, crew): (&Head, &Crew),
+        app: &App,
+    ) -> Result<Option<GateAnswered>> {
+        let Some(text) = &self.text else { return Ok(None) };
+        let gate = self.chosen(&memo.open(), &head.id)?;
+        let key = gate.id.parse::<NodeKey>().ok();
+        let described = key.and_then(|key| stepwell_flow::revision::gate_of(spec, &key));
+        let answer = accept(gate, described, text, app.now()).map_err(|why| {
+            Failure::new(Exit::Usage, format_args!("[{}] {why}", gate.id)).hint(format_args!(
+                "stepwell resume {} --respond \"your answer\"; stepwell gates shows the question",
+                head.id
+            ))
+        })?;
+        let answer = crew.redactor().redact(&answer).into_owned();
+        Ok(Some(GateAnswered { id: gate.id.clone(), answer, who: who(app) }))
+    }
+
+    fn chosen<'a>(&self, open: &[&'a Gate], id: &SessionId) -> Result<&'a Gate> {
+        let listed = || {
+            let line = |gate: &&Gate| format!("{} ({})", gate.id, cut(&one_line(&gate.prompt), 40));
+            open.iter().map(line).collect::<Vec<_>>().join(", ")
+        };
+        match (&self.gate, open) {
+            (_, []) => {
+                let message = format!("{id} does not wait for an answer");
+                Err(Failure::new(Exit::Failed, message)
+                    .hint(format_args!("stepwell resume {id} goes on with it")))
+            }
+            (Some(named), open) => {
+                open.iter().find(|gate| gate.id == *named).copied().ok_or_else(|| {
+                    let message = format!("{named:?} is no question that waits in {id}");
+                    Failure::new(Exit::Absent, message)
+                        .hint(format_args!("these wait: {}", listed()))
+                })
+            }
+            (None, [gate]) => Ok(gate),
+            (None, _) => {
+                let message = format!("{} questions wait in {id}", open.len());
+                Err(Failure::new(Exit::Usage, message)
+                    .hint(format_args!("add --gate, with one of: {}", listed())))
+            }
+        }
+    }
+}
+
+/// Who answers: the user, by the name that the machine knows them by.
+fn who(app: &App) -> String {
+    app.world.key("USER").unwrap_or_else(|| "the user".to_owned())
+}
+
+/// A session's open questions, in the order in which they were asked.
+pub(crate) fn open_gates(well: &Stepwell, id: &SessionId) -> Result<Vec<(Gate, stepwell::Time)>> {
+    let kinds = [Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
+    let facts = well.store().facts(id, &kinds)?;
+    let head = well.store().standing(id)?.head;
+    let timeline = stepwell::Timeline::at(head.seq, facts.iter());
+    let mut open: Vec<(Gate, stepwell::Time)> = Vec::new();
+    for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
+        match &fact.event {
+            Event::Gate(gate) => open.push((gate.clone(), fact.at)),
+            Event::GateAnswered(answer) => open.retain(|(gate, _)| gate.id != answer.id),
+            _ => {}
+        }
+    }
+    Ok(open)
+}

@@ -1,0 +1,382 @@
+//! Running a flow: a spec and variables become a session and a run over its pattern; how it
+//! ended becomes an answer and an exit code.
+
+mod answer;
+mod change;
+mod report;
+mod screen;
+mod staff;
+mod tools;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use stepwell::{
+    Created, Edited, Event, Flow as Described, Head, NewEvent, Node, NodeKey, NodeState, Query,
+    Session, SessionId, Span, Status, Stepwell, Usage,
+};
+use stepwell_agent::run::{Allowed, Purse};
+use stepwell_flow::revision::agent_of;
+use stepwell_flow::spec::{Reading, Spec};
+use stepwell_flow::template::Scope;
+use stepwell_flow::{
+    Audience as _, Error, Flow, History, News, OutputFolder, Over, Parts, Patience, Staff as _,
+    Stored,
+};
+
+use super::{Flags, MODE, MODEL, signals};
+use crate::app::{App, Go, Well, each_session};
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+pub(crate) use answer::{Reply, open_gates};
+pub(crate) use report::Waiting;
+use screen::Screen;
+use staff::Crew;
+
+/// What `flow run` and `resume` of a flow both take.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Flows")]
+pub(crate) struct FlowFlags {
+    /// The folder that artifacts are written to; absent, where the flow was started.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replaces files that are in the way of artifacts.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Waits for answers to the flow's questions instead of pausing.
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+/// A spec that is to run, as it was read from its file.
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) text: &'a str,
+    pub(crate) reading: &'a Reading,
+    pub(crate) variables: BTreeMap<String, Value>,
+}
+
+/// The metadata key under which a flow's session remembers where its spec and its artifacts
+/// are.
+const FLOW: &str = "flow";
+
+/// Begins a flow.
+pub(crate) fn start(
+    asked: &Asked<'_>,
+    flags: &Flags,
+    own: &FlowFlags,
+    app: &mut App,
+) -> Result<Exit> {
+    let spec = &asked.reading.spec;
+    let crew = Crew::new(spec, flags, None, app)?;
+    check_budget(spec, flags, &crew)?;
+    let well: Stepwell = if app.config.settings.auto_save {
+        let well = app.make()?;
+        crate::cutoff::tell(app, &well, None);
+        Stepwell::clone(&well)
+    } else {
+        note("sessions.auto_save is off: this flow is kept in memory only and cannot be resumed.");
+        Stepwell::in_memory()
+    };
+    let session = begin(asked, (flags, own), (&crew, &well), app)?;
+    let history = History::read(&session)?;
+    drive((session, history), spec, crew, (flags, own), None, app)
+}
+
+/// Makes the session of a flow, with all that it begins with.
+fn begin(
+    asked: &Asked<'_>,
+    (flags, own): (&Flags, &FlowFlags),
+    (crew, well): (&Crew, &Stepwell),
+    app: &App,
+) -> Result<Session> {
+    let spec = &asked.reading.spec;
+    let stored = Stored::new(asked.text, spec.files());
+    let plain = |text: &str| crew.redactor().redact(text).into_owned();
+    let variables = asked.variables.iter().map(|(name, value)| {
+        let value = match value {
+            Value::String(text) => Value::from(plain(text)),
+            other => other.clone(),
+        };
+        (name.clone(), value)
+    });
+    let flow = Described {
+        name: spec.name.clone(),
+        pattern: spec.pattern.name().to_owned(),
+        spec: stored.spec.clone(),
+        hash: stored.hash,
+        variables: variables.collect(),
+    };
+    let task = spec.description.clone().unwrap_or_else(|| format!("flow {}", spec.name));
+    let created = well
+        .draft(plain(&task))
+        .with_model(&crew.model.0, &crew.model.1)
+        .in_workspace(app.place.root.display().to_string());
+    let created = Created { flow: Some(flow), ..created };
+    let spec_at = std::path::absolute(asked.path).unwrap_or_else(|_| asked.path.to_owned());
+    let kept = serde_json::json!({
+        "spec": spec_at.display().to_string(),
+        "output": output(own, None, app).display().to_string(),
+    });
+    let mut metadata = BTreeMap::from([(FLOW.to_owned(), kept)]);
+    metadata.extend(remembered(flags));
+    let tag = spec.tags.iter().cloned().collect();
+    let mut events: Vec<NewEvent> = vec![Edited { metadata, tag, ..Edited::default() }.into()];
+    // The files that a spec was read from may change: what was read is what counts.
+    if !stored.files.is_empty() {
+        events.push(stored.checkpoint().into());
+    }
+    Ok(well.create_with(created, events)?)
+}
+
+/// What is remembered of what was typed, for those to come.
+fn remembered(flags: &Flags) -> BTreeMap<String, Value> {
+    let mode = flags.mode.map(|mode| (MODE.to_owned(), mode.as_str().into()));
+    let model = flags.model.as_ref().map(|model| {
+        let named = match model.strip_prefix("script:") {
+            Some(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+                format!("script:{}", path.display())
+            }
+            None => model.clone(),
+        };
+        (MODEL.to_owned(), named.into())
+    });
+    mode.into_iter().chain(model).collect()
+}
+
+/// Where artifacts go.
+fn output(own: &FlowFlags, head: Option<&Head>, app: &App) -> PathBuf {
+    let kept = || {
+        let kept = head?.metadata.get(FLOW)?.get("output")?.as_str()?;
+        Some(PathBuf::from(kept))
+    };
+    let here = || app.world.folder.clone().unwrap_or_else(|| app.place.root.clone());
+    let typed = own.output.as_ref().map(|path| std::path::absolute(path).unwrap_or(path.clone()));
+    typed.or_else(kept).unwrap_or_else(here)
+}
+
+/// A budget on a model whose price nobody knows cannot be kept.
+fn check_budget(spec: &Spec, flags: &Flags, crew: &Crew) -> Result<()> {
+    let limited = spec.runtime.budgets.max_cost_usd.is_some()
+        || flags.budget.is_some()
+        || flags.budget_total.is_some();
+    if limited && !crew.priced {
+        let message = "the price of some agent's model is not known, so a budget cannot be kept";
+        return Err(Failure::new(Exit::Absent, message)
+            .hint("set its price in the configuration, or limit tokens (budgets.max_tokens)"));
+    }
+    Ok(())
+}
+
+/// The newest session of the same spec and variables that is not finished and that nobody runs.
+pub(crate) fn unfinished(asked: &Asked<'_>, well: &Well) -> Result<Option<SessionId>> {
+    let hash = stepwell::Digest::of(asked.text.as_bytes());
+    let mut found = None;
+    each_session(well, Query::default(), |standing| {
+        let head = &standing.head;
+        let over = matches!(head.status, Status::Success | Status::Abandoned | Status::Running);
+        if over || head.flow.as_ref().is_none_or(|flow| flow.name != asked.reading.spec.name) {
+            return Ok(Go::On);
+        }
+        let events = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
+        let history = History::of(&events);
+        let same = history.stored.as_ref().is_some_and(|stored| stored.hash == hash)
+            && history.described.is_some_and(|flow| flow.variables == asked.variables);
+        if same {
+            found = Some(head.id.clone());
+            return Ok(Go::Stop);
+        }
+        Ok(Go::On)
+    })?;
+    Ok(found)
+}
+
+/// Goes on with a flow.
+pub(crate) fn resume(
+    (well, id): (&Well, &SessionId),
+    reply: &Reply,
+    flags: &Flags,
+    own: &FlowFlags,
+    app: &mut App,
+) -> Result<Exit> {
+    let head = well.standing(id)?.head;
+    let events = well.store().events(id, Span::ALL)?.intact(id)?;
+    let mut history = History::of(&events);
+    if history.finished {
+        let message = format!("{id} is finished: there is nothing left to do");
+        return Err(Failure::new(Exit::Absent, message)
+            .hint(format_args!("stepwell show {id}; stepwell rewind {id} takes nodes back")));
+    }
+    let stored = history.stored.clone().ok_or_else(|| Error::NoFlow(id.clone()))?;
+    let (spec, accepted) = change::settle(&stored, &head, &history.memo, reply.use_current_spec)?;
+    let crew = Crew::new(&spec, flags, Some(&head), app)?;
+    check_budget(&spec, flags, &crew)?;
+    // Known before anything is recorded.
+    let answer = reply.to(&history.memo, &spec, (&head, &crew), app)?;
+    drop(events);
+    let resumed = well.resume(id);
+    if let (Err(stepwell::Error::Held { .. }), Some(answer)) = (&resumed, &answer) {
+        // An answer reaches a flow that runs.
+        well.answer(id, answer.clone())?;
+        note(format_args!("{id} runs elsewhere, and goes on there with the answer"));
+        return Ok(Exit::Done);
+    }
+    let session = resumed.map_err(|error| match error {
+        stepwell::Error::Held { .. } => Failure::from(error).hint(format_args!(
+            "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
+        )),
+        error => error.into(),
+    })?;
+    crate::cutoff::tell(app, well, Some(id));
+    if let Some(answer) = answer {
+        well.answer(id, answer)?;
+    }
+    let mut metadata = remembered(flags);
+    if let Some(output) = own.output.as_ref() {
+        let output = std::path::absolute(output).unwrap_or(output.clone());
+        let mut kept = head.metadata.get(FLOW).cloned().unwrap_or_default();
+        kept["output"] = output.display().to_string().into();
+        metadata.insert(FLOW.to_owned(), kept);
+    }
+    if !metadata.is_empty() {
+        well.edit(id, Edited { metadata, ..Edited::default() })?;
+    }
+    if let Some((stored, anew)) = accepted {
+        let mut events: Vec<NewEvent> = vec![stored.checkpoint().into()];
+        let (state, error) = (NodeState::Skipped, Some("the spec describes it differently now"));
+        events.extend(anew.into_iter().map(|key| {
+            let error = error.map(str::to_owned);
+            NewEvent::from(Node { key, state, output: None, usage: None, error })
+        }));
+        session.append_all(events)?;
+    }
+    history.catch_up(&session)?;
+    drive((session, history), &spec, crew, (flags, own), Some(head.seq.get()), app)
+}
+
+/// What a flow may use: what its spec says of all of it, or what was typed of this invocation.
+fn purse(spec: &Spec, flags: &Flags, history: &History) -> Purse {
+    let budgets = &spec.runtime.budgets;
+    let spent = history.spent;
+    let typed = flags.max_tokens.map(|most| spent.usage.total().saturating_add(most));
+    let here = flags.budget.map(|most| spent.cost.plus(most));
+    let whole = flags.budget_total.or(budgets.max_cost_usd.filter(|_| here.is_none()));
+    let left = match (flags.timeout, budgets.max_duration_s) {
+        (Some(typed), _) => Some(typed),
+        (None, Some(most)) => {
+            Some(std::time::Duration::from_secs(most.get()).saturating_sub(history.ran()))
+        }
+        (None, None) => None,
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1000")]
+    let warn_at = (budgets.warn_threshold().clamp(0.0, 1.0) * 1000.0) as u64;
+    let allowed = Allowed {
+        calls: match flags.max_steps {
+            Some(most) => Some(history.calls.saturating_add(most)),
+            None => budgets.max_steps.map(std::num::NonZeroU64::get),
+        },
+        tokens: typed.or(budgets.max_tokens.map(std::num::NonZeroU64::get)),
+        cost: here.into_iter().chain(whole).min(),
+        warn_at: Some(warn_at),
+        until: left.and_then(|left| tokio::time::Instant::now().checked_add(left)),
+    };
+    Purse::new(allowed, spent, history.calls)
+}
+
+/// Runs a flow in its session until something stops it, and answers.
+fn drive(
+    (session, history): (Session, History),
+    spec: &Spec,
+    crew: Crew,
+    (flags, own): (&Flags, &FlowFlags),
+    resumed_from: Option<u64>,
+    app: &mut App,
+) -> Result<Exit> {
+    let begun = app.now();
+    app.own(session.id());
+    let head = session.standing()?.head;
+    let variables = history.described.as_ref().map(|flow| flow.variables.clone());
+    let mut scope = Scope::new();
+    for (name, value) in variables.unwrap_or_default() {
+        scope.set(name, value);
+    }
+    let root = output(own, Some(&head), app);
+    let over = if own.force { Over::Replace } else { Over::Refuse };
+    let folder = OutputFolder { root, over };
+    let patience = if own.wait { Patience::Wait } else { Patience::Pause };
+    let mut screen = Screen::new(app, flags.events);
+    // What was recorded before the run itself began is this invocation's too.
+    let before = stepwell::Seq::new(resumed_from.unwrap_or(0));
+    for event in session.events(Span::after(before))?.intact(session.id())? {
+        screen.saw(News::Recorded(&event));
+    }
+    let ended = crew.connected.runtime.block_on(async {
+        let parts = Parts {
+            session: &session,
+            spec,
+            staff: &crew,
+            variables: scope,
+            audience: &mut screen,
+            interrupt: signals::watch(),
+            purse: purse(spec, flags, &history),
+        };
+        Flow::new(parts, history).run(patience, &folder).await
+    });
+    crew.connected.close();
+    let written = screen.finish();
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let failure = unsaved(error, &session);
+            let took = app.now().since(begun);
+            super::report::unsaved(&head, &failure.to_string(), took, app)?;
+            return Err(failure);
+        }
+    };
+    let standing = session.standing()?;
+    let report = report::Report {
+        standing: &standing,
+        ended: &ended,
+        took: app.now().since(begun),
+        redactor: crew.redactor(),
+        resumed_from,
+        lanes: session.lanes()?,
+        by_agent: by_agent(&session, spec)?,
+        output: &folder.root,
+        wants_events: flags.events,
+    };
+    report.print(app)?;
+    if let Some(path) = &flags.record {
+        super::record(path, &session)?;
+    }
+    drop(session);
+    written?;
+    Ok(report::exit(&ended))
+}
+
+/// What each agent used, over all of the flow's invocations.
+fn by_agent(session: &Session, spec: &Spec) -> Result<BTreeMap<String, Usage>> {
+    let mut used: BTreeMap<String, Usage> = BTreeMap::new();
+    for fact in session.facts(&[stepwell::Kind::Node])? {
+        let Event::Node(Node { key, usage: Some(usage), .. }) = fact.event else { continue };
+        let key = key.parse::<NodeKey>().ok();
+        if let Some(agent) = key.and_then(|key| agent_of(spec, &key)) {
+            *used.entry(agent.to_owned()).or_default() += usage;
+        }
+    }
+    Ok(used)
+}
+
+/// A flow whose work could not be saved says so loudly, with its own exit code.
+fn unsaved(error: Error, session: &Session) -> Failure {
+    match error {
+        Error::Store(error) => {
+            let message = format!("the flow stopped: what it did could not be saved: {error}");
+            Failure::new(Exit::Damaged, message)
+                .hint(format_args!("when that is mended: stepwell resume {}", session.id()))
+        }
+        error => Failure::new(Exit::Failed, error),
+    }
+}

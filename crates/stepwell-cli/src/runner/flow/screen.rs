@@ -1,0 +1,239 @@
+//! What a flow shows as it goes: its nodes, live on a terminal, as plain lines in a pipe, as
+//! events for programs; and the questions that it asks.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use stepwell::{Clock, Gate, NodeKey, NodeState, Spent, Time};
+use stepwell_agent::run::Happening;
+use stepwell_flow::{Audience, News, Standing};
+
+use super::super::screen::typed;
+use crate::app::App;
+use crate::output::{Form, Paint, Style};
+use crate::text::{cost, cut, grouped, one_line, took, visible};
+
+/// How a flow is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    /// Not at all: the answer comes at the end.
+    Nothing,
+    /// A line for each change.
+    Lines,
+    /// The nodes that are worked on, drawn anew as they change.
+    Live,
+    /// Every event on stdout.
+    Events,
+}
+
+/// Shows a flow.
+pub(super) struct Screen {
+    show: Show,
+    paint: Paint,
+    width: usize,
+    can_ask: bool,
+    clock: std::sync::Arc<dyn Clock>,
+    begun: Time,
+    /// Nodes that are worked on, by their keys, and what they do.
+    running: BTreeMap<String, String>,
+    done: usize,
+    spent: Spent,
+    /// Lines that are drawn and can be drawn over.
+    drawn: usize,
+    unwritten: Option<io::Error>,
+}
+
+/// How many nodes are shown at once; the others are counted.
+const SHOWN: usize = 12;
+
+impl Screen {
+    pub(super) fn new(app: &App, wants_events: bool) -> Self {
+        let terminal = app.world.terminal;
+        let show = match (wants_events, app.out.form) {
+            (true, _) => Show::Events,
+            (_, Form::Json) => Show::Nothing,
+            _ if terminal.output && terminal.can_ask => Show::Live,
+            _ => Show::Lines,
+        };
+        Self {
+            show,
+            paint: app.out.paint,
+            width: terminal.width.unwrap_or(100),
+            can_ask: terminal.can_ask && show != Show::Events && show != Show::Nothing,
+            clock: std::sync::Arc::clone(&app.world.clock),
+            begun: app.now(),
+            running: BTreeMap::new(),
+            done: 0,
+            spent: Spent::default(),
+            drawn: 0,
+            unwritten: None,
+        }
+    }
+
+    /// Ends what was begun. An error says that the answer could not be written.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.wipe();
+        self.unwritten.take().map_or(Ok(()), Err)
+    }
+
+    fn node(&mut self, standing: &Standing<'_>) {
+        let key = standing.key.to_string();
+        self.spent = *standing.spent;
+        let who = standing.agent.unwrap_or("you");
+        let (style, word) = match standing.state {
+            NodeState::Started if standing.agent.is_none() => (Style::Yellow, "asked"),
+            NodeState::Started => (Style::Cyan, "started"),
+            NodeState::Done => (Style::Green, "done"),
+            NodeState::Failed => (Style::Red, "failed"),
+            NodeState::Skipped => (Style::Dim, "skipped"),
+        };
+        match standing.state {
+            NodeState::Started if standing.agent.is_some() => {
+                self.running.insert(key.clone(), format!("{who}: begins"));
+            }
+            state => {
+                self.running.remove(&key);
+                self.done += usize::from(state == NodeState::Done);
+            }
+        }
+        let why = standing.error.map(|error| format!(": {}", one_line(error))).unwrap_or_default();
+        self.aside(style, &format!("{key} {word} ({who}){why}"));
+    }
+
+    fn within(&mut self, key: &NodeKey, happening: &Happening<'_>) {
+        let does = match happening {
+            Happening::ToolStarted(_, preview) => format!("> {preview}"),
+            Happening::Delta(_) => "answers".to_owned(),
+            Happening::Answered(_) => "answered".to_owned(),
+            Happening::Compacted(..) => "its conversation was made shorter".to_owned(),
+            _ => return,
+        };
+        if self.show == Show::Lines {
+            if let Happening::ToolStarted(_, preview) = happening {
+                self.aside(Style::Dim, &format!("  {key} > {}", one_line(preview)));
+            }
+            return;
+        }
+        let Some(line) = self.running.get_mut(&key.to_string()) else { return };
+        let who = line.split(':').next().unwrap_or_default().to_owned();
+        let next = format!("{who}: {}", one_line(&does));
+        // Words come fast: only what reads differently is drawn.
+        if *line != next {
+            *line = next;
+            self.wipe();
+            self.draw();
+        }
+    }
+
+    /// Says something above what is drawn.
+    fn aside(&mut self, style: Style, text: &str) {
+        if matches!(self.show, Show::Nothing | Show::Events) {
+            return;
+        }
+        self.wipe();
+        let line = cut(&one_line(text), self.width);
+        // Nobody is left to tell if stderr is closed.
+        let _ = writeln!(io::stderr(), "{}", self.paint.paint(style, &line));
+        self.draw();
+    }
+
+    fn draw(&mut self) {
+        if self.show != Show::Live {
+            return;
+        }
+        let mut lines: Vec<String> = Vec::new();
+        for (key, does) in self.running.iter().take(SHOWN) {
+            lines.push(cut(&format!("  {key} {does}"), self.width));
+        }
+        if self.running.len() > SHOWN {
+            lines.push(format!("  … and {} more", self.running.len() - SHOWN));
+        }
+        let time = took(self.clock.now().since(self.begun));
+        lines.push(format!(
+            "  {} done, {} running, {} tokens, {}, {time}",
+            self.done,
+            self.running.len(),
+            grouped(self.spent.usage.total()),
+            cost(&self.spent)
+        ));
+        let mut err = io::stderr();
+        for line in &lines {
+            let line = cut(&visible(line), self.width);
+            let _ = writeln!(err, "{}", self.paint.paint(Style::Dim, &line));
+        }
+        self.drawn = lines.len();
+    }
+
+    fn wipe(&mut self) {
+        let lines = std::mem::take(&mut self.drawn);
+        if lines > 0 {
+            let _ = write!(io::stderr(), "\u{1b}[{lines}A\u{1b}[0J");
+        }
+    }
+
+    /// Writes to stdout. A flow does not stop because nobody reads it.
+    fn say(&mut self, text: &str) {
+        if self.unwritten.is_some() {
+            return;
+        }
+        let mut out = io::stdout();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.unwritten = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    }
+}
+
+impl Audience for Screen {
+    fn saw(&mut self, news: News<'_>) {
+        match news {
+            News::Recorded(event) if self.show == Show::Events => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    self.say(&format!("{line}\n"));
+                }
+            }
+            News::Recorded(_) => {}
+            News::Node(standing) => self.node(&standing),
+            News::Within(key, happening) => self.within(key, happening),
+            News::Notice(text) => {
+                self.wipe();
+                let line = self.paint.paint(Style::Yellow, &one_line(text));
+                let _ = writeln!(io::stderr(), "{line}");
+                self.draw();
+            }
+        }
+    }
+
+    fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
+        if !self.can_ask {
+            return None;
+        }
+        self.wipe();
+        let is_question = gate.id.parse::<NodeKey>().is_ok();
+        let mut err = io::stderr();
+        for line in gate.prompt.lines() {
+            let _ = writeln!(err, "{}", self.paint.paint(Style::Bold, &visible(line)));
+        }
+        let wanted = match (is_question, &gate.default) {
+            (false, _) => "Allow it? [y]es, [n]o".to_owned(),
+            (true, Some(default)) => format!("Your answer [{}]", one_line(default)),
+            (true, None) => "Your answer (Ctrl+D: later)".to_owned(),
+        };
+        // What was typed before the question is no answer to it.
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+        loop {
+            let _ = write!(err, "{wanted}: ").and_then(|()| err.flush());
+            let Some(answer) = typed(is_over) else {
+                let _ = writeln!(err);
+                return None;
+            };
+            let answer = answer.trim_end_matches(['\n', '\r']).to_owned();
+            if is_question {
+                return Some(answer);
+            }
+            match answer.trim().to_lowercase().as_str() {
+                "y" | "yes" => return Some("approve".to_owned()),
+                "n" | "no" => return Some("deny".to_owned()),
+                _ => {}
+            }
+        }
+    }
+}

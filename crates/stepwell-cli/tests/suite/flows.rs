@@ -1,0 +1,364 @@
+//! Flows, as their users run them: each failure that is named in the docs, through the binary.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::desk::{Desk, NOW, Ran};
+use crate::terminal::watched;
+
+/// A chain with a gate in its middle, and an artifact.
+const SPEC: &str = "
+version: 0
+name: letters
+description: Writes a letter
+inputs: {required: {topic: string}}
+agents:
+  writer: {prompt: 'You write about {{ topic }}.'}
+pattern:
+  type: chain
+  config:
+    steps:
+      - {agent: writer, input: 'Draft {{ topic }}'}
+      - {type: hitl, prompt: 'Is it good?', context_display: '{{ steps[0].response }}'}
+      - {agent: writer, input: 'Final: {{ hitl_response }}'}
+outputs: {artifacts: [{path: letter.md, from: '{{ last_response }}'}]}
+";
+
+const SCRIPT: &str = "
+prices: {input: '3', output: '15'}
+lanes:
+  writer: [{text: a draft, usage: {input: 10, output: 2}}, {text: the letter, usage: {input: 20, output: 2}}]
+";
+
+fn desk(spec: &str, script: &str) -> Desk {
+    let desk = Desk::new();
+    desk.file("flow.yaml", spec);
+    desk.file("script.yaml", script);
+    desk
+}
+
+/// Runs a flow.
+fn run(desk: &Desk, more: &[&str]) -> Ran {
+    let mut args =
+        vec!["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
+    args.extend(more);
+    desk.quietly(&args)
+}
+
+fn resume(desk: &Desk, more: &[&str]) -> Ran {
+    let mut args = vec!["resume", "@last"];
+    args.extend(more);
+    desk.quietly(&args)
+}
+
+fn ends(ran: &Ran, code: i32) {
+    assert_eq!(ran.code, Some(code), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// How many answers of models are recorded.
+fn answers(desk: &Desk) -> usize {
+    let log = desk.quietly(&["log", "@last", "--json"]);
+    log.stdout.lines().filter(|line| line.contains(r#""role":"assistant""#)).count()
+}
+
+fn show(desk: &Desk) -> Value {
+    desk.quietly(&["show", "@last", "--json"]).json().remove(0)
+}
+
+#[test]
+fn a_flow_asks_pauses_and_goes_on_with_the_answer() {
+    let mut desk = desk(SPEC, SCRIPT);
+    let line = "flow run flow.yaml --model script:script.yaml --var topic=wells";
+    ends(&desk.say(line), 8);
+    desk.say("gates");
+    ends(&desk.say("resume @last"), 8);
+    ends(&desk.run(&["resume", "@last", "--respond", "very good"]), 0);
+    ends(&desk.say("resume @last"), 3);
+    desk.say("gates");
+    assert_eq!(desk.read("letter.md"), "the letter");
+    insta::assert_snapshot!(desk.transcript());
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains(r#""answer":"very good","who":"the user""#), "{log}");
+    assert_eq!(answers(&desk), 2);
+    let nodes = show(&desk)["nodes"].clone();
+    assert_eq!(nodes[2]["key"], "step/2");
+    assert_eq!(nodes[2]["state"], "done");
+}
+
+#[test]
+fn a_result_is_one_object_and_events_are_lines() {
+    let desk = desk(SPEC, SCRIPT);
+    let ran = run(&desk, &["--json"]);
+    ends(&ran, 8);
+    let answer = ran.json().remove(0);
+    assert_eq!(answer["status"], "paused");
+    assert_eq!(answer["gates"][0]["id"], "step/1");
+    let ran = resume(&desk, &["--respond", "ok", "--json"]);
+    ends(&ran, 0);
+    let answer = ran.json().remove(0);
+    assert_eq!(answer["output"], "the letter");
+    assert_eq!(answer["artifacts"][0], "letter.md");
+    assert_eq!(answer["tokens_by_agent"]["writer"]["input"], 30, "all invocations count");
+    assert_eq!(answer["costs"]["total_cost_usd"], 0.00015);
+    let other = self::desk(SPEC, SCRIPT);
+    let ran = run(&other, &["--events"]);
+    let kinds: Vec<Value> = ran.json().iter().map(|event| event["kind"].clone()).collect();
+    assert_eq!(kinds[0], "created");
+    assert_eq!(kinds[kinds.len() - 1], "status");
+    assert!(kinds.contains(&"node".into()) && kinds.contains(&"gate".into()), "{kinds:?}");
+}
+
+#[test]
+fn of_two_resumes_at_once_the_second_is_refused_and_makes_no_call() {
+    let slow = SCRIPT.replace("{text: the letter,", "{delay_ms: 4000, text: the letter,");
+    let desk = desk(SPEC, &slow);
+    let real = |args: &[&str]| {
+        let mut command = desk.command(args);
+        command.env_remove("STEPWELL_NOW");
+        command
+    };
+    let begin = ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=x"];
+    assert_eq!(real(&begin).output().unwrap().status.code(), Some(8));
+    let mut first = real(&["resume", "@last", "--respond", "ok"]);
+    let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // The first one is at work when its node is recorded.
+    while !desk.quietly(&["log", "@last"]).stdout.contains(r#""key":"step/2","state":"started""#) {}
+    let second = real(&["resume", "@last"]).output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(6), "{said}");
+    assert!(said.contains("--attach"), "{said}");
+    assert_eq!(answers(&desk), 1, "it made no call");
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+    assert_eq!(answers(&desk), 2);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_exit_7_and_never_0() {
+    let spec = SPEC.replace("about {{ topic }}.'}", "about {{ topic }}.', tools: [run_command]}");
+    let script = "lanes: {writer: [{calls: [{tool: run_command, arguments: {command: 'mv .stepwell gone'}}]}, {text: done}]}";
+    let desk = desk(&spec, script);
+    let ran = run(&desk, &["--mode", "yolo"]);
+    ends(&ran, 7);
+    assert!(ran.stderr.contains("could not be saved"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("stepwell resume"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_existing_artifact_stays_and_only_it_is_written_when_it_may_be() {
+    let desk = desk(SPEC, SCRIPT);
+    desk.file("letter.md", "mine");
+    ends(&run(&desk, &[]), 8);
+    let ran = resume(&desk, &["--respond", "ok"]);
+    ends(&ran, 1);
+    assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
+    assert_eq!(desk.read("letter.md"), "mine");
+    let again = resume(&desk, &["--output", "elsewhere"]);
+    ends(&again, 0);
+    assert_eq!(answers(&desk), 2, "no agent ran again");
+    assert_eq!(
+        (desk.read("letter.md"), desk.read("elsewhere/letter.md")),
+        ("mine".into(), "the letter".into())
+    );
+}
+
+#[test]
+fn prompts_that_stand_in_files_are_those_that_were_read_when_the_flow_began() {
+    let spec = SPEC.replace(
+        "writer: {prompt: 'You write about {{ topic }}.'}",
+        "writer: {$ref: prompts/writer.md}",
+    );
+    let desk = desk(&spec, SCRIPT);
+    desk.file("prompts/writer.md", "You are kind, and write about {{ topic }}.");
+    ends(&run(&desk, &[]), 8);
+    desk.file("prompts/writer.md", "You are rude.");
+    let ran = resume(&desk, &["--respond", "ok"]);
+    ends(&ran, 0);
+    assert!(ran.stderr.contains("changed since this flow began"), "{}", ran.stderr);
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains("You are kind, and write about wells.") && !log.contains("rude"), "{log}");
+    let outside = self::desk(
+        &SPEC.replace("{prompt: 'You write about {{ topic }}.'}", "{$ref: ../home/x}"),
+        SCRIPT,
+    );
+    ends(&run(&outside, &[]), 3);
+}
+
+#[test]
+fn a_gate_keeps_its_time_its_default_and_no_empty_answer() {
+    let timed = SPEC.replace(
+        "prompt: 'Is it good?',",
+        "prompt: 'Is it good?', timeout_seconds: 60, default: 'yes',",
+    );
+    let mut waiting = desk(&timed, SCRIPT);
+    ends(&run(&waiting, &[]), 8);
+    ends(&resume(&waiting, &[]), 8);
+    waiting.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
+    let late = resume(&waiting, &["--respond", "no"]);
+    ends(&late, 2);
+    assert!(late.stderr.contains("too late"), "{}", late.stderr);
+    ends(&resume(&waiting, &[]), 0);
+    let log = waiting.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains(r#""answer":"yes","who":"nobody (its time was up)""#), "{log}");
+    let empty = desk(SPEC, SCRIPT);
+    ends(&run(&empty, &[]), 8);
+    let ran = resume(&empty, &["--respond", " "]);
+    ends(&ran, 2);
+    assert!(ran.stderr.contains("the answer is empty"), "{}", ran.stderr);
+    let with_default = desk(&timed, SCRIPT);
+    ends(&run(&with_default, &[]), 8);
+    ends(&resume(&with_default, &["--respond", ""]), 0);
+    let log = with_default.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains(r#""answer":"yes","who":"the user""#), "{log}");
+    assert!(NOW.starts_with("2026-03-09T12:00"));
+}
+
+#[test]
+fn a_flow_that_was_killed_is_found_by_its_spec_and_variables() {
+    let slow = SCRIPT.replace("{text: a draft,", "{delay_ms: 60000, text: a draft,");
+    let desk = desk(SPEC, &slow);
+    let args =
+        ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
+    let mut child = desk.command(&args);
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !desk.quietly(&["log", "@last"]).stdout.contains(r#""state":"started""#) {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    desk.file("script.yaml", SCRIPT);
+    let other = desk.quietly(&[
+        "flow",
+        "run",
+        "flow.yaml",
+        "--model",
+        "script:script.yaml",
+        "--var",
+        "topic=other",
+        "--auto-resume",
+        "--json",
+    ]);
+    let ran = run(&desk, &["--auto-resume", "--json"]);
+    ends(&ran, 8);
+    let (other, ran) = (other.json().remove(0), ran.json().remove(0));
+    assert_ne!(other["session_id"], ran["session_id"], "other variables are another flow");
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 2);
+}
+
+#[test]
+fn a_changed_spec_is_told_of_and_taken_only_if_what_is_done_still_stands() {
+    let desk = desk(SPEC, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    desk.file("flow.yaml", &SPEC.replace("'Final:", "'The very last:"));
+    let ran = resume(&desk, &[]);
+    ends(&ran, 8);
+    assert!(ran.stderr.contains("--use-current-spec"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("+      - {agent: writer, input: 'The very last:"),
+        "{}",
+        ran.stderr
+    );
+    desk.file("flow.yaml", &SPEC.replace("'Draft", "'Scribble"));
+    let refused = resume(&desk, &["--use-current-spec", "--respond", "ok"]);
+    ends(&refused, 3);
+    assert!(refused.stderr.contains("step/0"), "{}", refused.stderr);
+    desk.file("flow.yaml", &SPEC.replace("'Final:", "'The very last:"));
+    ends(&resume(&desk, &["--use-current-spec", "--respond", "ok"]), 0);
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains("The very last: ok"), "{log}");
+}
+
+#[test]
+fn passing_faults_are_asked_again_and_others_never() {
+    let spec = SPEC.replace(
+        "pattern:\n",
+        "runtime: {failure_policy: {retries: 2, wait_min: 0, wait_max: 0}}\npattern:\n",
+    );
+    let flaky =
+        SCRIPT.replace("{text: a draft,", "{fail: [unavailable, rate_limited], text: a draft,");
+    ends(&run(&desk(&spec, &flaky), &[]), 8);
+    let down =
+        SCRIPT.replace("{text: a draft,", "{fail: [unavailable], forever: true, text: a draft,");
+    let ran = run(&desk(&spec, &down), &[]);
+    ends(&ran, 1);
+    assert_eq!(ran.stderr.matches("asking again").count(), 2, "{}", ran.stderr);
+    let refused = SCRIPT.replace("{text: a draft,", "{fail: [refused], text: a draft,");
+    let ran = run(&desk(&spec, &refused), &[]);
+    ends(&ran, 1);
+    assert_eq!(ran.stderr.matches("asking again").count(), 0, "{}", ran.stderr);
+    let key = SCRIPT.replace("{text: a draft,", "{fail: [auth], text: a draft,");
+    ends(&run(&desk(&spec, &key), &[]), 4);
+}
+
+#[test]
+fn a_budget_of_the_spec_counts_all_invocations_and_a_typed_one_gives_more() {
+    let spec = SPEC.replace("pattern:\n", "runtime: {budgets: {max_steps: 1}}\npattern:\n");
+    let desk = desk(&spec, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    let ran = resume(&desk, &["--respond", "ok"]);
+    ends(&ran, 5);
+    assert!(ran.stderr.contains("--max-steps"), "{}", ran.stderr);
+    ends(&resume(&desk, &[]), 5);
+    ends(&resume(&desk, &["--max-steps", "1"]), 0);
+    let dear =
+        SPEC.replace("pattern:\n", "runtime: {budgets: {max_cost_usd: 0.000001}}\npattern:\n");
+    let ran = run(&self::desk(&dear, SCRIPT), &[]);
+    ends(&ran, 5);
+    assert_eq!(ran.stderr.matches("done (writer)").count(), 0, "{}", ran.stderr);
+}
+
+#[test]
+fn a_rewind_takes_back_nodes_and_gates_and_a_fork_goes_its_own_way() {
+    let desk = desk(SPEC, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    ends(&resume(&desk, &["--respond", "ok"]), 0);
+    ends(&desk.quietly(&["fork", "@last"]), 0);
+    let log = desk.quietly(&["sessions", "--json"]).json();
+    let first =
+        log.iter().find(|it| it["status"] == "success").unwrap()["id"].as_str().unwrap().to_owned();
+    let events = desk.quietly(&["log", &first, "--json"]).json();
+    let done = events
+        .iter()
+        .find(|event| event["body"]["key"] == "step/0" && event["body"]["state"] == "done")
+        .unwrap();
+    let seq = done["seq"].to_string();
+    ends(&desk.quietly(&["rewind", &first, "--to", &seq, "--chat"]), 0);
+    let again = desk.quietly(&["resume", &first, "--json"]);
+    ends(&again, 8);
+    assert_eq!(again.json()[0]["gates"][0]["id"], "step/1", "its question is asked again");
+    std::fs::remove_file(desk.work().join("letter.md")).unwrap();
+    ends(&desk.quietly(&["resume", &first, "--respond", "other"]), 0);
+    let log = desk.quietly(&["log", &first]).stdout;
+    assert!(log.contains("Final: other"), "{log}");
+    assert_eq!(log.matches("Draft wells").count(), 1, "what was kept is not asked again");
+    for command in
+        [vec!["search", "letter"], vec!["stats"], vec!["export", &first], vec!["show", &first]]
+    {
+        ends(&desk.quietly(&command), 0);
+    }
+}
+
+#[test]
+fn on_a_terminal_the_question_is_asked_right_there() {
+    let desk = desk(SPEC, SCRIPT);
+    let args =
+        ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
+    let mut answer = Some("fine\n");
+    let (seen, code) =
+        watched(desk.command(&args), &desk, 80, |seen, _| match seen.ends_with("later): ") {
+            true => answer.take().unwrap_or_default().to_owned(),
+            false => String::new(),
+        });
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("Is it good?") && seen.contains("a draft"), "{seen}");
+    assert!(seen.contains("1 running"), "the live view shows what is worked on: {seen}");
+    assert!(seen.contains("the letter"), "{seen}");
+}
+
+#[test]
+fn what_is_for_flows_only_is_refused_elsewhere() {
+    let desk = Desk::furnished();
+    let ran = desk.quietly(&["resume", "@last", "--respond", "x", "--model", "script:x"]);
+    ends(&ran, 2);
+    assert!(ran.stderr.contains("--respond is for flows"), "{}", ran.stderr);
+    let ran = self::desk(SPEC, SCRIPT).quietly(&["flow", "run", "flow.yaml", "--var", "topic"]);
+    ends(&ran, 2);
+}
