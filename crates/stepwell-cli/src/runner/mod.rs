@@ -190,11 +190,7 @@ impl Prepared {
         let keys = model::keys(app)?;
         let environment = app.world.secrets();
         let mut place = place(session, app)?;
-        // The address of a team's store may hold a password.
-        let addresses = STORE_VARIABLES.iter().filter(|_| app.place.team.is_some());
-        let addresses = addresses.map(|name| (*name).to_owned());
-        place.withheld =
-            keys.keys().cloned().chain(mcp::key_variables(app)).chain(addresses).collect();
+        place.withheld = withheld(&keys, app).collect();
         Ok(Self {
             agent_name,
             agent,
@@ -416,6 +412,14 @@ fn instructions(path: &Path, root: &Path) -> Result<Option<String>, String> {
         return Err(format!("it is larger than {} KiB", MAX_INSTRUCTIONS >> 10));
     }
     std::fs::read_to_string(real).map(Some).map_err(|error| error.to_string())
+}
+
+/// The variables that no command gets to see.
+fn withheld(keys: &BTreeMap<String, String>, app: &App) -> impl Iterator<Item = String> {
+    // The address of a team's store may hold a password.
+    let addresses = STORE_VARIABLES.iter().filter(|_| app.place.team.is_some());
+    let addresses = addresses.map(|name| (*name).to_owned());
+    keys.keys().cloned().chain(mcp::key_variables(app)).chain(addresses)
 }
 
 /// Where tools work.

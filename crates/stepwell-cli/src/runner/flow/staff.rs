@@ -17,7 +17,7 @@ use stepwell_flow::Staff;
 use stepwell_flow::spec::{self, Backoff, FailurePolicy, SecretSource, Spec};
 
 use super::super::model::{self, Model, Tuning};
-use super::super::{Flags, MODE, MODEL, Prepared, context, mcp, place};
+use super::super::{Flags, MODE, MODEL, Prepared, context, mcp, place, withheld};
 use super::tools;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -46,7 +46,7 @@ impl Crew {
         let mode = flags.mode.or(mode).unwrap_or(app.config.settings.mode);
         let keys = model::keys(app)?;
         let mut place = place(head, app)?;
-        place.withheld = keys.keys().cloned().chain(mcp::key_variables(app)).collect();
+        place.withheld = withheld(&keys, app).collect();
         let (wanted, names) = tools::servers(spec, &place.root, app)?;
         let secrets = secrets(spec, app)?;
         let connected = wanted.connect((&spec.name, &names), &place)?;
