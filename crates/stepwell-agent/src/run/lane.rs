@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stepwell::{Event, Lane, Recorded, Session, Spent};
+use stepwell::{Event, Lane, NodeKey, Recorded, Session, Spent};
 
 use super::{Purse, Run, Setup, Taken, Watcher};
 
@@ -58,6 +58,20 @@ impl Past {
                 | Event::Undone(_),
             ) => self.common.push(event.clone()),
             _ => {}
+        }
+    }
+
+    /// Forgets what the log says that the user allowed: it is not known that they did. A call
+    /// that waits with such an answer is denied.
+    pub fn distrust(&mut self) {
+        self.common.retain(|event| !matches!(&event.event, Event::Permission(it) if it.allow));
+        for event in &mut self.common {
+            if let Event::GateAnswered(answer) = &mut event.event {
+                // What a flow's own questions were answered is no permission.
+                if answer.id.parse::<NodeKey>().is_err() {
+                    "deny: it is not known that you allowed it".clone_into(&mut answer.answer);
+                }
+            }
         }
     }
 

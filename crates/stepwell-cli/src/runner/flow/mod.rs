@@ -287,7 +287,7 @@ fn purse(spec: &Spec, flags: &Flags, history: &History) -> Purse {
 
 /// Runs a flow in its session until something stops it, and answers.
 fn drive(
-    (session, history): (Session, History),
+    (session, mut history): (Session, History),
     spec: &Spec,
     crew: Crew,
     (flags, own): (&Flags, &FlowFlags),
@@ -295,14 +295,19 @@ fn drive(
     app: &mut App,
 ) -> Result<Exit> {
     let begun = app.now();
-    app.own(session.id());
     let head = session.standing()?.head;
+    if crew.own {
+        app.own(session.id());
+    } else {
+        history.past.distrust();
+    }
     let variables = history.described.as_ref().map(|flow| flow.variables.clone());
     let mut scope = Scope::new();
     for (name, value) in variables.unwrap_or_default() {
         scope.set(name, value);
     }
-    let root = output(own, Some(&head), app);
+    // Where someone else wanted files is not where the user does.
+    let root = output(own, Some(&head).filter(|_| crew.own), app);
     let over = if own.force { Over::Replace } else { Over::Refuse };
     let folder = OutputFolder { root, over };
     let patience = if own.wait { Patience::Wait } else { Patience::Pause };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use stepwell::{Head, Usage};
 use stepwell_agent::agent::Agent;
+use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Sampling;
 use stepwell_agent::provider::retry::Patience;
 use stepwell_agent::redact::Redactor;
@@ -32,6 +33,8 @@ pub(super) struct Crew {
     redactor: Redactor,
     /// The flow's own model, as it is recorded.
     pub(super) model: (String, String),
+    /// Is the session the user's own, or is it from now on?
+    pub(super) own: bool,
     /// Is the price of every agent's answers known?
     pub(super) priced: bool,
 }
@@ -42,8 +45,14 @@ impl Crew {
     pub(super) fn new(spec: &Spec, flags: &Flags, head: Option<&Head>, app: &App) -> Result<Self> {
         let kept = |key: &str| Some(head?.metadata.get(key)?.as_str()?.to_owned());
         let typed = flags.model.clone().or_else(|| kept(MODEL));
+        let usual = app.config.settings.mode;
+        let is_own = |head: &Head| app.known().is_some_and(|known| known.has(&head.id));
+        let own = head.is_none_or(is_own) || flags.mode.is_some();
+        refuse_programs(spec, own)?;
+        // What someone else allowed in a session is not allowed by the user.
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
-        let mode = flags.mode.or(mode).unwrap_or(app.config.settings.mode);
+        let mode = mode.map(|mode: Mode| if own { mode } else { mode.min(usual) });
+        let mode = flags.mode.or(mode).unwrap_or(usual);
         let keys = model::keys(app)?;
         let mut place = place(head, app)?;
         place.withheld = withheld(&keys, app).collect();
@@ -62,6 +71,7 @@ impl Crew {
             connected,
             redactor: Redactor::new([]),
             model: (String::new(), String::new()),
+            own,
             priced: true,
         };
         let mut given: Vec<String> = keys.values().cloned().collect();
@@ -90,7 +100,7 @@ impl Crew {
                 agent_name: name.clone(),
                 agent: Agent::default(),
                 mode,
-                own: true,
+                own,
                 summariser: context::summariser(&model, app),
                 model,
                 keys: keys.clone(),
@@ -211,6 +221,19 @@ fn secrets(spec: &Spec, app: &App) -> Result<Vec<String>> {
         })
     };
     needed.map(value).collect()
+}
+
+/// A spec that came with someone else's session starts no programs unasked.
+fn refuse_programs(spec: &Spec, own: bool) -> Result<()> {
+    let mut started = spec.tools.mcp.iter().filter_map(|server| server.command.as_deref());
+    match started.next().filter(|_| !own) {
+        Some(program) => {
+            let message = format!("this flow was not begun by you, and would start {program}");
+            Err(Failure::new(Exit::Failed, message)
+                .hint("if that is what you want, say when you are asked: --mode confirm-sensitive"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn about(failure: Failure, agent: &str) -> Failure {
