@@ -127,9 +127,7 @@ impl Counts {
     fn nest(&mut self, how: Nest) -> Result<(), TemplateError> {
         match how {
             Nest::Deeper => self.open.push(1),
-            Nest::Beside => {
-                self.open.last_mut().map(|depth| *depth += 1).unwrap_or_default()
-            }
+            Nest::Beside => self.open.last_mut().map(|depth| *depth += 1).unwrap_or_default(),
             Nest::Out => {
                 self.open.pop();
             }
