@@ -1,5 +1,5 @@
 //! One suite, generic over the trait [`Store`](stepwell::Store), for every
-//! implementation of it: SQLite, in memory, later PostgreSQL.
+//! implementation of it: SQLite, in memory, PostgreSQL.
 //!
 //! The trait's doc is the contract; each case here is one claim of it. An
 //! implementation brings a [`Fixture`] and expands the suite to one `#[test]` per
@@ -36,6 +36,7 @@ pub mod generate;
 pub mod guard;
 pub mod head;
 pub mod heir;
+pub mod history;
 pub mod lease;
 pub mod liveness;
 pub mod page;

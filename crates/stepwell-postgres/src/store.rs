@@ -17,7 +17,7 @@ use crate::address::Address;
 use crate::engine::{Doubt, Engine, Structure, Unsure};
 use crate::follow::Followers;
 use crate::link::{Link, Patience, TimeSource, params};
-use crate::rows::{number, seq};
+use crate::rows::{PgRows, number, seq};
 use crate::search::Left;
 use crate::standings::{Known, Standings};
 use crate::status::Status;
@@ -150,22 +150,22 @@ impl PostgresStore {
             Ok(())
         });
     }
+}
 
-    /// The lease that an earlier attempt took, if it was kept.
-    fn taken_before(
-        &self,
-        id: &SessionId,
-        claimed: Option<&Lease>,
-        claim: &Claim,
-    ) -> Option<Lease> {
-        let claimed = claimed?;
-        let row = self.engine.glance(|rows| rows.session(id)).ok()??;
-        let held = row.held()?;
-        let same = held.epoch == claimed.epoch
+/// The lease that an earlier attempt took, if it was kept.
+fn taken_before(
+    rows: &PgRows<'_>,
+    id: &SessionId,
+    claimed: Option<&Lease>,
+    claim: &Claim,
+) -> Result<Option<Lease>> {
+    let (Some(claimed), Some(row)) = (claimed, rows.session(id)?) else { return Ok(None) };
+    let same = |held: &stepwell::Held| {
+        held.epoch == claimed.epoch
             && held.holder == claim.holder
-            && held.expires == claimed.expires;
-        same.then(|| claimed.clone())
-    }
+            && held.expires == claimed.expires
+    };
+    Ok(row.held().filter(same).map(|_| claimed.clone()))
 }
 
 impl Store for PostgresStore {
@@ -207,7 +207,7 @@ impl Store for PostgresStore {
         let (mut claimed, mut known): (Option<Lease>, Option<Known>) = (None, None);
         let lease = self.engine.change(once, |rows, world, doubt| {
             if doubt == Doubt::Some
-                && let Some(lease) = self.taken_before(id, claimed.as_ref(), claim)
+                && let Some(lease) = taken_before(rows, id, claimed.as_ref(), claim)?
             {
                 return Ok(lease);
             }

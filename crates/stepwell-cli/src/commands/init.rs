@@ -20,7 +20,7 @@ struct Answer<'a> {
 }
 
 pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
-    let made_store = !app.place.has_store();
+    let made_store = app.place.team.is_none() && !app.place.has_store();
     let ignored = app.place.root.join(".gitignore");
     let changed_gitignore =
         app.place.ignore().map_err(|error| Failure::file(&ignored, "changing it", &error))?;
@@ -31,12 +31,14 @@ pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
         fs::write(&config, commented())
             .map_err(|error| Failure::file(&config, "writing it", &error))?;
     }
-    let store = app.place.store.clone();
-    let shown = visible(&store.display().to_string());
-    let line = match made_store {
-        true => format!("Made a store in {shown}"),
-        false => format!("There is a store in {shown} already"),
+    let team = app.place.team.as_ref().map(|team| team.shown().to_owned());
+    let line = |shown: &str| match (made_store, &team) {
+        (_, Some(_)) => format!("The store at {shown} is ready"),
+        (true, None) => format!("Made a store in {shown}"),
+        (false, None) => format!("There is a store in {shown} already"),
     };
+    let store = team.clone().unwrap_or_else(|| app.place.store.clone());
+    let line = line(&visible(&store.display().to_string()));
     app.out.answer(&Answer { store: &store, made_store, made_config, changed_gitignore }, line)?;
     if made_config {
         note(format_args!("Wrote {CONFIG_FILE}, every setting commented out."));

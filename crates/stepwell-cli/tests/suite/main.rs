@@ -30,6 +30,7 @@ mod shortening;
 mod specs;
 mod stopping;
 mod subagents;
+mod teams;
 mod terminal;
 mod together;
 mod worktrees;

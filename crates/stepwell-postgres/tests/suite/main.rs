@@ -3,6 +3,7 @@
 
 mod conformance;
 mod failover;
+mod properties;
 mod proxy;
 mod sharing;
 mod tenants;

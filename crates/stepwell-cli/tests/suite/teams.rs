@@ -1,0 +1,190 @@
+//! A team's store: the same commands, on a server.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use stepwell_cluster::{Disk, Server};
+
+use crate::desk::{AUTH, Desk};
+use crate::running::{desk, one, run};
+
+/// The server that the tests of this file share.
+fn server() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| Server::start(Disk::Synced))
+}
+
+/// A namespace that nobody else has, by its address.
+fn team() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let n = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{}?namespace=team-{n}", server().url())
+}
+
+/// A desk whose sessions are in a team's store. What the time is, the server says.
+fn at(mut desk: Desk, team: &str) -> Desk {
+    desk.set("STEPWELL_STORE", team);
+    desk
+}
+
+#[test]
+fn commands_work_on_a_teams_store_as_on_a_folder() {
+    let team = team();
+    let script = "- {text: hello there, calls: [{tool: write_file, arguments: {path: a.txt, content: hi}}]}\n\
+         - {text: done}\n";
+    let desk = at(desk(script), &team);
+    let ran = one(&desk, &run(&["--mode", "yolo"]), 0);
+    assert_eq!(ran["output"], "done");
+    let id = ran["session"].as_str().unwrap();
+    assert_eq!(desk.quietly(&["sessions", "--all", "--json"]).json()[0]["id"], id);
+    assert!(desk.quietly(&["show", "@last"]).stdout.contains("hello there"));
+    assert!(desk.quietly(&["search", "hello"]).stdout.contains(id));
+    for args in [
+        &["label", id, "mine"][..],
+        &["tag", "mine", "good"],
+        &["checkpoint", "mine", "here"],
+        &["fork", "mine"],
+        &["rewind", "mine", "--to", "1", "--yes"],
+        &["delete", "mine"],
+        &["trash", "restore", "mine"],
+        &["verify"],
+        &["stats"],
+        &["du"],
+        &["doctor"],
+        &["ledger"],
+        &["export", "mine", "--format", "jsonl"],
+        &["log", "mine"],
+    ] {
+        let ran = desk.quietly(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {} {}", ran.stdout, ran.stderr);
+    }
+    // Nothing of it is in the workspace, and another desk sees the same.
+    assert!(!desk.work().join(".stepwell/stepwell.db").exists());
+    let other = at(Desk::new(), &team);
+    assert_eq!(other.quietly(&["sessions", "--all", "--json"]).json().len(), 2);
+    let backup = desk.quietly(&["backup", "copy.db"]);
+    assert_eq!(backup.code, Some(1));
+    assert!(backup.stderr.contains("pg_dump"), "{}", backup.stderr);
+}
+
+#[test]
+fn a_run_killed_on_one_machine_is_resumed_from_another() {
+    let team = team();
+    let script = "- {text: first, calls: [{tool: run_command, arguments: {command: 'touch began; sleep 60'}}]}\n\
+         - {text: second}\n";
+    // Each machine has a home and a copy of the workspace of its own.
+    let (here, there) = (at(desk(script), &team), at(desk(script), &team));
+    let mut command = here.command(&run(&["--mode", "yolo", "--events"]));
+    command.env_remove("STEPWELL_NOW");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let started = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"unsafe\""));
+    assert!(started.is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut listed = there.command(&["sessions", "--all", "--json"]);
+    let listed = listed.env_remove("STEPWELL_NOW").output().unwrap();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(listed["status"], "interrupted", "{listed}");
+    let resumed = there
+        .command(&["resume", "@last", "--mode", "yolo", "--json"])
+        .env_remove("STEPWELL_NOW")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&resumed.stderr).into_owned();
+    assert_eq!(resumed.status.code(), Some(0), "{said}");
+    let answer: serde_json::Value = serde_json::from_slice(&resumed.stdout).unwrap();
+    assert_eq!(answer["output"], "second");
+    // The unsafe command was not run again, on either machine.
+    assert!(!there.work().join("began").exists());
+    assert_eq!(there.quietly(&["verify"]).code, Some(0));
+}
+
+#[test]
+fn sessions_are_copied_to_a_team_and_back() {
+    let team = team();
+    let desk = Desk::furnished();
+    let copied = desk.quietly(&["store", "copy", ".stepwell", &team]);
+    assert_eq!(copied.code, Some(0), "{} {}", copied.stdout, copied.stderr);
+    assert!(copied.stdout.contains(&format!("Copied {AUTH}")), "{}", copied.stdout);
+    // Again, nothing is new; what came meanwhile is.
+    let again = desk.quietly(&["store", "copy", ".stepwell", &team]);
+    assert!(!again.stdout.contains("Copied") && again.stdout.contains("Already there"));
+    desk.quietly(&["label", AUTH, "later"]);
+    let more = desk.quietly(&["store", "copy", ".stepwell", &team, AUTH]);
+    assert!(more.stdout.contains("Copied the rest of"), "{} {}", more.stdout, more.stderr);
+    // The way back makes the same sessions.
+    let back = Desk::new();
+    let copied = back.quietly(&["store", "copy", &team, "copy"]);
+    assert_eq!(copied.code, Some(0), "{} {}", copied.stdout, copied.stderr);
+    let ids = |desk: &Desk, args: &[&str]| -> Vec<String> {
+        let mut all = ["sessions", "--all", "--json"].to_vec();
+        all.extend(args);
+        let listed = desk.quietly(&all).json();
+        let mut ids: Vec<String> = listed.iter().map(|it| it["id"].to_string()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&back, &["--store", "copy"]), ids(&desk, &[]));
+    let log = |desk: &Desk, args: &[&str]| {
+        let mut all = ["log", AUTH].to_vec();
+        all.extend(args);
+        desk.quietly(&all).stdout
+    };
+    assert_eq!(log(&back, &["--store", "copy"]), log(&desk, &[]));
+    assert_eq!(back.quietly(&["verify", "--store", "copy"]).code, Some(0));
+    let trash = |desk: &Desk, args: &[&str]| {
+        let mut all = ["trash", "list", "--json"].to_vec();
+        all.extend(args);
+        desk.quietly(&all).json().len()
+    };
+    assert_eq!(trash(&back, &["--store", "copy"]), trash(&desk, &[]));
+}
+
+#[test]
+fn the_store_says_what_it_is_and_what_it_survives() {
+    let desk = at(Desk::new(), &team());
+    assert_eq!(desk.quietly(&["init"]).code, Some(0));
+    let status = one(&desk, &["store", "status"], 0);
+    assert_eq!(status["engine"], "PostgreSQL");
+    assert_eq!(status["durability"], "local");
+    let shown = desk.quietly(&["store", "status"]).stdout;
+    assert!(shown.contains("not the loss of its disk"), "{shown}");
+    let local = Desk::furnished();
+    assert_eq!(one(&local, &["store", "status"], 0)["engine"], "SQLite");
+    let role = local.quietly(&["store", "role", "team-a", "team_a"]).stdout;
+    assert!(role.contains("GRANT") && role.contains("\"team_a\""), "{role}");
+}
+
+#[test]
+fn an_address_is_never_printed_as_it_was_typed() {
+    let secret = "postgres://ann:s3cret@127.0.0.1:1/runs?patience=0";
+    let mut desk = Desk::new();
+    let mut said = String::new();
+    let mut hear = |ran: crate::desk::Ran| {
+        said.push_str(&ran.stdout);
+        said.push_str(&ran.stderr);
+        ran.code
+    };
+    assert_eq!(hear(desk.quietly(&["sessions", "--store", secret])), Some(7));
+    assert_eq!(hear(desk.quietly(&["store", "copy", secret, "x"])), Some(7));
+    assert_eq!(hear(desk.quietly(&["config", "set", "store.url", secret])), Some(2));
+    assert_eq!(hear(desk.quietly(&["config", "set", "--user", "store.url", secret])), Some(0));
+    assert_eq!(hear(desk.quietly(&["config", "list"])), Some(0));
+    assert_eq!(hear(desk.quietly(&["config", "get", "store.url", "--json"])), Some(0));
+    assert_eq!(hear(desk.quietly(&["sessions", "-vv"])), Some(7));
+    assert_eq!(hear(desk.quietly(&["doctor"])), Some(7));
+    let broken = "store.url=postgres://ann:s3cret@:port/x";
+    assert_eq!(hear(desk.quietly(&["sessions", "--config", broken])), Some(3));
+    desk.set("STEPWELL_STORE_URL", "postgres://ann:s3cret@h/x?follow=never");
+    assert_eq!(hear(desk.quietly(&["sessions"])), Some(3));
+    assert!(said.contains("127.0.0.1:1/runs") && !said.contains("s3cret"), "{said}");
+    // A project's own file must not say where its user's sessions go.
+    let desk = Desk::new();
+    desk.file("stepwell.toml", "[store]\nurl = \"postgres://u@elsewhere/x\"\n");
+    let refused = desk.quietly(&["sessions"]);
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.stderr.contains("your own configuration"), "{}", refused.stderr);
+}

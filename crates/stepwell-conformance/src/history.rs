@@ -1,0 +1,303 @@
+//! Random histories, and a plain model that every store's sessions must equal.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use stepwell::{
+    Compacted, Event, Filter, Lane, Message, Place, Query, Scope, Seq, Session, SessionId, Span,
+    State, Stepwell, Store, Surroundings, Undone, View,
+};
+
+/// Something that a user does. Numbers are shares of what there is, in 1/256.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each says what it is")]
+pub enum Op {
+    Append { session: u8, texts: Vec<String> },
+    Fork { session: u8, at: u8 },
+    Rewind { session: u8, to: u8, scope: Scope },
+    UndoRewind { session: u8, which: u8 },
+    Compact { session: u8, from: u8, to: u8 },
+    UndoCompaction { session: u8, which: u8 },
+    Trash { session: u8 },
+    Restore { session: u8 },
+    Purge { session: u8 },
+}
+
+/// Anything that a user may do.
+pub fn op() -> impl Strategy<Value = Op> {
+    let scope = prop::sample::select(vec![Scope::Chat, Scope::Files, Scope::Both]);
+    prop_oneof![
+        8 => (any::<u8>(), prop::collection::vec("[a-z]{1,4}", 1..4))
+            .prop_map(|(session, texts)| Op::Append { session, texts }),
+        2 => any::<[u8; 2]>().prop_map(|[session, at]| Op::Fork { session, at }),
+        2 => (any::<[u8; 2]>(), scope)
+            .prop_map(|([session, to], scope)| Op::Rewind { session, to, scope }),
+        2 => any::<[u8; 2]>().prop_map(|[session, which]| Op::UndoRewind { session, which }),
+        2 => any::<[u8; 3]>().prop_map(|[session, from, to]| Op::Compact { session, from, to }),
+        2 => any::<[u8; 2]>().prop_map(|[session, which]| Op::UndoCompaction { session, which }),
+        1 => any::<u8>().prop_map(|session| Op::Trash { session }),
+        1 => any::<u8>().prop_map(|session| Op::Restore { session }),
+        1 => any::<u8>().prop_map(|session| Op::Purge { session }),
+    ]
+}
+
+/// What a session is shown at one moment: its live messages, and its live compactions
+/// in order, each with its range and summary.
+#[derive(Clone, Debug, Default)]
+struct Moment {
+    live: Vec<(u64, String)>,
+    compactions: Vec<(u64, (u64, u64), String)>,
+}
+
+/// A session, the plain way: every moment that it went through is kept whole.
+#[derive(Clone, Debug)]
+struct Plain {
+    id: SessionId,
+    /// The moment after each event; the first is before any.
+    moments: Vec<Moment>,
+    /// Rewinds that were not taken back on the live branch, with their targets.
+    rewinds: Vec<u64>,
+    trashed: bool,
+}
+
+impl Plain {
+    fn seq(&self) -> u64 {
+        self.moments.len() as u64 - 1
+    }
+
+    fn now(&self) -> Moment {
+        self.moments.last().unwrap().clone()
+    }
+
+    fn push(&mut self, moment: Moment) {
+        self.moments.push(moment);
+    }
+
+    /// What the model would be shown.
+    fn shown(&self) -> Vec<String> {
+        let Moment { live, compactions } = self.now();
+        let mut items: Vec<(u64, String)> = live;
+        // A compaction sees the messages and summaries that were there when it was made.
+        for (made, (from, to), summary) in &compactions {
+            let covered = |item: &(u64, String)| (*from..=*to).contains(&item.0) && item.0 < *made;
+            if let Some(first) = items.iter().position(covered) {
+                items.retain(|item| !covered(item));
+                items.insert(first, (*to, summary.clone()));
+            }
+        }
+        items.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+struct World {
+    well: Stepwell,
+    plain: Vec<Plain>,
+    sessions: BTreeMap<SessionId, Session>,
+}
+
+impl World {
+    fn new(well: Stepwell) -> Self {
+        let mut world = Self { well, plain: Vec::new(), sessions: BTreeMap::new() };
+        let session = world.well.create(world.well.draft("root")).unwrap();
+        world.adopt(session, vec![Moment::default(); 2]);
+        world
+    }
+
+    fn adopt(&mut self, session: Session, moments: Vec<Moment>) {
+        let id = session.id().clone();
+        self.sessions.insert(id.clone(), session);
+        self.plain.push(Plain { id, moments, rewinds: Vec::new(), trashed: false });
+    }
+
+    /// The session that a share means, if there is one, with its model.
+    fn pick(&mut self, share: u8) -> Option<(usize, Session)> {
+        let count = self.plain.len();
+        let index = usize::from(share) * count / 256;
+        let plain = self.plain.get(index)?;
+        if plain.trashed {
+            return None;
+        }
+        let id = plain.id.clone();
+        let session = match self.sessions.remove(&id) {
+            Some(session) => session,
+            None => self.well.resume(&id).unwrap(),
+        };
+        // Taking a session up records that it runs.
+        let seq = session.standing().unwrap().head.seq.get();
+        let plain = &mut self.plain[index];
+        while plain.seq() < seq {
+            plain.push(plain.now());
+        }
+        Some((index, session))
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Append { session, texts } => self.with(*session, |plain, session| {
+                let events = texts.iter().map(|text| Message::user(text.clone()).into());
+                session.append_all(events.collect()).unwrap();
+                for text in texts {
+                    let mut moment = plain.now();
+                    moment.live.push((plain.seq() + 1, text.clone()));
+                    plain.push(moment);
+                }
+            }),
+            Op::Fork { session, at } => {
+                let Some((index, parent)) = self.pick(*session) else { return };
+                let plain = self.plain[index].clone();
+                let at = 1 + u64::from(*at) * plain.seq() / 256;
+                let fork = self.well.fork(parent.id(), Some(Seq::new(at))).unwrap();
+                self.sessions.insert(plain.id, parent);
+                let mut moments = plain.moments[..=usize::try_from(at).unwrap()].to_vec();
+                moments.push(moments.last().unwrap().clone());
+                self.adopt(fork, moments);
+            }
+            Op::Rewind { session, to, scope } => self.with(*session, |plain, session| {
+                let to = 1 + u64::from(*to) * plain.seq() / 256;
+                let seq = session.rewind(Seq::new(to), *scope).unwrap();
+                let moved = if *scope == Scope::Files { plain.seq() } else { to };
+                plain.rewinds.push(seq.get());
+                plain.push(plain.moments[usize::try_from(moved).unwrap()].clone());
+            }),
+            Op::UndoRewind { session, which } => self.with(*session, |plain, session| {
+                let count = plain.rewinds.len();
+                let Some(of) = plain.rewinds.get(usize::from(*which) * count / 256).copied() else {
+                    return;
+                };
+                // Taking one back twice on the same branch is refused; then nothing changes.
+                if session.undo_rewind(Seq::new(of)).is_err() {
+                    return;
+                }
+                let events = session.events(Span::last(1)).unwrap().events;
+                let Event::Undone(Undone::Rewind { scope, .. }) = &events[0].event else {
+                    panic!("the last event is {:?}", events[0]);
+                };
+                let back = if *scope == Scope::Files { plain.seq() } else { of - 1 };
+                plain.rewinds.push(events[0].seq.get());
+                plain.push(plain.moments[usize::try_from(back).unwrap()].clone());
+            }),
+            Op::Compact { session, from, to } => self.with(*session, |plain, session| {
+                let share = |part: u8| 1 + u64::from(part) * plain.seq() / 256;
+                let (from, to) = (share(*from.min(to)), share(*from.max(to)));
+                let summary = format!("summary {from}..{to}");
+                let seq = session.append(compacted(from, to, &summary)).unwrap().get();
+                let mut moment = plain.now();
+                moment.compactions.push((seq, (from, to), summary));
+                plain.push(moment);
+            }),
+            Op::UndoCompaction { session, which } => self.with(*session, |plain, session| {
+                let mut moment = plain.now();
+                let count = moment.compactions.len();
+                let index = usize::from(*which) * count / 256;
+                let Some((of, ..)) = moment.compactions.get(index).cloned() else { return };
+                session.undo_compaction(Seq::new(of)).unwrap();
+                moment.compactions.remove(index);
+                plain.push(moment);
+            }),
+            Op::Trash { session } => {
+                let Some((index, open)) = self.pick(*session) else { return };
+                drop(open);
+                let id = self.plain[index].id.clone();
+                self.well.delete(&id).unwrap();
+                self.plain[index].trashed = true;
+            }
+            Op::Restore { session } => {
+                let index = usize::from(*session) * self.plain.len() / 256;
+                let Some(plain) = self.plain.get_mut(index).filter(|plain| plain.trashed) else {
+                    return;
+                };
+                self.well.restore(&plain.id).unwrap();
+                plain.trashed = false;
+            }
+            Op::Purge { session } => {
+                // The root stays, so that there is always something to do.
+                let Some((index, open)) = self.pick(*session) else { return };
+                if index == 0 {
+                    self.sessions.insert(open.id().clone(), open);
+                    return;
+                }
+                drop(open);
+                let plain = self.plain.remove(index);
+                self.well.purge(&plain.id).unwrap();
+            }
+        }
+    }
+
+    fn with(&mut self, share: u8, work: impl FnOnce(&mut Plain, &mut Session)) {
+        if let Some((index, mut session)) = self.pick(share) {
+            work(&mut self.plain[index], &mut session);
+            self.sessions.insert(session.id().clone(), session);
+        }
+    }
+
+    /// Everything that can be asked equals what the model says.
+    fn check(&self) {
+        let store = self.well.store();
+        for plain in &self.plain {
+            let id = &plain.id;
+            let events = store.events(id, Span::ALL).unwrap().intact(id).unwrap();
+            let seqs: Vec<u64> = events.iter().map(|event| event.seq.get()).collect();
+            assert_eq!(seqs, (1..=plain.seq()).collect::<Vec<_>>(), "{id}");
+            let backwards = store.events(id, Span::last(usize::MAX)).unwrap().intact(id).unwrap();
+            assert!(backwards.iter().rev().eq(&events), "{id}");
+            let state = State::fold(&events).unwrap();
+            assert_eq!(store.lanes(id).unwrap(), state.lanes, "{id}");
+            let standing = store.standing(id).unwrap();
+            let folded =
+                if standing.held.is_some() { state.head } else { state.head.without_runner() };
+            assert_eq!(standing.head, folded, "{id}");
+            assert_eq!(standing.trashed_at.is_some(), plain.trashed, "{id}");
+            assert!(store.verify(id).unwrap().is_sound(), "{id}");
+            let view = View::of(&Lane::main(), events);
+            let texts: Vec<String> =
+                view.messages.iter().map(|shown| shown.message.text()).collect();
+            assert_eq!(texts, plain.shown(), "{id}");
+        }
+    }
+
+    fn listed(&self, place: Place) -> Vec<SessionId> {
+        let query = Query { filter: Filter { place, ..Filter::default() }, ..Query::default() };
+        let page = self.well.list(&query).unwrap();
+        page.sessions.into_iter().map(|standing| standing.head.id).collect()
+    }
+
+    fn check_lists(&self, before: &[SessionId]) {
+        for (place, trashed) in [(Place::Kept, false), (Place::Trash, true)] {
+            let mut listed = self.listed(place);
+            listed.retain(|id| !before.contains(id));
+            let mut known: Vec<_> =
+                self.plain.iter().filter(|p| p.trashed == trashed).map(|p| p.id.clone()).collect();
+            listed.sort();
+            known.sort();
+            assert_eq!(listed, known);
+        }
+    }
+}
+
+fn compacted(from: u64, to: u64, summary: &str) -> Compacted {
+    Compacted {
+        summary: Some(summary.to_owned()),
+        ..Compacted::new(Lane::main(), Seq::new(from), Seq::new(to))
+    }
+}
+
+fn well(store: Arc<dyn Store>) -> Stepwell {
+    Stepwell::with(store, Surroundings::default())
+}
+
+/// Does what a history says, on a store and in the model, and compares them. What was in
+/// the store before is left alone.
+pub fn histories(store: &Arc<dyn Store>, ops: &[Op]) {
+    let well = well(Arc::clone(store));
+    let everywhere = Query {
+        filter: Filter { place: Place::Anywhere, ..Filter::default() },
+        ..Query::default()
+    };
+    let before: Vec<_> =
+        well.list(&everywhere).unwrap().sessions.into_iter().map(|s| s.head.id).collect();
+    let mut world = World::new(well);
+    ops.iter().for_each(|op| world.apply(op));
+    world.check();
+    world.check_lists(&before);
+}
