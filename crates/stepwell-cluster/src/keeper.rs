@@ -11,7 +11,8 @@ pub(crate) struct Keeper(Child);
 impl Keeper {
     /// `pids` is a file whose first line is the number of the process to end.
     pub(crate) fn new(folder: &Path, pids: &Path) -> Self {
-        let script = "cat >/dev/null; \
+        // What ends the tests, from a terminal or a time limit, goes to all of their group.
+        let script = "trap '' INT TERM HUP; cat >/dev/null; \
              p=$(head -n 1 \"$2\" 2>/dev/null) && kill -QUIT \"$p\" 2>/dev/null; \
              n=0; while [ -n \"$p\" ] && kill -0 \"$p\" 2>/dev/null && [ $n -lt 100 ]; \
              do sleep 0.05; n=$((n + 1)); done; \

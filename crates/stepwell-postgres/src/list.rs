@@ -65,6 +65,9 @@ impl Conditions {
             let task = self.bind(task.to_lowercase().into_bytes(), Type::BYTEA);
             self.require(format!("position({task} IN s.task) > 0"));
         }
+        if filter.rewinding {
+            self.require("s.rewinding".to_owned());
+        }
         match &filter.family {
             Family::Any => {}
             Family::Roots => self.require("NOT s.subagent".to_owned()),

@@ -98,6 +98,8 @@ pub(crate) struct Cold {
     task: Vec<u8>,
     agent: Vec<u8>,
     workspace: Vec<u8>,
+    /// Does a move of its files go on?
+    rewinding: bool,
     base: Option<(i64, i64)>,
 }
 
@@ -110,6 +112,7 @@ impl Cold {
             task: head.task.to_lowercase().into_bytes(),
             agent: head.agent.as_bytes().to_vec(),
             workspace: head.workspace.as_bytes().to_vec(),
+            rewinding: head.rewinding.is_some(),
             base: row.base.map(|base| (base.key, number(base.at))),
         }
     }
@@ -146,8 +149,9 @@ impl PgRows<'_> {
         let (base_key, base_at) = cold.base.unzip();
         let born = self.one(
             "WITH born AS (INSERT INTO stepwell.sessions (key, namespace, id, parent, subagent, \
-             external, created, base_key, base_at, label, tags, task, agent, workspace) \
-             VALUES (stepwell.bear(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
+             external, created, base_key, base_at, label, tags, task, agent, workspace, \
+             rewinding) VALUES (stepwell.bear(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+             $13, $14) \
              RETURNING key), noted AS (INSERT INTO stepwell.indexed (session, namespace, seq) \
              SELECT key, $1, coalesce($8, 0) FROM born) SELECT key FROM born",
             params![
@@ -164,6 +168,7 @@ impl PgRows<'_> {
                 cold.task => BYTEA,
                 cold.agent => BYTEA,
                 cold.workspace => BYTEA,
+                cold.rewinding => BOOL,
             ],
         )?;
         let key: Key = match &born {
@@ -230,9 +235,9 @@ impl PgRows<'_> {
         let (base_key, base_at) = cold.base.unzip();
         self.run(
             "UPDATE stepwell.sessions SET base_key = $2, base_at = $3, label = $4, tags = $5, \
-             task = $6, agent = $7, workspace = $8 WHERE key = $1 AND \
-             (base_key, base_at, label, tags, task, agent, workspace) \
-             IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8)",
+             task = $6, agent = $7, workspace = $8, rewinding = $9 WHERE key = $1 AND \
+             (base_key, base_at, label, tags, task, agent, workspace, rewinding) \
+             IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9)",
             params![
                 row.key => INT8,
                 base_key => INT8,
@@ -242,6 +247,7 @@ impl PgRows<'_> {
                 cold.task => BYTEA,
                 cold.agent => BYTEA,
                 cold.workspace => BYTEA,
+                cold.rewinding => BOOL,
             ],
         )
     }

@@ -31,10 +31,12 @@ CREATE TABLE stepwell.sessions (
     task      bytea NOT NULL,
     agent     bytea NOT NULL,
     workspace bytea NOT NULL,
+    rewinding boolean NOT NULL,
     UNIQUE (namespace, id)
 );
 CREATE INDEX sessions_parent ON stepwell.sessions (namespace, parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_base ON stepwell.sessions (base_key, base_at) WHERE base_key IS NOT NULL;
+CREATE INDEX sessions_rewinding ON stepwell.sessions (namespace) WHERE rewinding;
 CREATE INDEX sessions_label ON stepwell.sessions (namespace, label) WHERE label IS NOT NULL;
 
 -- What every append changes, with as few indexes as lists can do with.
