@@ -35,10 +35,19 @@ const FREE_EXPANSION: u64 = 16 << 20;
 const MAX_WINDOW: u32 = 25;
 
 /// One session on disk, or a group of them that belong together.
-#[derive(Debug)]
 pub struct Input {
     root: PathBuf,
     stamps: RefCell<Vec<(PathBuf, Rc<RefCell<Stamp>>)>>,
+    watcher: Watcher,
+}
+
+/// Who is told of every stretch of bytes that is read.
+pub type Watcher = Rc<dyn Fn(usize)>;
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").field("root", &self.root).finish_non_exhaustive()
+    }
 }
 
 /// What was read of a file.
@@ -60,8 +69,13 @@ pub struct Fingerprint {
 impl Input {
     /// What lies at a path. A link that the user named is followed; those below it are not.
     pub fn at(path: &Path) -> Result<Self> {
+        Self::watched(path, Rc::new(|_| {}))
+    }
+
+    /// The same, while somebody watches how far it is.
+    pub fn watched(path: &Path, watcher: Watcher) -> Result<Self> {
         let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
-        Ok(Self { root, stamps: RefCell::default() })
+        Ok(Self { root, stamps: RefCell::default(), watcher })
     }
 
     /// The file or the folder that is read.
@@ -131,7 +145,7 @@ impl Input {
         if stamps.len() < 64 {
             stamps.push((path.to_owned(), Rc::clone(&stamp)));
         }
-        Stamped { file, stamp }
+        Stamped { file, stamp, watcher: Rc::clone(&self.watcher) }
     }
 }
 
@@ -139,6 +153,7 @@ impl Input {
 struct Stamped {
     file: File,
     stamp: Rc<RefCell<Stamp>>,
+    watcher: Watcher,
 }
 
 impl Read for Stamped {
@@ -147,6 +162,7 @@ impl Read for Stamped {
         let mut stamp = self.stamp.borrow_mut();
         stamp.bytes += n as u64;
         stamp.hash.update(&to[..n]);
+        (self.watcher)(n);
         Ok(n)
     }
 }

@@ -83,8 +83,10 @@ pub use copy::{Copied, copy};
 pub use error::{Error, Result};
 pub use export::export;
 pub use fields::{Fields, elements, push_field, quoted, text_of, with_fields};
-pub use input::{Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES};
-pub use intake::{Became, Mode, Report, Taken, take_in};
+pub use input::{
+    Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
+};
+pub use intake::{Became, Mode, Report, Taken, take_in, take_in_watched};
 pub use neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 pub use reader::{Homes, Kind, Probe, Reader};
 pub use registry::{Entry, Format, UnknownFormat};

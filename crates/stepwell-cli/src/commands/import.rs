@@ -1,8 +1,11 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use stepwell::{Access, Stepwell};
-use stepwell_formats::{Became, Error, Format, Found, Mode, Report, find, take_in};
+use stepwell::{Access, ErrorKind, Stepwell};
+use stepwell_formats::{
+    Became, Error, Format, Found, Mode, Report, Watcher, find, take_in_watched,
+};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
@@ -106,14 +109,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             (&nowhere, well)
         }
     };
-    let mut progress = Progress::new(app, found.len());
+    let paths: Vec<PathBuf> = found.iter().map(|found| found.path.clone()).collect();
+    let progress = Progress::new(app, &paths);
+    let seen = Rc::clone(&progress);
+    let watcher: Watcher = Rc::new(move |bytes| seen.read(bytes));
     for Found { path, format } in found {
         progress.at(&path);
-        let report = take_in(well, mode, format, &path);
+        let report = take_in_watched(well, mode, format, &path, &watcher);
         progress.clear();
         tell(report, (&path, format), app, &mut summary, telling)?;
     }
-    progress.end();
     let would = if args.dry_run { "Would be: " } else { "" };
     match app.out.is_json() {
         true => note(format_args!("{would}{summary}")),
@@ -182,7 +187,15 @@ pub(crate) fn tell(
         note(format_args!("warning: {}: {} more", path.display(), count(more, "warning")));
     }
     if let Some(error) = report.fault {
-        summary.damaged += 1;
+        // What runs, or lies in the trash, is as sound as it was.
+        let word = match error.kind() {
+            ErrorKind::Busy => "skipped",
+            _ if matches!(error, Error::Store(stepwell::Error::Trashed(_))) => "skipped",
+            _ => {
+                summary.damaged += 1;
+                "damaged"
+            }
+        };
         let named = matches!(
             error,
             Error::Unreadable { .. } | Error::Foreign { .. } | Error::FileTooLarge { .. }
@@ -190,7 +203,7 @@ pub(crate) fn tell(
         let failure = Failure::from(error);
         let failure = if named { failure } else { failure.at(path) };
         if let Failure::Said { message, hint, .. } = failure {
-            note(format_args!("damaged: {message}"));
+            note(format_args!("{word}: {message}"));
             hint.iter().for_each(|hint| note(format_args!("hint: {hint}")));
         }
     }

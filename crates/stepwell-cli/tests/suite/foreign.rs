@@ -6,6 +6,7 @@ use std::process::Stdio;
 use insta::assert_snapshot;
 
 use crate::desk::Desk;
+use crate::terminal::watched;
 
 const CLAUDE: &str = "3f6c1b52-8a0e-4d0b-9b53-5a1f0c7e9d21";
 
@@ -183,4 +184,24 @@ fn watching_takes_in_what_grows_and_can_be_killed() {
     let again = desk.quietly(&["import", "--yes", "--from", "claude"]);
     assert!(again.stdout.contains("1 updated"), "{}", again.stdout);
     assert_eq!(desk.quietly(&["verify"]).code, Some(0));
+}
+
+#[test]
+fn on_a_terminal_it_asks_and_shows_how_far_it_is() {
+    let desk = agents();
+    let (seen, code) = watched(desk.command(&["import"]), &desk, 60, |seen, _| {
+        let asked = seen.ends_with("[y/N] ");
+        if asked { "y\n".to_owned() } else { String::new() }
+    });
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("Import the sessions in 5 files here? [y/N] y"), "{seen}");
+    assert!(seen.contains("[....................] 0% 3f6c1b52"), "{seen}");
+    assert!(seen.contains("% sessions.db"), "{seen}");
+    assert!(seen.trim_end().ends_with("7 imported, 0 updated, 0 unchanged, 0 damaged"), "{seen}");
+    let (seen, code) = watched(desk.command(&["import"]), &desk, 60, |seen, _| {
+        let asked = seen.ends_with("[y/N] ");
+        if asked { "n\n".to_owned() } else { String::new() }
+    });
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.contains("nothing was done"), "{seen}");
 }

@@ -9,6 +9,7 @@
 mod content;
 mod line;
 mod read;
+mod said;
 mod tree;
 mod write;
 

@@ -1,30 +1,27 @@
 //! Reading transcripts, line by line.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use stepwell::{
     Change, Compacted, Edited, Failure, Lane, Message, Part, Restored, Rewound, Role, Scope, Seq,
-    Status, StatusChanged, Step, StopReason, Time, Usage,
+    Status, StatusChanged, Step, StopReason, Time,
 };
 
+use super::SYSTEM;
 use super::content::hollow;
 use super::line::NO_MODEL;
+use super::said::{hash, is_conversation, label, lane, opening, task, usage};
 use super::tree::{self, Tree};
-use super::{PROVIDER, SYSTEM, is_uuid};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
-use crate::neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
+use crate::neutral::{Item, Sink, Telling, Warning, kept_event};
 use crate::{Error, Result};
 
 /// How many lines may come before the conversation, and of how many bytes, until a session
 /// is begun without knowing what was asked.
 const MAX_FRONT: usize = 200;
 const MAX_FRONT_BYTES: usize = 4 << 20;
-
-/// The lane of subagents that older versions wrote into the same file.
-const SIDECHAIN: &str = "sidechain";
 
 /// Reads a transcript, and then those of its subagents.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
@@ -182,31 +179,13 @@ impl<'a> Reading<'a> {
             }
             return Ok(false);
         }
-        let session = fields.text("sessionId").unwrap_or_default().into_owned();
-        let agent = fields.text("agentId").map(std::borrow::Cow::into_owned);
-        let stem = self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let sidechain = fields.is_true("isSidechain").then_some(agent).flatten();
-        let (id, parent) = match sidechain {
-            // Subagents' names are short: only with their parent's are they of one session.
-            Some(agent) => {
-                let parent = self.parent.map_or(session, str::to_owned);
-                (format!("{parent}.{agent}"), Some(parent))
-            }
-            None if is_uuid(stem) || session.is_empty() => (stem.to_owned(), None),
-            None => (session, None),
-        };
-        let mut opening = Opening::new(id.clone(), asked.unwrap_or_default());
-        opening.created.workspace = fields.text("cwd").unwrap_or_default().into_owned();
-        opening.created.provider = PROVIDER.to_owned();
-        opening.started_at = fields.time("timestamp");
-        opening.file = Some(self.path.to_owned());
-        let meta = self.meta(parent.is_some());
+        let mut opening = opening(self.path, self.parent, fields, asked.unwrap_or_default());
+        let meta = self.meta(opening.parent.is_some());
         let meta = meta.as_deref();
         if let Some(meta) = meta.and_then(|meta| Fields::parse(meta).ok()) {
             opening.created.agent = meta.text("agentType").unwrap_or_default().into_owned();
         }
-        opening.parent = parent;
-        self.id = Some(id);
+        self.id = Some(opening.id.clone());
         self.told = self.sink.begin(opening)?;
         if self.told == Telling::Known {
             return Ok(false);
@@ -283,16 +262,9 @@ impl<'a> Reading<'a> {
     }
 
     fn title(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
-        let title = fields.text("customTitle").unwrap_or_default();
-        let fits = !title.trim().is_empty()
-            && title.len() <= stepwell::MAX_NAME_BYTES
-            && !title.starts_with('@')
-            && !title.chars().any(char::is_control);
-        if !fits {
-            return self.beside(text, fields, at);
-        }
+        let Some(title) = label(fields) else { return self.beside(text, fields, at) };
         self.settle()?;
-        let label = Change::Set(title.into_owned());
+        let label = Change::Set(title);
         self.take(Item::new(at, Edited { label, ..Edited::default() }))?;
         self.take(Item::beside(SYSTEM, at, text)).map(drop)
     }
@@ -497,52 +469,4 @@ impl<'a> Reading<'a> {
         };
         self.sink.warn(Warning { place, what: what.to_owned() });
     }
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
-fn is_conversation(fields: &Fields<'_>) -> bool {
-    matches!(fields.text("type").as_deref(), Some("user" | "assistant")) && fields.has("message")
-}
-
-/// Subagents that older versions wrote into the same file speak in a lane of their own.
-fn lane(fields: &Fields<'_>) -> Lane {
-    match fields.is_true("isSidechain") && !fields.has("agentId") {
-        true => SIDECHAIN.parse().unwrap_or_default(),
-        false => Lane::main(),
-    }
-}
-
-/// What a user asked for, if the line says so in their own words.
-fn task(fields: &Fields<'_>) -> Option<String> {
-    let is_user = fields.text("type").as_deref() == Some("user");
-    if !is_user || fields.is_true("isMeta") || fields.is_true("isCompactSummary") {
-        return None;
-    }
-    let (parts, _) = hollow(&fields.object("message")?);
-    let text = Message::new(Role::User, parts).text();
-    let text = text.trim();
-    // What a command of the user's printed is not what they asked for.
-    (!text.is_empty() && !text.starts_with("<local-command")).then(|| text.to_owned())
-}
-
-/// Tokens, as the provider counts them: those of the cache are apart.
-fn usage(message: &Fields<'_>) -> Option<Usage> {
-    let usage = message.object("usage")?;
-    let count = |name: &str| usage.get::<u64>(name).unwrap_or(0);
-    let (written, cached) =
-        (count("cache_creation_input_tokens"), count("cache_read_input_tokens"));
-    let usage = Usage {
-        input: count("input_tokens").saturating_add(written).saturating_add(cached),
-        output: count("output_tokens"),
-        cached,
-        cache_written: written,
-        reasoning: 0,
-    };
-    // Nothing was counted: no call takes no token.
-    (usage != Usage::default()).then_some(usage)
 }

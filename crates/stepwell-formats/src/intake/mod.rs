@@ -8,11 +8,12 @@ mod track;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::Path;
+use std::rc::Rc;
 
 use stepwell::{Change, Digest, Edited, Origin, Seq, SessionId, Source, Stepwell};
 
 use crate::archive;
-use crate::input::Input;
+use crate::input::{Input, Watcher};
 use crate::neutral::{Item, Opening, Sink, Telling, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
@@ -66,6 +67,17 @@ pub struct Report {
 
 /// Takes in what lies at a path. What was told before a fault stays.
 pub fn take_in(well: &Stepwell, mode: Mode, format: Format, path: &Path) -> Report {
+    take_in_watched(well, mode, format, path, &(Rc::new(|_| {}) as Watcher))
+}
+
+/// The same, while somebody watches how far it is.
+pub fn take_in_watched(
+    well: &Stepwell,
+    mode: Mode,
+    format: Format,
+    path: &Path,
+    watcher: &Watcher,
+) -> Report {
     let mut report = Report::default();
     let Some(reader) = format.reader() else {
         let why = format!("{format} is written, and not read");
@@ -74,7 +86,7 @@ pub fn take_in(well: &Stepwell, mode: Mode, format: Format, path: &Path) -> Repo
     };
     let mut taboo = Vec::new();
     for tries in 1.. {
-        let input = match Input::at(path) {
+        let input = match Input::watched(path, Rc::clone(watcher)) {
             Ok(input) => input,
             Err(error) => return Report { fault: Some(error), ..report },
         };

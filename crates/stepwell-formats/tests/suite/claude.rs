@@ -47,7 +47,7 @@ fn the_sample_returns_with_all_that_is_not_understood() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn what_was_said_here_is_said_there(turns in turns()) {
@@ -138,7 +138,7 @@ fn a_compaction_without_a_summary_hides_all_the_same() {
 fn what_was_compacted_and_rewound_here_is_shown_the_same_there() {
     use stepwell::{Compacted, Lane, Message, Scope, Seq};
     let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
-    let mut session = here.create(here.draft("a task")).unwrap();
+    let session = here.create(here.draft("a task")).unwrap();
     let id = session.id().clone();
     for n in 0..4 {
         session.append(Message::user(format!("question {n}"))).unwrap();

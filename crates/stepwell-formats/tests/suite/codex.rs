@@ -75,7 +75,7 @@ fn the_samples_return_with_all_that_is_not_understood() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn what_was_said_here_is_said_there(turns in turns()) {

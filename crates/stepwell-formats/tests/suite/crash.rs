@@ -28,7 +28,7 @@ fn tangled() -> Stepwell {
 }
 
 /// A well in memory that sees which processes die.
-fn watchful() -> (Stepwell, Arc<TestProcesses>) {
+pub(crate) fn watchful() -> (Stepwell, Arc<TestProcesses>) {
     let processes = Arc::new(TestProcesses::default());
     let (clock, seen) = (Arc::new(SystemClock), Arc::clone(&processes));
     let store = Arc::new(MemoryStore::with(clock, seen));
@@ -49,20 +49,30 @@ impl Processes for Doomed {
     }
 }
 
-/// Imports until the process dies; is the import done?
-fn import_until_death(
+/// Works until the process dies at a write; is the work done?
+pub(crate) fn until_death(
     (there, processes): &(Stepwell, Arc<TestProcesses>),
     writes: u32,
     death: Death,
-    archive: &[u8],
+    work: &dyn Fn(&Stepwell),
 ) -> bool {
     let mortal = Mortal::after(Arc::clone(there.store()), writes.into(), death);
     let surroundings =
         Surroundings { processes: Arc::new(Doomed(writes)), ..Surroundings::default() };
     let well = Stepwell::with(Arc::new(mortal), surroundings);
-    let done = catch_unwind(AssertUnwindSafe(|| imported(&well, archive).unwrap())).is_ok();
+    let done = catch_unwind(AssertUnwindSafe(|| work(&well))).is_ok();
     processes.mark_gone(&Doomed(writes).this());
     done
+}
+
+/// Imports until the process dies; is the import done?
+fn import_until_death(
+    there: &(Stepwell, Arc<TestProcesses>),
+    writes: u32,
+    death: Death,
+    archive: &[u8],
+) -> bool {
+    until_death(there, writes, death, &|well| drop(imported(well, archive).unwrap()))
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::seeds::{files, lay_out, samples};
 /// How many cases each reader is given.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says how long")]
 fn cases() -> u32 {
-    std::env::var("STEPWELL_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(24)
+    std::env::var("STEPWELL_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(16)
 }
 
 /// What is done to a genuine file.

@@ -3,7 +3,9 @@
 use stepwell::{Event, Message, SessionId, Stepwell};
 use stepwell_formats::{Became, Mode, take_in};
 
-use crate::mirror::{became, said, shown, taken};
+use crate::crash::{until_death, watchful};
+use crate::mirror::{became, said, shown, taken, told};
+use crate::mortal::Death;
 use crate::support::log;
 use crate::transcript::{ID, Transcript};
 
@@ -140,4 +142,32 @@ fn a_session_in_the_trash_stays_there() {
     file.user("u2", "a1", "two");
     let report = take_in(&well, Mode::Write, format, &file.write());
     assert!(report.fault.unwrap().to_string().contains("trash"));
+}
+
+#[test]
+fn an_import_that_is_killed_at_any_write_is_completed_by_the_next() {
+    let mut file = Transcript::new();
+    file.user("u0", "", "begin");
+    for n in 0..400 {
+        // Now and then a branch is left.
+        let parent = if n % 50 == 49 { format!("u{}", n - 3) } else { format!("u{n}") };
+        file.text(&format!("a{n}"), &parent, &format!("m{n}"), &format!("answer {n}"));
+        file.user(&format!("u{}", n + 1), &format!("a{n}"), &format!("question {n}"));
+    }
+    let path = file.write();
+    let whole = Stepwell::in_memory();
+    taken(&whole, &path);
+    for death in [Death::Before, Death::After] {
+        let there = watchful();
+        let mut deaths = 0;
+        let format = "claude".parse().unwrap();
+        let import = |well: &Stepwell| drop(take_in(well, Mode::Write, format, &path));
+        while !until_death(&there, deaths, death, &import) {
+            deaths += 1;
+            assert!(deaths < 100, "it never ends");
+        }
+        assert!(deaths >= 2, "it died {deaths} times");
+        assert_eq!(became(&taken(&there.0, &path), Became::Unchanged), 1);
+        assert_eq!(told(&there.0, &id()), told(&whole, &id()));
+    }
 }

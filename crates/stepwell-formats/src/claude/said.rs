@@ -1,0 +1,101 @@
+//! What a line of a transcript says, read from it alone.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+use stepwell::{Lane, MAX_NAME_BYTES, Message, Role, Usage};
+
+use super::content::hollow;
+use super::{PROVIDER, is_uuid};
+use crate::fields::Fields;
+use crate::neutral::Opening;
+
+/// The lane of subagents that older versions wrote into the same file.
+const SIDECHAIN: &str = "sidechain";
+
+/// The session that a transcript is of, by a line of its conversation. Subagents' files name
+/// their parent's session.
+pub(super) fn opening(
+    path: &Path,
+    parent: Option<&str>,
+    fields: &Fields<'_>,
+    task: String,
+) -> Opening {
+    let session = fields.text("sessionId").unwrap_or_default().into_owned();
+    let agent = fields.text("agentId").map(std::borrow::Cow::into_owned);
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let (id, parent) = match fields.is_true("isSidechain").then_some(agent).flatten() {
+        // Subagents' names are short: only with their parent's are they of one session.
+        Some(agent) => {
+            let parent = parent.map_or(session, str::to_owned);
+            (format!("{parent}.{agent}"), Some(parent))
+        }
+        None if is_uuid(stem) || session.is_empty() => (stem.to_owned(), None),
+        None => (session, None),
+    };
+    let mut opening = Opening::new(id, task);
+    opening.created.workspace = fields.text("cwd").unwrap_or_default().into_owned();
+    opening.created.provider = PROVIDER.to_owned();
+    opening.started_at = fields.time("timestamp");
+    opening.file = Some(path.to_owned());
+    opening.parent = parent;
+    opening
+}
+
+/// The title that a user gave, if it can be a label.
+pub(super) fn label(fields: &Fields<'_>) -> Option<String> {
+    let title = fields.text("customTitle")?;
+    let fits = !title.trim().is_empty()
+        && title.len() <= MAX_NAME_BYTES
+        && !title.starts_with('@')
+        && !title.chars().any(char::is_control);
+    fits.then(|| title.into_owned())
+}
+
+pub(super) fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+pub(super) fn is_conversation(fields: &Fields<'_>) -> bool {
+    matches!(fields.text("type").as_deref(), Some("user" | "assistant")) && fields.has("message")
+}
+
+/// Subagents that older versions wrote into the same file speak in a lane of their own.
+pub(super) fn lane(fields: &Fields<'_>) -> Lane {
+    match fields.is_true("isSidechain") && !fields.has("agentId") {
+        true => SIDECHAIN.parse().unwrap_or_default(),
+        false => Lane::main(),
+    }
+}
+
+/// What a user asked for, if the line says so in their own words.
+pub(super) fn task(fields: &Fields<'_>) -> Option<String> {
+    let is_user = fields.text("type").as_deref() == Some("user");
+    if !is_user || fields.is_true("isMeta") || fields.is_true("isCompactSummary") {
+        return None;
+    }
+    let (parts, _) = hollow(&fields.object("message")?);
+    let text = Message::new(Role::User, parts).text();
+    let text = text.trim();
+    // What a command of the user's printed is not what they asked for.
+    (!text.is_empty() && !text.starts_with("<local-command")).then(|| text.to_owned())
+}
+
+/// Tokens, as the provider counts them: those of the cache are apart.
+pub(super) fn usage(message: &Fields<'_>) -> Option<Usage> {
+    let usage = message.object("usage")?;
+    let count = |name: &str| usage.get::<u64>(name).unwrap_or(0);
+    let (written, cached) =
+        (count("cache_creation_input_tokens"), count("cache_read_input_tokens"));
+    let usage = Usage {
+        input: count("input_tokens").saturating_add(written).saturating_add(cached),
+        output: count("output_tokens"),
+        cached,
+        cache_written: written,
+        reasoning: 0,
+    };
+    // Nothing was counted: no call takes no token.
+    (usage != Usage::default()).then_some(usage)
+}
