@@ -28,6 +28,23 @@ impl Models {
         self.recent.truncate(most);
     }
 
+    /// Takes over what another list remembers: its models as used before ours, its favourites
+    /// as ours. Says how many of each are new.
+    pub(crate) fn adopt(&mut self, other: &Self, most: usize) -> (usize, usize) {
+        let sound = |name: &&String| {
+            (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
+        };
+        let before = self.recent.len();
+        for name in other.recent.iter().filter(sound) {
+            if self.recent.len() < most && !self.recent.contains(name) {
+                self.recent.push(name.clone());
+            }
+        }
+        let liked = other.favorites.iter().filter(|(name, liked)| **liked && sound(name));
+        let new = liked.take(most.max(100)).filter(|(name, _)| self.like(name, Liked::Yes)).count();
+        (self.recent.len() - before, new)
+    }
+
     /// Makes a model a favourite, or not; says whether that changed anything.
     pub(crate) fn like(&mut self, name: &str, liked: Liked) -> bool {
         match liked {
@@ -47,6 +64,9 @@ impl Models {
         liked.map(|(name, _)| name.as_str()).collect()
     }
 }
+
+/// The longest name that is taken over.
+const MAX_NAME: usize = 256;
 
 /// Whether a model is a favourite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +144,17 @@ mod tests {
         std::fs::write(folder.path().join("models.json"), text).unwrap();
         let models = shelf.read().unwrap();
         assert_eq!((models.recent.len(), models.favourites()), (2, vec!["gpt-4o"]));
+    }
+
+    #[test]
+    fn what_another_list_remembers_comes_behind_ours_once() {
+        let mut ours = Models { recent: vec!["a/1".to_owned()], ..Models::default() };
+        let text = r#"{"recent": ["b/2", "a/1", "bad\n", "c/3", "d/4"], "favorites": {"b/2": true, "x": false}}"#;
+        let theirs: Models = serde_json::from_str(text).unwrap();
+        assert_eq!(ours.adopt(&theirs, 3), (2, 1));
+        assert_eq!((ours.recent.len(), ours.favourites()), (3, vec!["b/2"]));
+        assert_eq!(ours.recent, ["a/1", "b/2", "c/3"]);
+        assert_eq!(ours.adopt(&theirs, 3), (0, 0));
     }
 
     #[test]

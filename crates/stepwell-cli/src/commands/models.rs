@@ -1,4 +1,7 @@
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
+use stepwell_formats::Input;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -6,7 +9,7 @@ use crate::models::{Liked, Models, Shelf};
 use crate::output::note;
 use crate::runner::check_name;
 use crate::table::{Align, Column, Table};
-use crate::text::visible;
+use crate::text::{count, visible};
 
 /// Lists the models that you used last, and your favourites.
 ///
@@ -31,12 +34,23 @@ enum Action {
         /// The model.
         model: String,
     },
+    /// Takes over what M31A remembers.
+    Import {
+        /// M31A's file, such as `~/.m31a/recent_models.json`.
+        file: PathBuf,
+    },
 }
 
 #[derive(Serialize)]
 struct Answer<'a> {
     recent: &'a [String],
     favourites: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Adopted {
+    recent: usize,
+    favourites: usize,
 }
 
 #[derive(Serialize)]
@@ -66,8 +80,22 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let name = check_name(model, app).unwrap_or_else(|_| model.clone());
             like(&shelf, &name, Liked::No, app)?;
         }
+        Some(Action::Import { file }) => adopt(&shelf, file, app)?,
     }
     Ok(Exit::Done)
+}
+
+fn adopt(shelf: &Shelf, file: &Path, app: &mut App) -> Result<()> {
+    let text = Input::at(file).and_then(|input| input.text(input.root()))?;
+    let theirs: Models = serde_json::from_str(&text).map_err(|error| {
+        let message = format!("{} holds no recent models: {error}", file.display());
+        Failure::new(Exit::Damaged, message).hint("M31A keeps them in ~/.m31a/recent_models.json")
+    })?;
+    let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
+    let (recent, favourites) = shelf.change(|models| models.adopt(&theirs, most))?;
+    let models = count(recent, "model");
+    let line = format!("Took over {models} and {}", count(favourites, "favourite"));
+    app.out.answer(&Adopted { recent, favourites }, line)
 }
 
 fn like(shelf: &Shelf, model: &str, liked: Liked, app: &mut App) -> Result<()> {

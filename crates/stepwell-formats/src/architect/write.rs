@@ -162,7 +162,7 @@ fn files(live: &Live) -> (BTreeSet<String>, String) {
 /// The metadata of the user's, and what architect has no word for.
 fn inner(live: &Live, kept: &Fields<'_>, id: &str, losses: &mut Losses) -> String {
     let head = &live.head;
-    let mut holds = Vec::new();
+    let mut holds = vec![Holds::Cost, Holds::Agent];
     let (status, reason) = words(head.status, head.stop_reason);
     // A run that nobody runs any more is told of as one.
     let crashed = head.status == Status::Interrupted

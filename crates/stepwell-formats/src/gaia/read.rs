@@ -74,12 +74,13 @@ fn attributes(state: &Fields<'_>, sink: &mut dyn Sink, path: &Path) -> Result<()
     }
     let mut edited = aside.attributes(values);
     edited.ready = Some(ready);
+    let cost = aside.cost;
     for item in aside.into_events() {
         sink.take(item)?;
     }
     let errors = number(state, "error_count").unwrap_or(0);
     let (last_error, at) = last_error(state);
-    let elsewhere = Some(Elsewhere { errors, last_error, ..Elsewhere::default() });
+    let elsewhere = Some(Elsewhere { errors, last_error, cost, ..Elsewhere::default() });
     sink.take(Item::new(at.or(updated), Edited { elsewhere, ..Edited::default() }))?;
     sink.take(Item::new(updated, edited))?;
     let kept = match state.has("metadata") {

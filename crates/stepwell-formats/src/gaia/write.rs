@@ -149,7 +149,7 @@ fn failure(live: &Live, kept: &Fields<'_>) -> String {
 }
 
 fn holds(live: &Live) -> Vec<Holds> {
-    let mut holds = vec![Holds::Errors];
+    let mut holds = vec![Holds::Errors, Holds::Agent];
     if live.head.phases == Some(PhaseSet::Lifecycle) {
         holds.push(Holds::Phases);
         if live.head.driver == Driver::External {

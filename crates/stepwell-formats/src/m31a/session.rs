@@ -1,11 +1,10 @@
 //! Telling a session: the conversation, the work, the attributes.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use stepwell::{
-    Change, Checkpoint, CheckpointReason, Edited, Event, Lane, Message, Phase, PhaseSet, Project,
-    Question, Role, Status, StatusChanged, Step, StopReason, Task, TaskStatus, Time,
+    Change, Checkpoint, CheckpointReason, Edited, Elsewhere, Event, Lane, Phase, PhaseSet, Project,
+    Question, Status, StatusChanged, Task, TaskStatus, Time,
 };
 
 use super::kept::{ASIDE, Files};
@@ -15,6 +14,7 @@ use crate::Result;
 use crate::fields::{Fields, elements, text_of};
 use crate::neutral::{Item, Opening, Sink, Telling};
 use crate::snapshot::{Aside, is_name, metadata, moment, name, residue, texts, warn};
+use crate::steps::Steps;
 use crate::writer::Losses;
 
 /// A session that is as it should be, and what lies beside it.
@@ -44,24 +44,28 @@ pub(super) fn check(fields: &Fields<'_>) -> Result<(), String> {
 
 /// Tells a session.
 pub(super) fn tell(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
-    if sink.begin(opening(session))? == Telling::Known {
+    let aside = session.files.get(ASIDE).map(Aside::read).unwrap_or_default();
+    let mut opening = opening(session);
+    opening.created.agent.clone_from(&aside.agent);
+    if sink.begin(opening)? == Telling::Known {
         return Ok(());
     }
-    let ended = conversation(session, sink)?;
-    let aside = session.files.get(ASIDE).map(Aside::read).unwrap_or_default();
+    let said = conversation(session, sink)?;
     let phase = work(session, &aside, sink)?;
     let kept = aside.status();
     let mut edited = aside.attributes(Default::default());
     attributes(session, &mut edited, sink);
+    if !aside.cost.is_zero() {
+        edited.elsewhere = Some(Elsewhere { cost: aside.cost, ..Elsewhere::default() });
+    }
     for item in aside.into_events() {
         sink.take(item)?;
     }
     sink.take(Item::new(None, edited))?;
     sink.take(Item::of_session(SYSTEM, session.files.keep(&session.fields)))?;
-    let (status, reason) = stands(phase, ended);
     // What was put aside counts while the files say nothing else.
     let told = kept.filter(|kept| phase_of(kept.status).is_none_or(|it| it == phase));
-    let status = told.unwrap_or(StatusChanged { status, reason, error: None });
+    let status = told.unwrap_or_else(|| stands(phase, said));
     sink.take(Item::new(None, status))?;
     sink.end()
 }
@@ -98,18 +102,9 @@ fn goal(fields: &Fields<'_>) -> Option<String> {
     own.filter(|goal| !goal.is_empty()).or_else(of_project).filter(|goal| !goal.is_empty())
 }
 
-/// How a conversation ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// With the model's word.
-    Answered,
-    /// With a question, with calls that have no result, or before it began.
-    Waiting,
-}
-
-fn conversation(session: &Session<'_>, sink: &mut dyn Sink) -> Result<Ended> {
-    let (mut open, mut steps, mut unknown): (HashSet<String>, u64, u64) = (HashSet::new(), 0, 0);
-    let mut ended = Ended::Waiting;
+/// Tells the conversation. The answer is how it would stand if it were all.
+fn conversation(session: &Session<'_>, sink: &mut dyn Sink) -> Result<StatusChanged> {
+    let (mut steps, mut unknown) = (Steps::default(), 0_u64);
     let began = session.fields.raw("started_at").and_then(moment);
     for raw in &session.messages {
         let fields = Fields::parse(raw).unwrap_or_default();
@@ -125,39 +120,16 @@ fn conversation(session: &Session<'_>, sink: &mut dyn Sink) -> Result<Ended> {
         if let Some(kept) = residue(&fields, &Fields::parse(&usual).unwrap_or_default()) {
             sink.take(Item::beside(SYSTEM, at, kept))?;
         }
-        if said.lane != Lane::main() {
-            continue;
+        let shown = said.lane == Lane::main();
+        if let Some(step) = shown.then(|| steps.said(&said)).flatten() {
+            sink.take(Item::new(at, step))?;
         }
-        if is_step(&said, &mut open) {
-            steps += 1;
-            sink.take(Item::new(at, Step { lane: Lane::main(), n: steps }))?;
-        }
-        let answered = said.role == Role::Assistant && open.is_empty();
-        ended = if answered { Ended::Answered } else { Ended::Waiting };
     }
     if unknown > 0 {
         let what = format!("{unknown} of its messages are of no known kind, and shown to no model");
         warn(sink, session.path, what);
     }
-    Ok(ended)
-}
-
-/// Does a message complete a step?
-fn is_step(said: &Message, open: &mut HashSet<String>) -> bool {
-    match said.role {
-        Role::Assistant => {
-            *open = said.calls().map(|call| call.id.clone()).collect();
-            open.is_empty()
-        }
-        Role::Tool => {
-            let waited = !open.is_empty();
-            said.results().for_each(|result| {
-                open.remove(&result.call_id);
-            });
-            waited && open.is_empty()
-        }
-        Role::System | Role::User => false,
-    }
+    Ok(steps.status())
 }
 
 /// What is planned, what was asked, and where the work is.
@@ -289,12 +261,13 @@ fn attributes(session: &Session<'_>, edited: &mut Edited, sink: &mut dyn Sink) {
 
 /// How a session stands, which M31A does not say: what was shipped is done, and so is a
 /// conversation outside of any work that the model had the last word of.
-pub(super) fn stands(phase: Phase, ended: Ended) -> (Status, Option<StopReason>) {
-    match (phase, ended) {
-        (Phase::Ship, _) => (Status::Success, None),
-        (Phase::Idle, Ended::Answered) => (Status::Success, Some(StopReason::LlmDone)),
-        _ => (Status::Interrupted, None),
-    }
+pub(super) fn stands(phase: Phase, said: StatusChanged) -> StatusChanged {
+    let status = match phase {
+        Phase::Ship => Status::Success,
+        Phase::Idle => return said,
+        _ => Status::Interrupted,
+    };
+    StatusChanged { status, reason: None, error: None }
 }
 
 /// The phase that a status stands for, if it stands for one.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Change, CheckpointReason, Edited, Event, StatusChanged};
+use stepwell::{Change, CheckpointReason, Edited, Event, Money, StatusChanged};
 
-use super::{Live, Object, is_name, list, texts};
+use super::{Live, Object, is_name, list, name, texts};
 use crate::fields::{Fields, elements, quoted};
 use crate::neutral::{Item, kept_event};
 use crate::writer::{Losses, word_for};
@@ -26,6 +26,10 @@ pub(crate) enum Holds {
     Phases,
     /// Statuses and reasons to stop.
     Status,
+    /// What it cost.
+    Cost,
+    /// The agent's name.
+    Agent,
 }
 
 /// What a form has no word for.
@@ -33,6 +37,10 @@ pub(crate) enum Holds {
 pub(crate) struct Aside {
     edited: Edited,
     status: Option<StatusChanged>,
+    /// What it cost.
+    pub(crate) cost: Money,
+    /// The agent's name.
+    pub(crate) agent: String,
     events: Vec<Item>,
 }
 
@@ -41,7 +49,7 @@ impl Aside {
     /// either is counted.
     pub(crate) fn write(
         live: &Live,
-        name: &str,
+        there: &str,
         holds: &[Holds],
         losses: &mut Losses,
     ) -> Option<String> {
@@ -52,7 +60,7 @@ impl Aside {
             some = true;
             object.put(field, raw);
         };
-        if head.id.as_str() != name && live.created.source.is_none() {
+        if head.id.as_str() != there && live.created.source.is_none() {
             put(&mut object, "id", &quoted(head.id.as_str()));
         }
         if !holds.contains(&Holds::Label) {
@@ -78,12 +86,22 @@ impl Aside {
             losses.count("a status");
             put(&mut object, "status", &serde_json::to_string(&status).unwrap_or_default());
         }
+        if !holds.contains(&Holds::Cost) && !head.spent.cost.is_zero() {
+            losses.count("what it cost");
+            put(&mut object, "cost", &quoted(&head.spent.cost.to_string()));
+        }
+        if !holds.contains(&Holds::Agent) && !head.agent.is_empty() {
+            losses.count("the agent's name");
+            put(&mut object, "agent", &quoted(&head.agent));
+        }
         let kept = live.others.iter().filter(|it| !is_held(&it.event, holds));
         let mut events = Vec::new();
         for recorded in kept {
-            let attributes = matches!(recorded.event, Event::Edited(_));
-            if !attributes {
-                losses.count(word_for(&recorded.event));
+            match recorded.event {
+                // Said above.
+                Event::Edited(_) => {}
+                Event::Message(_) => losses.count("messages of other lanes"),
+                _ => losses.count(word_for(&recorded.event)),
             }
             let raw = serde_json::to_string(recorded).unwrap_or_default();
             if !matches!(recorded.event, Event::ToolStarted(_) | Event::ToolFinished(_))
@@ -114,6 +132,8 @@ impl Aside {
         Self {
             edited,
             status: fields.get("status"),
+            cost: fields.get("cost").unwrap_or_default(),
+            agent: name(&fields, "agent"),
             events: events.into_iter().filter_map(kept_event).collect(),
         }
     }
