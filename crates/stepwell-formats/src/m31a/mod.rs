@@ -75,10 +75,12 @@ impl Reader for M31a {
             _ => is_sessions(folder.parent()?),
         };
         let session = folder.join(SESSION);
-        match session.is_file() {
+        // What is a link is left to whoever reads the folder, and is refused there.
+        let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_file());
+        match is_file(&session) {
             true => is_one.then_some(session),
             false => {
-                let has_part = PARTS.iter().take(4).any(|part| folder.join(part).is_file());
+                let has_part = PARTS.iter().take(4).any(|part| is_file(&folder.join(part)));
                 (is_one && (has_part || !folder.ends_with(FOLDER))).then(|| folder.to_owned())
             }
         }

@@ -199,7 +199,8 @@ fn embedded(fields: &Fields<'_>) -> Vec<Task> {
     };
     let task = |raw: &str| {
         let fields = Fields::parse(raw).ok()?;
-        let id = fields.raw("id").map(word).filter(|id| (1..1024).contains(&id.len()))?;
+        let id =
+            fields.raw("id").map(word).filter(|id| (1..=tasks::MAX_NAME).contains(&id.len()))?;
         let text = |name: &str| fields.text(name).unwrap_or_default().into_owned();
         let status = fields.text("status").and_then(|it| it.parse::<TaskStatus>().ok());
         Some(Task {

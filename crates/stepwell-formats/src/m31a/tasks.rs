@@ -7,6 +7,9 @@ use stepwell::{Task, TaskStatus, Tasks};
 const HEAD: &str = "# Tasks\n\n| ID | Action | Description | Deps | Status | Files |\n\
                     |----|--------|-------------|------|--------|-------|\n";
 
+/// The longest name of a task.
+pub(super) const MAX_NAME: usize = 256;
+
 /// The tasks in a table, and what is wrong with rows that hold none.
 pub(super) fn read(text: &str) -> (Vec<Task>, Vec<String>) {
     let (mut tasks, mut faults): (Vec<Task>, Vec<String>) = (Vec::new(), Vec::new());
@@ -45,7 +48,11 @@ fn row(line: &str) -> Result<Task, String> {
         status: status.parse::<TaskStatus>()?,
         files: items(files),
     };
-    if task.id.is_empty() { Err("the task has no name".to_owned()) } else { Ok(task) }
+    match task.id.len() {
+        0 => Err("the task has no name".to_owned()),
+        n if n > MAX_NAME => Err(format!("its name has {n} bytes; at most {MAX_NAME} are taken")),
+        _ => Ok(task),
+    }
 }
 
 fn cells(line: &str) -> Vec<&str> {

@@ -3,18 +3,20 @@
 use std::io::Write;
 
 use stepwell::{
-    Event, Lane, Origin, Phase, PhaseSet, Recorded, SessionId, Status, Stepwell, Tasks,
+    Event, Lane, Origin, Phase, PhaseSet, Question, Recorded, SessionId, Status, Stepwell, Tasks,
+    Work,
 };
 
 use super::kept::{ASIDE, Files, strings};
-use super::session::{Ended, checkpoints, questions, stands};
+use super::session::{checkpoints, questions, stands};
 use super::way::phase;
 use super::{SESSION, SYSTEM, message, tasks};
 use crate::fields::{Fields, quoted, text_of};
 use crate::snapshot::{
     Aside, Escapes, Holds, Live, Object, Said, Style, completed, list, moment, name, still, styled,
 };
-use crate::work;
+use crate::steps::Steps;
+use crate::work::said;
 use crate::writer::{Exported, Losses, Outlet};
 use crate::{Error, Result};
 
@@ -51,9 +53,9 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let losses = &mut exported.losses;
     let kept = live.kept.clone().unwrap_or_else(|| "{}".to_owned());
     let mut files = Files::kept(&kept);
-    let planned = well.work(id)?.tasks;
-    let held = plan(&planned, &mut files, losses);
-    state(well, &live, &mut files)?;
+    let work = Work::at(live.head.seq, live.others.clone());
+    let held = plan(&work.tasks, &mut files, losses);
+    state(&work, &live, &mut files);
     stops(&live, &mut files);
     let name = name_of(&live);
     if let Some(aside) = Aside::write(&live, &name, &holds(&live, held), losses) {
@@ -61,7 +63,8 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     }
     let messages = list(messages(&live.said, losses));
     let kin = Kin::of(well, &live, losses)?;
-    put(to, SESSION, &styled(&session(&live, &name, &messages, &kin), STYLE))?;
+    let page = Page { live: &live, id: &name, messages: &messages, kin, questions: work.questions };
+    put(to, SESSION, &styled(&page.session(), STYLE))?;
     put(to, "messages.json", &styled(&messages, STYLE))?;
     files.iter().try_for_each(|(name, text)| put(to, name, text))?;
     Ok(exported)
@@ -109,88 +112,93 @@ impl Kin {
     }
 }
 
-/// What the session is.
-fn session(live: &Live, id: &str, messages: &str, kin: &Kin) -> String {
-    let head = &live.head;
-    let raw = live.kept.as_deref().unwrap_or("{}");
-    let kept = Fields::parse(raw).ok().and_then(|it| it.object("session")).unwrap_or_default();
-    let mut object = Object::new();
-    object.put_text("id", id);
-    match (kept.raw("parent_id"), &kin.parent) {
-        (Some(raw), _) => object.put("parent_id", raw),
-        (None, Some(parent)) => object.put_text("parent_id", parent),
-        (None, None) => {}
-    }
-    match kept.raw("children_ids") {
-        Some(raw) => object.put("children_ids", raw),
-        None if kin.children.is_empty() => {}
-        None => object.put("children_ids", &strings(&kin.children)),
-    }
-    let label = head.label.as_ref().map(|label| quoted(label));
-    put_if(&mut object, &kept, "label", label, |raw| {
-        text_of(raw).is_some_and(|it| head.label.as_ref().is_none_or(|label| it == **label))
-    });
-    let tags = (!head.tags.is_empty()).then(|| strings(&head.tags));
-    put_if(&mut object, &kept, "tags", tags, |raw| {
-        let all: std::collections::BTreeSet<_> =
-            crate::snapshot::texts(Some(raw)).into_iter().collect();
-        head.tags.is_subset(&all)
-    });
-    for (field, now) in [("model", &head.model), ("provider", &head.provider)] {
-        let same = |_: &str| name(&kept, field) == *now;
-        object.put(field, still(kept.raw(field), same, &quoted(now)));
-    }
-    let began = quoted(&head.created_at.to_string());
-    let same = |raw: &str| moment(raw) == Some(head.created_at);
-    object.put("started_at", still(kept.raw("started_at"), same, &began));
-    object.put("message_count", &live.said.len().to_string());
-    let now = phase_of(live);
-    let same = |raw: &str| text_of(raw).and_then(|it| phase(&it)) == Some(now);
-    object.put("workflow_phase", still(kept.raw("workflow_phase"), same, &quoted(now.as_str())));
-    rest(&mut object, live, &kept, messages);
-    object.put_others(&kept, &FIELDS);
-    object.end()
+/// What the session's own file is made of.
+struct Page<'a> {
+    live: &'a Live,
+    id: &'a str,
+    messages: &'a str,
+    kin: Kin,
+    questions: Vec<Question>,
 }
 
-/// The later fields of a session.
-fn rest(object: &mut Object, live: &Live, kept: &Fields<'_>, messages: &str) {
-    let head = &live.head;
-    let known = kept.raw("id").is_some();
-    if let Some(version) = kept.raw("schema_version").or((!known).then_some("1")) {
-        object.put("schema_version", version);
+impl Page<'_> {
+    fn session(&self) -> String {
+        let Self { live, id, kin, .. } = self;
+        let head = &live.head;
+        let raw = live.kept.as_deref().unwrap_or("{}");
+        let kept = Fields::parse(raw).ok().and_then(|it| it.object("session")).unwrap_or_default();
+        let mut object = Object::new();
+        object.put_text("id", id);
+        match (kept.raw("parent_id"), &kin.parent) {
+            (Some(raw), _) => object.put("parent_id", raw),
+            (None, Some(parent)) => object.put_text("parent_id", parent),
+            (None, None) => {}
+        }
+        match kept.raw("children_ids") {
+            Some(raw) => object.put("children_ids", raw),
+            None if kin.children.is_empty() => {}
+            None => object.put("children_ids", &strings(&kin.children)),
+        }
+        let label = head.label.as_ref().map(|label| quoted(label));
+        put_if(&mut object, &kept, "label", label, |raw| {
+            text_of(raw).is_some_and(|it| head.label.as_ref().is_none_or(|label| it == **label))
+        });
+        let tags = (!head.tags.is_empty()).then(|| strings(&head.tags));
+        put_if(&mut object, &kept, "tags", tags, |raw| {
+            let all: std::collections::BTreeSet<_> =
+                crate::snapshot::texts(Some(raw)).into_iter().collect();
+            head.tags.is_subset(&all)
+        });
+        for (field, now) in [("model", &head.model), ("provider", &head.provider)] {
+            let same = |_: &str| name(&kept, field) == *now;
+            object.put(field, still(kept.raw(field), same, &quoted(now)));
+        }
+        let began = quoted(&head.created_at.to_string());
+        let same = |raw: &str| moment(raw) == Some(head.created_at);
+        object.put("started_at", still(kept.raw("started_at"), same, &began));
+        object.put("message_count", &live.said.len().to_string());
+        let now = phase_of(live);
+        let same = |raw: &str| text_of(raw).and_then(|it| phase(&it)) == Some(now);
+        object
+            .put("workflow_phase", still(kept.raw("workflow_phase"), same, &quoted(now.as_str())));
+        self.rest(&mut object, &kept);
+        object.put_others(&kept, &FIELDS);
+        object.end()
     }
-    // In its short form a session has neither messages nor tasks.
-    if !known || kept.raw("messages").is_some() {
-        object.put("messages", messages);
-    }
-    if let Some(tasks) = kept.raw("tasks").or((!known).then_some("[]")) {
-        object.put("tasks", tasks);
-    }
-    let project = project(live);
-    if let Some(project) = kept.raw("project").or((!known).then_some(&project)) {
-        object.put("project", project);
-    }
-    if let Some(raw) = kept.raw("resumed_at") {
-        object.put("resumed_at", raw);
-    }
-    let goal = head.goal.clone().unwrap_or_default();
-    let of_project = kept.object("project").and_then(|it| Some(it.text("goal")?.into_owned()));
-    let own = of_project.as_deref() != Some(goal.as_str()) && !goal.is_empty();
-    put_if(object, kept, "workflow_goal", own.then(|| quoted(&goal)), |raw| {
-        text_of(raw).is_some_and(|it| it == goal || it.is_empty())
-    });
-    let asked: Vec<_> = live.others.iter().filter_map(question).collect();
-    let texts: Vec<String> = asked.iter().map(|it| it.text.clone()).collect();
-    let now = (!texts.is_empty()).then(|| strings(&texts));
-    put_if(object, kept, "discuss_questions", now, |_| {
-        questions(kept).iter().map(|it| &it.text).eq(texts.iter())
-    });
-}
 
-fn question(recorded: &Recorded) -> Option<&stepwell::Question> {
-    match &recorded.event {
-        Event::Question(question) => Some(question),
-        _ => None,
+    /// The later fields of a session.
+    fn rest(&self, object: &mut Object, kept: &Fields<'_>) {
+        let Self { live, messages, .. } = self;
+        let head = &live.head;
+        let known = kept.raw("id").is_some();
+        if let Some(version) = kept.raw("schema_version").or((!known).then_some("1")) {
+            object.put("schema_version", version);
+        }
+        // In its short form a session has neither messages nor tasks.
+        if !known || kept.raw("messages").is_some() {
+            object.put("messages", messages);
+        }
+        if let Some(tasks) = kept.raw("tasks").or((!known).then_some("[]")) {
+            object.put("tasks", tasks);
+        }
+        let project = project(live);
+        if let Some(project) = kept.raw("project").or((!known).then_some(&project)) {
+            object.put("project", project);
+        }
+        if let Some(raw) = kept.raw("resumed_at") {
+            object.put("resumed_at", raw);
+        }
+        let goal = head.goal.clone().unwrap_or_default();
+        let of_project = kept.object("project").and_then(|it| Some(it.text("goal")?.into_owned()));
+        let own = of_project.as_deref() != Some(goal.as_str()) && !goal.is_empty();
+        put_if(object, kept, "workflow_goal", own.then(|| quoted(&goal)), |raw| {
+            text_of(raw).is_some_and(|it| it == goal || it.is_empty())
+        });
+        let texts: Vec<String> = self.questions.iter().map(|it| it.text.clone()).collect();
+        let now = (!texts.is_empty()).then(|| strings(&texts));
+        put_if(object, kept, "discuss_questions", now, |_| {
+            questions(kept).iter().map(|it| &it.text).eq(texts.iter())
+        });
     }
 }
 
@@ -276,14 +284,14 @@ fn plan(planned: &Tasks, files: &mut Files, losses: &mut Losses) -> Plan {
     }
 }
 
-fn state(well: &Stepwell, live: &Live, files: &mut Files) -> Result<()> {
+fn state(work: &Work, live: &Live, files: &mut Files) {
     let now = phase_of(live);
     let kept = files.get("STATE.md").and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("**Phase:**"));
         line.and_then(|word| phase(word.trim()))
     });
     if kept != Some(now) {
-        let said = work::said(&live.head, &well.work(&live.head.id)?);
+        let said = said(&live.head, work);
         let (progress, action) = (said.progress, said.last_action.replace('\n', " "));
         let text = format!(
             "# State\n\n**Phase:** {now}\n**Progress:** {progress}\n**Last Action:** {action}\n\
@@ -292,7 +300,6 @@ fn state(well: &Stepwell, live: &Live, files: &mut Files) -> Result<()> {
         );
         files.put("STATE.md", text);
     }
-    Ok(())
 }
 
 /// The last checkpoints.
@@ -344,14 +351,16 @@ fn holds(live: &Live, plan: Plan) -> Vec<Holds> {
     if head.phases == Some(PhaseSet::Workflow) {
         holds.push(Holds::Phases);
     }
-    let answered = live.said.iter().rev().find_map(|said| match said {
-        Said::Message { message, .. } if message.lane == Lane::main() => Some(message),
-        _ => None,
-    });
-    let answered = answered
-        .is_some_and(|it| it.role == stepwell::Role::Assistant && it.calls().next().is_none());
-    let ended = if answered { Ended::Answered } else { Ended::Waiting };
-    if stands(phase_of(live), ended) == (head.status, head.stop_reason) {
+    let mut steps = Steps::default();
+    for said in &live.said {
+        if let Said::Message { message, .. } = said
+            && message.lane == Lane::main()
+        {
+            steps.said(message);
+        }
+    }
+    let told = stands(phase_of(live), steps.status());
+    if (told.status, told.reason) == (head.status, head.stop_reason) {
         holds.push(Holds::Status);
     }
     holds

@@ -29,7 +29,7 @@ pub(crate) use residue::{completed, residue};
 
 /// The most bytes of metadata that a session takes, with room for what is remembered of
 /// its import.
-const MAX_METADATA: usize = 48 << 10;
+const MAX_METADATA: usize = 40 << 10;
 
 /// The deepest value that is taken into metadata. The reader of JSON stops at 128 levels, and
 /// a value is read again inside of the event that holds it.
@@ -86,9 +86,6 @@ pub(crate) fn texts(raw: Option<&str>) -> Vec<String> {
 /// The values in an object of any shape, as far as a session can take them in; or why it
 /// cannot.
 pub(crate) fn metadata(raw: &str) -> Result<BTreeMap<String, Value>, String> {
-    if raw.len() > MAX_METADATA {
-        return Err(format!("it has {} bytes; at most {MAX_METADATA} are taken in", raw.len()));
-    }
     let mut values: BTreeMap<String, Value> =
         serde_json::from_str(raw).map_err(|error| error.to_string())?;
     if values.values().any(|value| depth(value) > MAX_DEPTH) {
@@ -96,7 +93,12 @@ pub(crate) fn metadata(raw: &str) -> Result<BTreeMap<String, Value>, String> {
     }
     // Nothing would be taken for the wish to forget.
     values.retain(|_, value| !value.is_null());
-    Ok(values)
+    match serde_json::to_vec(&values).map_or(usize::MAX, |bytes| bytes.len()) {
+        size if size > MAX_METADATA => {
+            Err(format!("it has {size} bytes; at most {MAX_METADATA} are taken in"))
+        }
+        _ => Ok(values),
+    }
 }
 
 fn depth(value: &Value) -> usize {

@@ -505,6 +505,13 @@ fn hostile_projects_are_bounded_and_lead_nowhere() {
     let report = took(&well, folder.path());
     assert!(warned(&report).contains("it is a link"), "{report:?}");
     assert!(!said(&shown(&well, &one(&report))).iter().any(|it| it.contains("secret")));
+    let (_secret, secret) = sheet::laid("secret.json", session(&json!({})).to_string());
+    let folder = project(&[("messages.json", "[]")]);
+    std::os::unix::fs::symlink(&secret, folder.path().join(".m31a/session.json")).unwrap();
+    let report = took(&Stepwell::in_memory(), folder.path());
+    assert!(
+        report.sessions.is_empty() && report.fault.unwrap().to_string().contains("it is a link")
+    );
     let folder = tempfile::tempdir().unwrap();
     lay_out(folder.path(), &[(".m31a/session.json".into(), b"{\"id\": \"\xff\"}".to_vec())]);
     let fault = took(&well, folder.path()).fault.unwrap().to_string();
