@@ -1,4 +1,7 @@
-use stepwell::{Digest, Failure, Gate, GateAnswered, Permission, Step, Time, ToolStarted, Usage};
+use stepwell::{
+    Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Step, Time, ToolStarted,
+    Usage,
+};
 
 use super::*;
 
@@ -166,6 +169,24 @@ fn limits_are_kept_before_the_call_that_would_break_them() {
     let limits = Limits { budget_total: dollars("0.2"), ..Limits::default() };
     let total = Rules { limits, ..rules };
     assert!(matches!(told.0.next(&total, &since, &estimate), Move::Stop(_)));
+}
+
+#[test]
+fn what_a_session_cost_elsewhere_counts_against_its_whole_budget() {
+    let told = |cost: &str| {
+        let cost: Money = cost.parse().unwrap();
+        let elsewhere = Some(Elsewhere { cost, ..Elsewhere::default() });
+        Edited { elsewhere, ..Edited::default() }
+    };
+    let told = Told::new().then(Message::user("go")).then(told("0.5")).then(told("0.75"));
+    assert_eq!(told.0.spent.cost.to_string(), "0.75");
+    let budget_total = "0.8".parse().ok();
+    let limits = Limits { budget_total, ..Limits::default() };
+    let rules = Rules { limits, ..rules(Mode::Yolo) };
+    let since = Baseline { spent: told.0.spent, steps: 0 };
+    let estimate = |cost: &str| Estimate { cost: cost.parse().ok(), ..Estimate::default() };
+    assert_eq!(told.0.next(&rules, &since, &estimate("0.05")), Move::CallModel);
+    assert!(matches!(told.0.next(&rules, &since, &estimate("0.06")), Move::Stop(_)));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod foreign;
 mod hooks;
 mod looking;
 mod mcp;
+mod migrating;
 mod moving;
 mod naming;
 mod naming_wrongly;

@@ -1,0 +1,65 @@
+//! Coming from architect, M31A and GAIA-OPS: their sessions here, gone on with, and back again.
+
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+
+use crate::desk::Desk;
+
+/// Genuine sessions of other agents.
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/samples")
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap(),
+        }
+    }
+}
+
+/// A workspace in which the three were used, by a user who used M31A before.
+fn desk() -> Desk {
+    let mut desk = Desk::new();
+    copy(&samples().join("architect"), &desk.work());
+    copy(&samples().join("gaia"), &desk.work());
+    copy(&samples().join("m31a/normal/project"), &desk.work());
+    copy(&samples().join("m31a/normal/home"), &desk.path("home"));
+    copy(&samples().join("m31a/legacy_tree/home"), &desk.path("home"));
+    desk.set("STEPWELL_NOW", "2026-11-15T00:10:00Z");
+    desk
+}
+
+#[test]
+fn what_was_begun_elsewhere_is_listed_resumed_and_taken_back() {
+    let mut desk = desk();
+    desk.say("import --yes");
+    desk.say("import --yes");
+    desk.say("sessions --all --tree");
+    desk.say("tasks 9f3ac01b");
+    desk.say("state 9f3ac01b");
+    desk.say("ledger");
+    desk.say("models import ../home/.m31a/recent_models.json");
+    desk.say("models import ../home/.m31a/LEDGER.md");
+    desk.say("models");
+    desk.say("agent list");
+    desk.say("agent should-resume agent-20261115-000144-466dda2d");
+    desk.say("agent should-resume custom-3-errors");
+    desk.say("agent update agent-20261115-000144-466dda2d --phase planning");
+    desk.say("export agent-20261115-000144-466dda2d --format gaia");
+    desk.file("m.yaml", "[{text: one}, {text: two}, {text: I went on.}]\n");
+    desk.say("resume 20261114-235145-bfb14c --model script:m.yaml");
+    desk.say("export 20261114-235145-bfb14c --format architect -o back.json");
+    desk.say("export 9f3ac01b --format m31a");
+    desk.say("export 9f3ac01b --format m31a -o back");
+    desk.say("export 9f3ac01b --format architect --truncate -o cut.json");
+    desk.say("verify");
+    assert_snapshot!(desk.transcript());
+    let back = std::fs::read_to_string(desk.work().join("back.json")).unwrap();
+    assert!(back.contains("I went on."), "{back}");
+}
