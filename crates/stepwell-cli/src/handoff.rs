@@ -51,6 +51,7 @@ pub(crate) fn hand_over(
         return Err(Failure::new(Exit::Busy, message).hint(hint));
     }
     let head = standing.head;
+    let to = meant(to, &head);
     let Some(writer) = to.writer() else { return Err(takes_none(to)) };
     let workspace = workspace(&head, app);
     let untouched = untouched(well, &head, to)?;
@@ -102,6 +103,14 @@ fn write((well, id): (&Well, &SessionId), to: Format, handoff: &Handoff) -> Resu
     Ok(path.clone())
 }
 
+/// Strands is two: a flow goes on in its command line, everything else with its SDK.
+fn meant(to: Format, head: &Head) -> Format {
+    match (to.as_str(), &head.flow) {
+        ("strands-sdk", Some(_)) => "strands-cli".parse().unwrap_or(to),
+        _ => to,
+    }
+}
+
 fn takes_none(format: Format) -> Failure {
     let message = format!("{format} does not go on with sessions of others");
     let names: Vec<&str> = Format::all().filter_map(taking).collect();
@@ -131,7 +140,14 @@ fn untouched(well: &Well, head: &Head, to: Format) -> Result<Option<String>> {
     // What was imported bears an id; what was recorded here does not.
     let last = well.store().events(&head.id, Span::last(64))?.events;
     let spoken = |event: &Event| {
-        matches!(event, Event::Message(_) | Event::Rewound(_) | Event::Compacted(_))
+        matches!(
+            event,
+            Event::Message(_)
+                | Event::Rewound(_)
+                | Event::Compacted(_)
+                | Event::Node(_)
+                | Event::GateAnswered(_)
+        )
     };
     let own = last.iter().find(|it| spoken(&it.event)).is_some_and(|it| it.id.is_none());
     Ok((!own).then(|| source.id.clone()))

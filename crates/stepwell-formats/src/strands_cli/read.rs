@@ -225,10 +225,9 @@ impl Tell<'_> {
         let next = self.progress.next.as_deref();
         let next = next.filter(|key| !self.progress.gates.iter().any(|gate| gate.key == *key));
         let under_way = next.filter(|_| standing.status != Status::Success).and_then(|key| {
-            let open =
-                talks.iter().enumerate().filter(|(_, talk)| talk.is_open(self.input, self.sink));
+            let open = talks.iter().enumerate().filter(|(_, talk)| talk.is_open(self.input));
             let open: Vec<usize> = open.map(|(n, _)| n).collect();
-            let last = open.into_iter().max_by_key(|n| talks[*n].ends_at(self.input, self.sink));
+            let last = open.into_iter().max_by_key(|n| talks[*n].ends_at(self.input));
             last.map(|n| (n, key))
         });
         for (n, talk) in talks.iter_mut().enumerate() {

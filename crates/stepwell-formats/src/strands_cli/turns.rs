@@ -11,10 +11,10 @@ use stepwell::{Compacted, Lane, Role, Seq, Step, Time};
 use super::SYSTEM;
 use crate::input::Input;
 use crate::neutral::{Item, Sink, Warning};
+use crate::steps::Steps;
 use crate::strands_sdk::FOLDER;
 use crate::strands_sdk::agent::{self, Agent, Heard, below, folders};
 use crate::strands_sdk::kept::Kept;
-use crate::strands_sdk::read::Turn;
 use crate::{Error, Result};
 
 /// One agent's conversation.
@@ -26,7 +26,7 @@ pub(super) struct Talk {
     next: usize,
     /// Could each answer be found in it so far?
     sure: bool,
-    turn: Turn,
+    steps: Steps,
     first: Option<Seq>,
     boundary: Option<Seq>,
     last_at: Option<Time>,
@@ -71,9 +71,9 @@ pub(super) fn talks(
         let lane = wanted
             .filter(free)
             .unwrap_or_else(|| format!("agents/{number}").parse().unwrap_or_default());
-        let (turn, sure, next) = (Turn::default(), true, 0);
+        let (steps, sure, next) = (Steps::default(), true, 0);
         let (first, boundary, last_at) = (None, None, None);
-        talks.push(Talk { name, lane, agent, next, sure, turn, first, boundary, last_at });
+        talks.push(Talk { name, lane, agent, next, sure, steps, first, boundary, last_at });
     }
     Ok(talks)
 }
@@ -92,7 +92,7 @@ impl Talk {
         }
         let mut part = Vec::new();
         while self.next + part.len() < self.agent.messages.len() {
-            let heard = self.heard(input, self.next + part.len(), sink);
+            let heard = self.heard(input, self.next + part.len());
             let is_answer = heard.as_ref().is_some_and(|heard| is_answer(heard, answer));
             part.push(heard);
             if is_answer {
@@ -104,23 +104,23 @@ impl Talk {
     }
 
     /// The part that follows the last answer, if it can be told whose it is.
-    pub(super) fn is_open(&self, input: &Input, sink: &mut dyn Sink) -> bool {
+    pub(super) fn is_open(&self, input: &Input) -> bool {
         let rest = self.next..self.agent.messages.len();
         self.sure
-            && rest.into_iter().any(|n| {
-                self.heard(input, n, sink).is_some_and(|heard| heard.message.role == Role::User)
-            })
+            && rest
+                .into_iter()
+                .any(|n| self.heard(input, n).is_some_and(|heard| heard.message.role == Role::User))
     }
 
     /// When the last message was said.
-    pub(super) fn ends_at(&self, input: &Input, sink: &mut dyn Sink) -> Option<Time> {
-        self.heard(input, self.agent.messages.len().checked_sub(1)?, sink)?.at
+    pub(super) fn ends_at(&self, input: &Input) -> Option<Time> {
+        self.heard(input, self.agent.messages.len().checked_sub(1)?)?.at
     }
 
     /// Tells what follows the last answer.
     pub(super) fn tell_rest(&mut self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
         while self.next < self.agent.messages.len() {
-            let heard = self.heard(input, self.next, sink);
+            let heard = self.heard(input, self.next);
             if heard.is_none() {
                 let place = self.agent.messages[self.next].display().to_string();
                 sink.warn(Warning {
@@ -158,7 +158,7 @@ impl Talk {
         Ok(())
     }
 
-    fn heard(&self, input: &Input, n: usize, _sink: &mut dyn Sink) -> Option<Heard> {
+    fn heard(&self, input: &Input, n: usize) -> Option<Heard> {
         self.agent.heard(input, n, &self.lane).ok()
     }
 
@@ -168,15 +168,15 @@ impl Talk {
             let Some(Heard { at, message, kept, .. }) = heard else { continue };
             let at = at.or(self.last_at);
             self.last_at = at.max(self.last_at);
-            let step = self.turn.said(&message);
+            let step = self.steps.said(&message);
             let place = sink.take(Item::new(at, message))?;
             self.first.get_or_insert(place);
             if self.next <= self.agent.removed().0 {
                 self.boundary = Some(place);
             }
             sink.take(Item::beside(SYSTEM, at, kept.to_json()))?;
-            if let Some(n) = step {
-                sink.take(Item::new(at, Step { lane: self.lane.clone(), n }))?;
+            if let Some(step) = step {
+                sink.take(Item::new(at, Step { lane: self.lane.clone(), ..step }))?;
             }
         }
         Ok(())

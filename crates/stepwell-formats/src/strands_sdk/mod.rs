@@ -14,7 +14,7 @@ pub(crate) mod agent;
 pub(crate) mod content;
 pub(crate) mod conversation;
 pub(crate) mod kept;
-pub(crate) mod read;
+mod read;
 pub(crate) mod sidecar;
 pub(crate) mod write;
 

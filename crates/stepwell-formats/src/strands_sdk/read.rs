@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use stepwell::{
-    Compacted, Lane, Message, Node, NodeState, Role, Seq, Status, StatusChanged, Step, StopReason,
-    Time,
+    Compacted, Lane, Node, NodeState, Role, Seq, Status, StatusChanged, Step, StopReason, Time,
 };
 
 use super::agent::{Agent, Heard, below, folders, folders_of, moment, no_json};
@@ -14,6 +13,7 @@ use crate::fields::Fields;
 use crate::input::Input;
 use crate::neutral::{Item, Opening, Sink, Telling, Warning};
 use crate::raw::{compact, value};
+use crate::steps::Steps;
 use crate::{Error, Result};
 
 /// What stands before a group's id in the name of its folder.
@@ -54,7 +54,8 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
             sink.take(Item::of_session(SYSTEM, kept.of_lane(&voice.lane).to_json()))?;
         }
     }
-    let answered = !voices.is_empty() && voices.iter().all(|voice| voice.turn.is_answered());
+    let answered = !voices.is_empty()
+        && voices.iter().all(|voice| voice.steps.status().status == Status::Success);
     let (status, reason) = match answered {
         true => (Status::Success, Some(StopReason::LlmDone)),
         false => (Status::Interrupted, None),
@@ -130,7 +131,7 @@ struct Voice<'a> {
     /// How many of its messages were looked at, and the next one.
     looked_at: usize,
     next: Option<Heard>,
-    turn: Turn,
+    steps: Steps,
     removed: usize,
     summary: Option<String>,
     /// The places of its first message, and of the last one out of its window.
@@ -151,7 +152,7 @@ fn voices(agents: &[Agent]) -> Vec<Voice<'_>> {
                 lane,
                 looked_at: 0,
                 next: None,
-                turn: Turn::default(),
+                steps: Steps::default(),
                 removed,
                 summary,
                 first: None,
@@ -218,15 +219,15 @@ impl Voice<'_> {
             sink.warn(Warning { place: kept.file.clone(), what });
         }
         self.last_at = at.max(self.last_at);
-        let step = self.turn.said(&message);
+        let step = self.steps.said(&message);
         let place = sink.take(Item::new(at, message))?;
         self.first.get_or_insert(place);
         if self.looked_at <= self.removed {
             self.boundary = Some(place);
         }
         sink.take(Item::beside(SYSTEM, at, kept.to_json()))?;
-        if let Some(n) = step {
-            sink.take(Item::new(at, Step { lane: self.lane.clone(), n }))?;
+        if let Some(step) = step {
+            sink.take(Item::new(at, Step { lane: self.lane.clone(), ..step }))?;
         }
         Ok(())
     }
@@ -264,41 +265,6 @@ fn error_text(error: &Error) -> String {
         Error::Unreadable { error, .. } => error.to_string(),
         Error::Foreign { why, .. } => why.clone(),
         other => other.to_string(),
-    }
-}
-
-/// Where a conversation stands.
-#[derive(Debug, Default)]
-pub(crate) struct Turn {
-    steps: u64,
-    open: Vec<String>,
-    answered: bool,
-}
-
-impl Turn {
-    /// A message was said. The answer is the step that it completes.
-    pub(crate) fn said(&mut self, message: &Message) -> Option<u64> {
-        let complete = match message.role {
-            Role::System => return None,
-            Role::Assistant => {
-                self.open = message.calls().map(|call| call.id.clone()).collect();
-                self.answered = self.open.is_empty();
-                self.answered
-            }
-            Role::Tool | Role::User => {
-                let waited = !self.open.is_empty();
-                message.results().for_each(|result| self.open.retain(|id| *id != result.call_id));
-                self.answered = false;
-                waited && self.open.is_empty()
-            }
-        };
-        self.steps += u64::from(complete);
-        complete.then_some(self.steps)
-    }
-
-    /// Did the model have the last word?
-    pub(crate) const fn is_answered(&self) -> bool {
-        self.answered
     }
 }
 

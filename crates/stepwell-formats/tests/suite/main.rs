@@ -24,6 +24,7 @@ mod seeds;
 mod sheet;
 mod strands_cli;
 mod strands_loader;
+mod strands_original;
 mod strands_sdk;
 mod support;
 mod transcript;

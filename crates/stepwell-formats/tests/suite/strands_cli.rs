@@ -476,7 +476,7 @@ fn agents_are_read_in_both_layouts() {
         let folder = tempfile::tempdir().unwrap();
         lay(folder.path(), "chain", "running", "name: w\n", Some(&state));
         let put = |name: String, value: Value| {
-            lay_out(folder.path(), &[(name.into(), serde_json::to_vec(&value).unwrap())])
+            lay_out(folder.path(), &[(name.into(), serde_json::to_vec(&value).unwrap())]);
         };
         put(
             format!("{base}/agent.json"),
@@ -674,10 +674,13 @@ fn spec(name: &str) -> String {
     std::fs::read_to_string(sample(name).join("spec_snapshot.yaml")).unwrap()
 }
 
+/// A pattern, the sample whose spec it has, what is done, and what the system takes as done.
+type Case = (&'static str, &'static str, Vec<(&'static str, Value)>, &'static [&'static str]);
+
 #[test]
 fn a_flow_of_every_pattern_that_was_begun_here_is_taken_there() {
     let says = |text: &str| json!({"response": text});
-    let cases: [(&str, &str, Vec<(&str, Value)>, &[&str]); 7] = [
+    let cases: [Case; 7] = [
         (
             "chain",
             "chain-completed",
@@ -744,7 +747,7 @@ fn a_flow_of_every_pattern_that_was_begun_here_is_taken_there() {
         let well = Stepwell::in_memory();
         let name = format!("20260223-143022-a1b2c{n}");
         let session = native(&well, &name, pattern, &spec(from));
-        let mut session = session;
+
         for (key, output) in &nodes {
             session.append(node(key, output.clone())).unwrap();
         }
@@ -781,7 +784,7 @@ fn what_was_done_here_is_laid_over_what_came_from_there() {
     let well = Stepwell::in_memory();
     let folder = sample("chain-hitl-paused");
     let (id, _) = taken_one(&well, &folder);
-    let mut session = well.hold(&id).unwrap();
+    let session = well.hold(&id).unwrap();
     let answer = GateAnswered {
         id: "step/1".to_owned(),
         answer: "approved".to_owned(),

@@ -275,7 +275,7 @@ fn what_is_said_here_follows_what_came_from_there() {
     lay(folder.path(), "x", &sliding(0), &[says("user", "a"), call]);
     let well = Stepwell::in_memory();
     let (id, _) = taken_one(&well, folder.path());
-    let mut session = well.hold(&id).unwrap();
+    let session = well.hold(&id).unwrap();
     session.append(Message::tool_result("t", "done")).unwrap();
     session.append(Message::assistant("all done")).unwrap();
     session.append(Message::user("thanks")).unwrap();
@@ -297,7 +297,7 @@ fn a_compaction_made_here_moves_the_window_there() {
     for summary in [None, Some("what was".to_owned())] {
         let name =
             if summary.is_some() { "20260223-143022-a1b2c3" } else { "20260223-143022-a1b2c4" };
-        let mut session = well.create(stepwell::Created::new(id(name), "t")).unwrap();
+        let session = well.create(stepwell::Created::new(id(name), "t")).unwrap();
         let first = session.append(Message::user("a")).unwrap();
         let last = session.append(Message::assistant("b")).unwrap();
         session.append(Message::user("c")).unwrap();
@@ -317,7 +317,7 @@ fn a_compaction_made_here_moves_the_window_there() {
 fn what_has_no_place_is_named_and_kept_beside() {
     let well = Stepwell::in_memory();
     let name = id("20260223-143022-a1b2c3");
-    let mut session = well.create(stepwell::Created::new(name.clone(), "t")).unwrap();
+    let session = well.create(stepwell::Created::new(name.clone(), "t")).unwrap();
     session.append(Message::system("be kind")).unwrap();
     session.append(Message::user("a")).unwrap();
     session.append(stepwell::Checkpoint { name: "here".to_owned(), ..Default::default() }).unwrap();
@@ -423,7 +423,7 @@ fn hostile_sessions_stay_in_their_place() {
 fn a_kept_path_that_leads_elsewhere_is_refused() {
     let well = Stepwell::in_memory();
     let name = id("20260223-143022-a1b2c3");
-    let mut session = well.create(stepwell::Created::new(name.clone(), "t")).unwrap();
+    let session = well.create(stepwell::Created::new(name.clone(), "t")).unwrap();
     let data = r#"{"file":"agents/../../../evil/agent.json","lane":"main","data":{}}"#;
     let (system, about) = ("strands-sdk".to_owned(), stepwell::About::Session);
     session.append(stepwell::Foreign { system, about, data: data.to_owned() }).unwrap();

@@ -15,7 +15,7 @@ mod routing;
 mod workflow;
 
 use serde_json::{Map, Value, json};
-use stepwell::Usage;
+use stepwell::{NodeKey, Usage};
 
 use super::spec::Spec;
 use crate::fields::{Fields, elements, quoted, text_of};
@@ -273,11 +273,9 @@ fn path(base: &[&str], rest: &[&str]) -> Path {
     base.iter().chain(rest).map(|&it| it.to_owned()).collect()
 }
 
-/// Is every part of a key a name that a flow's own parts may have?
+/// Is it the key of a node that a flow can have?
 fn is_key(key: &str) -> bool {
-    let plain = |c: char| !c.is_whitespace() && !c.is_control();
-    let parts: Vec<&str> = key.split('/').collect();
-    parts.len() <= 3 && parts.iter().all(|it| (1..=63).contains(&it.len()) && it.chars().all(plain))
+    key.parse::<NodeKey>().is_ok()
 }
 
 fn shortened(text: &str) -> String {

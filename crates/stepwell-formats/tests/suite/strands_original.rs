@@ -1,0 +1,167 @@
+//! Strands SDK's own code against what is written here, and what it writes against the reader.
+//!
+//! `./check` installs the SDK and names its Python in `STEPWELL_STRANDS_PYTHON`; without that
+//! these tests say that they did nothing.
+
+use std::path::Path;
+use std::process::Command;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use stepwell::{Compacted, Created, Image, Lane, Message, Part, SessionId, Stepwell};
+use stepwell_formats::{Mode, take_in};
+
+use crate::generate::{record, turns};
+use crate::mirror::{assert_returns, said, shown, taken, written};
+use crate::strands_sdk::sdk;
+
+/// The Python that has the SDK, if somebody named it.
+#[expect(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+fn python(test: &str) -> Option<String> {
+    let python = std::env::var("STEPWELL_STRANDS_PYTHON").ok();
+    if python.is_none() {
+        eprintln!("{test} was skipped: STEPWELL_STRANDS_PYTHON names no Python (./check sets it)");
+    }
+    python
+}
+
+fn run(python: &str, arguments: &[&str]) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/strands_original.py");
+    let out = Command::new(python).arg(script).args(arguments).output().unwrap();
+    let error = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{python} {arguments:?}: {error}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// What the SDK restores of a session.
+fn restored(python: &str, folder: &Path, (session, agent, manager): (&str, &str, &str)) -> Value {
+    let folder = folder.to_str().unwrap();
+    let out = run(python, &["load", folder, session, agent, manager]);
+    serde_json::from_str(out.lines().last().unwrap()).unwrap()
+}
+
+/// Messages as the SDK has them, in the words of `said`.
+fn there(messages: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let part = |block: &Value| {
+        if let Some(said) = block.get("text") {
+            format!("text {}", text(said))
+        } else if let Some(call) = block.get("toolUse") {
+            format!("call {} {} {}", text(&call["toolUseId"]), text(&call["name"]), call["input"])
+        } else if let Some(result) = block.get("toolResult") {
+            let content = result["content"].as_array().unwrap().iter().map(|it| text(&it["text"]));
+            let content: Vec<String> = content.collect();
+            format!("result {} {}", text(&result["toolUseId"]), content.join("\n"))
+        } else {
+            format!("image {}", text(&block["image"]["source"]["bytes"]["bytes"]))
+        }
+    };
+    let all = messages.as_array().unwrap().iter();
+    all.map(|message| {
+        let blocks = message["content"].as_array().unwrap();
+        let role = match message["role"].as_str().unwrap() {
+            "assistant" => "Assistant",
+            _ if blocks.iter().any(|block| block.get("toolResult").is_some()) => "Tool",
+            _ => "User",
+        };
+        format!("{role}: {:?}", blocks.iter().map(part).collect::<Vec<_>>())
+    })
+    .collect()
+}
+
+#[test]
+fn the_sdk_restores_a_session_that_was_written_here_and_goes_on_with_it() {
+    let Some(python) = python("the_sdk_restores_a_session") else { return };
+    let well = Stepwell::in_memory();
+    let id: SessionId = "20260223-143022-a1b2c3".parse().unwrap();
+    let session = well.create(Created::new(id.clone(), "t").with_agent("worker")).unwrap();
+    let mut asked = Message::user("add 1 2");
+    let (media_type, data) = ("image/png".to_owned(), "iVBORw0K".to_owned());
+    asked.parts.push(Part::Image(Image { media_type, data, opaque: None }));
+    session.append(asked).unwrap();
+    let two = Message::assistant("calling").calling("t1", "add", r#"{"a":1,"b":2}"#);
+    session.append(two.calling("t2", "add", r#"{"a":2,"b":2}"#)).unwrap();
+    // Each result is a message of its own here, and one message there.
+    session.append(Message::tool_result("t2", "4")).unwrap();
+    session.append(Message::tool_result("t1", "3")).unwrap();
+    session.append(Message::assistant("3 and 4 ✓")).unwrap();
+    drop(session);
+    let (folder, path) = written(&well, &id, sdk(), &format!("session_{id}"));
+    let found = restored(&python, folder.path(), (id.as_str(), "worker", "sliding"));
+    assert_eq!(there(&found["restored"]), said(&shown(&well, &id)));
+    let after = there(&found["after"]);
+    assert_eq!(
+        after[after.len() - 2..],
+        ["User: [\"text go on\"]", "Assistant: [\"text gone on\"]"]
+    );
+    // What the SDK added is read here.
+    let other = Stepwell::in_memory();
+    let again = taken(&other, &path);
+    assert_eq!(said(&shown(&other, &again[0].id)), after);
+}
+
+#[test]
+fn the_sdk_restores_any_session_as_it_is_shown_here() {
+    let Some(python) = python("the_sdk_restores_any_session") else { return };
+    let config = Config { cases: 6, failure_persistence: None, ..Config::default() };
+    let run = TestRunner::new(config).run(&turns(), |turns| {
+        let well = Stepwell::in_memory();
+        let id = record(&well, "20260223-143022-a1b2c3", &turns);
+        let (folder, _) = written(&well, &id, sdk(), &format!("session_{id}"));
+        let found = restored(&python, folder.path(), (id.as_str(), "default", "sliding"));
+        prop_assert_eq!(there(&found["restored"]), said(&shown(&well, &id)));
+        Ok(())
+    });
+    run.unwrap();
+}
+
+#[test]
+fn the_sdk_restores_a_compaction_that_was_made_here() {
+    let Some(python) = python("the_sdk_restores_a_compaction") else { return };
+    for (summary, manager) in [(None, "sliding"), (Some("what was"), "summarizing")] {
+        let well = Stepwell::in_memory();
+        let id: SessionId = "20260223-143022-a1b2c3".parse().unwrap();
+        let session = well.create(Created::new(id.clone(), "t").with_agent("worker")).unwrap();
+        let first = session.append(Message::user("a")).unwrap();
+        let last = session.append(Message::assistant("b")).unwrap();
+        session.append(Message::user("c")).unwrap();
+        session.append(Message::assistant("d")).unwrap();
+        let mut compacted = Compacted::new(Lane::main(), first, last);
+        compacted.summary = summary.map(str::to_owned);
+        session.append(compacted).unwrap();
+        drop(session);
+        let (folder, _) = written(&well, &id, sdk(), &format!("session_{id}"));
+        let found = restored(&python, folder.path(), (id.as_str(), "worker", manager));
+        assert_eq!(there(&found["restored"]), said(&shown(&well, &id)), "{manager}");
+    }
+}
+
+#[test]
+fn what_the_sdk_writes_is_read_as_the_sdk_restores_it() {
+    let Some(python) = python("what_the_sdk_writes") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    run(&python, &["make", folder.path().to_str().unwrap()]);
+    let sessions = [
+        ("made-tools", "sliding"),
+        ("made-sliding", "sliding"),
+        ("made-summary", "summarizing"),
+        ("made-redacted", "sliding"),
+    ];
+    for (name, manager) in sessions {
+        let path = folder.path().join(format!("session_{name}"));
+        let well = Stepwell::in_memory();
+        let report = take_in(&well, Mode::Write, sdk(), &path);
+        assert!(report.fault.is_none() && report.warnings.is_empty(), "{report:?}");
+        let here = said(&shown(&well, &report.sessions[0].id));
+        assert_returns(sdk(), &path, &format!("session_{name}"));
+        // It is restored from what was written here, not from its own files.
+        let (back, _) = written(&well, &report.sessions[0].id, sdk(), &format!("session_{name}"));
+        let found = restored(&python, back.path(), (name, "worker", manager));
+        assert_eq!(there(&found["restored"]), here, "{name}");
+        if name == "made-tools" {
+            assert_eq!(found["state"], json!({"k": {"x": [1, null]}}));
+        }
+    }
+}
