@@ -31,12 +31,6 @@ pub trait Writer: Sync {
     /// Writes a session, of a damaged one what can be read.
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported>;
 
-    /// The same, but cutting a long conversation as the system itself does when it saves.
-    /// `None` if it keeps conversations whole.
-    fn truncating(&self) -> Option<&'static dyn Writer> {
-        None
-    }
-
     /// Where the system would look for the session, and how it is told to go on with it.
     /// `None` if it takes up no sessions of others.
     fn handoff(&self, _session: &Handover<'_>, _homes: &Homes<'_>) -> Option<Handoff> {

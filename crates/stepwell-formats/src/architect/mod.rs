@@ -48,18 +48,11 @@ pub(crate) static FORMAT: Entry = Entry {
     name: SYSTEM,
     aliases: &[],
     title: "architect",
-    reader: Some(&Architect::Whole),
-    writer: Some(&Architect::Whole),
+    reader: Some(&Architect),
+    writer: Some(&Architect),
 };
 
-/// How much of a long conversation is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Architect {
-    /// All of it.
-    Whole,
-    /// Its end, as architect saves it.
-    End,
-}
+struct Architect;
 
 impl Reader for Architect {
     fn recognise(&self, probe: &Probe) -> Option<PathBuf> {
@@ -87,11 +80,8 @@ impl Reader for Architect {
 
 impl Writer for Architect {
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-        write::write(well, id, *self, to.main()?)
-    }
-
-    fn truncating(&self) -> Option<&'static dyn Writer> {
-        Some(&Self::End)
+        let length = to.wishes().length;
+        write::write(well, id, length, to.main()?)
     }
 }
 

@@ -1,12 +1,10 @@
 //! Reading a session's file.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use stepwell::{
-    Elsewhere, Lane, Message, Money, Role, Status, StatusChanged, Step, StopReason, Time,
-};
+use stepwell::{Elsewhere, Money, Status, StatusChanged, StopReason};
 
 use super::message::{self, Tools};
 use super::{SYSTEM, TRUNCATED, workspace};
@@ -17,6 +15,7 @@ use crate::neutral::{Item, Opening, Sink, Telling};
 use crate::snapshot::{
     ASIDE, Aside, metadata, moment, name, number, object, provider_of, residue, text, texts, warn,
 };
+use crate::steps::Steps;
 use crate::writer::Losses;
 
 /// Reads a session.
@@ -45,13 +44,10 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         return Ok(());
     }
     let steps = number(&session, "steps_completed").unwrap_or(0);
-    let mut turns = Turns { told: 0, most: steps, open: HashSet::new(), at: started_at };
-    if is_truncated(&session) {
-        // Its front is cut off anew at every save, so its steps stand nowhere for good.
-        turns.most = 0;
-    }
-    messages(&session, &mut turns, sink, &path)?;
-    attributes(&session, steps - turns.told.min(steps), sink, &path)?;
+    // The front of one that was cut is cut anew at every save: its steps stand nowhere for good.
+    let most = if is_truncated(&session) { 0 } else { steps };
+    let told = messages(&session, most, sink, &path)?;
+    attributes(&session, steps - told.min(steps), sink, &path)?;
     sink.end()
 }
 
@@ -61,56 +57,17 @@ fn is_truncated(session: &Fields<'_>) -> bool {
     session.is_true(TRUNCATED) || in_metadata()
 }
 
-/// Steps as they show in the conversation: an answer, with the results that it asked for.
-struct Turns {
-    told: u64,
-    most: u64,
-    open: HashSet<String>,
-    at: Option<Time>,
-}
-
-impl Turns {
-    fn hear(&mut self, said: &Message, sink: &mut dyn Sink) -> Result<()> {
-        match said.role {
-            Role::Assistant => {
-                self.open = said.calls().map(|call| call.id.clone()).collect();
-                if !self.open.is_empty() {
-                    return Ok(());
-                }
-            }
-            Role::Tool => {
-                let waited = !self.open.is_empty();
-                said.results().for_each(|result| {
-                    self.open.remove(&result.call_id);
-                });
-                if !waited || !self.open.is_empty() {
-                    return Ok(());
-                }
-            }
-            Role::System | Role::User => return Ok(()),
-        }
-        if self.told < self.most {
-            self.told += 1;
-            sink.take(Item::new(self.at, Step { lane: Lane::main(), n: self.told }))?;
-        }
-        Ok(())
-    }
-}
-
-fn messages(
-    session: &Fields<'_>,
-    turns: &mut Turns,
-    sink: &mut dyn Sink,
-    path: &Path,
-) -> Result<()> {
+/// Tells the conversation, with the steps that show in it, at the most so many. The answer is
+/// how many there were.
+fn messages(session: &Fields<'_>, most: u64, sink: &mut dyn Sink, path: &Path) -> Result<u64> {
     let raw = session.raw("messages").unwrap_or("[]");
     let Ok(all) = elements(raw) else {
         warn(sink, path, "its messages are no list, and were left out");
-        return Ok(());
+        return Ok(0);
     };
-    let at = turns.at;
-    let mut tools = Tools::new();
-    let mut unknown = 0;
+    let at = session.raw("started_at").and_then(moment);
+    let (mut tools, mut steps) = (Tools::new(), Steps::default());
+    let (mut told, mut unknown) = (0, 0);
     for raw in all {
         let fields = Fields::parse(raw).unwrap_or_default();
         let Some(said) = message::read(&fields) else {
@@ -124,13 +81,16 @@ fn messages(
         if let Some(kept) = kept {
             sink.take(Item::beside(SYSTEM, at, kept))?;
         }
-        turns.hear(&said, sink)?;
+        if let Some(step) = steps.said(&said).filter(|_| told < most) {
+            told += 1;
+            sink.take(Item::new(at, step))?;
+        }
     }
     if unknown > 0 {
         let what = format!("{unknown} of its messages are of no known kind, and shown to no model");
         warn(sink, path, what);
     }
-    Ok(())
+    Ok(told)
 }
 
 /// What stands around the conversation.

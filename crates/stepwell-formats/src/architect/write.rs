@@ -7,13 +7,13 @@ use serde_json::Value;
 use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReason};
 
 use super::message::{self, Tools};
-use super::{Architect, FIELDS, SYSTEM, TRUNCATED, is_id};
+use super::{FIELDS, SYSTEM, TRUNCATED, is_id};
 use crate::fields::{Fields, quoted, text_of};
 use crate::snapshot::{
     Aside, Escapes, Holds, Live, Object, Said, Style, completed, epoch, list, moment, name, still,
     styled, texts, users_metadata,
 };
-use crate::writer::{Exported, Losses};
+use crate::writer::{Exported, Length, Losses};
 use crate::{Error, Result};
 
 const STYLE: Style = Style { indent: 2, escapes: Escapes::Few };
@@ -29,12 +29,12 @@ const OURS: [&str; 3] = ["imported", "files_modified", TRUNCATED];
 pub(super) fn write(
     well: &Stepwell,
     id: &SessionId,
-    how: Architect,
+    length: Length,
     to: &mut dyn Write,
 ) -> Result<Exported> {
     let mut live = Live::read(well, id, SYSTEM, &[Lane::main()])?;
     let mut exported = std::mem::take(&mut live.exported);
-    let text = whole(&live, how, &mut exported.losses);
+    let text = whole(&live, length, &mut exported.losses);
     to.write_all(styled(&text, STYLE).as_bytes()).map_err(Error::Write)?;
     if !well.subagents(id)?.is_empty() {
         exported.losses.count("sessions of subagents");
@@ -42,11 +42,11 @@ pub(super) fn write(
     Ok(exported)
 }
 
-fn whole(live: &Live, how: Architect, losses: &mut Losses) -> String {
+fn whole(live: &Live, length: Length, losses: &mut Losses) -> String {
     let head = &live.head;
     let kept = live.kept.as_deref().and_then(|raw| Fields::parse(raw).ok()).unwrap_or_default();
     let mut messages = messages(&live.said, losses);
-    let cut = how == Architect::End && messages.len() > MOST;
+    let cut = length == Length::AsThere && messages.len() > MOST;
     if cut {
         messages.drain(..messages.len() - LAST);
     }

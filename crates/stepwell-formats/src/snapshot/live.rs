@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use stepwell::{
     About, Created, Event, Foreign, Head, Lane, Made, Message, Part, Recorded, Role, Seq,
-    SessionId, Stepwell, Time, Timeline, Undone, View,
+    SessionId, Shown, Stepwell, Time, Timeline, Undone, View,
 };
 
 use crate::writer::{Exported, each_event};
@@ -35,6 +35,15 @@ pub(crate) enum Said {
     Message { seq: Seq, at: Time, message: Message, kept: Option<String> },
     /// What its system had in the place of a message.
     Raw(String),
+}
+
+/// How a conversation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// As it was recorded.
+    Recorded,
+    /// As a model would be shown it.
+    Shown,
 }
 
 impl Live {
@@ -68,69 +77,61 @@ impl Live {
         let at = events.last().map_or(Seq::ZERO, |last| last.seq);
         let timeline = Timeline::at(at, events.iter());
         let came_from = created.source.as_ref().is_some_and(|source| source.system == system);
-        let as_recorded = came_from && !is_compacted(&events, &timeline, &lanes[0]);
-        let shown =
-            if as_recorded { Vec::new() } else { View::of(&lanes[0], moves(&events)).messages };
+        let how = match came_from && !is_compacted(&events, &timeline, &lanes[0]) {
+            true => How::Recorded,
+            false => How::Shown,
+        };
+        let shown = match how {
+            How::Recorded => Vec::new(),
+            How::Shown => View::of(&lanes[0], moves(&events)).messages,
+        };
         let mut live =
             Self { head, created, said: Vec::new(), kept: None, others: Vec::new(), exported };
-        let mut beside: HashMap<Seq, Beside> = HashMap::new();
-        let mut last: Option<Seq> = None;
+        events.retain(|event| timeline.contains(event.seq));
+        let beside = beside(&events, system);
         for recorded in events {
-            let Recorded { seq, at, event, .. } = &recorded;
-            if !timeline.contains(*seq) {
-                continue;
-            }
-            let before = last.take();
-            match event {
-                Event::Message(message) if lanes.contains(&message.lane) => {
-                    last = Some(*seq);
-                    let (at, usage) = (*at, message.usage);
-                    beside.insert(*seq, Beside { at, usage, kept: None });
-                    if as_recorded {
-                        live.hear(*seq, message.clone());
-                    } else if message.lane != lanes[0] {
-                        live.exported.losses.count("messages of other lanes");
-                    }
-                }
-                Event::Foreign(foreign) if foreign.system == system => match foreign.about {
-                    About::Event => {
-                        let data = foreign.data.clone();
-                        if let Some(of) = before.and_then(|seq| beside.get_mut(&seq)) {
-                            of.kept = Some(data);
-                        }
-                    }
-                    About::Session => live.kept = Some(foreign.data.clone()),
-                    About::Itself if as_recorded => live.said.push(Said::Raw(foreign.data.clone())),
-                    About::Itself => live.exported.losses.count("messages of an unknown kind"),
-                },
-                Event::Foreign(Foreign { .. }) => {
-                    live.exported.losses.count("another system's own data");
-                }
-                Event::Created(_)
-                | Event::Step(_)
-                | Event::Status(_)
-                | Event::Rewound(_)
-                | Event::Undone(_)
-                | Event::Scrubbed(_) => {}
-                Event::Compacted(compacted) if compacted.lane == lanes[0] => {
-                    live.exported.losses.count("messages behind a summary");
-                }
-                _ => live.others.push(recorded),
-            }
+            live.take(recorded, system, lanes, how);
         }
-        for shown in shown {
-            let (seq, answers) = (shown.seq, shown.answers);
-            match shown.made {
+        for Shown { seq, made, answers, message, .. } in shown {
+            match made {
                 Made::Results => {
-                    for (part, from) in shown.message.parts.into_iter().zip(answers) {
+                    for (part, from) in message.parts.into_iter().zip(answers) {
                         live.hear(from.unwrap_or(seq), Message::new(Role::Tool, vec![part]));
                     }
                 }
-                _ => live.hear(seq, shown.message),
+                _ => live.hear(seq, message),
             }
         }
         live.complete(&beside);
         Ok(live)
+    }
+
+    /// Takes in what was recorded; the conversation only if it is written as it was recorded.
+    fn take(&mut self, recorded: Recorded, system: &str, lanes: &[Lane], how: How) {
+        match recorded.event {
+            Event::Message(message) if lanes.contains(&message.lane) => match how {
+                How::Recorded => self.hear(recorded.seq, message),
+                How::Shown if message.lane == lanes[0] => {}
+                How::Shown => self.exported.losses.count("messages of other lanes"),
+            },
+            Event::Foreign(foreign) if foreign.system == system => match foreign.about {
+                About::Event => {}
+                About::Session => self.kept = Some(foreign.data),
+                About::Itself if how == How::Recorded => self.said.push(Said::Raw(foreign.data)),
+                About::Itself => self.exported.losses.count("messages of an unknown kind"),
+            },
+            Event::Foreign(_) => self.exported.losses.count("another system's own data"),
+            Event::Compacted(compacted) if compacted.lane == lanes[0] => {
+                self.exported.losses.count("messages behind a summary");
+            }
+            Event::Created(_)
+            | Event::Step(_)
+            | Event::Status(_)
+            | Event::Rewound(_)
+            | Event::Undone(_)
+            | Event::Scrubbed(_) => {}
+            _ => self.others.push(recorded),
+        }
     }
 
     /// Takes a message in; what belongs to it is put to it later.
@@ -170,6 +171,31 @@ struct Beside {
     at: Time,
     usage: Option<stepwell::Usage>,
     kept: Option<String>,
+}
+
+/// What belongs to each message that counts.
+fn beside(events: &[Recorded], system: &str) -> HashMap<Seq, Beside> {
+    let mut beside = HashMap::new();
+    let mut last = None;
+    for Recorded { seq, at, event, .. } in events {
+        match event {
+            Event::Message(message) => {
+                let (at, usage) = (*at, message.usage);
+                beside.insert(*seq, Beside { at, usage, kept: None });
+                last = Some(*seq);
+            }
+            Event::Foreign(Foreign { system: whose, about: About::Event, data })
+                if whose == system =>
+            {
+                let of: Option<&mut Beside> = last.take().and_then(|seq| beside.get_mut(&seq));
+                if let Some(of) = of {
+                    of.kept = Some(data.clone());
+                }
+            }
+            _ => last = None,
+        }
+    }
+    beside
 }
 
 fn is_compacted(events: &[Recorded], timeline: &Timeline, lane: &Lane) -> bool {

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use stepwell::{Event, SessionId, Status, Stepwell, StopReason};
-use stepwell_formats::{Became, Format, Losses, MAX_FILE_BYTES, Mode, Outlet, take_in};
+use stepwell_formats::{
+    Became, Format, Length, Losses, MAX_FILE_BYTES, Mode, Outlet, Wishes, take_in,
+};
 
 use crate::generate::{self, text, turns};
 use crate::mirror::{became, said, shown, taken, told, written};
@@ -34,7 +36,7 @@ fn architect() -> Format {
 }
 
 /// A session as architect writes it, with some fields otherwise.
-fn session(changes: Value) -> Value {
+fn session(changes: &Value) -> Value {
     let mut session = json!({
         "session_id": "20260223-143022-a1b2c3", "task": "fix it", "agent": "build",
         "model": "gpt-4o", "status": "partial", "steps_completed": 1,
@@ -79,7 +81,7 @@ fn load(text: &str) -> Value {
     for message in session["messages"].as_array().unwrap() {
         match message["role"].as_str().unwrap() {
             "system" | "user" => {
-                assert!(message["content"].is_string() || message["content"].is_array())
+                assert!(message["content"].is_string() || message["content"].is_array());
             }
             "assistant" => {
                 assert!(message.get("content").is_some());
@@ -90,7 +92,7 @@ fn load(text: &str) -> Value {
                 }
             }
             "tool" => {
-                assert!(message["tool_call_id"].is_string() && message["content"].is_string())
+                assert!(message["tool_call_id"].is_string() && message["content"].is_string());
             }
             role => panic!("{role}"),
         }
@@ -131,7 +133,7 @@ fn the_samples_come_in_as_they_stand_and_go_back_as_they_were() {
 
 #[test]
 fn orphan_results_are_kept_and_shown_to_no_model() {
-    let mut orphaned = session(json!({"messages_truncated": true}));
+    let mut orphaned = session(&json!({"messages_truncated": true}));
     orphaned["messages"].as_array_mut().unwrap().drain(..3);
     let (well, id, _) = imported(&orphaned);
     assert!(shown(&well, &id).is_empty());
@@ -140,8 +142,8 @@ fn orphan_results_are_kept_and_shown_to_no_model() {
 
 #[test]
 fn epoch_and_iso_times_are_the_same_times() {
-    let (well, id, _) = imported(&session(json!({})));
-    let iso = session(json!({
+    let (well, id, _) = imported(&session(&json!({})));
+    let iso = session(&json!({
         "started_at": "2026-11-14T23:49:07.508108+00:00", "updated_at": "2026-11-14T23:49:12.445948",
     }));
     let (other, same, _) = imported(&iso);
@@ -156,7 +158,7 @@ fn epoch_and_iso_times_are_the_same_times() {
 #[test]
 fn the_truncated_flag_is_seen_in_either_place() {
     for flag in [json!({"messages_truncated": true}), json!({"metadata": {"truncated": true}})] {
-        let cut = session(flag);
+        let cut = session(&flag);
         let (well, id, _) = imported(&cut);
         assert!(!log(&well, &id).iter().any(|it| matches!(it.event, Event::Step(_))));
         assert_eq!(well.standing(&id).unwrap().head.steps, 1);
@@ -183,7 +185,7 @@ fn what_is_no_session_is_reported_and_named() {
 
 #[test]
 fn fifty_megabytes_are_read_and_one_byte_more_is_not() {
-    let bare = session(json!({"metadata": {"pad": ""}})).to_string();
+    let bare = session(&json!({"metadata": {"pad": ""}})).to_string();
     let room = usize::try_from(MAX_FILE_BYTES).unwrap() - bare.len();
     for (more, fits) in [(0, true), (1, false)] {
         let text =
@@ -194,7 +196,7 @@ fn fifty_megabytes_are_read_and_one_byte_more_is_not() {
         match report.fault {
             None => assert!(fits),
             Some(fault) => {
-                assert!(!fits && fault.to_string().contains("52428801 bytes"), "{fault}")
+                assert!(!fits && fault.to_string().contains("52428801 bytes"), "{fault}");
             }
         }
     }
@@ -203,10 +205,10 @@ fn fifty_megabytes_are_read_and_one_byte_more_is_not() {
 #[test]
 fn a_session_that_grew_is_appended_to_and_nothing_counts_twice() {
     let well = Stepwell::in_memory();
-    let (folder, path) = laid(NAME, session(json!({})).to_string());
+    let (folder, path) = laid(NAME, session(&json!({})).to_string());
     let id = one(&took(&well, folder.path()));
     let before = log(&well, &id);
-    let mut grown = session(json!({
+    let mut grown = session(&json!({
         "steps_completed": 2, "total_cost": 0.75, "status": "success", "stop_reason": "llm_done",
         "updated_at": 1794700200.5,
     }));
@@ -231,14 +233,14 @@ fn its_save_rule_is_kept_on_request_only() {
     let said = |n: usize| {
         let all: Vec<Value> =
             (0..n).map(|n| json!({"role": "user", "content": format!("{n}")})).collect();
-        imported(&session(json!({"messages": all})))
+        imported(&session(&json!({"messages": all})))
     };
     let writer = architect().writer().unwrap();
     for (n, left) in [(50, 50), (51, 30)] {
         let (well, id, _) = said(n);
         let mut text = Vec::new();
-        let truncating = writer.truncating().unwrap();
-        truncating.write(&well, &id, &mut Outlet::stream(&mut text)).unwrap();
+        let wishes = Wishes { length: Length::AsThere };
+        writer.write(&well, &id, &mut Outlet::stream(&mut text).wishing(wishes)).unwrap();
         let cut = load(std::str::from_utf8(&text).unwrap());
         assert_eq!(cut["messages"].as_array().unwrap().len(), left);
         assert_eq!(cut["messages"][left - 1]["content"], format!("{}", n - 1));
@@ -260,7 +262,7 @@ fn what_it_has_no_word_for_is_named_and_kept_in_its_metadata() {
         usage: None,
     }];
     let id = generate::record(&well, "my-own", &turns);
-    let mut session = well.hold(&id).unwrap();
+    let session = well.hold(&id).unwrap();
     session
         .append(stepwell::Task {
             id: "1".to_owned(),
@@ -299,7 +301,7 @@ fn what_it_has_no_word_for_is_named_and_kept_in_its_metadata() {
 fn hostile_sessions_are_bounded_and_lead_nowhere() {
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let mut text =
-        session(json!({"session_id": "../../../etc/x", "agent": "a".repeat(100_000)})).to_string();
+        session(&json!({"session_id": "../../../etc/x", "agent": "a".repeat(100_000)})).to_string();
     text = text.replace(
         "\"metadata\":{}",
         &format!("\"metadata\":{{\"a\":{deep}}},\"odd\":{deep},\"odd\":1"),
@@ -313,7 +315,7 @@ fn hostile_sessions_are_bounded_and_lead_nowhere() {
     let (out, path) = written(&well, &id, architect(), "out.json");
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 1);
     assert!(std::fs::metadata(path).unwrap().len() < 400_000);
-    let (folder, path) = laid(NAME, session(json!({})).to_string());
+    let (folder, path) = laid(NAME, session(&json!({})).to_string());
     let link = folder.path().join(".architect/sessions/20260223-143022-a1b2c4.json");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     assert_eq!(taken(&Stepwell::in_memory(), folder.path()).len(), 1);
@@ -358,7 +360,7 @@ proptest! {
         files in proptest::collection::btree_set("[a-z/.]{1,12}", 0..3),
     ) {
         let files: Vec<String> = files.into_iter().collect();
-        let genuine = session(json!({
+        let genuine = session(&json!({
             "messages": messages, "metadata": metadata, "odd": odd, "status": status,
             "stop_reason": reason, "steps_completed": steps, "total_cost": cost,
             "started_at": started, "updated_at": started + 10.5, "files_modified": files,

@@ -33,7 +33,7 @@ fn gaia() -> Format {
     "gaia".parse().unwrap()
 }
 
-fn state(changes: Value) -> Value {
+fn state(changes: &Value) -> Value {
     let mut state = json!({
         "agent_id": "agent-20260108-180530-abc12345", "agent_name": "terraform-architect",
         "purpose": "approval_workflow", "created_at": "2026-01-08T18:05:30Z",
@@ -148,7 +148,7 @@ fn naive_z_and_offset_times_are_the_same_times() {
         "2026-01-08T18:10:15",
         "2026-01-08T23:40:15+05:30",
     ] {
-        let state = state(json!({"last_updated": at}));
+        let state = state(&json!({"last_updated": at}));
         let (well, id, warnings) = imported(&state);
         assert_eq!(warnings, "");
         assert_eq!(well.standing(&id).unwrap().head.updated_at.to_string(), "2026-01-08T18:10:15Z");
@@ -160,13 +160,13 @@ fn naive_z_and_offset_times_are_the_same_times() {
 #[test]
 fn a_time_that_is_none_or_lies_ahead_is_not_resumable() {
     for at in [json!("soon"), json!(null), json!("0001-01-01T00:00:00Z"), json!(12)] {
-        let (well, id, _) = imported(&state(json!({"last_updated": at, "created_at": at})));
+        let (well, id, _) = imported(&state(&json!({"last_updated": at, "created_at": at})));
         let now = well.now();
         let standing = well.standing(&id).unwrap();
         let decided = ResumeDecision::of(Some(&standing), now, ResumeLimits::default());
         assert!(!decided.should_resume, "{at}: {decided:?}");
     }
-    let (well, id, _) = imported(&state(json!({"last_updated": "2026-01-08T20:00:00Z"})));
+    let (well, id, _) = imported(&state(&json!({"last_updated": "2026-01-08T20:00:00Z"})));
     assert_eq!(decision(&well, &id, "2026-01-08T18:20:00Z"), ResumeReason::InTheFuture);
     assert_eq!(decision(&well, &id, "2026-01-08T20:31:00Z"), ResumeReason::TimedOut);
 }
@@ -180,7 +180,7 @@ fn corrupt_empty_and_null_states_are_reported_and_stop_no_other() {
         ("{\"agent_id\": ", "holds no session"),
         ("[1]", "holds no session"),
     ] {
-        let (folder, good) = laid(NAME, state(json!({})).to_string());
+        let (folder, good) = laid(NAME, state(&json!({})).to_string());
         let bad = folder.path().join(".claude/session/agent-bad");
         std::fs::create_dir_all(&bad).unwrap();
         std::fs::write(bad.join("state.json"), text).unwrap();
@@ -198,7 +198,7 @@ fn corrupt_empty_and_null_states_are_reported_and_stop_no_other() {
 
 #[test]
 fn a_history_that_cannot_be_leads_to_where_the_agent_is() {
-    let left = state(json!({"history": [
+    let left = state(&json!({"history": [
         {"from_phase": "initializing", "to_phase": "completed", "timestamp": "2026-01-08T18:06:00Z"},
         {"from_phase": "completed", "to_phase": "approval", "timestamp": "2026-01-08T18:10:15Z"},
     ]}));
@@ -206,7 +206,7 @@ fn a_history_that_cannot_be_leads_to_where_the_agent_is() {
     assert!(warnings.contains("completed, which is final"), "{warnings}");
     assert_eq!(well.standing(&id).unwrap().head.phase, Some(Phase::Approval));
     assert_eq!(value(&returned(gaia(), NAME, &left.to_string())), left);
-    let (_, _, warnings) = imported(&state(json!({"phase": "sleeping"})));
+    let (_, _, warnings) = imported(&state(&json!({"phase": "sleeping"})));
     assert!(warnings.contains("\"sleeping\" is no phase"), "{warnings}");
 }
 
@@ -217,7 +217,7 @@ fn the_last_error_is_an_object_a_text_or_nothing() {
         (json!({"message": "m", "timestamp": "2026-01-08T18:07:00Z"}), Some("m")),
         (json!(null), None),
     ] {
-        let state = state(json!({"error_count": 2, "last_error": error}));
+        let state = state(&json!({"error_count": 2, "last_error": error}));
         let (well, id, _) = imported(&state);
         let head = well.standing(&id).unwrap().head;
         assert_eq!(head.errors, 2);
@@ -230,10 +230,10 @@ fn the_last_error_is_an_object_a_text_or_nothing() {
 fn an_agent_that_went_on_is_appended_to() {
     let well = Stepwell::in_memory();
     let (folder, path) =
-        laid(NAME, state(json!({"error_count": 1, "last_error": "x"})).to_string());
+        laid(NAME, state(&json!({"error_count": 1, "last_error": "x"})).to_string());
     let id = one(&took(&well, folder.path()));
     let before = log(&well, &id);
-    let mut grown = state(json!({
+    let mut grown = state(&json!({
         "error_count": 2, "last_error": "y", "phase": "completed", "resume_ready": false,
         "last_updated": "2026-01-08T18:20:00Z", "finalized_at": "2026-01-08T18:20:00Z",
         "summary": "applied", "duration_seconds": 870.0,
@@ -253,7 +253,7 @@ fn an_agent_that_went_on_is_appended_to() {
 #[test]
 fn hostile_states_are_bounded_and_lead_nowhere() {
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    let text = state(json!({"agent_id": "../../../tmp/x"})).to_string();
+    let text = state(&json!({"agent_id": "../../../tmp/x"})).to_string();
     let text = text.replace("\"task_id\":\"T001\"", &format!("\"deep\":{deep},\"a\":1,\"a\":2"));
     let well = Stepwell::in_memory();
     let (folder, _) = laid(NAME, &text);
@@ -288,7 +288,7 @@ proptest! {
             history.push(json!({"from_phase": at, "to_phase": to, "timestamp": timestamp, "note": n}));
             at = to;
         }
-        let mut genuine = state(json!({
+        let mut genuine = state(&json!({
             "history": history, "phase": at, "metadata": metadata, "resume_ready": ready,
             "error_count": errors, "odd": odd,
         }));

@@ -20,7 +20,7 @@ fn m31a() -> Format {
 }
 
 /// A message as M31A writes it.
-fn message(role: &str, content: &str, changes: Value) -> Value {
+fn message(role: &str, content: &str, changes: &Value) -> Value {
     let segments = match role {
         "tool" => json!([]),
         _ => json!([{"type": "content", "content": content, "duration_ms": 0, "visible": true,
@@ -36,20 +36,20 @@ fn message(role: &str, content: &str, changes: Value) -> Value {
 
 fn conversation() -> Value {
     json!([
-        message("user", "add it", json!({})),
+        message("user", "add it", &json!({})),
         message(
             "assistant",
             "I look.",
-            json!({
+            &json!({
                 "tool_calls": [{"id": "c1", "name": "FileRead", "input": {"path": "a.go"}}],
                 "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
             })
         ),
-        message("tool", "package a", json!({"tool_call_id": "c1"})),
+        message("tool", "package a", &json!({"tool_call_id": "c1"})),
     ])
 }
 
-fn session(changes: Value) -> Value {
+fn session(changes: &Value) -> Value {
     let mut session = json!({
         "id": "9f3ac01b", "model": "gpt-4o", "provider": "openrouter",
         "started_at": "2026-06-23T09:11:58.730114902+05:30", "message_count": 3,
@@ -258,7 +258,7 @@ fn the_older_layout_is_read_with_its_tree_and_its_archive() {
 fn a_parent_comes_in_before_its_child_whatever_their_names() {
     let folder = tempfile::tempdir().unwrap();
     for (id, parent) in [("aa", "zz"), ("zz", "mm"), ("mm", "aa")] {
-        let text = session(json!({"id": id, "parent_id": parent})).to_string();
+        let text = session(&json!({"id": id, "parent_id": parent})).to_string();
         let name = format!(".m31a/sessions/{id}/session.json");
         lay_out(folder.path(), &[(name.into(), text.into_bytes())]);
     }
@@ -270,8 +270,8 @@ fn a_parent_comes_in_before_its_child_whatever_their_names() {
 
 #[test]
 fn broken_or_missing_messages_are_taken_from_the_copy_with_a_warning() {
-    let text = session(json!({})).to_string();
-    let other = json!([message("user", "newer", json!({}))]).to_string();
+    let text = session(&json!({})).to_string();
+    let other = json!([message("user", "newer", &json!({}))]).to_string();
     for (spoken, messages, warning) in [
         (Some(other.as_str()), 1, ""),
         (Some("[{\"role\""), 3, "the copy in session.json is read"),
@@ -290,7 +290,7 @@ fn broken_or_missing_messages_are_taken_from_the_copy_with_a_warning() {
 
 #[test]
 fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
-    let backup = session(json!({"id": "77aa00ff", "workflow_phase": "ship"})).to_string();
+    let backup = session(&json!({"id": "77aa00ff", "workflow_phase": "ship"})).to_string();
     let recovery = json!({
         "session_id": "9f3ac01b", "current_phase": "plan", "phase_history": ["idle", "plan"],
         "plan_markdown": "# Plan", "plan_version": 2, "messages": conversation(),
@@ -301,9 +301,9 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
         "{\"id\": \"9f".to_owned(),
         String::new(),
         "null".to_owned(),
-        session(json!({"id": ""})).to_string(),
-        session(json!({"started_at": ZERO})).to_string(),
-        session(json!({"workflow_phase": "dancing"})).to_string(),
+        session(&json!({"id": ""})).to_string(),
+        session(&json!({"started_at": ZERO})).to_string(),
+        session(&json!({"workflow_phase": "dancing"})).to_string(),
     ] {
         let (well, report) = imported(&[("session.json", &broken), ("session.json.bak", &backup)]);
         assert_eq!(one(&report).as_str(), "77aa00ff");
@@ -325,7 +325,7 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
     }
     // A session that is sound is read, and not the one before it.
     let (_, report) = imported(&[
-        ("session.json", &session(json!({})).to_string()),
+        ("session.json", &session(&json!({})).to_string()),
         ("session.json.bak", &backup),
     ]);
     assert_eq!(one(&report).as_str(), "9f3ac01b");
@@ -334,10 +334,10 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
 #[test]
 fn zero_times_are_none_and_an_empty_phase_is_idle() {
     let quiet = json!([
-        message("user", "hi", json!({"created_at": ZERO})),
-        message("assistant", "ho", json!({}))
+        message("user", "hi", &json!({"created_at": ZERO})),
+        message("assistant", "ho", &json!({}))
     ]);
-    let text = session(json!({"workflow_phase": "", "messages": quiet})).to_string();
+    let text = session(&json!({"workflow_phase": "", "messages": quiet})).to_string();
     let (well, report) = imported(&[("session.json", &text)]);
     let id = one(&report);
     let head = well.standing(&id).unwrap().head;
@@ -352,7 +352,7 @@ fn zero_times_are_none_and_an_empty_phase_is_idle() {
 
 #[test]
 fn a_session_of_fifty_megabytes_is_read_and_one_byte_more_is_not() {
-    let bare = session(json!({"pad": ""})).to_string();
+    let bare = session(&json!({"pad": ""})).to_string();
     let room = usize::try_from(MAX_FILE_BYTES).unwrap() - bare.len();
     for (more, fits) in [(0, true), (1, false)] {
         let text =
@@ -363,7 +363,7 @@ fn a_session_of_fifty_megabytes_is_read_and_one_byte_more_is_not() {
         match report.fault {
             None => assert!(fits),
             Some(fault) => {
-                assert!(!fits && fault.to_string().contains("52428801 bytes"), "{fault}")
+                assert!(!fits && fault.to_string().contains("52428801 bytes"), "{fault}");
             }
         }
     }
@@ -374,7 +374,7 @@ fn a_session_that_grew_keeps_what_was_there() {
     let well = Stepwell::in_memory();
     let table = "# Tasks\n\n| ID | Action | Description | Deps | Status | Files |\n|----|\n";
     let tasks = |status: &str| format!("{table}| 1 | Create | x | - | {status} | - |\n");
-    let text = session(json!({})).to_string();
+    let text = session(&json!({})).to_string();
     let folder = project(&[
         ("session.json", &text),
         ("messages.json", &conversation().to_string()),
@@ -386,16 +386,16 @@ fn a_session_that_grew_keeps_what_was_there() {
     grown.as_array_mut().unwrap().push(message(
         "assistant",
         "Done.",
-        json!({
+        &json!({
             "usage": {"prompt_tokens": 20, "completion_tokens": 3, "total_tokens": 23},
         }),
     ));
     let put = |name: &str, text: &str| {
-        std::fs::write(folder.path().join(".m31a").join(name), text).unwrap()
+        std::fs::write(folder.path().join(".m31a").join(name), text).unwrap();
     };
     put("messages.json", &grown.to_string());
     put("TASKS.md", &tasks("done"));
-    put("session.json", &session(json!({"workflow_phase": "verify"})).to_string());
+    put("session.json", &session(&json!({"workflow_phase": "verify"})).to_string());
     assert_eq!(became(&took(&well, folder.path()).sessions, Became::Updated), 1);
     let head = well.standing(&id).unwrap().head;
     assert_eq!((head.phase, head.messages, head.steps), (Some(Phase::Verify), 4, 2));
@@ -409,7 +409,7 @@ fn a_session_that_grew_keeps_what_was_there() {
 
 #[test]
 fn questions_project_and_goal_come_in_and_go_back() {
-    let text = session(json!({
+    let text = session(&json!({
         "workflow_phase": "discuss", "label": "healthz", "tags": ["api"], "workflow_goal": "healthz",
         "discuss_questions": ["Auth?", "Timeout?"], "resumed_at": "2026-06-23T09:12:00.000000001+05:30",
         "project": {"goal": "healthz", "project_type": "go", "framework": "chi",
@@ -456,7 +456,7 @@ fn what_it_has_no_word_for_is_named_and_kept_beside_it() {
         usage: None,
     }];
     let id = generate::record(&well, "own", &turns);
-    let mut session = well.hold(&id).unwrap();
+    let session = well.hold(&id).unwrap();
     for (name, description) in [("route", "a | b"), ("2", "plain")] {
         let (id, description) = (name.to_owned(), description.to_owned());
         session.append(Task { id, description, deps: vec![], ..Task::default() }).unwrap();
@@ -483,7 +483,7 @@ fn what_it_has_no_word_for_is_named_and_kept_beside_it() {
 #[test]
 fn hostile_projects_are_bounded_and_lead_nowhere() {
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    let text = session(json!({"id": "../../../etc/x", "parent_id": "../../y", "label": "@last\n", "tags": ["a\0", "ok"]})).to_string();
+    let text = session(&json!({"id": "../../../etc/x", "parent_id": "../../y", "label": "@last\n", "tags": ["a\0", "ok"]})).to_string();
     let text = text.replace(
         "\"project\":null",
         &format!("\"project\":{{\"answers\":{{\"a\":{deep}}}}},\"odd\":{deep},\"odd\":{deep}"),
@@ -498,8 +498,8 @@ fn hostile_projects_are_bounded_and_lead_nowhere() {
     assert!(path.join("session.json").exists());
     // A link to elsewhere is not read through.
     let (_secret, secret) =
-        sheet::laid("secret.json", json!([message("user", "secret", json!({}))]).to_string());
-    let folder = project(&[("session.json", &session(json!({})).to_string())]);
+        sheet::laid("secret.json", json!([message("user", "secret", &json!({}))]).to_string());
+    let folder = project(&[("session.json", &session(&json!({})).to_string())]);
     std::os::unix::fs::symlink(&secret, folder.path().join(".m31a/messages.json")).unwrap();
     let well = Stepwell::in_memory();
     let report = took(&well, folder.path());
@@ -537,8 +537,8 @@ fn any_message() -> impl Strategy<Value = Value> {
         (prop::sample::select(vec!["user", "system"]), text(), any::<bool>()).prop_map(
             |(role, content, skip)| {
                 match skip {
-                    true => message(role, &content, json!({"skip_for_llm": true})),
-                    false => message(role, &content, json!({})),
+                    true => message(role, &content, &json!({"skip_for_llm": true})),
+                    false => message(role, &content, &json!({})),
                 }
             }
         ),
@@ -548,19 +548,19 @@ fn any_message() -> impl Strategy<Value = Value> {
                     .into_iter()
                     .map(|(id, name, input)| json!({"id": id, "name": name, "input": input}))
                     .collect();
-                message("assistant", &content, json!({"tool_calls": calls, "segments": segments}))
+                message("assistant", &content, &json!({"tool_calls": calls, "segments": segments}))
             }
         ),
         (id, text()).prop_map(|(id, content)| message(
             "tool",
             &content,
-            json!({"tool_call_id": id})
+            &json!({"tool_call_id": id})
         )),
         sheet::json().prop_map(|odd| json!({"role": "oracle", "content": odd})),
         (text(), sheet::json()).prop_map(|(content, odd)| message(
             "user",
             &content,
-            json!({"odd": odd, "usage": {"prompt_tokens": 1}})
+            &json!({"odd": odd, "usage": {"prompt_tokens": 1}})
         )),
     ]
 }
@@ -577,7 +577,7 @@ proptest! {
         tags in proptest::collection::btree_set("[a-z]{1,6}", 1..3),
         full in any::<bool>(),
     ) {
-        let mut genuine = session(json!({
+        let mut genuine = session(&json!({
             "message_count": messages.len(), "messages": messages, "workflow_phase": phase,
             "odd": odd, "tags": tags,
         }));
