@@ -132,7 +132,9 @@ impl Flow<'_> {
     /// Writes the artifacts, and records that the flow is done.
     fn complete(&self, reached: Reached, folder: &Folder) -> Result<Ended> {
         let mut artifacts = Vec::new();
-        for described in &self.spec.outputs.artifacts {
+        // There is no trace of strands-cli's kind to write; the spec's warnings say so.
+        let artifacts_of = self.spec.outputs.artifacts.iter();
+        for described in artifacts_of.filter(|artifact| !artifact.is_trace()) {
             let written = described
                 .path
                 .render(&reached.scope)

@@ -133,3 +133,39 @@ fn examples() -> Vec<String> {
     assert_eq!(specs.len(), 5);
     specs
 }
+
+/// What each example needs to be set, what answers its question, and what it writes.
+const RUNS: &[(&str, &[&str], Option<&str>, &[&str])] = &[
+    (
+        "announcement",
+        &["--var", "product=Stepwell"],
+        Some("name the version"),
+        &["announcement.md"],
+    ),
+    ("haiku", &[], None, &["haiku.txt"]),
+    ("release", &["--var", "changes=search by label"], None, &["release-notes.md", "support.txt"]),
+    ("review", &["--var", "proposal=a bot"], None, &["verdict.md"]),
+    ("support", &["--var", "question=why?"], None, &["answer-technical.md"]),
+];
+
+#[test]
+fn every_example_runs_offline_to_its_end() {
+    let specs = examples();
+    assert_eq!(specs.len(), RUNS.len());
+    for (spec, (name, variables, answer, files)) in specs.iter().zip(RUNS) {
+        assert!(spec.ends_with(&format!("{name}.yaml")), "{spec}");
+        let desk = Desk::new();
+        let model = format!("script:{}", spec.replace(".yaml", ".script.yaml"));
+        let mut args = vec!["flow", "run", spec, "--model", &model];
+        args.extend(*variables);
+        let mut ran = desk.quietly(&args);
+        if let Some(answer) = answer {
+            assert_eq!(ran.code, Some(8), "{name}: {}", ran.stderr);
+            ran = desk.quietly(&["resume", "@last", "--respond", answer]);
+        }
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+        for file in *files {
+            assert!(!desk.read(file).trim().is_empty(), "{name}: {file}");
+        }
+    }
+}
