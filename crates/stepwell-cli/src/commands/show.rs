@@ -258,7 +258,7 @@ fn artifacts(facts: &[Recorded]) -> Vec<String> {
 fn nodes(well: &Well, standing: &Standing) -> Vec<FlowNode> {
     let kinds = [Kind::Node, Kind::Rewound, Kind::Undone];
     let facts = well.store().facts(&standing.head.id, &kinds).unwrap_or_default();
-    let timeline = stepwell::Timeline::at(standing.head.seq, facts.iter());
+    let timeline = Timeline::at(standing.head.seq, facts.iter());
     let mut nodes: Vec<FlowNode> = Vec::new();
     for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
         let Event::Node(node) = &fact.event else { continue };

@@ -1,14 +1,12 @@
 //! Random histories against a plain model, round trips, and views that stay valid.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use stepwell::{
-    Compacted, Event, Filter, Lane, MemoryStore, Message, Place, Query, Recorded, Restored,
-    Rewound, Role, Scope, Seq, Session, SessionId, Span, SqliteStore, State, Stepwell, Store,
-    Surroundings, Time, Undone, View,
+    Compacted, Event, Lane, MemoryStore, Message, Recorded, Restored, Rewound, Role, Scope, Seq,
+    Span, SqliteStore, Stepwell, Store, Time, Undone, View,
 };
 use stepwell_conformance::generate;
 use stepwell_conformance::history::{histories, op};
@@ -123,7 +121,7 @@ fn turn() -> impl Strategy<Value = Event> {
     prop_oneof![
         10 => message,
         1 => (seq(), seq(), prop::option::of("[a-z ]{0,3}")).prop_map(|(from, to, summary)| {
-            Compacted { summary, ..compacted(from.get(), to.get(), "") }.into()
+            Compacted { summary, ..Compacted::new(Lane::main(), from, to) }.into()
         }),
         1 => seq().prop_map(|to| {
             Rewound { to, scope: Scope::Chat, restored: Restored::default() }.into()
