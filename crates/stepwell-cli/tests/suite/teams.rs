@@ -37,7 +37,7 @@ fn commands_work_on_a_teams_store_as_on_a_folder() {
     let desk = at(desk(script), &team);
     let ran = one(&desk, &run(&["--mode", "yolo"]), 0);
     assert_eq!(ran["output"], "done");
-    let id = ran["session"].as_str().unwrap();
+    let id = ran["session_id"].as_str().unwrap();
     assert_eq!(desk.quietly(&["sessions", "--all", "--json"]).json()[0]["id"], id);
     assert!(desk.quietly(&["show", "@last"]).stdout.contains("hello there"));
     assert!(desk.quietly(&["search", "hello"]).stdout.contains(id));
@@ -46,7 +46,7 @@ fn commands_work_on_a_teams_store_as_on_a_folder() {
         &["tag", "mine", "good"],
         &["checkpoint", "mine", "here"],
         &["fork", "mine"],
-        &["rewind", "mine", "--to", "1", "--yes"],
+        &["rewind", "mine", "--to", "1", "--chat"],
         &["delete", "mine"],
         &["trash", "restore", "mine"],
         &["verify"],
