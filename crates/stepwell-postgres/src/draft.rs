@@ -15,7 +15,7 @@ use stepwell::{
 };
 
 use crate::blob;
-use crate::rows::{Cold, json};
+use crate::rows::{json, same_cold};
 use crate::standings::Known;
 
 /// What an append writes.
@@ -55,7 +55,7 @@ impl<'a> Desk<'a> {
     pub(crate) fn into_draft(self) -> Option<Draft> {
         let draft = self.draft.into_inner();
         let row = draft.row.as_ref()?;
-        (Cold::of(row) == Cold::of(&self.known.row)).then_some(draft)
+        same_cold(row, &self.known.row).then_some(draft)
     }
 }
 

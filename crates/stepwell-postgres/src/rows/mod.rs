@@ -23,7 +23,8 @@ use crate::search;
 pub(crate) use events::version_column;
 pub(crate) use events::{EVENT_COLUMNS, read_event};
 pub(crate) use sessions::{
-    Cold, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, cost_column, read_session, signed,
+    SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, cost_column, read_session, same_cold,
+    signed,
 };
 
 /// Are the sessions that are read locked until the transaction ends?

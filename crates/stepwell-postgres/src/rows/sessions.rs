@@ -90,8 +90,7 @@ pub(crate) fn cost_column(cost: Money) -> i64 {
 }
 
 /// The columns of a session that seldom change, as lists filter by them.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Cold {
+struct Cold {
     label: Option<Vec<u8>>,
     tags: Vec<Vec<u8>>,
     /// In lower case.
@@ -104,7 +103,7 @@ pub(crate) struct Cold {
 }
 
 impl Cold {
-    pub(crate) fn of(row: &SessionRow) -> Self {
+    fn of(row: &SessionRow) -> Self {
         let head = &row.head;
         Self {
             label: head.label.as_ref().map(|label| label.as_bytes().to_vec()),
@@ -116,6 +115,18 @@ impl Cold {
             base: row.base.map(|base| (base.key, number(base.at))),
         }
     }
+}
+
+/// Are the columns that seldom change the same in both rows?
+pub(crate) fn same_cold(one: &SessionRow, other: &SessionRow) -> bool {
+    let (a, b) = (&one.head, &other.head);
+    one.base == other.base
+        && a.label == b.label
+        && a.tags == b.tags
+        && a.task == b.task
+        && a.agent == b.agent
+        && a.workspace == b.workspace
+        && a.rewinding.is_some() == b.rewinding.is_some()
 }
 
 impl PgRows<'_> {
