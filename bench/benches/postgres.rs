@@ -289,9 +289,12 @@ fn million(table: &Table) {
     table.row("last 50 events of one of 4,000 sessions", &tail, ("newest 50 sessions", &list), "");
 }
 
+/// A part of the benchmark, by its name.
+type Part = (&'static str, fn(&Table));
+
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let parts: [(&str, fn(&Table)); 4] =
+    let parts: [Part; 4] =
         [("append", appends), ("tail", tail), ("list", list), ("million", million)];
     let table = Table::begin();
     for (name, part) in parts {
