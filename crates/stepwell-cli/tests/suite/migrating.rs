@@ -52,7 +52,7 @@ fn what_was_begun_elsewhere_is_listed_resumed_and_taken_back() {
     desk.say("agent should-resume custom-3-errors");
     desk.say("agent update agent-20261115-000144-466dda2d --phase planning");
     desk.say("export agent-20261115-000144-466dda2d --format gaia");
-    desk.file("m.yaml", "[{text: one}, {text: two}, {text: I went on.}]\n");
+    desk.file("m.yaml", "- text: one\n- text: two\n- text: I went on.\n");
     desk.say("resume 20261114-235145-bfb14c --model script:m.yaml");
     desk.say("export 20261114-235145-bfb14c --format architect -o back.json");
     desk.say("export 9f3ac01b --format m31a");

@@ -38,15 +38,7 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
     let id = source.map_or_else(|| head.id.to_string(), |source| source.id.clone());
     let phase = phase(live);
-    let moves = moves(live);
-    let known = Way::of(&kept).moves;
-    // What was told there, and what came to it here.
-    let same =
-        |(one, other): (&(Time, PhaseChanged), &(Option<Time>, PhaseChanged))| one.1 == other.1;
-    let goes_on =
-        known.len() <= moves.len() && moves.iter().zip(&known).all(same) && source.is_some();
-    let told = if goes_on { entries(&kept) } else { Vec::new() };
-    let new = if goes_on { &moves[known.len()..] } else { &moves[..] };
+    let trail = Trail::of(live, &kept);
     let mut object = Object::new();
     object.put_text("agent_id", &id);
     let agent = if head.agent.is_empty() { "unknown" } else { &head.agent };
@@ -58,9 +50,8 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
         let same = |raw: &str| moment(raw).is_none_or(|it| it == at);
         object.put(field, still(kept.raw(field), same, &quoted(&rfc3339(at))));
     }
-    let unknown = |_: &str| source.is_some() && goes_on && new.is_empty();
-    object.put("phase", still(kept.raw("phase"), unknown, &quoted(phase.as_str())));
-    let summary = head.metadata.get("summary").cloned();
+    let same = |_: &str| trail.is_as_told();
+    object.put("phase", still(kept.raw("phase"), same, &quoted(phase.as_str())));
     let inner = kept.object("metadata").unwrap_or_default();
     let is_final = PhaseSet::Lifecycle.is_final(phase);
     let ours: &[&str] = match inner.raw("summary").is_none() && (is_final || kept.has("summary")) {
@@ -70,8 +61,8 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     let aside = Aside::write(live, &id, &holds(live), losses);
     object.put("metadata", &users_metadata(&head.metadata, kept.raw("metadata"), ours, aside));
     object.put("resume_ready", if head.ready { "true" } else { "false" });
-    let told = told.into_iter().map(str::to_owned);
-    object.put("history", &list(told.chain(new.iter().map(passage))));
+    let told = trail.told.iter().cloned();
+    object.put("history", &list(told.chain(trail.new.iter().map(passage))));
     let errors = head.errors.to_string();
     let same = |_: &str| number(&kept, "error_count") == Some(head.errors);
     object.put("error_count", still(kept.raw("error_count"), same, &errors));
@@ -79,19 +70,58 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     let mut known = FIELDS.to_vec();
     if is_final {
         known.extend(FINAL);
-        let ended = moves.last().map_or(head.updated_at, |(at, _)| *at);
-        let unchanged = |_: &str| goes_on && new.is_empty();
-        let now = quoted(&rfc3339(ended));
-        object.put("finalized_at", still(kept.raw("finalized_at"), unchanged, &now));
-        if let Some(summary) = summary {
-            object.put("summary", &summary.to_string());
-        }
-        let seconds = ended.since(head.created_at).as_secs_f64();
-        let now = serde_json::to_string(&seconds).unwrap_or_default();
-        object.put("duration_seconds", still(kept.raw("duration_seconds"), unchanged, &now));
+        finish(&mut object, live, &kept, &trail);
     }
     object.put_others(&kept, &known);
     object.end()
+}
+
+/// What finalizing adds.
+fn finish(object: &mut Object, live: &Live, kept: &Fields<'_>, trail: &Trail) {
+    let head = &live.head;
+    let same = |_: &str| trail.is_as_told();
+    let now = quoted(&rfc3339(trail.ended));
+    object.put("finalized_at", still(kept.raw("finalized_at"), same, &now));
+    if let Some(summary) = head.metadata.get("summary") {
+        object.put("summary", &summary.to_string());
+    }
+    let seconds = trail.ended.since(head.created_at).as_secs_f64();
+    let now = serde_json::to_string(&seconds).unwrap_or_default();
+    object.put("duration_seconds", still(kept.raw("duration_seconds"), same, &now));
+}
+
+/// An agent's way: what was told there, and what came to it here.
+struct Trail {
+    /// The entries of the history there, if it still is the front of the way.
+    told: Vec<String>,
+    /// The moves since.
+    new: Vec<(Time, PhaseChanged)>,
+    /// When the last of them all was made.
+    ended: Time,
+    goes_on: bool,
+}
+
+impl Trail {
+    fn of(live: &Live, kept: &Fields<'_>) -> Self {
+        let source = live.head.source.as_ref();
+        let came_from = source.is_some_and(|source| source.system == SYSTEM);
+        let (mut moves, known) = (moves(live), Way::of(kept).moves);
+        let goes_on = came_from
+            && known.len() <= moves.len()
+            && moves.iter().zip(&known).all(|((_, one), (_, other))| one == other);
+        let ended = moves.last().map_or(live.head.updated_at, |(at, _)| *at);
+        let told = match goes_on {
+            true => entries(kept).into_iter().map(str::to_owned).collect(),
+            false => Vec::new(),
+        };
+        let new = if goes_on { moves.split_off(known.len()) } else { moves };
+        Self { told, new, ended, goes_on }
+    }
+
+    /// Is it just what was told there?
+    fn is_as_told(&self) -> bool {
+        self.goes_on && self.new.is_empty()
+    }
 }
 
 /// Where the agent is. A session without such phases is where its status says.
