@@ -30,6 +30,7 @@ mod setting_up;
 mod shortening;
 mod specs;
 mod stopping;
+mod strands;
 mod subagents;
 mod teams;
 mod terminal;
