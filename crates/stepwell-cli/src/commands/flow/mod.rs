@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Validate(validate::Args),
     Plan(plan::Args),
     Explain(explain::Args),

@@ -81,7 +81,7 @@ pub(crate) fn start(
     };
     let session = begin(asked, (flags, own), (&crew, &well), app)?;
     let history = History::read(&session)?;
-    drive((session, history), spec, crew, (flags, own), None, app)
+    drive((session, history), spec, &crew, (flags, own), None, app)
 }
 
 /// Makes the session of a flow, with all that it begins with.
@@ -253,7 +253,7 @@ pub(crate) fn resume(
         session.append_all(events)?;
     }
     history.catch_up(&session)?;
-    drive((session, history), &spec, crew, (flags, own), Some(head.seq.get()), app)
+    drive((session, history), &spec, &crew, (flags, own), Some(head.seq.get()), app)
 }
 
 /// What a flow may use: what its spec says of all of it, or what was typed of this invocation.
@@ -289,7 +289,7 @@ fn purse(spec: &Spec, flags: &Flags, history: &History) -> Purse {
 fn drive(
     (session, mut history): (Session, History),
     spec: &Spec,
-    crew: Crew,
+    crew: &Crew,
     (flags, own): (&Flags, &FlowFlags),
     resumed_from: Option<u64>,
     app: &mut App,
@@ -321,7 +321,7 @@ fn drive(
         let parts = Parts {
             session: &session,
             spec,
-            staff: &crew,
+            staff: crew,
             variables: scope,
             audience: &mut screen,
             interrupt: signals::watch(),

@@ -139,7 +139,9 @@ impl Report<'_> {
                 };
                 match first {
                     Some(gate) if !is_question(gate) => {
-                        note(format_args!("hint: stepwell resume {id}{which} --approve, or --deny"))
+                        note(format_args!(
+                            "hint: stepwell resume {id}{which} --approve, or --deny"
+                        ));
                     }
                     _ => note(format_args!(
                         "hint: stepwell resume {id}{which} --respond \"your answer\""
