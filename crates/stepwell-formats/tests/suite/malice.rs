@@ -6,7 +6,7 @@ use std::path::Path;
 use stepwell::Stepwell;
 use stepwell_formats::{Error, Existing, Format, MAX_FILE_BYTES, Mode, find, take_in, write_to};
 
-use crate::mirror::{said, shown, taken};
+use crate::mirror::{found, said, shown, taken};
 use crate::support::names;
 use crate::transcript::{ID, Transcript};
 
@@ -191,6 +191,9 @@ fn nothing_is_written_to_what_is_read() {
     let before = crate::seeds::files(&samples);
     crate::seeds::lay_out(folder.path(), &before);
     let well = Stepwell::in_memory();
-    taken(&well, folder.path());
+    // Some of the samples are damaged, as such files are.
+    for it in found(folder.path()) {
+        drop(take_in(&well, Mode::Write, it.format, &it.path));
+    }
     assert!(crate::seeds::files(folder.path()) == before, "something was changed");
 }
