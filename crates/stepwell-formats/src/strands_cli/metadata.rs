@@ -1,10 +1,13 @@
 //! `session.json`, made of what is known here.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
-use stepwell::{Event, Flow, Head, Status};
+use stepwell::{Event, Flow, Head, Seq, Status, Usage};
 
 use super::spec::Spec;
 use super::state::Outcome;
+use crate::fields::Fields;
 use crate::strands_sdk::conversation::{Live, stamp};
 
 /// What a flow may be configured with at run time.
@@ -31,17 +34,34 @@ fn status(status: Status) -> &'static str {
     }
 }
 
-/// What changes in a session while it goes on.
-pub(super) fn changes(head: &Head, live: &Live, outcome: &Outcome<'_>) -> Value {
-    let artifacts = live.events.iter().filter_map(|event| match &event.event {
-        Event::Artifact(artifact) => Some(artifact.path.as_str()),
-        _ => None,
-    });
-    let mut by_agent: Map<String, Value> = Map::new();
+/// What changes in a session while it goes on. What it came with counts as well: `before` is
+/// its file then, and `since` where it was read.
+pub(super) fn changes(
+    head: &Head,
+    live: &Live,
+    outcome: &Outcome<'_>,
+    (before, since): (&Fields<'_>, Seq),
+) -> Value {
+    let mut artifacts: Vec<String> = before.get("artifacts_written").unwrap_or_default();
+    let spent = before.object("token_usage").unwrap_or_default();
+    let known = |name: &str| spent.get::<u64>(name).unwrap_or(0);
+    let mut usage = Usage {
+        input: known("total_input_tokens"),
+        output: known("total_output_tokens"),
+        ..Usage::default()
+    };
+    for event in live.events.iter().filter(|event| event.seq > since) {
+        match &event.event {
+            Event::Artifact(it) if !artifacts.contains(&it.path) => artifacts.push(it.path.clone()),
+            Event::Message(message) => usage += message.usage.unwrap_or_default(),
+            Event::Compacted(compacted) => usage += compacted.usage.unwrap_or_default(),
+            _ => {}
+        }
+    }
+    let mut by_agent: BTreeMap<String, u64> = spent.get("by_agent").unwrap_or_default();
     for node in outcome.nodes {
         if let (Some(agent), Some(usage)) = (outcome.spec.agent(node.key), node.usage) {
-            let known = by_agent.get(agent).and_then(Value::as_u64).unwrap_or(0);
-            by_agent.insert(agent.to_owned(), (known + usage.total()).into());
+            *by_agent.entry(agent.to_owned()).or_default() += usage.total();
         }
     }
     json!({
@@ -51,11 +71,11 @@ pub(super) fn changes(head: &Head, live: &Live, outcome: &Outcome<'_>) -> Value 
             "error": if head.status == Status::Failed { head.error.clone() } else { None },
         },
         "token_usage": {
-            "total_input_tokens": head.spent.usage.input,
-            "total_output_tokens": head.spent.usage.output,
+            "total_input_tokens": usage.input,
+            "total_output_tokens": usage.output,
             "by_agent": by_agent,
         },
-        "artifacts_written": artifacts.collect::<Vec<_>>(),
+        "artifacts_written": artifacts,
     })
 }
 

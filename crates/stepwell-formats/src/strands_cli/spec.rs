@@ -13,7 +13,9 @@ pub(super) struct Spec {
 impl Spec {
     /// Reads a spec; the error says why it cannot be.
     pub(super) fn read(text: &str) -> (Self, Option<String>) {
-        match serde_saphyr::from_str::<Value>(text) {
+        // An agent called `n` is no `false`.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        match serde_saphyr::from_str_with_options::<Value>(text, options) {
             Ok(all) => (Self { all }, None),
             Err(error) => {
                 let why = error.to_string();

@@ -8,7 +8,7 @@ use stepwell::{
 };
 
 use super::spec::Spec;
-use super::state::{self, Finished, Outcome, hitl_state};
+use super::state::{self, Finished, Origin, Outcome, hitl_state};
 use super::{SYSTEM, metadata};
 use crate::fields::{Fields, quoted};
 use crate::raw::{Letters, laid_out, overlaid};
@@ -41,12 +41,13 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let spec = find("spec_snapshot.yaml").and_then(|kept| decoded(&kept.data));
     let spec = spec.unwrap_or_else(|| flow.spec.clone().into_bytes());
     let there = id_there(&head, SYSTEM, to);
-    let work = Work::of(&live);
+    let told = told(&live);
+    let work = Work::of(&live, told);
     let (read, _) = Spec::read(&flow.spec);
     let outcome = Outcome { nodes: &work.nodes, current: work.current.as_deref(), spec: &read };
-    let changed = grew(&live);
-    let session =
-        session_json((&head, &flow), (&live, &outcome), find("session.json"), (&there, changed));
+    let changed = grew(&live, told);
+    let came = (find("session.json"), told);
+    let session = session_json((&head, &flow), (&live, &outcome), came, (&there, changed));
     put(to, "session.json", &laid_out(&session, Letters::Ascii))?;
     let state = pattern_state(&flow, &outcome, &work.open, find("pattern_state.json"), changed);
     put(to, "pattern_state.json", &laid_out(&state, Letters::Ascii))?;
@@ -92,7 +93,7 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn of(live: &'a Live) -> Self {
+    fn of(live: &'a Live, told: Seq) -> Self {
         let (mut gates, mut answered): (Vec<&Gate>, HashSet<&str>) = (Vec::new(), HashSet::new());
         for event in &live.events {
             match &event.event {
@@ -111,7 +112,8 @@ impl<'a> Work<'a> {
             match (&node.output, node.state) {
                 (Some(output), NodeState::Done) if done.insert(&node.key) => {
                     let (key, asked) = (node.key.as_str(), asked.get(node.key.as_str()).copied());
-                    nodes.push(Finished { key, output, usage: node.usage, asked });
+                    let origin = if event.seq > told { Origin::Here } else { Origin::There };
+                    nodes.push(Finished { key, output, usage: node.usage, asked, origin });
                 }
                 _ => current = Some(node.key.clone()),
             }
@@ -122,13 +124,17 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Was a session that came from there gone on with?
-fn grew(live: &Live) -> bool {
+/// Where what came from there ends: its files are kept last.
+fn told(live: &Live) -> Seq {
     let kept = live.events.iter().rfind(|event| match &event.event {
         Event::Foreign(it) => it.system == SYSTEM && it.about == stepwell::About::Session,
         _ => false,
     });
-    let told = kept.map_or(Seq::ZERO, |event| event.seq);
+    kept.map_or(Seq::ZERO, |event| event.seq)
+}
+
+/// Was a session that came from there gone on with?
+fn grew(live: &Live, told: Seq) -> bool {
     let mut statuses = 0;
     live.events.iter().filter(|event| event.seq > told).any(|event| match &event.event {
         Event::Status(_) => {
@@ -149,10 +155,11 @@ fn grew(live: &Live) -> bool {
 fn session_json(
     (head, flow): (&Head, &Flow),
     (live, outcome): (&Live, &Outcome<'_>),
-    kept: Option<&Kept>,
+    (kept, told): (Option<&Kept>, Seq),
     (there, changed): (&str, bool),
 ) -> String {
-    let changes = || metadata::changes(head, live, outcome);
+    let before = kept.and_then(|kept| Fields::parse(&kept.data).ok()).unwrap_or_default();
+    let changes = || metadata::changes(head, live, outcome, (&before, told));
     match kept {
         None => metadata::whole(head, flow, there, &changes()).to_string(),
         Some(kept) if !changed => kept.data.clone(),

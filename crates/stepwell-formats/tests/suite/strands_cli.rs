@@ -766,6 +766,9 @@ fn a_flow_of_every_pattern_that_was_begun_here_is_taken_there() {
         assert_eq!(loaded.done(), expected, "{pattern}: {}", loaded.state);
         assert_eq!(loaded.session["variables"], json!({"topic": "AI", "n": "3"}));
         assert_eq!(loaded.session["metadata"]["error"], "boom");
+        if pattern == "graph" {
+            assert_eq!(loaded.state["node_results"]["start"]["agent"], "n", "and not false");
+        }
         // What is done there is done here again.
         let there = Stepwell::in_memory();
         let (id, report) = taken_one(&there, &path);
@@ -805,6 +808,8 @@ fn what_was_done_here_is_laid_over_what_came_from_there() {
     assert_eq!(loaded.done(), ["0: ok: DRAFT it\n", "1: approved", "2: the end"]);
     assert_eq!(loaded.state.get("hitl_state"), None);
     assert_eq!(loaded.state["step_history"][1]["type"], "hitl");
+    assert_eq!(loaded.state["step_history"][0]["tokens_estimated"], 5, "what it used there counts");
+    assert_eq!(loaded.session["token_usage"]["total_input_tokens"], 2);
     assert_eq!(
         loaded.session["runtime_config"]["host"], "http://127.0.0.1:18434",
         "what was there stays"

@@ -67,10 +67,21 @@ pub(super) struct Finished<'a> {
     pub(super) key: &'a str,
     /// What it came to.
     pub(super) output: &'a Value,
-    /// What it used.
+    /// What it used, if it was done here.
     pub(super) usage: Option<Usage>,
     /// What a person was asked, if it is a person's answer.
     pub(super) asked: Option<&'a str>,
+    /// Where it was done.
+    pub(super) origin: Origin,
+}
+
+/// Where a node was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// In the system, whose own file says what it used.
+    There,
+    /// Here.
+    Here,
 }
 
 impl Finished<'_> {
@@ -80,6 +91,13 @@ impl Finished<'_> {
 
     fn tokens(&self) -> u64 {
         self.usage.map_or(0, |usage| usage.total())
+    }
+
+    /// Says in a record what it used, unless the record says so already.
+    fn count(&self, record: &mut Value, field: &str) {
+        if self.origin == Origin::Here || self.usage.is_some() {
+            record[field] = self.tokens().into();
+        }
     }
 }
 
@@ -124,12 +142,12 @@ impl<'a> Outcome<'a> {
             Some(prompt) => {
                 json!({"index": n, "type": "hitl", "prompt": prompt, "response": node.response()})
             }
-            None => json!({
-                "index": n,
-                "agent": self.agent(node.key),
-                "response": node.response(),
-                "tokens_estimated": node.tokens(),
-            }),
+            None => {
+                let (agent, response) = (self.agent(node.key), node.response());
+                let mut record = json!({"index": n, "agent": agent, "response": response});
+                node.count(&mut record, "tokens_estimated");
+                record
+            }
         });
         steps.collect()
     }

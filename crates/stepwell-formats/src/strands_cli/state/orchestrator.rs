@@ -67,10 +67,11 @@ pub(super) fn write(outcome: &Outcome<'_>) -> Value {
     let results: Vec<Value> = workers
         .iter()
         .map(|(n, node)| {
-            json!({
-                "response": node.response(), "status": "success", "tokens": node.tokens(),
-                "task": tasks.get(*n).map_or(Value::Null, |task| task["task"].clone()),
-            })
+            let task = tasks.get(*n).map_or(Value::Null, |task| task["task"].clone());
+            let mut record =
+                json!({"response": node.response(), "status": "success", "task": task});
+            node.count(&mut record, "tokens");
+            record
         })
         .collect();
     // Half of the workers' results would be taken for all of them.

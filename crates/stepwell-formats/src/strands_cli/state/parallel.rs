@@ -65,12 +65,14 @@ pub(super) fn write(outcome: &Outcome<'_>) -> Value {
         if outcome.spec.branch_steps(id).is_some_and(|all| steps.len() < all) {
             continue;
         }
-        let tokens: u64 = steps.iter().filter_map(|step| step["tokens_estimated"].as_u64()).sum();
         let last = steps.last().map(|step| step["response"].clone()).unwrap_or_default();
+        let tokens: Option<u64> = steps.iter().map(|step| step["tokens_estimated"].as_u64()).sum();
+        let mut record = json!({"response": last, "status": "success", "step_history": steps});
+        if let Some(tokens) = tokens {
+            record["tokens_estimated"] = tokens.into();
+        }
         completed.push(id);
-        results.insert(id.to_owned(), json!({
-            "response": last, "status": "success", "tokens_estimated": tokens, "step_history": steps,
-        }));
+        results.insert(id.to_owned(), record);
     }
     let reduce = outcome.node("reduce");
     let mut state = json!({

@@ -47,10 +47,12 @@ pub(super) fn write(outcome: &Outcome<'_>) -> Value {
             Some(prompt) => json!({
                 "response": node.response(), "status": "success", "type": "hitl", "prompt": prompt,
             }),
-            None => json!({
-                "response": node.response(), "status": "success",
-                "tokens_estimated": node.tokens(), "agent": outcome.agent(node.key),
-            }),
+            None => {
+                let mut record = json!({"response": node.response(), "status": "success"});
+                record["agent"] = outcome.agent(node.key);
+                node.count(&mut record, "tokens_estimated");
+                record
+            }
         });
     }
     let layers = outcome.spec.layers();
