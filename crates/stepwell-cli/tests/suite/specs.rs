@@ -134,25 +134,49 @@ fn examples() -> Vec<String> {
     specs
 }
 
-/// What each example needs to be set, what answers its question, and what it writes.
-const RUNS: &[(&str, &[&str], Option<&str>, &[&str])] = &[
-    (
-        "announcement",
-        &["--var", "product=Stepwell"],
-        Some("name the version"),
-        &["announcement.md"],
-    ),
-    ("haiku", &[], None, &["haiku.txt"]),
-    ("release", &["--var", "changes=search by label"], None, &["release-notes.md", "support.txt"]),
-    ("review", &["--var", "proposal=a bot"], None, &["verdict.md"]),
-    ("support", &["--var", "question=why?"], None, &["answer-technical.md"]),
+/// How an example is run.
+struct Example {
+    name: &'static str,
+    variables: &'static [&'static str],
+    /// What answers its question.
+    answer: Option<&'static str>,
+    /// What it writes.
+    files: &'static [&'static str],
+}
+
+const RUNS: &[Example] = &[
+    Example {
+        name: "announcement",
+        variables: &["--var", "product=Stepwell"],
+        answer: Some("name the version"),
+        files: &["announcement.md"],
+    },
+    Example { name: "haiku", variables: &[], answer: None, files: &["haiku.txt"] },
+    Example {
+        name: "release",
+        variables: &["--var", "changes=search by label"],
+        answer: None,
+        files: &["release-notes.md", "support.txt"],
+    },
+    Example {
+        name: "review",
+        variables: &["--var", "proposal=a bot"],
+        answer: None,
+        files: &["verdict.md"],
+    },
+    Example {
+        name: "support",
+        variables: &["--var", "question=why?"],
+        answer: None,
+        files: &["answer-technical.md"],
+    },
 ];
 
 #[test]
 fn every_example_runs_offline_to_its_end() {
     let specs = examples();
     assert_eq!(specs.len(), RUNS.len());
-    for (spec, (name, variables, answer, files)) in specs.iter().zip(RUNS) {
+    for (spec, Example { name, variables, answer, files }) in specs.iter().zip(RUNS) {
         assert!(spec.ends_with(&format!("{name}.yaml")), "{spec}");
         let desk = Desk::new();
         let model = format!("script:{}", spec.replace(".yaml", ".script.yaml"));
