@@ -8,11 +8,11 @@ use insta::assert_snapshot;
 use crate::desk::Desk;
 use crate::terminal::watched;
 
-const CLAUDE: &str = "3f6c1b52-8a0e-4d0b-9b53-5a1f0c7e9d21";
+const CLAUDE: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
 
-/// Genuine sessions of other agents.
-fn samples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/samples")
+/// Sessions as other agents lay them out.
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/fixtures")
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -31,14 +31,18 @@ fn copy(from: &Path, to: &Path) {
 fn agents() -> Desk {
     let desk = Desk::new();
     let home = desk.path("home");
-    copy(&samples().join("claude/projects"), &home.join(".claude/projects"));
-    copy(&samples().join("codex/sessions"), &home.join(".codex/sessions"));
-    copy(&samples().join("goose/sessions"), &home.join(".local/share/goose/sessions"));
+    copy(&fixtures().join("claude/projects"), &home.join(".claude/projects"));
+    copy(&fixtures().join("codex/sessions"), &home.join(".codex/sessions"));
+    let goose = home.join(".local/share/goose/sessions");
+    std::fs::create_dir_all(&goose).unwrap();
+    let sql = std::fs::read_to_string(fixtures().join("goose/sessions/sessions.sql")).unwrap();
+    let database = rusqlite::Connection::open(goose.join("sessions.db")).unwrap();
+    database.execute_batch(&sql).unwrap();
     desk
 }
 
 fn transcript(desk: &Desk) -> PathBuf {
-    desk.path("home").join(".claude/projects/-home-dev-shop-api").join(format!("{CLAUDE}.jsonl"))
+    desk.path("home").join(".claude/projects/-home-mila-crumb-shop").join(format!("{CLAUDE}.jsonl"))
 }
 
 /// Another line at the end of Claude's transcript, in place of the torn one.
@@ -48,7 +52,7 @@ fn grow(desk: &Desk, uuid: &str, parent: &str, text: &str) {
         std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
     lines.retain(|line| line.ends_with('}'));
     lines.push(format!(
-        r#"{{"parentUuid":"{parent}","isSidechain":false,"cwd":"/home/dev/shop_api","sessionId":"{CLAUDE}","version":"2.1.208","type":"user","message":{{"role":"user","content":"{text}"}},"uuid":"{uuid}","timestamp":"2026-08-20T09:12:00.000Z"}}"#
+        r#"{{"parentUuid":"{parent}","isSidechain":false,"cwd":"/home/mila/crumb_shop","sessionId":"{CLAUDE}","version":"2.1.77","type":"user","message":{{"role":"user","content":"{text}"}},"uuid":"{uuid}","timestamp":"2026-05-04T06:53:00.000Z"}}"#
     ));
     std::fs::write(path, lines.join("\n") + "\n").unwrap();
 }
@@ -61,7 +65,7 @@ fn sessions_of_other_agents_are_found_asked_for_and_taken_in_once() {
     desk.say("sessions --all");
     desk.say("import --yes");
     desk.say("import --yes");
-    grow(&desk, "u-20", "a-0015", "and then?");
+    grow(&desk, "ask-5", "say-6", "and then?");
     desk.say("import --yes --from claude");
     desk.say("import --yes --from claude --json");
     desk.say("sessions --all");
@@ -74,7 +78,7 @@ fn sessions_of_other_agents_are_found_asked_for_and_taken_in_once() {
 fn one_bad_file_does_not_stop_the_others() {
     let mut desk = agents();
     let folder = desk.work().join("mixed");
-    copy(&desk.path("home").join(".codex/sessions/2026/08/20"), &folder);
+    copy(&desk.path("home").join(".codex/sessions/2026/05/04"), &folder);
     desk.file(
         "mixed/broken.jsonl",
         "{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{\"id\":\"\"}}\n",
@@ -110,7 +114,7 @@ fn a_session_is_handed_to_another_agent() {
     desk.run(&["resume", CLAUDE, "--with", "claude"]);
     desk.run(&["resume", CLAUDE, "--with", "codex"]);
     desk.run(&["resume", CLAUDE, "--with", "codex", "--json"]);
-    desk.run(&["resume", "20260820_1", "--with", "claude"]);
+    desk.run(&["resume", "20260506_1", "--with", "claude"]);
     desk.run(&["resume", CLAUDE, "--with", "goose"]);
     desk.run(&["resume", CLAUDE, "--with", "nobody"]);
     desk.run(&["resume", CLAUDE, "--exec"]);
@@ -152,7 +156,7 @@ fn a_session_is_converted_without_a_store() {
     desk.run(&["convert", "page.md", "x", "--to", "codex"]);
     desk.run(&["convert", from, "x", "--to", "goose"]);
     assert!(!desk.work().join(".stepwell").exists());
-    assert!(desk.read("page.md").contains("idempotency"));
+    assert!(desk.read("page.md").contains("pickup time"));
     assert_snapshot!(desk.transcript());
 }
 
@@ -173,14 +177,14 @@ fn watching_takes_in_what_grows_and_can_be_killed() {
         // A look takes a second, and a machine under load takes many; so does asking.
         (0..5_000).any(|_| desk.quietly(&["log", CLAUDE]).stdout.contains(words))
     };
-    assert!(has(&desk, "Run the migration"));
+    assert!(has(&desk, "Bake the test data"));
     let second = desk.quietly(&["watch"]);
     assert_eq!(second.code, Some(6), "{}", second.stderr);
-    grow(&desk, "u-20", "a-0015", "said while watched");
+    grow(&desk, "ask-5", "say-6", "said while watched");
     assert!(has(&desk, "said while watched"));
     watching.kill().unwrap();
     watching.wait().unwrap();
-    grow(&desk, "u-21", "u-20", "said after it was killed");
+    grow(&desk, "ask-6", "ask-5", "said after it was killed");
     let again = desk.quietly(&["import", "--yes", "--from", "claude"]);
     assert!(again.stdout.contains("1 updated"), "{}", again.stdout);
     assert_eq!(desk.quietly(&["verify"]).code, Some(0));
@@ -195,7 +199,7 @@ fn on_a_terminal_it_asks_and_shows_how_far_it_is() {
     });
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("Import the sessions in 5 files here? [y/N] y"), "{seen}");
-    assert!(seen.contains("[....................] 0% 3f6c1b52"), "{seen}");
+    assert!(seen.contains("[....................] 0% 7be2d940"), "{seen}");
     assert!(seen.contains("% sessions.db"), "{seen}");
     assert!(seen.trim_end().ends_with("7 imported, 0 updated, 0 unchanged, 0 damaged"), "{seen}");
     let (seen, code) = watched(desk.command(&["import"]), &desk, 60, |seen, _| {

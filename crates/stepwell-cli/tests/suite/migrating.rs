@@ -6,9 +6,9 @@ use insta::assert_snapshot;
 
 use crate::desk::Desk;
 
-/// Genuine sessions of other agents.
-fn samples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/samples")
+/// Sessions as other agents lay them out.
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/fixtures")
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -26,12 +26,12 @@ fn copy(from: &Path, to: &Path) {
 /// A workspace in which the three were used, by a user who used M31A before.
 fn desk() -> Desk {
     let mut desk = Desk::new();
-    copy(&samples().join("architect"), &desk.work());
-    copy(&samples().join("gaia"), &desk.work());
-    copy(&samples().join("m31a/normal/project"), &desk.work());
-    copy(&samples().join("m31a/normal/home"), &desk.path("home"));
-    copy(&samples().join("m31a/legacy_tree/home"), &desk.path("home"));
-    desk.set("STEPWELL_NOW", "2026-11-15T00:10:00Z");
+    copy(&fixtures().join("architect"), &desk.work());
+    copy(&fixtures().join("gaia"), &desk.work());
+    copy(&fixtures().join("m31a/project"), &desk.work());
+    copy(&fixtures().join("m31a/home"), &desk.path("home"));
+    copy(&fixtures().join("m31a/older/home"), &desk.path("home"));
+    desk.set("STEPWELL_NOW", "2026-05-10T03:20:00Z");
     desk
 }
 
@@ -41,23 +41,23 @@ fn what_was_begun_elsewhere_is_listed_resumed_and_taken_back() {
     desk.say("import --yes");
     desk.say("import --yes");
     desk.say("sessions --all --tree");
-    desk.say("tasks 9f3ac01b");
-    desk.say("state 9f3ac01b");
+    desk.say("tasks c4de0000");
+    desk.say("state c4de0000");
     desk.say("ledger");
     desk.say("models import ../home/.m31a/recent_models.json");
     desk.say("models import ../home/.m31a/LEDGER.md");
     desk.say("models");
     desk.say("agent list");
-    desk.say("agent should-resume agent-20261115-000144-466dda2d");
-    desk.say("agent should-resume custom-3-errors");
-    desk.say("agent update agent-20261115-000144-466dda2d --phase planning");
-    desk.say("export agent-20261115-000144-466dda2d --format gaia");
+    desk.say("agent should-resume agent-20260510-030600-d0c5f00d");
+    desk.say("agent should-resume burnt-thrice");
+    desk.say("agent update agent-20260510-030600-d0c5f00d --phase planning");
+    desk.say("export agent-20260510-030600-d0c5f00d --format gaia");
     desk.file("m.yaml", "- text: one\n- text: two\n- text: I went on.\n");
-    desk.say("resume 20261114-235145-bfb14c --model script:m.yaml");
-    desk.say("export 20261114-235145-bfb14c --format architect -o back.json");
-    desk.say("export 9f3ac01b --format m31a");
-    desk.say("export 9f3ac01b --format m31a -o back");
-    desk.say("export 9f3ac01b --format architect --truncate -o cut.json");
+    desk.say("resume 20260507-071000-ba4e03 --model script:m.yaml");
+    desk.say("export 20260507-071000-ba4e03 --format architect -o back.json");
+    desk.say("export c4de0000 --format m31a");
+    desk.say("export c4de0000 --format m31a -o back");
+    desk.say("export c4de0000 --format architect --truncate -o cut.json");
     desk.say("verify");
     assert_snapshot!(desk.transcript());
     let back = std::fs::read_to_string(desk.work().join("back.json")).unwrap();

@@ -150,7 +150,7 @@ fn the_state_of_work_has_a_goal_questions_and_answers() {
         "state",
         "s-1",
         "goal",
-        "healthz, with key ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "cookies, with key ghp_0123456789abcdefghijABCDEFGHIJ012345",
     ]);
     desk.run(&["state", "s-1", "ask", "Auth?"]);
     desk.run(&["state", "s-1", "ask", "Timeout?"]);

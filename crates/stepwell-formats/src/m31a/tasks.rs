@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn a_row_with_a_pipe_in_it_is_reported_and_not_guessed() {
         let text = format!(
-            "{HEAD}| 1 | Create | x | - | done | a.go, b.go |\n\
-             | 3 | Test | Cover 200|503 branches | 1 | pending | - |\n| 1 | x | y | - | done | - |\n"
+            "{HEAD}| 1 | Create | x | - | done | a.ts, b.ts |\n\
+             | 3 | Test | Warn of nuts|seeds | 1 | pending | - |\n| 1 | x | y | - | done | - |\n"
         );
         let (tasks, faults) = read(&text);
         assert_eq!(tasks.len(), 1);
-        assert_eq!(tasks[0].files, ["a.go", "b.go"]);
+        assert_eq!(tasks[0].files, ["a.ts", "b.ts"]);
         assert!(faults[0].contains("line 6") && faults[0].contains("7 cells"), "{faults:?}");
         assert!(faults[1].contains("again"), "{faults:?}");
     }

@@ -9,7 +9,7 @@ use stepwell_formats::{
 
 use crate::generate::{self, text, turns};
 use crate::mirror::{became, said, shown, taken, told, written};
-use crate::seeds::samples;
+use crate::seeds::fixtures;
 use crate::sheet::{self, assert_laid_out, laid, one, returned, took, value, warned};
 use crate::support::log;
 
@@ -47,8 +47,8 @@ fn session(changes: &Value) -> Value {
                 "function": {"name": "read_file", "arguments": "{\"path\": \"a.rs\"}"}}]},
             {"role": "tool", "tool_call_id": "c1", "name": "read_file", "content": "fn a() {}"},
         ],
-        "files_modified": ["a.rs"], "total_cost": 0.25, "started_at": 1794700147.5081081,
-        "updated_at": 1794700152.445948, "stop_reason": "max_steps", "metadata": {},
+        "files_modified": ["a.rs"], "total_cost": 0.25, "started_at": 1778130900.2501251,
+        "updated_at": 1778130970.875501, "stop_reason": "max_steps", "metadata": {},
     });
     for (name, new) in changes.as_object().unwrap() {
         session[name] = new.clone();
@@ -101,34 +101,37 @@ fn load(text: &str) -> Value {
 }
 
 #[test]
-fn the_samples_come_in_as_they_stand_and_go_back_as_they_were() {
+fn the_fixtures_come_in_as_they_stand_and_go_back_as_they_were() {
     let well = Stepwell::in_memory();
-    let folder = samples(architect()).unwrap();
+    let folder = fixtures(architect()).unwrap();
     let first = taken(&well, &folder);
-    assert_eq!(became(&first, Became::Imported), 4, "{first:?}");
+    assert_eq!(became(&first, Became::Imported), 3, "{first:?}");
     let head = |id: &str| well.standing(&id.parse().unwrap()).unwrap().head;
-    let done = head("20261114-234907-35b6c2");
+    let done = head("20260507-051500-ba4e01");
     assert_eq!((done.status, done.stop_reason), (Status::Success, Some(StopReason::LlmDone)));
-    assert_eq!((done.steps, done.messages), (4, 8));
-    assert_eq!(done.spent.cost.to_string(), "0.018");
-    assert_eq!((done.provider.as_str(), done.model.as_str()), ("openai", "gpt-4o"));
+    assert_eq!((done.steps, done.messages), (3, 7));
+    assert_eq!(done.spent.cost.to_string(), "0.021");
+    assert_eq!((done.provider.as_str(), done.model.as_str()), ("openai", "gpt-4.1"));
     assert_eq!(done.workspace, folder.display().to_string());
-    assert_eq!(done.created_at.to_string(), "2026-11-14T23:49:07.508108Z");
-    assert_eq!(done.updated_at.to_string(), "2026-11-14T23:49:12.445948Z");
-    let cut = head("20260223-120000-abc123");
-    assert_eq!((cut.steps, cut.messages), (40, 30));
+    assert_eq!(done.created_at.to_string(), "2026-05-07T05:15:00.250125Z");
+    assert_eq!(done.updated_at.to_string(), "2026-05-07T05:16:10.8755Z");
+    let cut = head("20260507-060200-ba4e02");
+    assert_eq!((cut.steps, cut.messages), (33, 5));
     assert_eq!(cut.metadata["messages_truncated"], true);
     // It stayed running after Ctrl+C.
-    assert_eq!(head("20261114-235145-bfb14c").status, Status::Interrupted);
+    assert_eq!(head("20260507-071000-ba4e03").status, Status::Interrupted);
     for it in &first {
         let (_folder, path) = written(&well, &it.id, architect(), "x.json");
         let text = std::fs::read_to_string(path).unwrap();
         let genuine = folder.join(format!(".architect/sessions/{}.json", it.id));
-        assert_eq!(text, std::fs::read_to_string(genuine).unwrap());
+        let genuine = std::fs::read_to_string(genuine).unwrap();
+        assert_eq!(value(&text), value(&genuine));
+        // An orphan's tool is known from its own name alone, which goes behind its content.
+        assert!(text == genuine || it.id == cut.id, "{text}");
         load(&text);
     }
     let again = taken(&well, &folder);
-    assert_eq!(became(&again, Became::Unchanged), 4, "{again:?}");
+    assert_eq!(became(&again, Became::Unchanged), 3, "{again:?}");
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn orphan_results_are_kept_and_shown_to_no_model() {
 fn epoch_and_iso_times_are_the_same_times() {
     let (well, id, _) = imported(&session(&json!({})));
     let iso = session(&json!({
-        "started_at": "2026-11-14T23:49:07.508108+00:00", "updated_at": "2026-11-14T23:49:12.445948",
+        "started_at": "2026-05-07T05:15:00.250125+00:00", "updated_at": "2026-05-07T05:16:10.875501",
     }));
     let (other, same, _) = imported(&iso);
     let times = |well: &Stepwell, id| {
@@ -372,8 +375,8 @@ proptest! {
     #[test]
     fn what_was_recorded_here_is_loaded_there_and_read_back(turns in turns()) {
         let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
-        let id = generate::record(&here, "20260820-101500-abcdef", &turns);
-        let (_folder, path) = written(&here, &id, architect(), "20260820-101500-abcdef.json");
+        let id = generate::record(&here, "20260507-101500-abcdef", &turns);
+        let (_folder, path) = written(&here, &id, architect(), "20260507-101500-abcdef.json");
         load(&std::fs::read_to_string(&path).unwrap());
         let back = one(&took(&there, &path));
         prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &back)));

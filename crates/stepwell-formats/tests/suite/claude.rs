@@ -6,34 +6,34 @@ use stepwell_formats::{Became, Format};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
-use crate::seeds::samples;
+use crate::seeds::fixtures;
 use crate::transcript::Transcript;
 
-const ID: &str = "3f6c1b52-8a0e-4d0b-9b53-5a1f0c7e9d21";
+const ID: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
 
 fn claude() -> Format {
     "claude".parse().unwrap()
 }
 
 #[test]
-fn the_sample_comes_in_with_its_subagent_once() {
+fn the_fixture_comes_in_with_its_subagent_once() {
     let well = Stepwell::in_memory();
-    let folder = samples(claude()).unwrap();
+    let folder = fixtures(claude()).unwrap();
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 2, "{first:?}");
     let id: SessionId = ID.parse().unwrap();
     let head = well.standing(&id).unwrap().head;
-    assert_eq!(head.task, "Add idempotency keys to POST /orders");
-    assert_eq!(head.workspace, "/home/dev/shop_api");
-    assert_eq!(head.label.as_deref(), Some("orders-idempotency"));
+    assert_eq!(head.task, "Let customers pick a pickup time for their cakes");
+    assert_eq!(head.workspace, "/home/mila/crumb_shop");
+    assert_eq!(head.label.as_deref(), Some("cake-pickup"));
     assert_eq!(head.status, Status::Interrupted);
     // Four calls of the model, whose usage stands on six lines.
     assert_eq!(head.spent.calls, 4);
-    assert_eq!(head.spent.usage.output, 214 + 3 * 97);
+    assert_eq!(head.spent.usage.output, 58 + 21 + 2 * 33);
     assert_eq!(well.subagents(&id).unwrap().len(), 1);
     let said = said(&shown(&well, &id));
-    assert!(said[0].contains("This session is being continued"), "{said:#?}");
-    assert!(!said.iter().any(|it| it.contains("Redis")), "{said:#?}");
+    assert!(said[0].contains("What was done before"), "{said:#?}");
+    assert!(!said.iter().any(|it| it.contains("every minute")), "{said:#?}");
     assert!(said.last().unwrap().contains("interrupted, outcome unknown"), "{said:#?}");
     let again = taken(&well, &folder);
     assert_eq!(became(&again, Became::Unchanged), 2, "{again:?}");
@@ -41,8 +41,9 @@ fn the_sample_comes_in_with_its_subagent_once() {
 }
 
 #[test]
-fn the_sample_returns_with_all_that_is_not_understood() {
-    let main = samples(claude()).unwrap().join(format!("projects/-home-dev-shop-api/{ID}.jsonl"));
+fn the_fixture_returns_with_all_that_is_not_understood() {
+    let main =
+        fixtures(claude()).unwrap().join(format!("projects/-home-mila-crumb-shop/{ID}.jsonl"));
     assert_returns(claude(), &main, &format!("{ID}.jsonl"));
 }
 
@@ -155,7 +156,7 @@ fn what_was_compacted_and_rewound_here_is_shown_the_same_there() {
     drop(session);
     for (format, name) in [
         ("claude", format!("{ID}.jsonl")),
-        ("codex", format!("rollout-2026-08-20T10-00-00-{ID}.jsonl")),
+        ("codex", format!("rollout-2026-05-04T07-00-00-{ID}.jsonl")),
     ] {
         let (_folder, path) = written(&here, &id, format.parse().unwrap(), &name);
         let taken = taken(&there, &path);

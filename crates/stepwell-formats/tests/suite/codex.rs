@@ -9,18 +9,18 @@ use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
-use crate::seeds::samples;
+use crate::seeds::fixtures;
 
-const FLAKY: &str = "0198c0de-1111-7222-8333-444455556666";
-const PAGED: &str = "0198c0de-2222-7222-8333-444455556666";
-const GONE_ON: &str = "0198c0de-2222-7222-8333-444455556666_0198c0de-3333-7222-8333-444455556666";
+const OVEN: &str = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
+const PAGED: &str = "0196a91c-77e2-7d04-9f10-2b8c5a4e3d22";
+const GONE_ON: &str = "0196a91c-77e2-7d04-9f10-2b8c5a4e3d22_0196a953-08c4-7e6b-a4d1-93f7b1c60e33";
 
 fn codex() -> Format {
     "codex".parse().unwrap()
 }
 
 fn rollout(day: &str, name: &str) -> PathBuf {
-    samples(codex()).unwrap().join("sessions/2026/08").join(day).join(name)
+    fixtures(codex()).unwrap().join("sessions/2026/05").join(day).join(name)
 }
 
 fn id(name: &str) -> SessionId {
@@ -28,50 +28,53 @@ fn id(name: &str) -> SessionId {
 }
 
 #[test]
-fn the_samples_come_in_once() {
+fn the_fixtures_come_in_once() {
     let well = Stepwell::in_memory();
-    let folder = samples(codex()).unwrap();
+    let folder = fixtures(codex()).unwrap();
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 3, "{first:?}");
     let again = taken(&well, &folder);
     assert_eq!(became(&again, Became::Unchanged), 3, "{again:?}");
-    let head = well.standing(&id(FLAKY)).unwrap().head;
-    assert_eq!((head.task.as_str(), head.model.as_str()), ("Fix the flaky test", "gpt-5.5"));
+    let head = well.standing(&id(OVEN)).unwrap().head;
+    assert_eq!(
+        (head.task.as_str(), head.model.as_str()),
+        ("Round the oven timer up", "gpt-5.1-codex")
+    );
     assert_eq!(
         (head.status, head.stop_reason),
         (Status::Interrupted, Some(StopReason::UserInterrupt))
     );
-    assert_eq!(head.spent.usage.output, 640);
+    assert_eq!(head.spent.usage.output, 275);
     assert_eq!(head.spent.calls, 1);
 }
 
 #[test]
 fn a_rolled_back_turn_is_out_of_the_view_and_stays_in_the_log() {
     let well = Stepwell::in_memory();
-    taken(&well, &samples(codex()).unwrap());
-    let said = said(&shown(&well, &id(FLAKY)));
-    assert!(!said.iter().any(|it| it.contains("Fix the flaky test")), "{said:#?}");
-    assert!(said[0].contains("Summary of work so far"), "{said:#?}");
+    taken(&well, &fixtures(codex()).unwrap());
+    let said = said(&shown(&well, &id(OVEN)));
+    assert!(!said.iter().any(|it| it.contains("Round the oven timer up")), "{said:#?}");
+    assert!(said[0].contains("So far: the oven timer"), "{said:#?}");
     assert!(said.last().unwrap().contains("interrupted, outcome unknown"), "{said:#?}");
 }
 
 #[test]
 fn a_rollout_that_goes_on_from_another_one_has_its_front() {
     let well = Stepwell::in_memory();
-    taken(&well, &samples(codex()).unwrap());
+    taken(&well, &fixtures(codex()).unwrap());
     let paged = said(&shown(&well, &id(PAGED)));
-    assert!(paged.last().unwrap().contains("Two entries."), "{paged:#?}");
+    assert!(paged.last().unwrap().contains("Rye, spelt and brioche."), "{paged:#?}");
     // It shares what comes before the third line, which is no message yet.
     assert!(shown(&well, &id(GONE_ON)).is_empty());
     assert_eq!(well.standing(&id(GONE_ON)).unwrap().head.model, "");
 }
 
 #[test]
-fn the_samples_return_with_all_that_is_not_understood() {
-    let one = format!("rollout-2026-08-20T10-00-00-{FLAKY}.jsonl");
-    assert_returns(codex(), &rollout("20", &one), &one);
-    let other = format!("rollout-2026-08-21T10-00-00-{PAGED}.jsonl");
-    assert_returns(codex(), &rollout("21", &other), &other);
+fn the_fixtures_return_with_all_that_is_not_understood() {
+    let one = format!("rollout-2026-05-04T07-15-00-{OVEN}.jsonl");
+    assert_returns(codex(), &rollout("04", &one), &one);
+    let other = format!("rollout-2026-05-05T05-40-00-{PAGED}.jsonl");
+    assert_returns(codex(), &rollout("05", &other), &other);
 }
 
 proptest! {
@@ -81,7 +84,7 @@ proptest! {
     fn what_was_said_here_is_said_there(turns in turns()) {
         let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
         let id = record(&here, "20260223-143022-a1b2c3", &turns);
-        let name = format!("rollout-2026-08-20T10-00-00-{FLAKY}.jsonl");
+        let name = format!("rollout-2026-05-04T07-15-00-{OVEN}.jsonl");
         let (_folder, path) = written(&here, &id, codex(), &name);
         let taken = taken(&there, &path);
         prop_assert_eq!(taken.len(), 1);
@@ -101,28 +104,28 @@ impl Rollouts {
     }
 
     fn write(&self, name: &str, lines: &[String]) -> PathBuf {
-        let folder = self.0.path().join("sessions/2026/08/20");
+        let folder = self.0.path().join("sessions/2026/05/04");
         std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(format!("rollout-2026-08-20T{name}.jsonl"));
+        let path = folder.join(format!("rollout-2026-05-04T{name}.jsonl"));
         std::fs::write(&path, lines.join("\n") + "\n").unwrap();
         path
     }
 }
 
 fn thread(n: u32) -> String {
-    format!("0198c0de-0000-7222-8333-{n:012}")
+    format!("0196a3f0-0000-7a52-8c3e-{n:012}")
 }
 
 fn line(ordinal: usize, kind: &str, payload: &str) -> String {
     format!(
-        r#"{{"timestamp":"2026-08-20T10:00:{:02}.000Z","ordinal":{ordinal},"type":"{kind}","payload":{payload}}}"#,
+        r#"{{"timestamp":"2026-05-04T10:00:{:02}.000Z","ordinal":{ordinal},"type":"{kind}","payload":{payload}}}"#,
         ordinal % 60
     )
 }
 
 fn meta(ordinal: usize, thread: &str, more: &str) -> String {
     let payload = format!(
-        r#"{{"id":"{thread}","timestamp":"2026-08-20T10:00:00.000Z","cwd":"/w","cli_version":"0.150.0"{more}}}"#
+        r#"{{"id":"{thread}","timestamp":"2026-05-04T10:00:00.000Z","cwd":"/w","cli_version":"0.141.2"{more}}}"#
     );
     line(ordinal, "session_meta", &payload)
 }
@@ -276,7 +279,7 @@ fn a_compressed_rollout_is_read_and_a_bomb_is_not() {
     let (well, day) = (Stepwell::in_memory(), Rollouts::new());
     let one = thread(1);
     let text = [meta(0, &one, ""), asked(1, "small"), answered(2, "ok")].join("\n");
-    let path = day.0.path().join(format!("rollout-2026-08-20T10-00-00-{one}.jsonl.zst"));
+    let path = day.0.path().join(format!("rollout-2026-05-04T10-00-00-{one}.jsonl.zst"));
     std::fs::write(&path, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
     taken(&well, &path);
     assert_eq!(shown(&well, &id(&one)).len(), 2);
@@ -289,7 +292,7 @@ fn a_compressed_rollout_is_read_and_a_bomb_is_not() {
     for _ in 0..1024 {
         bomb.write_all(&lines).unwrap();
     }
-    let path = day.0.path().join(format!("rollout-2026-08-20T11-00-00-{two}.jsonl.zst"));
+    let path = day.0.path().join(format!("rollout-2026-05-04T11-00-00-{two}.jsonl.zst"));
     std::fs::write(&path, bomb.finish().unwrap()).unwrap();
     let fault = take_in(&well, Mode::Write, codex(), &path).fault.unwrap();
     assert!(fault.to_string().contains("expands to more than"), "{fault}");

@@ -9,11 +9,11 @@ use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::generate::{self, turns};
 use crate::mirror::{became, taken, written};
-use crate::seeds::samples;
+use crate::seeds::fixtures;
 use crate::sheet::{self, assert_laid_out, laid, one, returned, took, value, warned};
 use crate::support::log;
 
-const NAME: &str = ".claude/session/agent-20260108-180530-abc12345/state.json";
+const NAME: &str = ".claude/session/agent-20260108-180530-0b5e55ed/state.json";
 
 const FIELDS: [&str; 11] = [
     "agent_id",
@@ -35,10 +35,10 @@ fn gaia() -> Format {
 
 fn state(changes: &Value) -> Value {
     let mut state = json!({
-        "agent_id": "agent-20260108-180530-abc12345", "agent_name": "terraform-architect",
-        "purpose": "approval_workflow", "created_at": "2026-01-08T18:05:30Z",
+        "agent_id": "agent-20260108-180530-0b5e55ed", "agent_name": "dough-mixer",
+        "purpose": "dough_plan", "created_at": "2026-01-08T18:05:30Z",
         "last_updated": "2026-01-08T18:10:15Z", "phase": "approval",
-        "metadata": {"task_id": "T001", "tags": ["terraform"]}, "resume_ready": true,
+        "metadata": {"batch": "B17", "tags": ["dough"]}, "resume_ready": true,
         "history": [
             {"from_phase": "initializing", "to_phase": "investigating", "timestamp": "2026-01-08T18:06:00Z"},
             {"from_phase": "investigating", "to_phase": "approval", "timestamp": "2026-01-08T18:10:15Z"},
@@ -104,32 +104,29 @@ fn load(text: &str) -> Value {
 }
 
 #[test]
-fn the_samples_come_in_as_agents_and_go_back_as_they_were() {
+fn the_fixtures_come_in_as_agents_and_go_back_as_they_were() {
     let well = Stepwell::in_memory();
-    let folder = samples(gaia()).unwrap();
+    let folder = fixtures(gaia()).unwrap();
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 4, "{first:?}");
     let head = |id: &str| well.standing(&id.parse().unwrap()).unwrap().head;
-    let new = head("agent-20261115-000144-1022fba9");
+    let new = head("agent-20260510-030500-0b5e55ed");
     assert_eq!(
         (new.driver, new.phase, new.ready),
         (Driver::External, Some(Phase::Initializing), false)
     );
-    assert_eq!(
-        (new.agent.as_str(), new.task.as_str()),
-        ("terraform-architect", "approval_workflow")
-    );
-    assert_eq!(new.metadata["task_id"], "T001");
-    let failing = head("custom-3-errors");
+    assert_eq!((new.agent.as_str(), new.task.as_str()), ("dough-mixer", "dough_plan"));
+    assert_eq!(new.metadata["batch"], "B17");
+    let failing = head("burnt-thrice");
     assert_eq!((failing.errors, failing.phase), (3, Some(Phase::Planning)));
-    assert_eq!(failing.last_error.unwrap().message, "Error 3");
-    let zombie = head("custom-zombie");
+    assert_eq!(failing.last_error.unwrap().message, "the oven is cold");
+    let zombie = head("back-from-the-bin");
     assert_eq!((zombie.phase, zombie.status), (Some(Phase::Approval), Status::Paused));
-    let now = "2026-11-15T00:10:00Z";
+    let now = "2026-05-10T03:20:00Z";
     let reason = |id: &str| decision(&well, &id.parse().unwrap(), now);
-    assert_eq!(reason("agent-20261115-000144-1022fba9"), ResumeReason::NotReady);
-    assert_eq!(reason("agent-20261115-000144-466dda2d"), ResumeReason::Resumable);
-    assert_eq!(reason("custom-3-errors"), ResumeReason::TooManyErrors);
+    assert_eq!(reason("agent-20260510-030500-0b5e55ed"), ResumeReason::NotReady);
+    assert_eq!(reason("agent-20260510-030600-d0c5f00d"), ResumeReason::Resumable);
+    assert_eq!(reason("burnt-thrice"), ResumeReason::TooManyErrors);
     for it in &first {
         let (_folder, path) = written(&well, &it.id, gaia(), "state.json");
         let text = std::fs::read_to_string(path).unwrap();
@@ -254,7 +251,7 @@ fn an_agent_that_went_on_is_appended_to() {
 fn hostile_states_are_bounded_and_lead_nowhere() {
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let text = state(&json!({"agent_id": "../../../tmp/x"})).to_string();
-    let text = text.replace("\"task_id\":\"T001\"", &format!("\"deep\":{deep},\"a\":1,\"a\":2"));
+    let text = text.replace("\"batch\":\"B17\"", &format!("\"deep\":{deep},\"a\":1,\"a\":2"));
     let well = Stepwell::in_memory();
     let (folder, _) = laid(NAME, &text);
     let report = took(&well, folder.path());

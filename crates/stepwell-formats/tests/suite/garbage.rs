@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 use stepwell::{Filter, Place, Query, Stepwell};
 use stepwell_formats::{Format, Mode, Probe, take_in};
 
-use crate::seeds::{files, lay_out, samples};
+use crate::seeds::{built, files, fixtures, lay_out};
 
 /// How many cases each reader is given.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says how long")]
@@ -82,21 +82,23 @@ fn harmed(mut bytes: Vec<u8>, harm: &Harm) -> Vec<u8> {
 #[test]
 fn no_reader_is_broken_by_what_it_reads() {
     for format in Format::all() {
-        let (Some(folder), Some(reader)) = (samples(format), format.reader()) else { continue };
-        let genuine = files(&folder);
+        let (Some(folder), Some(reader)) = (fixtures(format), format.reader()) else { continue };
+        let home = built(&folder);
+        let folder = home.path();
+        let genuine = files(folder);
         // What is read is found in the genuine files, and read again in the harmed ones.
         let mut roots: Vec<PathBuf> = Vec::new();
         for (name, _) in &genuine {
             for path in folder.join(name).ancestors().take_while(|path| *path != folder) {
                 let probe = Probe::of(path).unwrap().unwrap();
                 if let Some(root) = reader.recognise(&probe) {
-                    roots.push(root.strip_prefix(&folder).unwrap().to_owned());
+                    roots.push(root.strip_prefix(folder).unwrap().to_owned());
                 }
             }
         }
         roots.sort();
         roots.dedup();
-        assert!(!roots.is_empty(), "{format} recognises none of its samples");
+        assert!(!roots.is_empty(), "{format} recognises none of its fixtures");
         let harms = proptest::collection::vec((any::<prop::sample::Index>(), harm()), 1..4);
         let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
         let run = TestRunner::new(config).run(&harms, |harms| {

@@ -4,10 +4,15 @@ use stepwell::{SessionId, Stepwell};
 use stepwell_formats::{Became, Format};
 
 use crate::mirror::{became, said, shown, taken};
-use crate::seeds::samples;
+use crate::seeds::{built, fixtures};
 
 fn goose() -> Format {
     "goose".parse().unwrap()
+}
+
+/// What goose keeps, its database among it.
+fn home() -> tempfile::TempDir {
+    built(&fixtures(goose()).unwrap())
 }
 
 fn id(name: &str) -> SessionId {
@@ -17,14 +22,15 @@ fn id(name: &str) -> SessionId {
 #[test]
 fn a_database_gives_each_of_its_sessions_once() {
     let well = Stepwell::in_memory();
-    let database = samples(goose()).unwrap().join("sessions");
+    let home = home();
+    let database = home.path().join("sessions");
     let first = taken(&well, &database);
     assert_eq!(became(&first, Became::Imported), 2, "{first:?}");
-    let head = well.standing(&id("20260820_1")).unwrap().head;
-    assert_eq!(head.task, "Rename module foo to bar");
-    assert_eq!((head.provider.as_str(), head.model.as_str()), ("anthropic", "claude-sonnet-4-5"));
-    assert_eq!(head.created_at.to_string(), "2026-08-20T11:00:00Z");
-    assert_eq!(head.metadata["goose"]["accumulated_cost"], 0.0414);
+    let head = well.standing(&id("20260506_1")).unwrap().head;
+    assert_eq!(head.task, "Print price tags for the counter");
+    assert_eq!((head.provider.as_str(), head.model.as_str()), ("openai", "gpt-5-mini"));
+    assert_eq!(head.created_at.to_string(), "2026-05-06T04:20:00Z");
+    assert_eq!(head.metadata["goose"]["accumulated_cost"], 0.0175);
     let again = taken(&well, &database);
     assert_eq!(became(&again, Became::Unchanged), 2, "{again:?}");
     let files = std::fs::read_dir(&database).unwrap().count();
@@ -34,20 +40,20 @@ fn a_database_gives_each_of_its_sessions_once() {
 #[test]
 fn what_a_compaction_hid_from_the_agent_is_not_shown() {
     let well = Stepwell::in_memory();
-    taken(&well, &samples(goose()).unwrap().join("sessions"));
-    let said = said(&shown(&well, &id("20260820_1")));
-    assert!(!said.iter().any(|it| it.contains("Rename module")), "{said:#?}");
-    assert!(said[0].contains("Renaming."), "{said:#?}");
+    taken(&well, &home().path().join("sessions"));
+    let said = said(&shown(&well, &id("20260506_1")));
+    assert!(!said.iter().any(|it| it.contains("Print price tags")), "{said:#?}");
+    assert!(said[0].contains("Looking for the printer."), "{said:#?}");
     assert!(said.last().unwrap().contains("interrupted, outcome unknown"), "{said:#?}");
 }
 
 #[test]
 fn files_of_lines_and_exports_come_in_as_well() {
     let well = Stepwell::in_memory();
-    let folder = samples(goose()).unwrap();
+    let folder = fixtures(goose()).unwrap();
     taken(&well, &folder.join("legacy"));
-    assert_eq!(said(&shown(&well, &id("20250610_101500"))), [r#"User: ["text hello"]"#]);
-    let export = taken(&well, &folder.join("export_20260820_1.json"));
-    assert_eq!(export[0].id, id("20260820_1"));
+    assert_eq!(said(&shown(&well, &id("20250311_064500"))), [r#"User: ["text when do we open?"]"#]);
+    let export = taken(&well, &folder.join("export_20260506_1.json"));
+    assert_eq!(export[0].id, id("20260506_1"));
     assert_eq!(shown(&well, &export[0].id).len(), 1);
 }

@@ -9,7 +9,7 @@ use stepwell_formats::{Became, Existing, Format, MAX_FILE_BYTES, Mode, Report, t
 
 use crate::generate::{self, text, turns};
 use crate::mirror::{became, found, said, shown, taken, told};
-use crate::seeds::{files, lay_out, samples};
+use crate::seeds::{files, fixtures, lay_out};
 use crate::sheet::{self, one, took, value, warned};
 use crate::support::log;
 
@@ -27,7 +27,7 @@ fn message(role: &str, content: &str, changes: &Value) -> Value {
             "started_at": ZERO}]),
     };
     let mut message = json!({"role": role, "content": content, "segments": segments,
-        "created_at": "2026-06-23T09:12:01.104233871+05:30"});
+        "created_at": "2026-05-09T11:00:01.203040506-03:00"});
     for (name, new) in changes.as_object().unwrap() {
         message[name] = new.clone();
     }
@@ -41,18 +41,18 @@ fn conversation() -> Value {
             "assistant",
             "I look.",
             &json!({
-                "tool_calls": [{"id": "c1", "name": "FileRead", "input": {"path": "a.go"}}],
+                "tool_calls": [{"id": "c1", "name": "FileRead", "input": {"path": "a.ts"}}],
                 "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
             })
         ),
-        message("tool", "package a", &json!({"tool_call_id": "c1"})),
+        message("tool", "let a", &json!({"tool_call_id": "c1"})),
     ])
 }
 
 fn session(changes: &Value) -> Value {
     let mut session = json!({
-        "id": "9f3ac01b", "model": "gpt-4o", "provider": "openrouter",
-        "started_at": "2026-06-23T09:11:58.730114902+05:30", "message_count": 3,
+        "id": "c4de0000", "model": "qwen3-coder", "provider": "openrouter",
+        "started_at": "2026-05-09T11:00:00.908070605-03:00", "message_count": 3,
         "workflow_phase": "execute", "schema_version": 1, "messages": conversation(), "tasks": [],
         "project": null,
     });
@@ -161,27 +161,19 @@ fn rows(folder: &Path) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_sample_project_is_what_its_makers_expect() {
+fn the_fixture_comes_in_as_it_stands_and_goes_back_as_it_was() {
     let well = Stepwell::in_memory();
-    let folder = samples(m31a()).unwrap().join("normal/project");
+    let folder = fixtures(m31a()).unwrap().join("project");
     let report = took(&well, &folder);
     let id = one(&report);
-    let expected = value(&std::fs::read_to_string(folder.with_file_name("expected.json")).unwrap());
     let head = well.standing(&id).unwrap().head;
-    let listed = &expected["list"][0];
-    assert_eq!(listed["id"], id.as_str());
-    assert_eq!(listed["label"], head.label.as_deref().unwrap());
-    assert_eq!(listed["model"], head.model);
-    assert_eq!(listed["provider"], head.provider);
-    assert_eq!(listed["message_count"], head.messages);
-    assert_eq!(listed["workflow_phase"], head.phase.unwrap().as_str());
-    assert_eq!(expected["tags"], json!(head.tags));
+    assert_eq!((id.as_str(), head.label.as_deref()), ("c4de0000", Some("allergens")));
+    assert_eq!((head.provider.as_str(), head.model.as_str()), ("openrouter", "mistral/devstral-2"));
+    assert_eq!((head.messages, head.phase), (8, Some(Phase::Execute)));
+    assert_eq!(json!(head.tags), json!(["cakes", "labels"]));
     assert_eq!(head.status, Status::Interrupted);
-    assert_eq!(
-        head.goal.as_deref(),
-        Some("Add /healthz endpoint to the API & return 200 when db < 5ms")
-    );
-    assert_eq!(head.spent.usage.output, 38 + 121 + 17);
+    assert_eq!(head.goal.as_deref(), Some("Show allergens on each cake & warn when nuts > 0"));
+    assert_eq!(head.spent.usage.output, 22 + 64 + 9);
     // Of eight messages one was for the program only.
     let visible: Vec<_> = log(&well, &id)
         .into_iter()
@@ -189,11 +181,11 @@ fn the_sample_project_is_what_its_makers_expect() {
             |it| matches!(&it.event, Event::Message(said) if said.lane == stepwell::Lane::main()),
         )
         .collect();
-    assert_eq!(expected["llm_visible_messages"], visible.len());
+    assert_eq!(visible.len(), 7);
     let view = shown(&well, &id);
-    assert!(!said(&view).iter().any(|it| it.contains("/status")));
+    assert!(!said(&view).iter().any(|it| it.contains("/tokens")));
     let pairs: usize = view.iter().map(|it| it.results().count()).sum();
-    assert_eq!(expected["tool_pairs"].as_array().unwrap().len(), pairs);
+    assert_eq!(pairs, 3);
     assert!(view.iter().all(|it| it.results().all(|result| result.text != stepwell::INTERRUPTED)));
     // The third row has a pipe in it.
     let tasks = well.work(&id).unwrap().tasks;
@@ -208,7 +200,7 @@ fn the_sample_project_is_what_its_makers_expect() {
         })
         .rev()
         .collect();
-    assert_eq!(expected["checkpoints_newest_first"], json!(stops));
+    assert_eq!(json!(stops), json!(["execute", "plan"]));
     let (_out, path) = exported(&well, &id);
     load(&path);
     for name in
@@ -223,33 +215,30 @@ fn the_sample_project_is_what_its_makers_expect() {
 #[test]
 fn the_older_layout_is_read_with_its_tree_and_its_archive() {
     let well = Stepwell::in_memory();
-    let folder = samples(m31a()).unwrap().join("legacy_tree");
-    let expected = value(&std::fs::read_to_string(folder.join("expected.json")).unwrap());
-    let (mut ids, mut corrupted) = (Vec::new(), Vec::new());
+    let folder = fixtures(m31a()).unwrap().join("older");
+    let (mut ids, mut faults) = (Vec::new(), Vec::new());
     for it in found(&folder) {
         let report = take_in(&well, Mode::Write, it.format, &it.path);
         ids.extend(report.sessions.iter().map(|it| it.id.to_string()));
-        if let Some(fault) = report.fault {
-            assert!(fault.to_string().contains("cccc3333"), "{fault}");
-            corrupted.push("cccc3333");
-        }
+        faults.extend(report.fault.map(|fault| fault.to_string()));
     }
     ids.sort();
     ids.dedup();
-    assert_eq!(ids, ["aaaa1111", "bbbb2222", "eeee4444"]);
-    assert_eq!(expected["corrupted"], json!(corrupted));
+    assert_eq!(ids, ["1c0ffee1", "2c0ffee2", "4c0ffee4"]);
+    // One folder holds no session.
+    assert!(faults.len() == 1 && faults[0].contains("3c0ffee3"), "{faults:?}");
     let children: Vec<_> = well
-        .subagents(&"aaaa1111".parse().unwrap())
+        .subagents(&"1c0ffee1".parse().unwrap())
         .unwrap()
         .iter()
         .map(|it| it.head.id.to_string())
         .collect();
-    assert_eq!(expected["children_of_aaaa1111"], json!(children));
-    let head = well.standing(&"eeee4444".parse().unwrap()).unwrap().head;
+    assert_eq!(children, ["2c0ffee2"]);
+    let head = well.standing(&"4c0ffee4".parse().unwrap()).unwrap().head;
     assert_eq!((head.phase, head.status), (Some(Phase::Ship), Status::Success));
-    assert_eq!(well.work(&"aaaa1111".parse().unwrap()).unwrap().tasks.len(), 1);
-    let (_out, path) = exported(&well, &"bbbb2222".parse().unwrap());
-    let genuine = folder.join("home/.m31a/sessions/bbbb2222/session.json");
+    assert_eq!(well.work(&"1c0ffee1".parse().unwrap()).unwrap().tasks.len(), 1);
+    let (_out, path) = exported(&well, &"2c0ffee2".parse().unwrap());
+    let genuine = folder.join("home/.m31a/sessions/2c0ffee2/session.json");
     let genuine = std::fs::read_to_string(genuine).unwrap();
     assert_eq!(std::fs::read_to_string(path.join("session.json")).unwrap(), genuine);
 }
@@ -290,11 +279,11 @@ fn broken_or_missing_messages_are_taken_from_the_copy_with_a_warning() {
 
 #[test]
 fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
-    let backup = session(&json!({"id": "77aa00ff", "workflow_phase": "ship"})).to_string();
+    let backup = session(&json!({"id": "f10c0000", "workflow_phase": "ship"})).to_string();
     let recovery = json!({
-        "session_id": "9f3ac01b", "current_phase": "plan", "phase_history": ["idle", "plan"],
+        "session_id": "c4de0000", "current_phase": "plan", "phase_history": ["idle", "plan"],
         "plan_markdown": "# Plan", "plan_version": 2, "messages": conversation(),
-        "goal": "healthz", "timestamp": "2026-06-23T09:20:00Z",
+        "goal": "allergens", "timestamp": "2026-05-09T14:20:00Z",
     })
     .to_string();
     for broken in [
@@ -306,8 +295,8 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
         session(&json!({"workflow_phase": "dancing"})).to_string(),
     ] {
         let (well, report) = imported(&[("session.json", &broken), ("session.json.bak", &backup)]);
-        assert_eq!(one(&report).as_str(), "77aa00ff");
-        assert!(warned(&report).contains("the session before it, 77aa00ff"), "{report:?}");
+        assert_eq!(one(&report).as_str(), "f10c0000");
+        assert!(warned(&report).contains("the session before it, f10c0000"), "{report:?}");
         assert_eq!(well.standing(&one(&report)).unwrap().head.status, Status::Success);
         let files = [
             ("session.json", broken.as_str()),
@@ -316,9 +305,9 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
         ];
         let (well, report) = imported(&files);
         let ids: Vec<_> = report.sessions.iter().map(|it| it.id.as_str()).collect();
-        assert_eq!(ids, ["9f3ac01b", "77aa00ff"]);
-        let head = well.standing(&"9f3ac01b".parse().unwrap()).unwrap().head;
-        assert_eq!((head.phase, head.goal.as_deref()), (Some(Phase::Plan), Some("healthz")));
+        assert_eq!(ids, ["c4de0000", "f10c0000"]);
+        let head = well.standing(&"c4de0000".parse().unwrap()).unwrap().head;
+        assert_eq!((head.phase, head.goal.as_deref()), (Some(Phase::Plan), Some("allergens")));
         let (_, report) = imported(&[("session.json", &broken), ("session.json.bak", "{}")]);
         assert!(report.sessions.is_empty());
         assert!(report.fault.unwrap().to_string().contains("session.json"));
@@ -328,7 +317,7 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
         ("session.json", &session(&json!({})).to_string()),
         ("session.json.bak", &backup),
     ]);
-    assert_eq!(one(&report).as_str(), "9f3ac01b");
+    assert_eq!(one(&report).as_str(), "c4de0000");
 }
 
 #[test]
@@ -410,10 +399,10 @@ fn a_session_that_grew_keeps_what_was_there() {
 #[test]
 fn questions_project_and_goal_come_in_and_go_back() {
     let text = session(&json!({
-        "workflow_phase": "discuss", "label": "healthz", "tags": ["api"], "workflow_goal": "healthz",
-        "discuss_questions": ["Auth?", "Timeout?"], "resumed_at": "2026-06-23T09:12:00.000000001+05:30",
-        "project": {"goal": "healthz", "project_type": "go", "framework": "chi",
-            "answers": {"Auth?": "no"}, "created_at": "2026-06-23T09:12:01.2+05:30"},
+        "workflow_phase": "discuss", "label": "allergens", "tags": ["cakes"], "workflow_goal": "allergens",
+        "discuss_questions": ["Traces?", "Languages?"], "resumed_at": "2026-05-09T11:00:00.950000002-03:00",
+        "project": {"goal": "allergens", "project_type": "typescript", "framework": "astro",
+            "answers": {"Traces?": "no"}, "created_at": "2026-05-09T11:00:01.3-03:00"},
     }));
     let (well, report) = imported(&[("session.json", &text.to_string())]);
     let id = one(&report);
@@ -421,7 +410,7 @@ fn questions_project_and_goal_come_in_and_go_back() {
     assert_eq!(work.questions.len(), 2);
     assert_eq!(work.questions[0].answer.as_deref(), Some("no"));
     let Event::Created(created) = &log(&well, &id)[0].event else { panic!() };
-    assert_eq!(created.project.as_ref().unwrap().framework, "chi");
+    assert_eq!(created.project.as_ref().unwrap().framework, "astro");
     let (_out, path) = exported(&well, &id);
     assert_eq!(load(&path).0, text);
 }
@@ -429,15 +418,15 @@ fn questions_project_and_goal_come_in_and_go_back() {
 #[test]
 fn the_ledgers_rows_are_sessions_that_ended() {
     let well = Stepwell::in_memory();
-    let folder = samples(m31a()).unwrap().join("normal/home");
+    let folder = fixtures(m31a()).unwrap().join("home");
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 2);
-    let head = well.standing(&"ledger-77aa00ff".parse().unwrap()).unwrap().head;
-    assert_eq!((head.status, head.spent.cost.to_string().as_str()), (Status::Success, "0.12"));
-    assert_eq!(head.updated_at.to_string(), "2026-06-22T18:41:07Z");
-    assert_eq!(head.updated_at.since(head.created_at).as_secs(), 41 * 60);
+    let head = well.standing(&"ledger-f10c0000".parse().unwrap()).unwrap().head;
+    assert_eq!((head.status, head.spent.cost.to_string().as_str()), (Status::Success, "0.35"));
+    assert_eq!(head.updated_at.to_string(), "2026-05-08T17:05:30Z");
+    assert_eq!(head.updated_at.since(head.created_at).as_secs(), 65 * 60);
     let tasks = well.work(&head.id).unwrap().tasks;
-    assert_eq!((tasks.len(), tasks.count(TaskStatus::Failed)), (4, 1));
+    assert_eq!((tasks.len(), tasks.count(TaskStatus::Failed)), (5, 2));
     assert_eq!(became(&taken(&well, &folder), Became::Unchanged), 2);
     let row = "| a | yesterday | m | - | 1 | 0 | 0 | 0.1 | 1 | 0 |\n";
     let head = std::fs::read_to_string(folder.join(".m31a/LEDGER.md")).unwrap();
@@ -589,7 +578,7 @@ proptest! {
                 genuine.as_object_mut().unwrap().remove(field);
             }
         }
-        let stop = |phase: &str| json!({"phase": phase, "timestamp": "2026-06-23T09:12:03.1+05:30", "message_count": 0, "task_count": 1, "odd": 1});
+        let stop = |phase: &str| json!({"phase": phase, "timestamp": "2026-05-09T11:00:03.2-03:00", "message_count": 0, "task_count": 1, "odd": 1});
         let stops = json!([stop("plan"), stop("execute")]).to_string();
         let spoken = Value::from(messages.clone()).to_string();
         let text = genuine.to_string();
@@ -623,8 +612,8 @@ proptest! {
 }
 
 #[test]
-fn every_file_of_the_samples_can_be_named() {
-    let folder = samples(m31a()).unwrap().join("normal/project/.m31a");
+fn every_file_of_the_fixtures_can_be_named() {
+    let folder = fixtures(m31a()).unwrap().join("project/.m31a");
     for (name, _) in files(&folder).into_iter().filter(|(name, _)| name.components().count() == 1) {
         let path = folder.join(&name);
         let known = [

@@ -1,18 +1,42 @@
-//! Genuine sessions of every system, as files below a folder.
+//! Sessions as every system lays them out, written for these tests.
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
 use stepwell_formats::Format;
+use tempfile::TempDir;
 
-/// The folder with the samples of a format, if there are any.
-pub(crate) fn samples(format: Format) -> Option<PathBuf> {
+/// The folder with the fixtures of a format, if there are any.
+pub(crate) fn fixtures(format: Format) -> Option<PathBuf> {
     let folder = match format.as_str() {
         "claude-code" => "claude",
         name @ ("codex" | "goose" | "architect" | "gaia" | "m31a" | "strands-cli"
         | "strands-sdk") => name,
         _ => return None,
     };
-    Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/samples").join(folder))
+    Some(all().join(folder))
+}
+
+pub(crate) use self::fixtures as samples;
+
+/// The folder with the fixtures of every format.
+pub(crate) fn all() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/fixtures")
+}
+
+/// A copy of a folder as its system would have it: a database is kept as the SQL that makes it.
+pub(crate) fn built(folder: &Path) -> TempDir {
+    let there = tempfile::tempdir().unwrap();
+    let (scripts, plain): (Vec<_>, Vec<_>) =
+        files(folder).into_iter().partition(|(name, _)| name.extension() == Some("sql".as_ref()));
+    lay_out(there.path(), &plain);
+    for (name, sql) in scripts {
+        let path = there.path().join(name).with_extension("db");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let database = Connection::open(path).unwrap();
+        database.execute_batch(std::str::from_utf8(&sql).unwrap()).unwrap();
+    }
+    there
 }
 
 /// Every file below a folder, by its path there.

@@ -24,7 +24,7 @@ impl Transcript {
         let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
         let second = self.lines.len() % 60;
         self.lines.push(format!(
-            r#"{{"parentUuid":{parent},"isSidechain":false,"cwd":"/w","sessionId":"{ID}","version":"2","type":"{kind}","uuid":"{uuid}","timestamp":"2026-08-20T09:00:{second:02}.000Z",{rest}}}"#
+            r#"{{"parentUuid":{parent},"isSidechain":false,"cwd":"/w","sessionId":"{ID}","version":"2","type":"{kind}","uuid":"{uuid}","timestamp":"2026-05-04T06:00:{second:02}.000Z",{rest}}}"#
         ));
         self
     }

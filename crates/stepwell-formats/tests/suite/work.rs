@@ -12,8 +12,8 @@ const THEIRS: &str = "\
 
 | ID | Action | Description | Deps | Status | Files |
 |----|--------|-------------|------|--------|-------|
-| 1 | Create | Add healthz handler | - | done | internal/http/health.go |
-| 2 | Modify | Register C:\\route | 1 | running | a.go, b.go |
+| 1 | Create | Draw the counter | - | done | src/counter.ts |
+| 2 | Modify | Paint C:\\shelf | 1 | running | a.ts, b.ts |
 ";
 
 fn task(id: &str, description: &str) -> Task {
@@ -25,17 +25,17 @@ fn tasks_of_m31a_are_read() {
     let tasks = read_tasks(THEIRS).unwrap();
     assert_eq!(tasks.len(), 2);
     assert_eq!((tasks[0].status, tasks[0].deps.len()), (TaskStatus::Done, 0));
-    assert_eq!(tasks[1].description, "Register C:\\route");
+    assert_eq!(tasks[1].description, "Paint C:\\shelf");
     assert_eq!(
         (&tasks[1].deps, &tasks[1].files),
-        (&vec!["1".into()], &vec!["a.go".into(), "b.go".into()])
+        (&vec!["1".into()], &vec!["a.ts".into(), "b.ts".into()])
     );
 }
 
 #[test]
 fn a_row_that_does_not_parse_is_reported_with_its_line() {
     for (row, says) in [
-        ("| 3 | Test | Cover 200|503 | 1, 2 | pending | - |", "7 cells"),
+        ("| 3 | Test | Warn of nuts|seeds | 1, 2 | pending | - |", "7 cells"),
         ("| 3 | Test | x | - | finished | - |", "no status of a task"),
         ("| - | Test | x | - | done | - |", "no name"),
         ("| 1 | Test | x | - | done | - |", "twice"),
@@ -58,7 +58,7 @@ fn a_row_that_does_not_parse_is_reported_with_its_line() {
 #[test]
 fn a_pipe_in_a_cell_stays_in_its_cell() {
     let tasks: Tasks = [
-        task("1", "Cover 200|503 \\| <b> branches\nand more"),
+        task("1", "Warn of nuts|seeds \\| <b> as well\nand more"),
         Task { files: vec!["a,b|c.txt".into(), "-".into()], ..task("2", "-") },
     ]
     .into_iter()
@@ -69,7 +69,7 @@ fn a_pipe_in_a_cell_stays_in_its_cell() {
         "# Tasks\n\n\
          | ID | Action | Description | Deps | Status | Files |\n\
          |---|---|---|---|---|---|\n\
-         | 1 | - | Cover 200\\|503 \\\\\\| \\<b> branches<br>and more | - | pending | - |\n\
+         | 1 | - | Warn of nuts\\|seeds \\\\\\| \\<b> as well<br>and more | - | pending | - |\n\
          | 2 | - | \\- | - | pending | a\\,b\\|c.txt, - |\n"
     );
     assert_eq!(read_tasks(&text).unwrap(), tasks.iter().cloned().collect::<Vec<_>>());
