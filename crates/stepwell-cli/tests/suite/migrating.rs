@@ -52,7 +52,7 @@ fn what_was_begun_elsewhere_is_listed_resumed_and_taken_back() {
     desk.say("agent should-resume burnt-thrice");
     desk.say("agent update agent-20260510-030600-d0c5f00d --phase planning");
     desk.say("export agent-20260510-030600-d0c5f00d --format gaia");
-    desk.file("m.yaml", "- text: one\n- text: two\n- text: I went on.\n");
+    desk.file("m.yaml", "- text: one\n- text: I went on.\n");
     desk.say("resume 20260507-071000-ba4e03 --model script:m.yaml");
     desk.say("export 20260507-071000-ba4e03 --format architect -o back.json");
     desk.say("export c4de0000 --format m31a");
