@@ -6,7 +6,7 @@ use crate::desk::Desk;
 
 /// A session of strands-cli, and what taking it up asks.
 struct Case {
-    sample: &'static str,
+    fixture: &'static str,
     /// What each lane is answered, and not one answer more.
     script: &'static str,
     /// What a person says, if they are asked.
@@ -19,60 +19,60 @@ struct Case {
 
 const CASES: [Case; 8] = [
     Case {
-        sample: "chain-failed-step2",
-        script: "lanes: {writer: [{text: the report}]}",
+        fixture: "chain-broken",
+        script: "lanes: {clerk: [{text: the page}]}",
         respond: None,
-        asked: &["writer: the report"],
-        output: "the report",
+        asked: &["clerk: the page"],
+        output: "the page",
     },
     Case {
-        sample: "chain-hitl-paused",
-        script: "lanes: {writer: [{text: of before}, {text: the final}]}",
+        fixture: "chain-asking",
+        script: "lanes: {painter: [{text: of before}, {text: the final}]}",
         respond: Some("fine"),
-        asked: &["writer: the final"],
+        asked: &["painter: the final"],
         output: "the final",
     },
     Case {
-        sample: "routing-failed-r1",
-        script: "lanes: {billing/handler: [{text: of before}, {text: handled}]}",
+        fixture: "routing-broken",
+        script: "lanes: {refund/helper: [{text: of before}, {text: handled}]}",
         respond: None,
-        asked: &["billing/handler: handled"],
+        asked: &["refund/helper: handled"],
         output: "handled",
     },
     Case {
-        sample: "parallel-reduce-failed",
+        fixture: "parallel-broken",
         script: "lanes: {reduce: [{text: all in all}]}",
         respond: None,
         asked: &["reduce: all in all"],
         output: "all in all",
     },
     Case {
-        sample: "evaluator-optimizer-failed",
-        script: "lanes: {producer: [{text: draft three}], evaluator: [{text: '{\"score\": 95}'}]}",
+        fixture: "drafts-broken",
+        script: "lanes: {producer: [{text: draft three}], evaluator: [{text: '{\"score\": 93}'}]}",
         respond: None,
-        asked: &["producer: draft three", "evaluator: {\"score\": 95}"],
+        asked: &["producer: draft three", "evaluator: {\"score\": 93}"],
         output: "draft three",
     },
     Case {
-        sample: "orchestrator-writeup-failed",
+        fixture: "orchestrator-broken",
         script: "lanes: {writeup: [{text: written up}]}",
         respond: None,
         asked: &["writeup: written up"],
         output: "written up",
     },
     Case {
-        sample: "workflow-failed-layer1",
-        script: "lanes: {left: [{text: l}], right: [{text: r}], join: [{text: joined}]}",
+        fixture: "workflow-broken",
+        script: "lanes: {rolls: [{text: l}], plaits: [{text: r}], crate: [{text: packed}]}",
         respond: None,
-        asked: &["join: joined", "left: l", "right: r"],
-        output: "joined",
+        asked: &["crate: packed", "plaits: r", "rolls: l"],
+        output: "packed",
     },
     Case {
-        sample: "graph-hitl-paused",
-        script: "lanes: {'yes': [{text: it went on}]}",
-        respond: Some("approve"),
-        asked: &["yes: it went on"],
-        output: "it went on",
+        fixture: "graph-asking",
+        script: "lanes: {'on': [{text: it burns on}]}",
+        respond: Some("burn"),
+        asked: &["on: it burns on"],
+        output: "it burns on",
     },
 ];
 
@@ -89,26 +89,26 @@ fn answers(desk: &Desk, id: &str) -> Vec<String> {
 
 #[test]
 fn a_flow_that_failed_or_waits_in_strands_cli_makes_only_the_missing_calls() {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../stepwell-formats/tests/suite/samples/strands-cli");
-    for Case { sample, script, respond, asked, output } in CASES {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../stepwell-formats/tests/suite/fixtures/strands-cli");
+    for Case { fixture, script, respond, asked, output } in CASES {
         let desk = Desk::new();
         desk.file("script.yaml", script);
-        let folder = samples.join(sample);
+        let folder = fixtures.join(fixture);
         let ran = desk.quietly(&["import", folder.to_str().unwrap()]);
-        assert_eq!(ran.code, Some(0), "{sample}: {}", ran.stderr);
+        assert_eq!(ran.code, Some(0), "{fixture}: {}", ran.stderr);
         let id = ran.stdout.split_whitespace().nth(1).unwrap().to_owned();
         let before = answers(&desk, &id);
         let mut line = vec!["resume", &id, "--model", "script:script.yaml", "--json"];
         line.extend(respond.into_iter().flat_map(|said| ["--respond", said]));
         let ran = desk.quietly(&line);
-        assert_eq!(ran.code, Some(0), "{sample}: {}{}", ran.stdout, ran.stderr);
-        assert_eq!(ran.json().remove(0)["output"], output, "{sample}");
+        assert_eq!(ran.code, Some(0), "{fixture}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.json().remove(0)["output"], output, "{fixture}");
         let mut new = answers(&desk, &id).split_off(before.len());
-        if sample.starts_with("workflow") {
+        if fixture.starts_with("workflow") {
             // Two of them run at once.
             new.sort();
         }
-        assert_eq!(new, asked, "{sample}");
+        assert_eq!(new, asked, "{fixture}");
     }
 }

@@ -17,8 +17,6 @@ pub(crate) fn fixtures(format: Format) -> Option<PathBuf> {
     Some(all().join(folder))
 }
 
-pub(crate) use self::fixtures as samples;
-
 /// The folder with the fixtures of every format.
 pub(crate) fn all() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/fixtures")

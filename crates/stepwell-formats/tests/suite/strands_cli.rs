@@ -11,7 +11,7 @@ use stepwell::{
 use stepwell_formats::{Became, Existing, Format, Mode, Report, take_in, write_to};
 
 use crate::mirror::{assert_returns, became, taken, told, written};
-use crate::seeds::{files, lay_out, samples};
+use crate::seeds::{files, fixtures, lay_out};
 use crate::strands_loader::load;
 use crate::strands_sdk::unknown;
 use crate::support::log;
@@ -20,23 +20,23 @@ fn cli() -> Format {
     "strands-cli".parse().unwrap()
 }
 
-/// The one session in a folder of samples.
-fn sample(name: &str) -> PathBuf {
-    let folder = samples(cli()).unwrap().join(name);
+/// The one session in a folder of the fixtures.
+fn fixture(name: &str) -> PathBuf {
+    let folder = fixtures(cli()).unwrap().join(name);
     let mut found = std::fs::read_dir(folder).unwrap();
     found.next().unwrap().unwrap().path()
 }
 
-const SAMPLES: [&str; 9] = [
-    "chain-completed",
-    "chain-failed-step2",
-    "chain-hitl-paused",
-    "evaluator-optimizer-failed",
-    "graph-hitl-paused",
-    "orchestrator-writeup-failed",
-    "parallel-reduce-failed",
-    "routing-failed-r1",
-    "workflow-failed-layer1",
+const FIXTURES: [&str; 9] = [
+    "chain-finished",
+    "chain-broken",
+    "chain-asking",
+    "drafts-broken",
+    "graph-asking",
+    "orchestrator-broken",
+    "parallel-broken",
+    "routing-broken",
+    "workflow-broken",
 ];
 
 fn name_of(path: &Path) -> String {
@@ -87,10 +87,10 @@ fn lay(folder: &Path, pattern: &str, status: &str, spec: &str, state: Option<&Va
     let session = json!({
         "metadata": {
             "session_id": "s", "workflow_name": "w", "spec_hash": hash.rsplit(':').next(),
-            "pattern_type": pattern, "status": status, "created_at": "2026-11-14T23:47:49.090055+00:00",
-            "updated_at": "2026-11-14T23:47:50+00:00", "error": null, "metadata": {"note": "é"},
+            "pattern_type": pattern, "status": status, "created_at": "2026-03-10T04:30:00.125040+00:00",
+            "updated_at": "2026-03-10T04:30:07+00:00", "error": null, "metadata": {"note": "é"},
         },
-        "variables": {"topic": "AI"}, "runtime_config": {"provider": "ollama", "model_id": "fake"},
+        "variables": {"loaf": "rye"}, "runtime_config": {"provider": "ollama", "model_id": "crumb-3b"},
         "token_usage": {"total_input_tokens": 1, "total_output_tokens": 2, "by_agent": {"a": 3}},
         "artifacts_written": ["x.md"], "newer": [1.50, 12345678901234567890_u64],
     });
@@ -126,35 +126,27 @@ fn told_of(
 }
 
 #[test]
-fn the_samples_come_in_once_with_what_is_done() {
+fn the_fixtures_come_in_once_with_what_is_done() {
     let expected: [(&str, Status, &[&str]); 9] = [
-        ("chain-completed", Status::Success, &["step/0", "step/1", "step/2"]),
-        ("chain-failed-step2", Status::Failed, &["step/0", "step/1"]),
-        ("chain-hitl-paused", Status::Paused, &["step/0"]),
+        ("chain-finished", Status::Success, &["step/0", "step/1"]),
+        ("chain-broken", Status::Failed, &["step/0", "step/1"]),
+        ("chain-asking", Status::Paused, &["step/0"]),
+        ("drafts-broken", Status::Failed, &["produce", "evaluate/1", "revise/1", "evaluate/2"]),
+        ("graph-asking", Status::Paused, &["node/probe/1"]),
+        ("orchestrator-broken", Status::Failed, &["plan/1", "worker/1/0", "worker/1/1", "reduce"]),
         (
-            "evaluator-optimizer-failed",
+            "parallel-broken",
             Status::Failed,
-            &["produce", "evaluate/1", "revise/1", "evaluate/2"],
+            &["branch/flour/0", "branch/flour/1", "branch/butter/0"],
         ),
-        ("graph-hitl-paused", Status::Paused, &["node/start/1"]),
-        (
-            "orchestrator-writeup-failed",
-            Status::Failed,
-            &["plan/1", "worker/1/0", "worker/1/1", "reduce"],
-        ),
-        (
-            "parallel-reduce-failed",
-            Status::Failed,
-            &["branch/web/0", "branch/web/1", "branch/docs/0"],
-        ),
-        ("routing-failed-r1", Status::Failed, &["router/1", "route/billing/0"]),
-        ("workflow-failed-layer1", Status::Failed, &["task/fetch"]),
+        ("routing-broken", Status::Failed, &["router/1", "route/refund/0"]),
+        ("workflow-broken", Status::Failed, &["task/dough"]),
     ];
     let well = Stepwell::in_memory();
-    let all = taken(&well, &samples(cli()).unwrap());
+    let all = taken(&well, &fixtures(cli()).unwrap());
     assert_eq!(became(&all, Became::Imported), 9, "{all:?}");
     for (name, status, nodes) in expected {
-        let folder = sample(name);
+        let folder = fixture(name);
         let id: SessionId = name_of(&folder).strip_prefix("session_").unwrap().parse().unwrap();
         assert_eq!(keys(&well, &id), nodes, "{name}");
         let head = well.standing(&id).unwrap().head;
@@ -165,14 +157,14 @@ fn the_samples_come_in_once_with_what_is_done() {
         let flow = created.flow.as_ref().unwrap();
         assert_eq!((flow.hash, &flow.spec), (Digest::of(spec.as_bytes()), &spec), "{name}");
     }
-    let again = taken(&well, &samples(cli()).unwrap());
+    let again = taken(&well, &fixtures(cli()).unwrap());
     assert_eq!(became(&again, Became::Unchanged), 9, "{again:?}");
 }
 
 #[test]
-fn the_samples_return_byte_for_byte() {
-    for name in SAMPLES {
-        let folder = sample(name);
+fn the_fixtures_return_byte_for_byte() {
+    for name in FIXTURES {
+        let folder = fixture(name);
         let well = Stepwell::in_memory();
         let (id, report) = taken_one(&well, &folder);
         assert!(report.warnings.is_empty(), "{name}: {report:?}");
@@ -195,45 +187,35 @@ fn the_samples_return_byte_for_byte() {
 
 #[test]
 fn outputs_are_what_templates_and_patterns_here_read() {
-    let output = |sample_name: &str, key: &str| {
+    let output = |from: &str, key: &str| {
         let well = Stepwell::in_memory();
-        let (id, _) = taken_one(&well, &sample(sample_name));
+        let (id, _) = taken_one(&well, &fixture(from));
         done(&well, &id).into_iter().find(|(it, _)| it == key).unwrap().1
     };
-    assert_eq!(output("chain-completed", "step/0"), json!({"response": "ok: STEP0 research AI\n"}));
+    assert_eq!(output("chain-finished", "step/0"), json!({"response": "Rye, and pain brié\n"}));
     assert_eq!(
-        output("routing-failed-r1", "router/1"),
-        json!({"response": "{\"route\": \"billing\"}\n", "chosen_route": "billing"})
+        output("routing-broken", "router/1"),
+        json!({"response": "{\"route\": \"refund\"}\n", "chosen_route": "refund"})
     );
-    let plan = output("orchestrator-writeup-failed", "plan/1");
-    assert_eq!(plan["tasks"], json!([{"task": "alpha"}, {"task": "beta"}]));
-    let evaluation = output("evaluator-optimizer-failed", "evaluate/2");
-    assert_eq!((&evaluation["score"], &evaluation["issues"]), (&json!(60), &json!(["meh"])));
+    let plan = output("orchestrator-broken", "plan/1");
+    assert_eq!(plan["tasks"], json!([{"task": "bake the tiers"}, {"task": "pipe the roses"}]));
+    let evaluation = output("drafts-broken", "evaluate/2");
+    assert_eq!((&evaluation["score"], &evaluation["issues"]), (&json!(72), &json!(["limps"])));
     assert!(evaluation["response"].is_string());
     assert_eq!(
-        output("evaluator-optimizer-failed", "revise/1")["response"],
-        "ok: REVISE ok: PRODUCE draft score 40 iter 2\n"
+        output("drafts-broken", "revise/1")["response"],
+        "Sugar and spice, a candle or twice\n"
     );
 }
 
 #[test]
 fn what_an_agent_was_asked_last_is_in_its_lane_and_asked_no_more() {
     for (name, key, lane, asked) in [
-        (
-            "chain-failed-step2",
-            "step/2",
-            "writer",
-            "STEP2 write markdown on ok: STEP1 analyze ok: STEP0 research AI\n",
-        ),
-        (
-            "routing-failed-r1",
-            "route/billing/1",
-            "billing/handler",
-            "R1 after ok: R0 for billing\n",
-        ),
+        ("chain-broken", "step/2", "clerk", "A table of Spelt and walnuts\n"),
+        ("routing-broken", "route/refund/1", "refund/helper", "Confirm: Slip 88 is open\n"),
     ] {
         let well = Stepwell::in_memory();
-        let (id, _) = taken_one(&well, &sample(name));
+        let (id, _) = taken_one(&well, &fixture(name));
         let events = log(&well, &id);
         let at = |state: NodeState| {
             events.iter().position(|it| matches!(&it.event, Event::Node(node) if node.key == key && node.state == state)).unwrap()
@@ -254,15 +236,15 @@ fn what_an_agent_was_asked_last_is_in_its_lane_and_asked_no_more() {
 #[test]
 fn a_question_that_waits_is_a_gate_under_its_nodes_key() {
     let well = Stepwell::in_memory();
-    let (id, _) = taken_one(&well, &sample("chain-hitl-paused"));
+    let (id, _) = taken_one(&well, &fixture("chain-asking"));
     let gates = open(&well, &id);
     assert_eq!(gates.len(), 1);
     assert_eq!(gates[0].id, "step/1");
-    assert_eq!(gates[0].prompt, "Approve the draft?\n\nDraft: ok: DRAFT it");
-    assert_eq!(gates[0].default.as_deref(), Some("approved"));
-    assert_eq!(gates[0].deadline.unwrap().to_string(), "2026-11-15T00:50:43.680752Z");
-    let (id, _) = taken_one(&well, &sample("graph-hitl-paused"));
-    assert_eq!(open(&well, &id)[0].id, "node/gate/1");
+    assert_eq!(gates[0].prompt, "Paint this?\n\nSlogan: Warm since four");
+    assert_eq!(gates[0].default.as_deref(), Some("paint it"));
+    assert_eq!(gates[0].deadline.unwrap().to_string(), "2026-03-09T13:17:12.250417Z");
+    let (id, _) = taken_one(&well, &fixture("graph-asking"));
+    assert_eq!(open(&well, &id)[0].id, "node/ask/1");
 }
 
 #[test]
@@ -397,7 +379,7 @@ fn an_answer_that_only_the_conversation_has_is_not_asked_for_again() {
     let state = json!({"current_step": 0, "step_history": []});
     lay(&path, "chain", "running", "name: w\n", Some(&state));
     for (n, role, text) in [(0, "user", "do"), (1, "assistant", "done")] {
-        let file = json!({"message": {"role": role, "content": [{"text": text}]}, "message_id": n, "created_at": format!("2026-11-15T00:00:0{n}Z")});
+        let file = json!({"message": {"role": role, "content": [{"text": text}]}, "message_id": n, "created_at": format!("2026-03-10T04:30:0{n}Z")});
         let name =
             format!("agents/session_s_worker/agents/agent_default/messages/message_{n}.json");
         lay_out(&path, &[(name.into(), serde_json::to_vec(&file).unwrap())]);
@@ -655,7 +637,7 @@ fn native(well: &Stepwell, name: &str, pattern: &str, spec: &str) -> stepwell::S
         pattern: pattern.to_owned(),
         spec: spec.to_owned(),
         hash: Digest::of(spec.as_bytes()),
-        variables: [("topic".to_owned(), json!("AI")), ("n".to_owned(), json!(3))].into(),
+        variables: [("loaf".to_owned(), json!("rye")), ("n".to_owned(), json!(3))].into(),
     });
     well.create(created).unwrap()
 }
@@ -671,10 +653,10 @@ fn node(key: &str, output: Value) -> Node {
 }
 
 fn spec(name: &str) -> String {
-    std::fs::read_to_string(sample(name).join("spec_snapshot.yaml")).unwrap()
+    std::fs::read_to_string(fixture(name).join("spec_snapshot.yaml")).unwrap()
 }
 
-/// A pattern, the sample whose spec it has, what is done, and what the system takes as done.
+/// A pattern, the fixture whose spec it has, what is done, and what the system takes as done.
 type Case = (&'static str, &'static str, Vec<(&'static str, Value)>, &'static [&'static str]);
 
 #[test]
@@ -683,49 +665,49 @@ fn a_flow_of_every_pattern_that_was_begun_here_is_taken_there() {
     let cases: [Case; 7] = [
         (
             "chain",
-            "chain-completed",
+            "chain-finished",
             vec![("step/0", says("a")), ("step/1", says("b"))],
             &["0: a", "1: b"],
         ),
         (
             "workflow",
-            "workflow-failed-layer1",
-            vec![("task/fetch", says("a")), ("task/left", says("b"))],
-            &["fetch", "left"],
+            "workflow-broken",
+            vec![("task/dough", says("a")), ("task/rolls", says("b"))],
+            &["dough", "rolls"],
         ),
         (
             "routing",
-            "routing-failed-r1",
+            "routing-broken",
             vec![
-                ("router/1", json!({"response": "x", "chosen_route": "tech"})),
-                ("route/tech/0", says("b")),
+                ("router/1", json!({"response": "x", "chosen_route": "order"})),
+                ("route/order/0", says("b")),
             ],
-            &["route tech", "0: b"],
+            &["route order", "0: b"],
         ),
         (
             "parallel",
-            "parallel-reduce-failed",
+            "parallel-broken",
             vec![
-                ("branch/web/0", says("a")),
-                ("branch/docs/0", says("d")),
-                ("branch/web/1", says("b")),
+                ("branch/flour/0", says("a")),
+                ("branch/butter/0", says("d")),
+                ("branch/flour/1", says("b")),
                 ("reduce", says("all")),
             ],
-            &["web", "docs", "all"],
+            &["flour", "butter", "all"],
         ),
         (
             "evaluator_optimizer",
-            "evaluator-optimizer-failed",
+            "drafts-broken",
             vec![
                 ("produce", says("a")),
-                ("evaluate/1", json!({"response": "{}", "score": 40, "issues": [], "fixes": []})),
+                ("evaluate/1", json!({"response": "{}", "score": 30, "issues": [], "fixes": []})),
                 ("revise/1", says("b")),
             ],
-            &["a 40", "b"],
+            &["a 30", "b"],
         ),
         (
             "orchestrator_workers",
-            "orchestrator-writeup-failed",
+            "orchestrator-broken",
             vec![
                 ("plan/1", json!({"response": "[]", "tasks": [{"task": "t"}]})),
                 ("worker/1/0", says("w")),
@@ -735,12 +717,12 @@ fn a_flow_of_every_pattern_that_was_begun_here_is_taken_there() {
         ),
         (
             "graph",
-            "graph-hitl-paused",
+            "graph-asking",
             vec![
-                ("node/start/1", says("a")),
-                ("node/gate/1", json!({"response": "approve", "who": "me"})),
+                ("node/probe/1", says("a")),
+                ("node/ask/1", json!({"response": "burn", "who": "me"})),
             ],
-            &["start", "gate"],
+            &["probe", "ask"],
         ),
     ];
     for (n, (pattern, from, nodes, expected)) in cases.into_iter().enumerate() {
@@ -764,10 +746,10 @@ fn a_flow_of_every_pattern_that_was_begun_here_is_taken_there() {
         let loaded = load(&path).unwrap();
         assert_eq!((loaded.id.as_str(), loaded.status.as_str()), (name.as_str(), "failed"));
         assert_eq!(loaded.done(), expected, "{pattern}: {}", loaded.state);
-        assert_eq!(loaded.session["variables"], json!({"topic": "AI", "n": "3"}));
+        assert_eq!(loaded.session["variables"], json!({"loaf": "rye", "n": "3"}));
         assert_eq!(loaded.session["metadata"]["error"], "boom");
         if pattern == "graph" {
-            assert_eq!(loaded.state["node_results"]["start"]["agent"], "n", "and not false");
+            assert_eq!(loaded.state["node_results"]["probe"]["agent"], "y", "and not true");
         }
         // What is done there is done here again.
         let there = Stepwell::in_memory();
@@ -785,33 +767,36 @@ fn a_flow_of_every_pattern_that_was_begun_here_is_taken_there() {
 #[test]
 fn what_was_done_here_is_laid_over_what_came_from_there() {
     let well = Stepwell::in_memory();
-    let folder = sample("chain-hitl-paused");
+    let folder = fixture("chain-asking");
     let (id, _) = taken_one(&well, &folder);
     let session = well.hold(&id).unwrap();
     let answer = GateAnswered {
         id: "step/1".to_owned(),
-        answer: "approved".to_owned(),
+        answer: "paint it".to_owned(),
         who: "me".to_owned(),
     };
     session.append(answer).unwrap();
-    session.append(node("step/1", json!({"response": "approved", "who": "me"}))).unwrap();
+    session.append(node("step/1", json!({"response": "paint it", "who": "me"}))).unwrap();
     let started = Node { state: NodeState::Started, output: None, ..node("step/2", Value::Null) };
     session.append(started).unwrap();
-    session.append(Message::user("FINAL").in_lane("writer".parse().unwrap())).unwrap();
-    session.append(Message::assistant("the end").in_lane("writer".parse().unwrap())).unwrap();
+    session.append(Message::user("go ahead").in_lane("painter".parse().unwrap())).unwrap();
+    session.append(Message::assistant("the end").in_lane("painter".parse().unwrap())).unwrap();
     session.append(node("step/2", json!({"response": "the end"}))).unwrap();
     session.append(StatusChanged { status: Status::Success, reason: None, error: None }).unwrap();
     drop(session);
     let (_kept, path) = written(&well, &id, cli(), &name_of(&folder));
     let loaded = load(&path).unwrap();
     assert_eq!(loaded.status, "completed");
-    assert_eq!(loaded.done(), ["0: ok: DRAFT it\n", "1: approved", "2: the end"]);
+    assert_eq!(loaded.done(), ["0: Warm since four\n", "1: paint it", "2: the end"]);
     assert_eq!(loaded.state.get("hitl_state"), None);
     assert_eq!(loaded.state["step_history"][1]["type"], "hitl");
-    assert_eq!(loaded.state["step_history"][0]["tokens_estimated"], 5, "what it used there counts");
-    assert_eq!(loaded.session["token_usage"]["total_input_tokens"], 2);
     assert_eq!(
-        loaded.session["runtime_config"]["host"], "http://127.0.0.1:18434",
+        loaded.state["step_history"][0]["tokens_estimated"], 19,
+        "what it used there counts"
+    );
+    assert_eq!(loaded.session["token_usage"]["total_input_tokens"], 12);
+    assert_eq!(
+        loaded.session["runtime_config"]["host"], "http://127.0.0.1:21777",
         "what was there stays"
     );
     let messages =

@@ -50,9 +50,9 @@ class Canned(Model):
 
 
 @tool
-def add(a: int, b: int) -> str:
-    """Adds."""
-    return str(a + b)
+def weigh(flour: int, water: int) -> str:
+    """Weighs a dough."""
+    return str(flour + water)
 
 
 def plain(value):
@@ -72,7 +72,7 @@ def load(folder, session, agent, manager):
     restored = Agent(
         agent_id=agent,
         model=Canned(["gone on"]),
-        tools=[add],
+        tools=[weigh],
         session_manager=manager_of,
         conversation_manager=managers[manager](),
         callback_handler=None,
@@ -87,12 +87,12 @@ def make(folder):
         manager = FileSessionManager(session_id=session, storage_dir=folder)
         kwargs.setdefault("agent_id", "worker")
         return Agent(
-            model=Canned(answers), tools=[add], session_manager=manager, callback_handler=None, **kwargs
+            model=Canned(answers), tools=[weigh], session_manager=manager, callback_handler=None, **kwargs
         )
 
-    one = agent("made-tools", [{"id": "t1", "name": "add", "input": {"a": 1, "b": 2}}, "it is 3 ✓"])
-    one.state.set("k", {"x": [1, None]})
-    one([{"text": "add 1 2"}, {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n"}}}])
+    one = agent("made-tools", [{"id": "w1", "name": "weigh", "input": {"flour": 4, "water": 5}}, "it is 9 ☕"])
+    one.state.set("scales", {"drift": [7, None]})
+    one([{"text": "weigh 4 and 5"}, {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n"}}}])
 
     window = SlidingWindowConversationManager(window_size=4, should_truncate_results=False)
     two = agent("made-sliding", [f"r{n}" for n in range(6)], conversation_manager=window)

@@ -77,16 +77,17 @@ fn the_sdk_restores_a_session_that_was_written_here_and_goes_on_with_it() {
     let well = Stepwell::in_memory();
     let id: SessionId = "20260223-143022-a1b2c3".parse().unwrap();
     let session = well.create(Created::new(id.clone(), "t").with_agent("worker")).unwrap();
-    let mut asked = Message::user("add 1 2");
+    let mut asked = Message::user("weigh 4 and 5");
     let (media_type, data) = ("image/png".to_owned(), "iVBORw0K".to_owned());
     asked.parts.push(Part::Image(Image { media_type, data, opaque: None }));
     session.append(asked).unwrap();
-    let two = Message::assistant("calling").calling("t1", "add", r#"{"a":1,"b":2}"#);
-    session.append(two.calling("t2", "add", r#"{"a":2,"b":2}"#)).unwrap();
+    let two =
+        Message::assistant("on the scales").calling("w1", "weigh", r#"{"flour":4,"water":5}"#);
+    session.append(two.calling("w2", "weigh", r#"{"flour":6,"water":5}"#)).unwrap();
     // Each result is a message of its own here, and one message there.
-    session.append(Message::tool_result("t2", "4")).unwrap();
-    session.append(Message::tool_result("t1", "3")).unwrap();
-    session.append(Message::assistant("3 and 4 ✓")).unwrap();
+    session.append(Message::tool_result("w2", "11")).unwrap();
+    session.append(Message::tool_result("w1", "9")).unwrap();
+    session.append(Message::assistant("9 and 11 ☕")).unwrap();
     drop(session);
     let (folder, path) = written(&well, &id, sdk(), &format!("session_{id}"));
     let found = restored(&python, folder.path(), (id.as_str(), "worker", "sliding"));
@@ -161,7 +162,7 @@ fn what_the_sdk_writes_is_read_as_the_sdk_restores_it() {
         let found = restored(&python, back.path(), (name, "worker", manager));
         assert_eq!(there(&found["restored"]), here, "{name}");
         if name == "made-tools" {
-            assert_eq!(found["state"], json!({"k": {"x": [1, null]}}));
+            assert_eq!(found["state"], json!({"scales": {"drift": [7, null]}}));
         }
     }
 }

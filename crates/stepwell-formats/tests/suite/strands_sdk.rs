@@ -9,15 +9,15 @@ use stepwell_formats::{Became, Existing, Format, Mode, Report, take_in, write_to
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, told, written};
-use crate::seeds::{files, lay_out, samples};
+use crate::seeds::{files, fixtures, lay_out};
 use crate::support::log;
 
 pub(crate) fn sdk() -> Format {
     "strands-sdk".parse().unwrap()
 }
 
-fn sample(name: &str) -> PathBuf {
-    samples(sdk()).unwrap().join(name)
+fn fixture(name: &str) -> PathBuf {
+    fixtures(sdk()).unwrap().join(name)
 }
 
 fn id(name: &str) -> SessionId {
@@ -35,7 +35,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Value)> {
 
 /// A session of one agent, `main` of which says these messages.
 fn lay(folder: &Path, agent: &str, state: &Value, messages: &[Value]) {
-    let at = |n: usize| format!("2026-11-15T00:00:{:02}.{n:06}+00:00", n % 60);
+    let at = |n: usize| format!("2026-03-10T00:00:{:02}.{n:06}+00:00", n % 60);
     let put = |name: String, value: &Value| {
         let bytes = serde_json::to_vec(value).unwrap();
         lay_out(folder, &[(PathBuf::from(name), bytes)]);
@@ -77,29 +77,33 @@ fn taken_one(well: &Stepwell, folder: &Path) -> (SessionId, Report) {
 }
 
 #[test]
-fn the_samples_come_in_once() {
+fn the_fixtures_come_in_once() {
     let well = Stepwell::in_memory();
-    let folder = samples(sdk()).unwrap();
+    let folder = fixtures(sdk()).unwrap();
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 2, "{first:?}");
-    let head = well.standing(&id("basic")).unwrap().head;
-    assert_eq!((head.task.as_str(), head.agent.as_str()), ("hi", "researcher"));
+    let head = well.standing(&id("till")).unwrap().head;
+    assert_eq!((head.task.as_str(), head.agent.as_str()), ("Is the till open?", "cashier"));
     assert_eq!(head.status, Status::Success);
-    let all = said(&shown(&well, &id("basic")));
-    assert_eq!(all.len(), 8);
-    assert_eq!(all[3], r#"Assistant: ["text calling", "call t1 add {\"a\":1,\"b\":2}"]"#);
-    assert_eq!(all[4], r#"Tool: ["result t1 3"]"#);
+    let all = said(&shown(&well, &id("till")));
+    assert_eq!(all.len(), 6);
+    assert_eq!(all[1], r#"Assistant: ["text Yes — grüß Gott ☕"]"#);
+    assert_eq!(
+        all[3],
+        r#"Assistant: ["text Let me ring that up", "call ring-5 ring_up {\"count\":2,\"price\":3}"]"#
+    );
+    assert_eq!(all[4], r#"Tool: ["result ring-5 6 euro"]"#);
     let again = taken(&well, &folder);
     assert_eq!(became(&again, Became::Unchanged), 2, "{again:?}");
 }
 
 #[test]
-fn the_samples_return_byte_for_byte() {
-    for name in ["session_basic", "session_sliding"] {
+fn the_fixtures_return_byte_for_byte() {
+    for name in ["session_till", "session_queue"] {
         let well = Stepwell::in_memory();
-        let (id, _) = taken_one(&well, &sample(name));
+        let (id, _) = taken_one(&well, &fixture(name));
         let (_folder, path) = written(&well, &id, sdk(), name);
-        for ((one, was), (other, is)) in files(&sample(name)).iter().zip(files(&path)) {
+        for ((one, was), (other, is)) in files(&fixture(name)).iter().zip(files(&path)) {
             assert_eq!(*one, other);
             assert_eq!(
                 String::from_utf8_lossy(was),
@@ -108,19 +112,20 @@ fn the_samples_return_byte_for_byte() {
                 one.display()
             );
         }
-        assert_eq!(files(&sample(name)).len(), files(&path).len());
-        assert_returns(sdk(), &sample(name), name);
+        assert_eq!(files(&fixture(name)).len(), files(&path).len());
+        assert_returns(sdk(), &fixture(name), name);
     }
 }
 
 #[test]
 fn a_model_is_shown_what_follows_removed_message_count() {
     let well = Stepwell::in_memory();
-    let (id, _) = taken_one(&well, &sample("session_sliding"));
+    let (id, _) = taken_one(&well, &fixture("session_queue"));
     let messages =
         log(&well, &id).iter().filter(|it| matches!(it.event, Event::Message(_))).count();
     assert_eq!(messages, 12, "nothing is lost");
-    assert_eq!(shown(&well, &id).len(), 4);
+    let texts: Vec<String> = shown(&well, &id).iter().map(Message::text).collect();
+    assert_eq!(texts, ["One plum", "Here is your plum"]);
 }
 
 #[test]
@@ -195,7 +200,7 @@ fn several_agents_speak_in_lanes_of_their_own_in_the_order_of_their_times() {
     // The first one that was made is the main one, whatever it is called.
     let path = folder.path().join("agents/agent_zed/agent.json");
     let text = std::fs::read_to_string(&path).unwrap().replace("00:00:00.000000", "00:00:00");
-    std::fs::write(&path, text.replace("2026-11-15T00:00:00+00:00", "2026-11-14T00:00:00+00:00"))
+    std::fs::write(&path, text.replace("2026-03-10T00:00:00+00:00", "2026-03-09T00:00:00+00:00"))
         .unwrap();
     let well = Stepwell::in_memory();
     let (id, _) = taken_one(&well, folder.path());
@@ -491,7 +496,7 @@ fn message_file() -> impl Strategy<Value = Value> {
         .prop_map(|(role, content, more)| json!({"role": role, "content": content, "later": more}));
     (message.clone(), proptest::option::weighted(0.2, message), unknown(), 0..5_u32).prop_map(
         |(message, redact, more, at)| {
-            let at = format!("2026-11-15T00:00:0{at}+00:00");
+            let at = format!("2026-03-10T00:00:0{at}+00:00");
             json!({"message": message, "redact_message": redact, "created_at": at, "newer": more})
         },
     )
@@ -562,9 +567,9 @@ fn a_message_of_the_largest_size_is_read_and_one_byte_more_is_not() {
 #[test]
 fn a_part_of_a_session_is_read_as_the_whole_of_it() {
     let well = Stepwell::in_memory();
-    let part = sample("session_basic/agents/agent_researcher/messages/message_3.json");
+    let part = fixture("session_till/agents/agent_cashier/messages/message_3.json");
     let found = taken(&well, &part);
-    assert_eq!(found[0].id.as_str(), "basic");
-    let roles = shown(&well, &id("basic"));
+    assert_eq!(found[0].id.as_str(), "till");
+    let roles = shown(&well, &id("till"));
     assert_eq!(roles.iter().filter(|it| it.role == Role::Tool).count(), 1);
 }
