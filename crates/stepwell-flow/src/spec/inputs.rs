@@ -306,7 +306,7 @@ mod tests {
         );
         assert_eq!(
             refused(&[("topc", "x")]),
-            "the flow has no variable `topc`; it has `depth`, `topic`, `tags`, `tone`, `house`; \
+            "the flow has no variable `topc`; it has `topic`, `depth`, `tone`, `tags`, `house`; \
              did you mean `topic`?"
         );
     }

@@ -8,6 +8,7 @@ pub(crate) struct Small {
 
 const FRONT: &str = "
 version: 0
+inputs: {required: {topic: string}}
 name: small
 runtime: {provider: ollama, model_id: fake, max_parallel: 2}
 ";
