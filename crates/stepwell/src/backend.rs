@@ -2,7 +2,7 @@
 //! they mean.
 //!
 //! A store implements [`Rows`] within one of its transactions and hands that to the
-//! functions of [`write`], [`read`] and [`remove`]. Admission, chains, leases, forks and
+//! functions of [`mod@write`], [`read`] and [`remove`]. Admission, chains, leases, forks and
 //! verification are then those of every other store. The conformance suite shows whether
 //! it is one.
 

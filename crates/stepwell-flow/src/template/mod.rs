@@ -4,7 +4,7 @@
 //! sandboxed: no files, no includes, no macros; a name that is not there is an error; and
 //! whatever they say, they end soon and take little memory. Three things see to that: fuel
 //! counts what is executed, what is written is cut off at [`MAX_RENDERED_BYTES`], and
-//! [`guard`] refuses what would let a value grow without being written.
+//! `guard` refuses what would let a value grow without being written.
 
 mod environment;
 mod filters;
