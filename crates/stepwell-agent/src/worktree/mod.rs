@@ -241,7 +241,10 @@ impl Worktree {
             let commit = ["commit-tree", &tree, "-p", &ours, "-p", tip, "-m", &message];
             git(&self.workspace, &commit)?
         };
-        git(&self.workspace, &["merge", "-q", "--ff-only", &target]).map(drop)
+        // By default git takes what it ignores for worth nothing, and writes over it. It heeds this
+        // option in fast-forwards only, which is what this always is.
+        let forward = ["merge", "-q", "--ff-only", "--no-overwrite-ignore", &target];
+        git(&self.workspace, &forward).map(drop)
     }
 
     /// The files that merging a commit would change in the workspace, relative to the workspace.

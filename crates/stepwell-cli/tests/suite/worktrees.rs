@@ -123,6 +123,49 @@ fn what_git_ignores_is_named_and_kept() {
     forced(&desk, &child);
 }
 
+/// A merge of what a subagent did, into a workspace with files that git ignores, is refused.
+fn in_the_way(meanwhile: &str, command: &str) {
+    let desk = repository(&dispatching(MERGE));
+    desk.file(".gitignore", ".stepwell/\n.env\ndata/\nout\n");
+    desk.file("kept/tracked.txt", "tracked");
+    desk.file("kept/.gitignore", "*.log\n");
+    git(&desk, &["add", "."]);
+    git(&desk, &["commit", "-q", "-m", "ignore"]);
+    let mine = [".env", "data/results.csv", "out", "kept/mine.log"];
+    for path in mine {
+        desk.file(path, "mine");
+    }
+    let work = desk.work();
+    desk.file(
+        "worker.yaml",
+        &format!(
+            "- text: I work.\n  calls:\n    - tool: run_command\n      arguments: {{command: '(cd {}; {meanwhile}); echo x > new.txt; {command}; git add .; git commit -qm work'}}\n- {{text: Worked.}}\n",
+            work.display()
+        ),
+    );
+    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    let said = told(&desk, done["session_id"].as_str().unwrap());
+    assert!(said.contains("could not be merged"), "{command}: {said}");
+    assert!(said.contains("kept in"), "{command}: {said}");
+    for path in mine {
+        assert_eq!(desk.read(path), "mine", "{command}: {path}");
+    }
+    assert!(!work.join("new.txt").exists(), "{command}");
+    assert_eq!(desk.read("kept/tracked.txt"), "tracked", "{command}");
+    assert_eq!(state(&desk), "unmerged", "{command}");
+}
+
+#[test]
+fn a_merge_takes_nothing_of_the_users_that_git_ignores() {
+    // Fast forward, and as a merge of two commits.
+    for meanwhile in ["true", "git commit -q --allow-empty -m other"] {
+        in_the_way(meanwhile, "echo theirs > .env; git add -f .env");
+        in_the_way(meanwhile, "echo theirs > data; git add -f data");
+        in_the_way(meanwhile, "mkdir out; echo theirs > out/a; git add -f out/a");
+        in_the_way(meanwhile, "git rm -qr kept; echo theirs > kept; git add kept");
+    }
+}
+
 #[test]
 fn a_worktree_in_which_something_else_is_checked_out_is_kept() {
     let (desk, parent, child) = after(CHANGE, "git checkout -q --detach");
