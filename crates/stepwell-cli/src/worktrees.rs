@@ -33,6 +33,11 @@ pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
         let charge = session.as_ref().and_then(|it| Charge::of(&it.head));
         let worktree = Worktree::of(&root, &store, &id);
         let base = charge.as_ref().and_then(|charge| charge.base.clone());
+        // Whoever likes the name may have a branch of it: one that no subagent's session made,
+        // and that has no worktree in the store, is the user's own.
+        if base.is_none() && !worktree.path.exists() {
+            continue;
+        }
         let ended = charge.as_ref().and_then(|charge| charge.outcome.as_ref());
         let state = worktree.state(base.as_deref(), ended);
         let in_use = match &session {

@@ -4,6 +4,7 @@
 //! neither merged nor empty is never removed here but by force.
 
 mod git;
+mod registry;
 mod state;
 
 use std::path::{Path, PathBuf};
@@ -146,6 +147,7 @@ impl Worktree {
     }
 
     fn clear(&self) -> Result<(), String> {
+        self.not_borrowed()?;
         self.forget();
         match std::fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -258,6 +260,7 @@ impl Worktree {
     /// Removes it with its branch: not if something in it is kept nowhere else, and not the
     /// branch if it moved on from `tip`.
     pub fn remove(&self, tip: &str) -> Result<(), String> {
+        self.not_borrowed()?;
         match self.folder() {
             Folder::Broken => return Err(self.broken()),
             Folder::Missing => {
@@ -291,7 +294,7 @@ impl Worktree {
         }
     }
 
-    /// Removes it with its branch, whatever it holds.
+    /// Removes it with its branch, whatever it holds; not if someone has the branch checked out.
     pub fn remove_by_force(&self) -> Result<(), String> {
         self.clear()
     }
@@ -324,7 +327,8 @@ fn conflict(said: &str) -> String {
     }
 }
 
-/// The names of sessions that have a worktree's folder or branch here, in order.
+/// The names of sessions that may have a worktree's folder or branch here, in order. A branch may
+/// as well be the user's own.
 #[must_use]
 pub fn all(workspace: &Path, store: &Path) -> Vec<SessionId> {
     let folders = std::fs::read_dir(store.join(FOLDER)).into_iter().flatten().flatten();

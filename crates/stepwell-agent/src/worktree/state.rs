@@ -24,6 +24,8 @@ pub enum State {
     Nested,
     /// Something other than its branch is checked out in it.
     Elsewhere,
+    /// Its branch is checked out in the workspace or in another worktree, which is named.
+    CheckedOut,
     /// Its folder was removed by hand, and its branch holds no commits of its own: whether
     /// something was lost with the folder, nobody knows.
     Gone,
@@ -101,6 +103,10 @@ impl Worktree {
     /// How it stands, given where it began and how it ended, as far as that is known.
     pub fn state(&self, base: Option<&str>, ended: Option<&Outcome>) -> Result<Standing, String> {
         let plain = |state| Ok(Standing { state, paths: Vec::new() });
+        if let Some(other) = self.borrowed()? {
+            let paths = vec![other.display().to_string()];
+            return Ok(Standing { state: State::CheckedOut, paths });
+        }
         match self.folder() {
             Folder::Broken => return plain(State::Broken),
             Folder::Missing => return self.without_folder(base, ended).and_then(plain),

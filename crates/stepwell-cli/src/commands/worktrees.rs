@@ -162,6 +162,9 @@ fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
         return Err(refuse("its subagent is at work".to_owned())
             .hint(format_args!("stepwell stop {id} stops it")));
     }
+    if site.state.as_ref().is_ok_and(|it| it.state == State::CheckedOut) {
+        return Err(why_not(site));
+    }
     if force {
         site.worktree.remove_by_force().map_err(refuse)?;
     } else if site.in_use {
@@ -202,6 +205,10 @@ fn why_not(site: &Site) -> Failure {
                 State::Elsewhere => {
                     (format!("something other than {branch} is checked out in it"), look)
                 }
+                State::CheckedOut => (
+                    format!("its branch {branch} is checked out in {paths}"),
+                    "check something else out there first: git switch BRANCH".to_owned(),
+                ),
                 State::Broken => (
                     "its .git is gone, so that git cannot say what in it is merged".to_owned(),
                     look,

@@ -196,6 +196,63 @@ fn a_repository_within_a_worktree_is_neither_merged_nor_lost() {
     assert!(folder(&desk, &child).join("sub/x").exists());
 }
 
+#[test]
+fn a_branch_that_no_session_made_is_neither_listed_nor_removed() {
+    let (desk, _, _) = after(MERGE, "echo x > new.txt");
+    // Merged into what is checked out; the name of a session that has no worktree; checked out.
+    let looker = ["run", "look", "--model", "script:looker.yaml"];
+    let session = one(&desk, &looker, 0)["session_id"].as_str().unwrap().to_owned();
+    for name in ["feature", &session, "mine"] {
+        git(&desk, &["branch", &format!("stepwell/{name}")]);
+    }
+    git(&desk, &["checkout", "-q", "stepwell/mine"]);
+    assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
+    assert!(!sweep(&desk).stderr.contains("worktree"));
+    for name in ["feature", &session, "mine"] {
+        for force in [&[][..], &["--force"]] {
+            let ran = desk.quietly(&[&["worktrees", "remove", name], force].concat());
+            assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        }
+    }
+    assert_eq!(git(&desk, &["branch", "--list", "stepwell/*"]).lines().count(), 3);
+    assert_eq!(git(&desk, &["rev-parse", "--abbrev-ref", "HEAD"]).trim(), "stepwell/mine");
+}
+
+#[test]
+fn a_branch_that_is_checked_out_elsewhere_is_not_removed_even_by_force() {
+    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
+    let branch = format!("stepwell/{child}");
+    let refused = |place: &std::path::Path| {
+        let place = std::fs::canonicalize(place).unwrap();
+        let listed = desk.quietly(&["worktrees", "--json"]).json();
+        assert_eq!(listed[0]["state"], "checked_out");
+        assert_eq!(listed[0]["paths"], json!([place]));
+        assert!(!sweep(&desk).stderr.contains("worktree"));
+        for force in [&[][..], &["--force"]] {
+            let ran = desk.quietly(&[&["worktrees", "remove", &child], force].concat());
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            let why = format!("is checked out in {}", place.display());
+            assert!(
+                ran.stderr.contains(&why) && ran.stderr.contains("git switch"),
+                "{}",
+                ran.stderr
+            );
+        }
+        assert!(git(&desk, &["branch", "--list", "stepwell/*"]).contains(&child));
+    };
+    // In the workspace, of which it is then a part.
+    git(&desk, &["worktree", "remove", folder(&desk, &child).to_str().unwrap()]);
+    git(&desk, &["checkout", "-q", &branch]);
+    refused(&desk.work());
+    git(&desk, &["checkout", "-q", "main"]);
+    let away = desk.path("away");
+    git(&desk, &["worktree", "add", "-q", away.to_str().unwrap(), &branch]);
+    refused(&away);
+    git(&desk, &["worktree", "remove", away.to_str().unwrap()]);
+    stays(&desk, &child, "unmerged", "commits that are not merged");
+    forced(&desk, &child);
+}
+
 /// Goes back to just after a session's dispatch began, in the middle of a call that has ended.
 fn into_the_call(desk: &Desk, parent: &str, what: &str) {
     let started = desk.quietly(&["log", parent, "--kind", "tool_started"]).json();

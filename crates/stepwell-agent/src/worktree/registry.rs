@@ -1,0 +1,67 @@
+//! The registry: what git knows of all the worktrees of a repository, also of those whose folder
+//! is gone.
+
+use std::path::{Path, PathBuf};
+
+use super::Worktree;
+use super::git::git;
+
+/// A worktree in git's list, the repository's main one included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    /// The branch that is checked out in it, with its full name.
+    branch: Option<String>,
+}
+
+/// Every worktree of a repository.
+pub(super) fn entries(workspace: &Path) -> Result<Vec<Entry>, String> {
+    Ok(parse(&git(workspace, &["worktree", "list", "--porcelain"])?))
+}
+
+fn parse(listed: &str) -> Vec<Entry> {
+    let mut found: Vec<Entry> = Vec::new();
+    for line in listed.lines() {
+        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+        match (key, found.last_mut()) {
+            ("worktree", _) => found.push(Entry { path: value.into(), ..Entry::default() }),
+            ("branch", Some(entry)) => entry.branch = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A path as git names it, also if nothing is there.
+pub(super) fn resolved(path: &Path) -> PathBuf {
+    let above = path.parent().and_then(|above| std::fs::canonicalize(above).ok());
+    match (std::fs::canonicalize(path), above, path.file_name()) {
+        (Ok(path), ..) => path,
+        (Err(_), Some(above), Some(name)) => above.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+impl Worktree {
+    /// The worktree other than its own in which its branch is checked out.
+    pub(super) fn borrowed(&self) -> Result<Option<PathBuf>, String> {
+        if !self.has_branch() {
+            return Ok(None);
+        }
+        let (own, branch) = (resolved(&self.path), self.full_branch());
+        let mut others = entries(&self.workspace)?.into_iter();
+        let other =
+            others.find(|it| it.branch.as_ref() == Some(&branch) && resolved(&it.path) != own);
+        Ok(other.map(|it| it.path))
+    }
+
+    /// Refuses, if its branch is checked out in another worktree.
+    pub(super) fn not_borrowed(&self) -> Result<(), String> {
+        match self.borrowed()? {
+            None => Ok(()),
+            Some(other) => {
+                Err(format!("its branch {} is checked out in {}", self.branch, other.display()))
+            }
+        }
+    }
+}
