@@ -140,14 +140,15 @@ fn find<'a>(found: &'a [Site], name: &str) -> Result<&'a Site> {
     if let Some(site) = found.iter().find(|site| site.id.as_str() == name) {
         return Ok(site);
     }
-    let named: Vec<&Site> =
-        found.iter().filter(|site| site.id.as_str().starts_with(name)).collect();
+    // Every name begins with nothing, which so means none.
+    let begins = |site: &&Site| !name.is_empty() && site.id.as_str().starts_with(name);
+    let named: Vec<&Site> = found.iter().filter(begins).collect();
     let absent = |message: String| {
         Failure::new(Exit::Absent, message).hint("stepwell worktrees lists what there is")
     };
     match named[..] {
         [site] => Ok(site),
-        [] => Err(absent(format!("no subagent {name:?} has a worktree here"))),
+        [] => Err(absent(format!("no worktree matches {name:?}"))),
         _ => {
             let ids: Vec<&str> = named.iter().map(|site| site.id.as_str()).collect();
             Err(absent(format!("{name:?} could be {}", ids.join(", "))))

@@ -93,6 +93,18 @@ fn a_folder_that_was_removed_by_hand_takes_no_branch_with_it() {
 }
 
 #[test]
+fn the_beginning_of_an_id_means_its_worktree_and_nothing_means_none() {
+    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
+    for name in ["", " ", "nobody"] {
+        let ran = desk.quietly(&["worktrees", "remove", name, "--force"]);
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("no worktree matches {name:?}")), "{}", ran.stderr);
+    }
+    assert!(folder(&desk, &child).join("new.txt").exists());
+    forced(&desk, &child[..child.len() - 2]);
+}
+
+#[test]
 fn another_worktree_of_the_users_that_git_cannot_find_is_not_forgotten() {
     let desk = repository(&dispatching(MERGE));
     let away = desk.path("away");
