@@ -130,6 +130,12 @@ impl Worktree {
             Folder::Broken => return Err(self.broken()),
             Folder::Missing => {}
         }
+        if let Some(commit) = self.stray()? {
+            return Err(format!(
+                "its folder was removed while commit {commit}, which is on no branch, was \
+                 checked out in it; git branch NAME {commit} keeps that"
+            ));
+        }
         if !self.has_branch() {
             return Err(format!("its worktree and its branch {} were removed", self.branch));
         }
@@ -264,6 +270,9 @@ impl Worktree {
         match self.folder() {
             Folder::Broken => return Err(self.broken()),
             Folder::Missing => {
+                if let Some(commit) = self.stray()? {
+                    return Err(format!("its last commit {commit} is on no branch"));
+                }
                 let _ = std::fs::remove_dir(&self.path);
                 self.forget();
             }
@@ -337,6 +346,12 @@ pub fn all(workspace: &Path, store: &Path) -> Vec<SessionId> {
     let listed = ["for-each-ref", "--format=%(refname:short)", &format!("refs/heads/{PREFIX}")];
     let branches = git(workspace, &listed).unwrap_or_default();
     found.extend(branches.lines().filter_map(|line| line.strip_prefix(PREFIX)).map(str::to_owned));
+    // Git may know of one of which nothing else is left.
+    let within = registry::resolved(&store.join(FOLDER));
+    let known = registry::entries(workspace).unwrap_or_default();
+    let known = known.iter().filter(|it| it.path.parent() == Some(&*within));
+    let known = known.filter_map(|it| it.path.file_name()?.to_str());
+    found.extend(known.map(str::to_owned));
     found.sort();
     found.dedup();
     found.iter().filter_map(|name| name.parse().ok()).collect()

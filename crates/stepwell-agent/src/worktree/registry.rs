@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use super::Worktree;
-use super::git::git;
+use super::git::{git, holds};
 
 /// A worktree in git's list, the repository's main one included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) path: PathBuf,
+    /// The commit that is checked out in it.
+    head: Option<String>,
     /// The branch that is checked out in it, with its full name.
     branch: Option<String>,
 }
@@ -25,6 +27,7 @@ fn parse(listed: &str) -> Vec<Entry> {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         match (key, found.last_mut()) {
             ("worktree", _) => found.push(Entry { path: value.into(), ..Entry::default() }),
+            ("HEAD", Some(entry)) => entry.head = Some(value.to_owned()),
             ("branch", Some(entry)) => entry.branch = Some(value.to_owned()),
             _ => {}
         }
@@ -63,5 +66,22 @@ impl Worktree {
                 Err(format!("its branch {} is checked out in {}", self.branch, other.display()))
             }
         }
+    }
+    /// The commit that was checked out in its folder, which is gone, if no branch and no tag
+    /// holds it: git drops it with the worktree.
+    pub(super) fn stray(&self) -> Result<Option<String>, String> {
+        if !holds(&self.workspace, &["rev-parse", "--git-dir"]) {
+            return Ok(None);
+        }
+        let own = resolved(&self.path);
+        let entry = entries(&self.workspace)?.into_iter().find(|it| resolved(&it.path) == own);
+        // One that was cut off while it was made has no commit yet.
+        let is_commit = |head: &String| {
+            holds(&self.workspace, &["cat-file", "-e", &format!("{head}^{{commit}}")])
+        };
+        let Some(head) = entry.and_then(|it| it.head).filter(is_commit) else { return Ok(None) };
+        let containing = ["for-each-ref", "--count=1", "--contains", &head];
+        let kept = self.is_merged(&head) || !git(&self.workspace, &containing)?.is_empty();
+        Ok((!kept).then_some(head))
     }
 }

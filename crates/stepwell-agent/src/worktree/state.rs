@@ -48,6 +48,8 @@ pub struct Standing {
     pub state: State,
     /// What it holds that nothing else keeps.
     pub paths: Vec<String>,
+    /// The commit that is not merged, if it is on no branch either.
+    pub stray: Option<String>,
 }
 
 /// What is left of a worktree's folder.
@@ -102,14 +104,21 @@ impl Worktree {
 
     /// How it stands, given where it began and how it ended, as far as that is known.
     pub fn state(&self, base: Option<&str>, ended: Option<&Outcome>) -> Result<Standing, String> {
-        let plain = |state| Ok(Standing { state, paths: Vec::new() });
+        let with = |state, paths| Ok(Standing { state, paths, stray: None });
+        let plain = |state| with(state, Vec::new());
         if let Some(other) = self.borrowed()? {
-            let paths = vec![other.display().to_string()];
-            return Ok(Standing { state: State::CheckedOut, paths });
+            return with(State::CheckedOut, vec![other.display().to_string()]);
         }
         match self.folder() {
             Folder::Broken => return plain(State::Broken),
-            Folder::Missing => return self.without_folder(base, ended).and_then(plain),
+            Folder::Missing => {
+                let stray = self.stray()?;
+                let state = match &stray {
+                    Some(_) => State::Unmerged,
+                    None => self.without_folder(base, ended)?,
+                };
+                return Ok(Standing { state, paths: Vec::new(), stray });
+            }
             Folder::Whole => {}
         }
         let here = git(&self.path, &["symbolic-ref", "-q", "--short", "HEAD"]).unwrap_or_default();
@@ -120,13 +129,13 @@ impl Worktree {
             self.is_merged(&tip) && (!self.has_branch() || self.is_merged(&self.full_branch()));
         let few = |paths: Vec<String>| paths.into_iter().take(MAX_NAMED).collect();
         if !nested.is_empty() {
-            return Ok(Standing { state: State::Nested, paths: few(nested) });
+            return with(State::Nested, few(nested));
         }
         match (changed.is_empty(), here == self.branch, done) {
             (false, ..) => plain(State::Uncommitted),
             (true, false, _) => plain(State::Elsewhere),
             (true, true, false) => plain(State::Unmerged),
-            _ if !ignored.is_empty() => Ok(Standing { state: State::Ignored, paths: few(ignored) }),
+            _ if !ignored.is_empty() => with(State::Ignored, few(ignored)),
             _ if base.is_none_or(|base| base == tip) => plain(State::Clean),
             _ => plain(State::Merged),
         }

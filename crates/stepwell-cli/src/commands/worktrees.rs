@@ -45,6 +45,9 @@ struct Line<'a> {
     /// What it holds that nothing else keeps, if that is what it stands for.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     paths: &'a [String],
+    /// The commit that is not merged, if it is on no branch either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     in_use: bool,
@@ -127,6 +130,7 @@ fn line(site: &Site) -> Line<'_> {
         path: site.worktree.path.display().to_string(),
         state: site.state.as_ref().ok().map(|it| it.state),
         paths: site.state.as_ref().map_or(&[], |it| &it.paths),
+        commit: site.state.as_ref().ok().and_then(|it| it.stray.as_deref()),
         error: site.state.as_ref().err().map(String::as_str),
         in_use: site.in_use,
         status: head.map(|head| head.status),
@@ -191,7 +195,9 @@ fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
 fn why_not(site: &Site) -> Failure {
     let (id, branch, path) = (&site.id, &site.worktree.branch, site.worktree.path.display());
     let look = format!("look into {path}; --force removes it for good");
-    let merge = format!("git merge {branch} takes them over; --force removes them for good");
+    let stray = site.state.as_ref().ok().and_then(|it| it.stray.as_deref());
+    let tip = stray.unwrap_or(branch);
+    let merge = format!("git merge {tip} takes them over; --force removes them for good");
     let (why, hint) = match &site.state {
         Err(why) => (format!("git cannot say how it stands: {}", one_line(why)), look),
         Ok(it) => {

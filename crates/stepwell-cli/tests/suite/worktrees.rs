@@ -93,6 +93,28 @@ fn a_folder_that_was_removed_by_hand_takes_no_branch_with_it() {
 }
 
 #[test]
+fn commits_on_no_branch_outlive_the_folder_in_which_they_were_made() {
+    for branch in ["true", "git branch -q -D stepwell/$(basename $PWD)"] {
+        let make = format!(
+            "git checkout -q --detach; echo x > new.txt; git add .; git commit -qm x; {branch}"
+        );
+        let (desk, _, child) = after(CHANGE, &make);
+        let place = folder(&desk, &child);
+        let at = ["-C", place.to_str().unwrap(), "rev-parse", "HEAD"];
+        let commit = git(&desk, &at).trim().to_owned();
+        std::fs::remove_dir_all(&place).unwrap();
+        assert_eq!(desk.quietly(&["worktrees", "--json"]).json()[0]["commit"], json!(commit));
+        stays(&desk, &child, "unmerged", &format!("git merge {commit}"));
+        git(&desk, &["merge", "-q", &commit]);
+        let ran = desk.quietly(&["worktrees", "remove", &child]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
+        assert_eq!(git(&desk, &["worktree", "list"]).lines().count(), 1);
+        assert_eq!(desk.read("new.txt"), "x\n");
+    }
+}
+
+#[test]
 fn the_beginning_of_an_id_means_its_worktree_and_nothing_means_none() {
     let (desk, _, child) = after(CHANGE, "echo x > new.txt");
     for name in ["", " ", "nobody"] {
