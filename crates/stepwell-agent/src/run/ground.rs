@@ -247,8 +247,12 @@ fn describe(worktree: &Worktree, outcome: &Outcome, since: &Since) -> String {
             if tip.is_empty() { String::new() } else { format!("; its last commit was {tip}") }
         ),
         (Fate::Kept, _) if outcome.why.is_empty() => format!(
-            "what was changed{files} is committed on branch {branch}, not merged; kept in {path}"
+            "what was changed{files} is committed on branch {branch}, not merged; {}",
+            match worktree.path.exists() {
+                true => format!("kept in {path}"),
+                false => "its folder was removed since".to_owned(),
+            }
         ),
-        (Fate::Kept, _) => format!("{}{files}; kept in {path}, branch {branch}", outcome.why),
+        (Fate::Kept, _) => format!("{}{files}; {}", outcome.why, worktree.left()),
     }
 }

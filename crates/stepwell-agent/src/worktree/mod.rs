@@ -123,6 +123,18 @@ impl Worktree {
         Err("nothing of the workspace's folder is committed: commit something in it first".into())
     }
 
+    /// What is left of it, for the model and the user.
+    #[must_use]
+    pub fn left(&self) -> String {
+        let (path, branch) = (self.path.display(), &self.branch);
+        match (self.folder() != Folder::Missing, self.has_branch()) {
+            (true, true) => format!("kept in {path}, branch {branch}"),
+            (true, false) => format!("kept in {path}; its branch {branch} was removed"),
+            (false, true) => format!("its branch {branch} is kept"),
+            (false, false) => format!("its branch {branch} was removed"),
+        }
+    }
+
     /// Brings it back from its branch, if its folder was removed.
     pub fn restore(&self) -> Result<(), String> {
         match self.folder() {
@@ -196,6 +208,18 @@ impl Worktree {
     }
 
     fn try_settle(&self, base: &str, message: &str, merge: Merge) -> Result<Outcome, String> {
+        match self.folder() {
+            Folder::Whole => {}
+            Folder::Broken => return Err(self.broken()),
+            Folder::Missing => {
+                let stray = self.stray()?.map(|commit| {
+                    format!(
+                        "; its last commit {commit} is on no branch: git merge {commit} takes it over"
+                    )
+                });
+                return Err(format!("its folder was removed{}", stray.unwrap_or_default()));
+            }
+        }
         let here = git(&self.path, &["symbolic-ref", "-q", "--short", "HEAD"]).unwrap_or_default();
         if here != self.branch {
             return Err(format!("something other than {} is checked out in it", self.branch));

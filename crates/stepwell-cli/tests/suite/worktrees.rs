@@ -93,6 +93,37 @@ fn a_folder_that_was_removed_by_hand_takes_no_branch_with_it() {
 }
 
 #[test]
+fn the_model_is_told_what_a_subagent_left_of_its_worktree() {
+    let away = "cd ../../..; git worktree remove --force $OLDPWD";
+    let detached = "git checkout -q --detach; echo x > x; git add .; git commit -qm x";
+    for (command, expected, why, left) in [
+        ("rm .git", Some("broken"), "its .git is gone", "kept in "),
+        (away, Some("gone"), "its folder was removed", "; its branch stepwell/"),
+        (
+            &format!("{detached}; rm -rf $PWD"),
+            Some("unmerged"),
+            "is on no branch: git merge ",
+            "is kept",
+        ),
+        (
+            &format!("{away}; git branch -q -D stepwell/$(basename $OLDPWD)"),
+            None,
+            "its folder was removed",
+            "was removed]",
+        ),
+    ] {
+        let (desk, parent, _) = after(MERGE, command);
+        let said = told(&desk, &parent);
+        assert!(said.contains(why) && said.contains(left), "{command}: {said}");
+        assert!(!said.contains("something other than"), "{command}: {said}");
+        assert_eq!(said.contains("kept in"), expected == Some("broken"), "{command}: {said}");
+        let listed = desk.quietly(&["worktrees", "--json"]).json();
+        let state = listed.first().and_then(|it| it["state"].as_str());
+        assert_eq!(state, expected, "{command}");
+    }
+}
+
+#[test]
 fn commits_on_no_branch_outlive_the_folder_in_which_they_were_made() {
     for branch in ["true", "git branch -q -D stepwell/$(basename $PWD)"] {
         let make = format!(
