@@ -112,6 +112,30 @@ pub(crate) fn tell_of_half(standing: &Standing) {
     }
 }
 
+/// Refuses what must not be done to a session whose files may be half moved: it alone knows
+/// how they get whole again, and what is recorded now is set aside when they do.
+pub(crate) fn refuse_half(standing: &Standing, app: &App) -> Result<()> {
+    let (head, id) = (&standing.head, &standing.head.id);
+    let Some(began) = head.rewinding else { return Ok(()) };
+    // Where the files are gone, or the log is damaged, nobody can finish it.
+    if standing.damage.is_some() || place(head, app).is_err() {
+        return Ok(());
+    }
+    if standing.held.is_some() {
+        let message = format!("{id} is being rewound; nothing was done");
+        return Err(Failure::new(Exit::Busy, message).hint("try again when that is done"));
+    }
+    let message = format!(
+        "a rewind of {id} was cut off at seq {began}, and its files may be half moved; nothing \
+         was done"
+    );
+    let finish = format!("stepwell rewind {id} --finish finishes it");
+    Err(Failure::new(Exit::Failed, message).hint(match standing.trashed_at {
+        Some(_) => format!("stepwell trash restore {id} brings it back; then {finish}"),
+        None => finish,
+    }))
+}
+
 /// Lets go of contents that no view holds, but for the newest of each file. The log says so.
 pub(crate) fn let_go(well: &Well, session: &Session, app: &App) -> Result<()> {
     let keep = app.config.settings.max_backups_per_file.get() as usize;

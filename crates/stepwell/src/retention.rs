@@ -83,6 +83,8 @@ pub enum Protection {
     Pinned,
     /// It is damaged, and someone should look at it first.
     Damaged,
+    /// A rewind of it was cut off, and its files may be half moved: it alone knows the rest.
+    HalfRewound,
     /// A session below it is protected.
     Descendant(SessionId),
 }
@@ -187,8 +189,10 @@ fn protection(standing: &Standing, silence: Duration, now: Time) -> Option<Prote
         Some(Protection::Running)
     } else if standing.head.pinned {
         Some(Protection::Pinned)
+    } else if standing.damage.is_some() {
+        Some(Protection::Damaged)
     } else {
-        standing.damage.as_ref().map(|_| Protection::Damaged)
+        standing.head.rewinding.map(|_| Protection::HalfRewound)
     }
 }
 
@@ -301,16 +305,18 @@ mod tests {
     }
 
     #[test]
-    fn running_pinned_and_damaged_sessions_stay_and_the_plan_says_why() {
-        let (mut runs, mut pinned, mut damaged) =
-            (session("a", 9), session("b", 9), session("c", 9));
+    fn running_pinned_damaged_and_half_rewound_sessions_stay_and_the_plan_says_why() {
+        let (mut runs, mut pinned, mut damaged, mut half) =
+            (session("a", 9), session("b", 9), session("c", 9), session("d", 9));
         runs.head.status = Status::Running;
         pinned.head.pinned = true;
         damaged.damage = Some(Damage { seq: Seq::FIRST, what: "x".to_owned() });
-        let plan = Plan::of(&older_than(7), &[runs, pinned, damaged], NOW);
+        half.head.rewinding = Some(Seq::FIRST);
+        let plan = Plan::of(&older_than(7), &[runs, pinned, damaged, half], NOW);
         assert!(plan.take.is_empty());
         let why: Vec<_> = plan.protected.into_iter().map(|(_, why)| why).collect();
-        assert_eq!(why, [Protection::Running, Protection::Pinned, Protection::Damaged]);
+        let (damaged, half) = (Protection::Damaged, Protection::HalfRewound);
+        assert_eq!(why, [Protection::Running, Protection::Pinned, damaged, half]);
     }
 
     #[test]

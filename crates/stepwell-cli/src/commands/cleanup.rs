@@ -14,8 +14,8 @@ use crate::text::{bytes, count};
 /// Moves old sessions to the trash.
 ///
 /// Takes sessions without activity for --older-than days, or else for
-/// sessions.cleanup_after_days (7). Running and pinned sessions stay, and so does
-/// whatever they grew out of.
+/// sessions.cleanup_after_days (7). Running and pinned sessions stay, those whose rewind was
+/// cut off, and whatever these grew out of.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Takes those without activity for so many days.
@@ -115,7 +115,7 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     let plan = looking.plan_cleanup(policy)?;
     drop(looking);
     for (id, why) in &plan.protected {
-        let stays_because = protection(why);
+        let stays_because = protection(id, why);
         if app.out.is_json() {
             app.out.object(&Stays { session: id.as_str(), stays_because })?;
         } else {
@@ -183,12 +183,16 @@ fn say(taken: &stepwell::Taken, removed: bool, app: &mut App) -> Result<()> {
     app.out.answer(&object, format_args!("{verb} {id}{below} ({because}, {size})"))
 }
 
-fn protection(why: &Protection) -> String {
-    let below = |id: &SessionId| format!("{id} below it is running, pinned or damaged");
+fn protection(id: &SessionId, why: &Protection) -> String {
+    let below =
+        |id: &SessionId| format!("{id} below it is running, pinned, damaged or half rewound");
     match why {
         Protection::Running => "it is running".to_owned(),
         Protection::Pinned => "it is pinned".to_owned(),
         Protection::Damaged => "it is damaged; stepwell delete takes it all the same".to_owned(),
+        Protection::HalfRewound => {
+            format!("a rewind of it was cut off; stepwell rewind {id} --finish finishes it")
+        }
         Protection::Descendant(id) => below(id),
     }
 }

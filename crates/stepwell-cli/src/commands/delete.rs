@@ -1,7 +1,9 @@
 use stepwell::{Access, Removal, SessionId, Target};
 
+use super::purge::family;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
+use crate::files::refuse_half;
 use crate::housekeeping::tidy;
 use crate::output::note;
 
@@ -27,6 +29,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         if !ids.contains(&id) {
             ids.push(id);
         }
+    }
+    for id in &ids {
+        family(&well, id)?.iter().try_for_each(|standing| refuse_half(standing, app))?;
     }
     let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
     let removal = well.store().trash(&targets)?;

@@ -4,6 +4,7 @@ use super::sessions::task;
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
+use crate::files::refuse_half;
 use crate::output::note;
 use crate::text::{bytes, count};
 
@@ -19,7 +20,7 @@ pub(crate) struct Args {
 }
 
 /// A session and the sessions of its subagents, which go with it.
-fn family(well: &Well, id: &SessionId) -> Result<Vec<Standing>> {
+pub(super) fn family(well: &Well, id: &SessionId) -> Result<Vec<Standing>> {
     let mut all = vec![well.standing(id)?];
     let mut next = 0;
     while let Some(parent) = all.get(next).map(|standing| standing.head.id.clone()) {
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let (well, id) = app.session_in(Place::Anywhere, &args.session, Access::Read)?;
         let (mut events, mut size) = (0, 0);
         let all = family(&well, &id)?;
+        all.iter().try_for_each(|standing| refuse_half(standing, app))?;
         for standing in &all {
             let place = if standing.trashed_at.is_some() { " (in the trash)" } else { "" };
             note(format_args!("{}{place}: {}", standing.head.id, task(standing)));

@@ -554,6 +554,33 @@ fn a_rewind_that_was_cut_off_and_that_someone_is_in_the_way_of_is_named() {
     assert_eq!(desk.quietly(&run).code, Some(0));
 }
 
+/// Types this, which is refused with the command that finishes the rewind that was cut off.
+fn is_refused_by_half(desk: &Desk, id: &str, typed: &[&str]) {
+    let seq = || desk.quietly(&["show", id, "--json"]).json()[0]["seq"].clone();
+    let before = seq();
+    let ran = desk.quietly(typed);
+    assert_eq!(ran.code, Some(1), "{typed:?}: {}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains(&format!("a rewind of {id} was cut off")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    assert_eq!(seq(), before, "{typed:?}");
+}
+
+#[test]
+fn a_session_whose_rewind_was_cut_off_is_not_removed_until_it_is_finished() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    is_refused_by_half(&desk, &id, &["delete", &id]);
+    is_refused_by_half(&desk, &id, &["purge", &id, "--yes"]);
+    let cleanup = ["cleanup", "--keep-last", "0", "--yes"];
+    let ran = desk.quietly(&cleanup);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Sessions removed: 0\n"));
+    let says = format!("{id} stays: a rewind of it was cut off; stepwell rewind {id} --finish");
+    assert!(ran.stderr.contains(&says), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["rewind", &id, "--finish"]).code, Some(0));
+    let ran = desk.quietly(&cleanup);
+    assert_eq!(ran.stdout.lines().last(), Some("Sessions removed: 1"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_fork_that_was_not_run_was_cut_off_nowhere_and_is_not_taken_up_by_itself() {
     let mut desk = worked();
