@@ -16,6 +16,7 @@ use stepwell_agent::tool;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
+use crate::lifecycle::hold;
 use crate::output::note;
 use crate::text::one_line;
 
@@ -112,15 +113,11 @@ pub(crate) fn tell_of_half(standing: &Standing) {
     }
 }
 
-/// Refuses what must not be done to a session whose files may be half moved: it alone knows
-/// how they get whole again, and what is recorded now is set aside when they do.
-pub(crate) fn refuse_half(standing: &Standing, app: &App) -> Result<()> {
-    let (head, id) = (&standing.head, &standing.head.id);
-    let Some(began) = head.rewinding else { return Ok(()) };
-    // Where the files are gone, or the log is damaged, nobody can finish it.
-    if standing.damage.is_some() || place(head, app).is_err() {
-        return Ok(());
-    }
+/// Refuses what must not be done to a session whose files may be half moved: what is recorded
+/// now is set aside when they are whole again.
+pub(crate) fn refuse_half(standing: &Standing) -> Result<()> {
+    let id = &standing.head.id;
+    let Some(began) = standing.head.rewinding else { return Ok(()) };
     if standing.held.is_some() {
         let message = format!("{id} is being rewound; nothing was done");
         return Err(Failure::new(Exit::Busy, message).hint("try again when that is done"));
@@ -134,6 +131,23 @@ pub(crate) fn refuse_half(standing: &Standing, app: &App) -> Result<()> {
         Some(_) => format!("stepwell trash restore {id} brings it back; then {finish}"),
         None => finish,
     }))
+}
+
+/// Refuses to remove a session that alone knows how its files get whole again. Where they are
+/// gone, or the log is damaged, nobody can finish that.
+pub(crate) fn refuse_removal(standing: &Standing, app: &App) -> Result<()> {
+    match standing.damage.is_some() || place(&standing.head, app).is_err() {
+        true => Ok(()),
+        false => refuse_half(standing),
+    }
+}
+
+/// Takes the lease of a session for a moment, if its files are whole.
+pub(crate) fn hold_whole(well: &Well, id: &SessionId) -> Result<Session> {
+    let session = hold(well, id)?;
+    // Whoever was at it is done: the lease is ours.
+    refuse_half(&Standing { held: None, ..session.standing()? })?;
+    Ok(session)
 }
 
 /// Lets go of contents that no view holds, but for the newest of each file. The log says so.

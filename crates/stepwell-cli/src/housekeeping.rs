@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime};
 
-use stepwell::Policy;
+use stepwell::{Policy, Protection};
 
 use crate::app::{App, Well};
 use crate::failure::Result;
@@ -37,7 +37,13 @@ pub(crate) fn tidy(app: &App, well: &Well) -> Result<()> {
     if app.config.settings.auto_cleanup && is_due(app) {
         let (older_than, silence) = (Some(cleanup_age(app)), app.config.settings.resume_timeout);
         let policy = Policy { older_than, silence, ..Policy::default() };
-        let removal = well.clean_up(&well.plan_cleanup(&policy)?)?;
+        let plan = well.plan_cleanup(&policy)?;
+        for (id, _) in plan.protected.iter().filter(|(_, why)| *why == Protection::HalfRewound) {
+            note(format_args!(
+                "{id} stays: a rewind of it was cut off; stepwell rewind {id} --finish finishes it"
+            ));
+        }
+        let removal = well.clean_up(&plan)?;
         if !removal.taken.is_empty() {
             let gone = count(removal.taken.len(), "session");
             note(format_args!("Cleaned up {gone}; stepwell trash list shows them."));

@@ -11,6 +11,7 @@ use super::resume::refuse_external;
 use super::show;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
+use crate::files::hold_whole;
 use crate::housekeeping::tidy;
 use crate::output::{Style, note};
 use crate::runner::{Flags, shrink};
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let (well, id) = app.session(&args.session, Access::Write)?;
     refuse_external(&well.standing(&id)?.head)?;
-    let mut session = well.hold(&id)?;
+    let mut session = hold_whole(&well, &id)?;
     let exit = match args.undo {
         true => undo(&mut session, app)?,
         false => {

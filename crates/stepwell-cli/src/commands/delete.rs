@@ -3,7 +3,7 @@ use stepwell::{Access, Removal, SessionId, Target};
 use super::purge::family;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::refuse_half;
+use crate::files::refuse_removal;
 use crate::housekeeping::tidy;
 use crate::output::note;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
     }
     for id in &ids {
-        family(&well, id)?.iter().try_for_each(|standing| refuse_half(standing, app))?;
+        family(&well, id)?.iter().try_for_each(|standing| refuse_removal(standing, app))?;
     }
     let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
     let removal = well.store().trash(&targets)?;

@@ -3,8 +3,8 @@ use stepwell::{Access, Head, Move, Phase, PhaseSet};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
+use crate::files::hold_whole;
 use crate::housekeeping::tidy;
-use crate::lifecycle::hold;
 
 /// Shows which phase a session's work is in, or moves it to another.
 ///
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let session = hold(&well, &id)?;
+    let session = hold_whole(&well, &id)?;
     let head = session.standing()?.head;
     let (set, from) = phases(&head)?;
     let to = set.parse(name).ok_or_else(|| {

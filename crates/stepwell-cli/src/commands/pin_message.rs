@@ -5,6 +5,7 @@ use stepwell::{Access, Edited, Event, Kind, Message, Pins, Seq, SessionId, Span,
 use super::show::gist;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
+use crate::files::refuse_half;
 use crate::housekeeping::tidy;
 use crate::output::note;
 
@@ -39,6 +40,7 @@ struct Answer<'a> {
 
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
+    refuse_half(&well.standing(&id)?)?;
     let seq = Seq::new(args.seq);
     let message = message(&well, &id, seq)?;
     well.edit(&id, Edited { pin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
@@ -58,6 +60,7 @@ pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
 
 pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
+    refuse_half(&well.standing(&id)?)?;
     let seq = Seq::new(args.seq);
     message(&well, &id, seq)?;
     well.edit(&id, Edited { unpin_messages: BTreeSet::from([seq]), ..Edited::default() })?;

@@ -4,7 +4,7 @@ use super::sessions::task;
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::files::refuse_half;
+use crate::files::refuse_removal;
 use crate::output::note;
 use crate::text::{bytes, count};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let (well, id) = app.session_in(Place::Anywhere, &args.session, Access::Read)?;
         let (mut events, mut size) = (0, 0);
         let all = family(&well, &id)?;
-        all.iter().try_for_each(|standing| refuse_half(standing, app))?;
+        all.iter().try_for_each(|standing| refuse_removal(standing, app))?;
         for standing in &all {
             let place = if standing.trashed_at.is_some() { " (in the trash)" } else { "" };
             note(format_args!("{}{place}: {}", standing.head.id, task(standing)));

@@ -7,8 +7,8 @@ use stepwell_formats::{said, state_markdown};
 use super::tasks::{Line, line};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
+use crate::files::{hold_whole, refuse_half};
 use crate::housekeeping::tidy;
-use crate::lifecycle::hold;
 use crate::output::Style;
 use crate::runner::redactor;
 use crate::text::{one_line, second, visible};
@@ -101,17 +101,18 @@ fn change(action: &Action, well: &Well, id: &SessionId, app: &App) -> Result<()>
                 true => Change::Clear,
                 false => Change::Set(said(text)?),
             };
+            refuse_half(&well.standing(id)?)?;
             well.edit(id, Edited { goal, ..Edited::default() })?;
         }
         Action::Ask { text } => {
-            let session = hold(well, id)?;
+            let session = hold_whole(well, id)?;
             let asked = session.work()?.questions;
             let free = |n: &usize| !asked.iter().any(|it| it.id == n.to_string());
             let n = (asked.len() + 1..).find(free).unwrap_or_default();
             session.append(Question { id: n.to_string(), text: said(text)?, answer: None })?;
         }
         Action::Answer { question, text } => {
-            let session = hold(well, id)?;
+            let session = hold_whole(well, id)?;
             let asked = session.work()?.questions;
             let Some(found) = asked.iter().find(|it| it.id == *question) else {
                 let ids: Vec<_> = asked.iter().map(|it| it.id.as_str()).collect();

@@ -7,8 +7,8 @@ use stepwell_formats::{read_tasks, tasks_markdown};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
+use crate::files::hold_whole;
 use crate::housekeeping::tidy;
-use crate::lifecycle::hold;
 use crate::output::{Style, note};
 use crate::runner::redactor;
 use crate::table::{Align, Cell, Column, Table};
@@ -228,7 +228,7 @@ fn record(
     id: &SessionId,
     change: impl FnOnce(&Tasks) -> Result<Vec<Task>, TaskRefused>,
 ) -> Result<(Tasks, Vec<Task>)> {
-    let session = hold(well, id)?;
+    let session = hold_whole(well, id)?;
     let mut tasks = session.work()?.tasks;
     let changed = change(&tasks).map_err(|refused| {
         Failure::new(Exit::Failed, &refused)

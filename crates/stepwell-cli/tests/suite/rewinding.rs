@@ -582,6 +582,29 @@ fn a_session_whose_rewind_was_cut_off_is_not_removed_until_it_is_finished() {
 }
 
 #[test]
+fn what_would_be_set_aside_when_a_rewind_is_finished_is_refused_before() {
+    let desk = worked();
+    let phases = ["run", "go", "--model", "script:script.yaml", "--phases", "workflow"];
+    desk.file("script.yaml", "- {text: Done.}\n");
+    let id = cut_rewind_off(&desk, "link");
+    for typed in [
+        &["tasks", &id, "add", "more"][..],
+        &["state", &id, "goal", "another"],
+        &["state", &id, "ask", "why?"],
+        &["pin-message", &id, "2"],
+        &["unpin-message", &id, "2"],
+        &["compact", &id, "--truncate"],
+    ] {
+        is_refused_by_half(&desk, &id, typed);
+    }
+    assert_eq!(desk.quietly(&["rewind", &id, "--finish"]).code, Some(0));
+    assert_eq!(desk.quietly(&["tasks", &id, "add", "more"]).code, Some(0));
+    assert_eq!(desk.quietly(&phases).code, Some(0));
+    let id = cut_rewind_off(&desk, "none");
+    is_refused_by_half(&desk, &id, &["phase", &id, "initialize"]);
+}
+
+#[test]
 fn a_fork_that_was_not_run_was_cut_off_nowhere_and_is_not_taken_up_by_itself() {
     let mut desk = worked();
     let fork = desk.quietly(&["fork", "@last", "--at", "-1"]).line();
