@@ -45,6 +45,26 @@ pub(crate) fn site<'a>(place: &'a tool::Place, redactor: &'a Redactor, app: &App
 /// Finishes the rewinds that were cut off in this workspace, whoever's they are: what a run
 /// does to files would get mixed up with them.
 pub(crate) fn settle_all(well: &Well, app: &App) -> Result<()> {
+    for standing in halves(well, app)? {
+        let id = &standing.head.id;
+        let mut session = well.hold(id).map_err(|error| match error {
+            Error::Held { .. } => Failure::from(error)
+                .hint(format_args!("{id} is being rewound; try again when that is done")),
+            error => error.into(),
+        })?;
+        settle(&mut session, Foreign::Refused, app)?;
+    }
+    Ok(())
+}
+
+/// Refuses a run that must not change files, if there are some in this workspace that would
+/// have to be moved first.
+pub(crate) fn refuse_halves(well: &Well, app: &App) -> Result<()> {
+    halves(well, app)?.iter().try_for_each(refuse_half)
+}
+
+/// The sessions whose files may be half moved in this workspace.
+fn halves(well: &Well, app: &App) -> Result<Vec<Standing>> {
     let filter = Filter { rewinding: true, ..Filter::default() };
     let mut half = Vec::new();
     each_session(well, Query { filter, ..Query::default() }, |standing| {
@@ -54,21 +74,11 @@ pub(crate) fn settle_all(well: &Well, app: &App) -> Result<()> {
         }
         Ok(Go::On)
     })?;
-    for standing in half {
-        let id = &standing.head.id;
-        // Where the files are gone, or in another folder, nothing gets mixed up.
-        if place(&standing.head, app).is_err() {
-            tell_of_half(&standing);
-            continue;
-        }
-        let mut session = well.hold(id).map_err(|error| match error {
-            Error::Held { .. } => Failure::from(error)
-                .hint(format_args!("{id} is being rewound; try again when that is done")),
-            error => error.into(),
-        })?;
-        settle(&mut session, Foreign::Refused, app)?;
-    }
-    Ok(())
+    // Where the files are gone, or in another folder, nothing gets mixed up.
+    let (here, elsewhere): (Vec<_>, Vec<_>) =
+        half.into_iter().partition(|standing| place(&standing.head, app).is_ok());
+    elsewhere.iter().for_each(tell_of_half);
+    Ok(here)
 }
 
 /// Finishes a rewind that was cut off, if there is one, and says so. Whoever holds a session

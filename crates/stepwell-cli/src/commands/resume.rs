@@ -7,7 +7,7 @@ use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::settle_all;
+use crate::files::{refuse_halves, settle_all};
 use crate::handoff::{Elsewhere, hand_over};
 use crate::output::note;
 use crate::runner::flow::{self as runner_flow, FlowFlags, Reply};
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     prepared.connect()?;
     cutoff::tell(app, &well, Some(&id));
     sweep(app, &well);
-    settle_all(&well, app)?;
+    settle(&args.flags, &well, app)?;
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
@@ -133,6 +133,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     well.edit(&id, prepared.remembered())?;
     drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)
+}
+
+/// Sees to it that files are whole before a run works with them. A dry run changes nothing, and
+/// is refused if something has to be moved first.
+pub(super) fn settle(flags: &Flags, well: &Well, app: &App) -> Result<()> {
+    match flags.dry_run {
+        true => refuse_halves(well, app),
+        false => settle_all(well, app),
+    }
 }
 
 /// How sessions stand that can be taken up again.

@@ -6,7 +6,6 @@ use super::resume::{self, refuse_external, refuse_unsaved};
 use crate::app::App;
 use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::settle_all;
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::worktrees::sweep;
@@ -70,7 +69,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         prepared.connect()?;
         cutoff::tell(app, &well, Some(&id));
         sweep(app, &well);
-        settle_all(&well, app)?;
+        resume::settle(&args.flags, &well, app)?;
         let session = well.resume(&id)?;
         well.edit(&id, prepared.remembered())?;
         return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
@@ -82,7 +81,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let well = app.make()?;
         cutoff::tell(app, &well, None);
         sweep(app, &well);
-        settle_all(&well, app)?;
+        resume::settle(&args.flags, &well, app)?;
         Stepwell::clone(&*well)
     } else {
         note("sessions.auto_save is off: this run is kept in memory only and cannot be resumed.");

@@ -605,6 +605,23 @@ fn what_would_be_set_aside_when_a_rewind_is_finished_is_refused_before() {
 }
 
 #[test]
+fn a_dry_run_moves_no_files_of_a_rewind_that_was_cut_off() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    desk.file("other.yaml", "- {text: Done.}\n");
+    let (before, model) = (status(&desk), "script:other.yaml");
+    for typed in [
+        &["resume", &id, "--dry-run", "--model", model][..],
+        &["run", "more", "--session", &id, "--dry-run", "--model", model],
+        &["run", "something else", "--dry-run", "--model", model],
+    ] {
+        is_refused_by_half(&desk, &id, typed);
+    }
+    assert_eq!(status(&desk), before);
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
+}
+
+#[test]
 fn a_fork_that_was_not_run_was_cut_off_nowhere_and_is_not_taken_up_by_itself() {
     let mut desk = worked();
     let fork = desk.quietly(&["fork", "@last", "--at", "-1"]).line();
