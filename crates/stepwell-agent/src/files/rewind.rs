@@ -86,6 +86,53 @@ pub struct Settled {
     pub left: Vec<Remark>,
 }
 
+/// A rewind that was cut off, and what finishing it would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CutOff {
+    /// Where it began.
+    pub began: Seq,
+    /// What was asked for.
+    pub asked: Asked,
+    /// The files that are not moved yet.
+    pub moves: Vec<FileChanged>,
+    /// Those that someone else changed meanwhile.
+    pub left: Vec<Remark>,
+}
+
+/// The rewind of a session that was cut off, if there is one.
+pub fn cut_off(store: &dyn Store, id: &SessionId, site: &Site<'_>) -> Result<Option<CutOff>> {
+    if store.standing(id)?.head.rewinding.is_none() {
+        return Ok(None);
+    }
+    let facts = store.facts(id, &MOVES)?;
+    let Some((began, asked, files)) = unfinished(&facts) else { return Ok(None) };
+    let all = recorded(store.facts(id, &[Kind::File])?, began, files);
+    let left = foreign(&all, site);
+    let mut moves = all;
+    moves.retain(|change| {
+        let is_left = left.iter().any(|left| left.path == change.path);
+        !is_left && !site.now(&change.path).is(&change.after)
+    });
+    Ok(Some(CutOff { began, asked, moves, left }))
+}
+
+/// The moves of files that a rewind recorded where it began.
+fn recorded(files: Vec<Recorded>, began: Seq, many: u64) -> Vec<FileChanged> {
+    let within = |seq: Seq| seq > began && seq.get() <= began.get() + many;
+    let moves = files.into_iter().filter(|fact| within(fact.seq));
+    let moves = moves.filter_map(|fact| match fact.event {
+        Event::File(change) => Some(change),
+        _ => None,
+    });
+    moves.collect()
+}
+
+/// The files that someone else changed since they were to be moved.
+fn foreign(moves: &[FileChanged], site: &Site<'_>) -> Vec<Remark> {
+    let foreign = moves.iter().filter(|change| is_foreign(change, moves, site));
+    foreign.map(|change| changed_meanwhile(&change.path)).collect()
+}
+
 /// What a rewind would do.
 pub fn preview(
     store: &dyn Store,
@@ -143,26 +190,16 @@ pub fn rewind(
 pub fn settle(
     session: &mut Session,
     site: &Site<'_>,
-    foreign: Foreign,
+    others: Foreign,
     watch: Watch<'_>,
 ) -> Result<Option<Settled>> {
     if session.standing()?.head.rewinding.is_none() {
         return Ok(None);
     }
     let Some((began, asked, files)) = unfinished(&session.facts(&MOVES)?) else { return Ok(None) };
-    let within = |seq: Seq| seq > began && seq.get() <= began.get() + files;
-    let moves = session.facts(&[Kind::File])?.into_iter().filter(|fact| within(fact.seq));
-    let moves = moves.filter_map(|fact| match fact.event {
-        Event::File(change) => Some(change),
-        _ => None,
-    });
-    let moves: Vec<FileChanged> = moves.collect();
-    if foreign == Foreign::Refused {
-        let left: Vec<Remark> = moves
-            .iter()
-            .filter(|change| is_foreign(change, &moves, site))
-            .map(|change| changed_meanwhile(&change.path))
-            .collect();
+    let moves = recorded(session.facts(&[Kind::File])?, began, files);
+    if others == Foreign::Refused {
+        let left = foreign(&moves, site);
         if !left.is_empty() {
             return Ok(Some(Settled { began, seq: None, left }));
         }

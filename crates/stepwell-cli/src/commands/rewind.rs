@@ -2,17 +2,17 @@ mod say;
 
 use std::path::PathBuf;
 
-use stepwell::{Access, Head, Scope, SessionId};
+use stepwell::{Access, Head, Scope, SessionId, Standing};
 use stepwell_agent::files::moves::{self, Asked, Way};
 use stepwell_agent::files::plan::Others;
 use stepwell_agent::files::rewind::{self, Done, Foreign};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::Place;
 
-use self::say::{Said, refused, say};
+use self::say::{Said, refused, say, say_cut_off};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{let_go, place, settle, site, tell_of_half};
+use crate::files::{let_go, place, refuse_half, settle, site, tell_of_half};
 use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::point::{FORMS, last_words, point};
@@ -63,9 +63,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let redactor = Redactor::new([]);
     let way = if args.undo { Way::Forth } else { Way::Back };
     if args.dry_run {
-        tell_of_half(&well.standing(&id)?);
+        let standing = well.standing(&id)?;
+        if standing.head.rewinding.is_some() {
+            return unfinished(&well, &standing, app);
+        }
         let asked = asked(args, &well, &id)?;
-        let place = workspace(&asked, &well.standing(&id)?.head, app)?;
+        let place = workspace(&asked, &standing.head, app)?;
         let preview = rewind::preview(&**well.store(), &id, &asked, &site(&place, &redactor, app))?;
         say(&Said { id: &id, asked: &asked, way, preview: &preview, done: None }, app)?;
         return Ok(Exit::Done);
@@ -92,6 +95,20 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             Ok(Exit::Done)
         }
     }
+}
+
+/// Says what is left to do of a rewind that was cut off: another one comes only after it.
+fn unfinished(well: &Well, standing: &Standing, app: &mut App) -> Result<Exit> {
+    if standing.held.is_some() {
+        refuse_half(standing)?;
+    }
+    tell_of_half(standing);
+    let (place, redactor) = (place(&standing.head, app)?, Redactor::new([]));
+    let id = &standing.head.id;
+    if let Some(half) = rewind::cut_off(&**well.store(), id, &site(&place, &redactor, app))? {
+        say_cut_off(id, &half, app)?;
+    }
+    Ok(Exit::Done)
 }
 
 fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {

@@ -622,6 +622,27 @@ fn a_dry_run_moves_no_files_of_a_rewind_that_was_cut_off() {
 }
 
 #[test]
+fn a_dry_run_of_a_rewind_says_what_finishing_the_one_that_was_cut_off_would_do() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    let dry = ["rewind", &id, "--to", "3", "--dry-run"];
+    let ran = desk.quietly(&dry);
+    let says = format!(
+        "{id}: finishing what was cut off, back to seq 3, chat and files (not done: --dry-run)\n  \
+         remove   link\n"
+    );
+    assert_eq!((ran.code, ran.stdout), (Some(0), says), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    std::fs::remove_file(desk.work().join("link")).unwrap();
+    desk.file("link", "mine");
+    let ran = desk.quietly(&[&dry[..], &["--json"]].concat()).json();
+    assert!(ran[0]["cut_off"].is_u64(), "{ran:?}");
+    assert_eq!(ran[0]["left"][0]["path"], "link");
+    assert_eq!(ran[0]["files"], serde_json::json!([]));
+    assert_eq!(desk.read("link"), "mine");
+}
+
+#[test]
 fn a_fork_that_was_not_run_was_cut_off_nowhere_and_is_not_taken_up_by_itself() {
     let mut desk = worked();
     let fork = desk.quietly(&["fork", "@last", "--at", "-1"]).line();

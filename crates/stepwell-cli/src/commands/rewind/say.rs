@@ -4,7 +4,7 @@ use serde::Serialize;
 use stepwell::{FileChanged, FileState, Scope, Seq, SessionId};
 use stepwell_agent::files::moves::{Asked, Way};
 use stepwell_agent::files::plan::Remark;
-use stepwell_agent::files::rewind::Preview;
+use stepwell_agent::files::rewind::{CutOff, Preview};
 use stepwell_agent::files::shift::{Shift, Work};
 
 use crate::app::App;
@@ -67,17 +67,8 @@ pub(super) fn say(said: &Said<'_>, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return object(said, app);
     }
-    let what = match asked.scope {
-        Scope::Chat => "the chat",
-        Scope::Files => "files",
-        Scope::Both => "chat and files",
-    };
-    let goal = match asked.undoes {
-        Some(of) => format!("the move at seq {of} is taken back"),
-        None => format!("back to seq {}", asked.to),
-    };
     let would = if done.is_some() { "" } else { " (not done: --dry-run)" };
-    app.out.line(format_args!("{id}: {goal}, {what}{would}"))?;
+    app.out.line(format_args!("{id}: {}{would}", goal(asked)))?;
     let (paint, shift, plan) = (app.out.paint, &preview.shift, &preview.plan);
     for (style, text) in conversation(asked, shift) {
         app.out.line(format_args!("  {} {text}", paint.paint(style, "chat    ")))?;
@@ -109,6 +100,57 @@ pub(super) fn say(said: &Said<'_>, app: &mut App) -> Result<()> {
             note("It would be refused; --force does it all the same.");
         }
         None => {}
+    }
+    Ok(())
+}
+
+/// Where a move leads, and what it moves.
+fn goal(asked: &Asked) -> String {
+    let what = match asked.scope {
+        Scope::Chat => "the chat",
+        Scope::Files => "files",
+        Scope::Both => "chat and files",
+    };
+    match asked.undoes {
+        Some(of) => format!("the move at seq {of} is taken back, {what}"),
+        None => format!("back to seq {}, {what}", asked.to),
+    }
+}
+
+#[derive(Serialize)]
+struct Unfinished<'a> {
+    id: &'a str,
+    to: Seq,
+    scope: &'a str,
+    /// Where the rewind began that was cut off.
+    cut_off: Seq,
+    done: bool,
+    files: Vec<Moved<'a>>,
+    left: &'a [Remark],
+}
+
+/// Says what finishing a rewind would do that was cut off.
+pub(super) fn say_cut_off(id: &SessionId, half: &CutOff, app: &mut App) -> Result<()> {
+    let CutOff { began, asked, moves, left } = half;
+    if app.out.is_json() {
+        let files = moves.iter().map(|it| Moved { path: &it.path, action: action(it) }).collect();
+        let (id, scope) = (id.as_str(), &*word(asked.scope));
+        let (to, cut_off) = (asked.to, *began);
+        return app.out.object(&Unfinished { id, to, scope, cut_off, done: false, files, left });
+    }
+    let goal = goal(asked);
+    app.out.line(format_args!("{id}: finishing what was cut off, {goal} (not done: --dry-run)"))?;
+    let paint = app.out.paint;
+    for change in moves {
+        let word = paint.paint(Style::Green, &format!("{:<8}", action(change)));
+        app.out.line(format_args!("  {word} {}", one_line(&change.path)))?;
+    }
+    for Remark { path, why } in left {
+        let word = paint.paint(Style::Yellow, "left    ");
+        app.out.line(format_args!("  {word} {}: {}", one_line(path), one_line(why)))?;
+    }
+    if moves.is_empty() && left.is_empty() {
+        app.out.line("  all files are moved already")?;
     }
     Ok(())
 }
