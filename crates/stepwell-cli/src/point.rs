@@ -9,6 +9,13 @@ use crate::text::{count, one_line};
 /// How points are written, for help and errors.
 pub(crate) const FORMS: &str = "SEQ|CHECKPOINT|-N";
 
+/// Does a text mean a point by itself, as a seq or as steps back? A checkpoint of that name
+/// would stand in front of it.
+pub(crate) fn is_numbered(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The seq that a text means: a checkpoint's name (the latest of that name), a seq, or `-N`
 /// for N steps back.
 pub(crate) fn point(well: &Well, id: &SessionId, text: &str) -> Result<Seq> {

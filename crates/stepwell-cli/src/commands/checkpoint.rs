@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::settle;
 use crate::housekeeping::tidy;
 use crate::output::note;
+use crate::point::is_numbered;
 use crate::table::{Align, Column, Table};
 use crate::text::{one_line, second, visible};
 use crate::wire::word;
@@ -41,6 +42,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     {
         let message = "a checkpoint's name is not empty and has no control characters";
         return Err(Failure::new(Exit::Failed, message));
+    }
+    if let Some(name) = args.name.as_deref().filter(|name| is_numbered(name)) {
+        let message = format!("{name:?} is no checkpoint's name: it means a seq, or steps back");
+        return Err(Failure::new(Exit::Failed, message)
+            .hint(format_args!("stepwell checkpoint {id} at{name}")));
     }
     let mut session = well.hold(&id)?;
     settle(&mut session, Foreign::Refused, app)?;

@@ -643,6 +643,20 @@ fn a_dry_run_of_a_rewind_says_what_finishing_the_one_that_was_cut_off_would_do()
 }
 
 #[test]
+fn a_checkpoint_is_not_named_like_another_point() {
+    let desk = worked();
+    for name in ["2", "-1", "+3", "007", "99999999999999999999999"] {
+        let ran = desk.quietly(&["checkpoint", "@last", "--", name]);
+        assert_eq!(ran.code, Some(1), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("{name:?} is no checkpoint's name")), "{}", ran.stderr);
+    }
+    for name in ["-", "v2", "2nd", "2-1"] {
+        let ran = desk.quietly(&["checkpoint", "@last", "--", name]);
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_fork_that_was_not_run_was_cut_off_nowhere_and_is_not_taken_up_by_itself() {
     let mut desk = worked();
     let fork = desk.quietly(&["fork", "@last", "--at", "-1"]).line();
