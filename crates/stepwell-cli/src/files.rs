@@ -15,6 +15,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool;
 
 use crate::app::{App, Go, Well, each_session};
+use crate::config::Key;
 use crate::failure::{Exit, Failure, Result};
 use crate::lifecycle::hold;
 use crate::output::note;
@@ -29,6 +30,28 @@ pub(crate) fn limits(app: &App) -> Limits {
         max_held: settings.max_held_bytes.get().into(),
         max_files: settings.max_files.get() as usize,
     }
+}
+
+/// Refuses a folder of `files.roots` that a link leads out of the workspace: nothing in it would
+/// be captured. One that is not there yet may come.
+pub(crate) fn check_roots(place: &tool::Place, app: &App) -> Result<()> {
+    const KEY: &str = "files.roots";
+    let Ok(root) = place.root.canonicalize() else { return Ok(()) };
+    for name in app.config.settings.file_roots.names() {
+        let Ok(real) = root.join(&name).canonicalize() else { continue };
+        if real.starts_with(&root) {
+            continue;
+        }
+        let source = Key::find(KEY).map(|key| app.config.source(key).to_string());
+        let message = format!(
+            "{}: {KEY} = {name:?}: it leads out of the workspace, to {}",
+            source.unwrap_or_default(),
+            real.display()
+        );
+        return Err(Failure::new(Exit::Absent, message)
+            .hint(format_args!("stepwell config get {KEY} shows where it is set")));
+    }
+    Ok(())
 }
 
 /// Where a session's files are, and what is none of them.

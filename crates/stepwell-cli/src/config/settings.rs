@@ -229,6 +229,12 @@ mod tests {
         assert!(put("agent.resume_timeout", "45m").is_ok());
         assert!(put("files.roots", "../elsewhere").is_err());
         assert!(put("files.roots", "src, /etc").is_err());
+        assert!(put("files.roots", "src, ~/lib").is_err());
+        assert!(put("files.roots", "[]").is_err());
+        assert!(put("files.roots", "").is_err());
+        assert!(put("files.roots", "[\"src\", \"../lib\"]").is_err());
+        assert!(put("files.roots", "[src").is_err());
+        assert!(put("files.roots", "[\"src\", \"lib\"]").is_ok());
         assert!(put("files.roots", "src, lib/core").is_ok());
     }
 }

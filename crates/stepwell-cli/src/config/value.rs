@@ -223,17 +223,31 @@ impl Folders {
 
     fn within(names: Vec<String>) -> Result<Self, String> {
         let inside = |name: &String| {
-            !name.is_empty() && !name.starts_with('/') && name.split('/').all(|it| it != "..")
+            !name.is_empty()
+                && !name.starts_with(['/', '~'])
+                && name.split('/').all(|it| it != "..")
         };
+        if names.is_empty() {
+            return Err("no folder: nothing that commands change would be captured".to_owned());
+        }
         match names.iter().all(inside) {
             true => Ok(Self(names)),
-            false => Err("not folders within the workspace, such as [\"src\", \"lib\"]".to_owned()),
+            false => Err(Self::wrong()),
         }
+    }
+
+    fn wrong() -> String {
+        "not folders within the workspace, such as [\"src\", \"lib\"]".to_owned()
     }
 }
 
 impl Setting for Folders {
     fn from_text(text: &str) -> Result<Self, String> {
+        // As it stands in a file.
+        if text.trim_start().starts_with('[') {
+            let list = text.trim().parse().map_err(|_| Self::wrong())?;
+            return Self::from_toml(&list);
+        }
         Self::within(text.split(',').map(|name| name.trim().to_owned()).collect())
     }
 

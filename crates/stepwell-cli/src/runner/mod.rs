@@ -145,6 +145,7 @@ impl Prepared {
         })?;
         prepared.mcp = mcp::Wanted::find(&prepared.agent, &prepared.place.root, app);
         prepared.check_budget(session)?;
+        crate::files::check_roots(&prepared.place, app)?;
         Ok(prepared)
     }
 

@@ -648,12 +648,40 @@ fn a_checkpoint_is_not_named_like_another_point() {
     for name in ["2", "-1", "+3", "007", "99999999999999999999999"] {
         let ran = desk.quietly(&["checkpoint", "@last", "--", name]);
         assert_eq!(ran.code, Some(1), "{name}: {}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("{name:?} is no checkpoint's name")), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(&format!("{name:?} is no checkpoint's name")),
+            "{}",
+            ran.stderr
+        );
     }
     for name in ["-", "v2", "2nd", "2-1"] {
         let ran = desk.quietly(&["checkpoint", "@last", "--", name]);
         assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn roots_that_would_turn_capture_off_are_refused_with_their_place() {
+    let desk = worked();
+    let outside = desk.work().join("..").canonicalize().unwrap();
+    std::os::unix::fs::symlink(&outside, desk.work().join("out")).unwrap();
+    let run = ["run", "go", "--model", "script:script.yaml", "--mode", "yolo"];
+    for (roots, says) in [
+        ("[]", "no folder"),
+        ("[\"src\", \"/etc\"]", "not folders within the workspace"),
+        ("\"../x\"", "not folders within the workspace"),
+        ("\"~/x\"", "not folders within the workspace"),
+        ("[\"src\", \"out\"]", "\"out\": it leads out of the workspace"),
+    ] {
+        desk.file("stepwell.toml", &format!("[files]\nroots = {roots}\n"));
+        let ran = desk.quietly(&run);
+        assert_eq!(ran.code, Some(3), "{roots}: {}", ran.stderr);
+        assert!(ran.stderr.contains("stepwell.toml"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("files.roots = "), "{}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    }
+    std::fs::remove_file(desk.work().join("stepwell.toml")).unwrap();
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
 }
 
 #[test]
