@@ -109,6 +109,11 @@ impl Plan {
             }
             let here = look.now(&path);
             if here.is(&target) {
+                // Nothing has to go, but what stands there is not what the session left.
+                if !here.is(&left) && matches!(here, Now::Folder | Now::Blocked(_)) {
+                    let remark = Remark { path, why: differs(&here, &left) };
+                    plan.remarks(others).push(remark);
+                }
                 continue;
             }
             let ours = here.is(&left);
@@ -161,12 +166,16 @@ impl Plan {
             Ok(gone) => self.moves.extend(gone),
             Err(why) => {
                 self.moves.retain(|it| it.path != path);
-                let remarks = match others {
-                    Others::Respected => &mut self.conflicts,
-                    Others::Overwritten => &mut self.left,
-                };
-                remarks.push(Remark { path, why });
+                self.remarks(others).push(Remark { path, why });
             }
+        }
+    }
+
+    /// Where it is told of what stays where it is: it is in the way, unless that is forced.
+    fn remarks(&mut self, others: Others) -> &mut Vec<Remark> {
+        match others {
+            Others::Respected => &mut self.conflicts,
+            Others::Overwritten => &mut self.left,
         }
     }
 }
@@ -360,6 +369,20 @@ mod tests {
         assert!(plan.left.is_empty());
         let why = "someone else changed it, and it cannot be kept: holds a secret (aws)";
         assert_eq!(plan.conflicts[0].why, why);
+    }
+
+    #[test]
+    fn what_stands_where_nothing_is_wanted_is_named_and_stays() {
+        let done = history(&[(3, "a", "", "1"), (4, "d/b", "", "1"), (5, "gone", "", "1")]);
+        let disk = [("a/mine", "x"), ("d", "z")];
+        let respected = plan(&done, 0, Others::Respected, &disk);
+        let why: Vec<_> = respected.conflicts.iter().map(|it| (&*it.path, &*it.why)).collect();
+        let expected =
+            [("a", "someone else put a folder there"), ("d/b", "someone else put d in its way")];
+        assert_eq!(why, expected);
+        let forced = plan(&done, 0, Others::Overwritten, &disk);
+        assert!(forced.moves.is_empty() && forced.conflicts.is_empty());
+        assert_eq!(forced.left, respected.conflicts);
     }
 
     #[test]
