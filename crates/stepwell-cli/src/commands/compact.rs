@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_external(&well.standing(&id)?.head)?;
     let mut session = hold_whole(&well, &id)?;
     let exit = match args.undo {
-        true => undo(&mut session, app)?,
+        true => undo(&well, &mut session, app)?,
         false => {
             app.config.settings.truncation |= args.truncate;
             compact(&mut session, app)?
@@ -122,7 +122,7 @@ struct Restored<'a> {
     tokens_after: u64,
 }
 
-fn undo(session: &mut Session, app: &mut App) -> Result<Exit> {
+fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
     let facts = session.facts(&[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
     let mut compactions = live(&facts);
     let Some((seq, compacted)) = compactions.pop() else {
@@ -137,12 +137,14 @@ fn undo(session: &mut Session, app: &mut App) -> Result<Exit> {
         let metadata = [(TRUNCATED.to_owned(), serde_json::Value::Null)].into();
         events.push(Edited { metadata, ..Edited::default() }.into());
     }
-    session.append_all(events)?;
-    let (before, after) = (compacted.tokens_before, compacted.tokens_after);
     let id = session.id();
-    let answer = Restored { id, undone: seq, tokens_before: after, tokens_after: before };
-    let (after, before) = (grouped(after), grouped(before));
-    let line = format!("{id}: the compaction at {seq} is undone, from {after} to {before} tokens");
+    // As show --view counts: more may have been said since the compaction.
+    let tokens_before = show::tokens(well, id, app)?;
+    session.append_all(events)?;
+    let tokens_after = show::tokens(well, id, app)?;
+    let answer = Restored { id, undone: seq, tokens_before, tokens_after };
+    let (before, after) = (grouped(tokens_before), grouped(tokens_after));
+    let line = format!("{id}: the compaction at {seq} is undone, from {before} to {after} tokens");
     app.out.answer(&answer, line)?;
     Ok(Exit::Done)
 }

@@ -6,6 +6,7 @@ use stepwell::{
     Seq, SessionId, Sort, Span, Standing, Timeline, Undone,
 };
 
+pub(super) use self::view::tokens;
 use super::sessions::status_cell;
 use crate::app::{App, Go, Well, each_event, each_session};
 use crate::failure::{Exit, Result};

@@ -59,6 +59,23 @@ fn a_conversation_is_shown_shortened_compared_and_restored() {
 }
 
 #[test]
+fn a_compaction_is_undone_to_what_the_view_says_now() {
+    let desk = desk(&script(4, SUMMARY));
+    desk.file("stepwell.toml", "[compaction]\nkeep_tokens = 700\nauto = false\n");
+    desk.quietly(&RUN);
+    let tokens =
+        || desk.quietly(&["show", "@last", "--view", "--json"]).json()[0]["tokens"].clone();
+    assert_eq!(desk.quietly(&["compact", "@last"]).code, Some(0));
+    // More is said after it.
+    desk.quietly(&["state", "@last", "goal", &"a goal of many words ".repeat(50)]);
+    let before = tokens();
+    let undone = desk.quietly(&["compact", "@last", "--undo", "--json"]).json();
+    assert_eq!(undone[0]["tokens_before"], before);
+    assert_eq!(undone[0]["tokens_after"], tokens());
+    assert_ne!(tokens(), before);
+}
+
+#[test]
 fn a_message_is_pinned_by_its_seq_and_nothing_else_is() {
     let mut desk = Desk::furnished();
     desk.run(&["pin-message", AUTH, "2"]);

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use stepwell::{Event, Kind, Lane, Made, Message, Pins, Seq, SessionId, Span, Timeline, View};
+use stepwell::{
+    Event, Head, Kind, Lane, Made, Message, Pins, Seq, SessionId, Span, Stepwell, Timeline, View,
+};
 use stepwell_agent::context::window::{Entry, Window, is_request};
 
 use super::{parts, role};
@@ -50,23 +52,40 @@ struct Shown<'a> {
     message: &'a Message,
 }
 
-/// Prints what would be sent if the model were asked now.
-pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
+/// How large the whole of what would be sent is, if the model were asked now.
+pub(crate) fn tokens(well: &Stepwell, id: &SessionId, app: &App) -> Result<u64> {
     let head = well.standing(id)?.head;
     let gauge = Gauge::of(&head, app);
-    let events = well.store().events(id, Span::ALL)?.intact(id)?;
-    let pins = Pins::of(&well.store().facts(id, &[Kind::Edited])?);
+    Ok(whole(&window(well, head, &gauge)?, &gauge))
+}
+
+fn whole(window: &Window, gauge: &Gauge) -> u64 {
+    let tools = gauge.context.counter().tools(&gauge.tools);
+    gauge.context.calibration.estimate(window.tokens() + window.fixed() + tools)
+}
+
+/// What the model would be shown of a session.
+fn window(well: &Stepwell, head: Head, gauge: &Gauge) -> Result<Window> {
+    let events = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
     let timeline = Timeline::at(head.seq, events.iter());
     let said = |message: &Message| message.lane == Lane::main() && is_request(message);
     let first = events.iter().find(|event| {
         timeline.contains(event.seq) && matches!(&event.event, Event::Message(it) if said(it))
     });
     let first = first.map(|event| event.seq);
-    let counter = gauge.context.counter();
     let view = View::of(&Lane::main(), events);
-    let window = Window::new(Lane::main(), counter).of(view, first, |_| false).with_goal(head.goal);
+    let window = Window::new(Lane::main(), gauge.context.counter());
+    Ok(window.of(view, first, |_| false).with_goal(head.goal))
+}
+
+/// Prints what would be sent if the model were asked now.
+pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
+    let head = well.standing(id)?.head;
+    let gauge = Gauge::of(&head, app);
+    let pins = Pins::of(&well.store().facts(id, &[Kind::Edited])?);
+    let window = window(well, head, &gauge)?;
     let estimate = |counted: u64| gauge.context.calibration.estimate(counted);
-    let tools = counter.tools(&gauge.tools);
+    let tools = gauge.context.counter().tools(&gauge.tools);
     // A call and its results are pinned together, whichever of them was named.
     let is_pinned = |entry: &&Entry| {
         let named = entry.answers.iter().flatten().chain([&entry.seq]);
@@ -88,7 +107,7 @@ pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> 
     let answer = Answer {
         id,
         model: gauge.model.as_deref(),
-        tokens: estimate(window.tokens() + window.fixed() + tools),
+        tokens: whole(&window, &gauge),
         context: gauge.context.length,
         limit: gauge.context.limit().filter(|_| gauge.context.policy.auto),
         instructions: Instructions {
