@@ -49,7 +49,7 @@ pub(crate) fn check_roots(place: &tool::Place, app: &App) -> Result<()> {
             real.display()
         );
         return Err(Failure::new(Exit::Absent, message)
-            .hint(format_args!("stepwell config get {KEY} shows where it is set")));
+            .hint(format_args!("stepwell config set {KEY} . captures the whole workspace")));
     }
     Ok(())
 }
