@@ -7,9 +7,26 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use stepwell::{About, Created, Event, Foreign, Recorded, Seq, SessionId, Time};
+use stepwell::{About, Created, Edited, Event, Foreign, Recorded, Seq, SessionId, Time};
 
 use crate::Result;
+
+/// The metadata that says from which file a session came. It is this store's own, and goes
+/// back to no system.
+pub(crate) const PROVENANCE: &str = "imported";
+
+/// What an edit says besides where the session came from.
+pub(crate) fn without_provenance(edited: &Edited) -> Edited {
+    let mut rest = edited.clone();
+    rest.metadata.remove(PROVENANCE);
+    rest
+}
+
+/// Does an event say only where the session came from?
+pub(crate) fn is_provenance(event: &Event) -> bool {
+    matches!(event, Event::Edited(edited) if edited.metadata.contains_key(PROVENANCE)
+        && without_provenance(edited) == Edited::default())
+}
 
 /// A session begins.
 #[derive(Clone, Debug, PartialEq)]

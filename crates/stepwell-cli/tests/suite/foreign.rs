@@ -1,31 +1,15 @@
 //! import, convert, formats, watch, and resume in another agent.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
 
 use crate::desk::Desk;
+use crate::elsewhere::{copy, fixtures};
 use crate::terminal::watched;
 
 const CLAUDE: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
-
-/// Sessions as other agents lay them out.
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/fixtures")
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap(),
-        }
-    }
-}
 
 /// A desk whose user has other agents, with their sessions where those keep them.
 fn agents() -> Desk {

@@ -10,6 +10,7 @@ mod agents;
 mod cleaning;
 mod configuring;
 mod desk;
+mod elsewhere;
 mod erasing;
 mod flows;
 mod foreign;

@@ -1,27 +1,9 @@
 //! Coming from architect, M31A and GAIA-OPS: their sessions here, gone on with, and back again.
 
-use std::path::{Path, PathBuf};
-
 use insta::assert_snapshot;
 
 use crate::desk::Desk;
-
-/// Sessions as other agents lay them out.
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell-formats/tests/suite/fixtures")
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap(),
-        }
-    }
-}
+use crate::elsewhere::{copy, fixtures};
 
 /// A workspace in which the three were used, by a user who used M31A before.
 fn desk() -> Desk {

@@ -1,8 +1,7 @@
 //! Flows that failed or wait in strands-cli, taken up here: only what is missing is asked.
 
-use std::path::Path;
-
 use crate::desk::Desk;
+use crate::elsewhere::fixtures;
 
 /// A session of strands-cli, and what taking it up asks.
 struct Case {
@@ -89,8 +88,7 @@ fn answers(desk: &Desk, id: &str) -> Vec<String> {
 
 #[test]
 fn a_flow_that_failed_or_waits_in_strands_cli_makes_only_the_missing_calls() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../stepwell-formats/tests/suite/fixtures/strands-cli");
+    let fixtures = fixtures().join("strands-cli");
     for Case { fixture, script, respond, asked, output } in CASES {
         let desk = Desk::new();
         desk.file("script.yaml", script);

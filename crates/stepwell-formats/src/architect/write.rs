@@ -9,6 +9,7 @@ use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReas
 use super::message::{self, Tools};
 use super::{FIELDS, SYSTEM, TRUNCATED, is_id};
 use crate::fields::{Fields, quoted, text_of};
+use crate::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, Live, Object, Said, Style, completed, epoch, list, moment, name, still,
     styled, texts, users_metadata,
@@ -23,7 +24,7 @@ const MOST: usize = 50;
 const LAST: usize = 30;
 
 /// Metadata that is ours, and not the user's.
-const OURS: [&str; 3] = ["imported", "files_modified", TRUNCATED];
+const OURS: [&str; 3] = [PROVENANCE, "files_modified", TRUNCATED];
 
 /// Writes a session.
 pub(super) fn write(

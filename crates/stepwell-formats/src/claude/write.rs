@@ -14,6 +14,7 @@ use super::content::refill;
 use super::line::{Calls, Envelope, Spot, boundary, kept, message, summary};
 use super::{SYSTEM, is_uuid};
 use crate::fields::{Fields, quoted};
+use crate::neutral::{is_provenance, without_provenance};
 use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
 use crate::{Error, Result};
 
@@ -213,9 +214,7 @@ impl Writing<'_> {
             let line = json!({"type": "custom-title", "customTitle": label, "sessionId": session});
             self.put(&line.to_string())?;
         }
-        let mut rest = edited.clone();
-        rest.label = Change::Keep;
-        rest.metadata.remove("imported");
+        let rest = Edited { label: Change::Keep, ..without_provenance(edited) };
         match rest == Edited::default() {
             true => Ok(()),
             false => self.keep(recorded, word_for(&recorded.event)),
@@ -347,9 +346,7 @@ impl Writing<'_> {
     /// Keeps an event that has no place in a transcript on a line that the system passes
     /// over, and says so.
     fn keep(&mut self, recorded: &Recorded, what: &'static str) -> Result<()> {
-        let is_provenance =
-            |it: &Edited| it.metadata.len() == 1 && it.metadata.contains_key("imported");
-        if matches!(&recorded.event, Event::Edited(edited) if is_provenance(edited)) {
+        if is_provenance(&recorded.event) {
             return Ok(());
         }
         self.losses.count(what);

@@ -4,14 +4,15 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use stepwell::{
-    About, Edited, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role,
-    SessionId, Span, Stepwell, Time, Usage, View,
+    About, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role, SessionId,
+    Span, Stepwell, Time, Usage, View,
 };
 
 use super::SYSTEM;
 use super::item::refill;
 use super::line::{items, meta, millis, shown, tokens};
 use crate::fields::{Fields, quoted};
+use crate::neutral::is_provenance;
 use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
 use crate::{Error, Result};
 
@@ -208,9 +209,7 @@ impl Writing<'_> {
     /// Keeps an event that has no place in a rollout on a line that the system passes over,
     /// and says so.
     fn keep(&mut self, recorded: &Recorded, what: &'static str) -> Result<()> {
-        let is_provenance =
-            |it: &Edited| it.metadata.len() == 1 && it.metadata.contains_key("imported");
-        if matches!(&recorded.event, Event::Edited(edited) if is_provenance(edited)) {
+        if is_provenance(&recorded.event) {
             return Ok(());
         }
         self.losses.count(what);

@@ -10,6 +10,7 @@ use super::history::Way;
 use super::read::{entries, last_error};
 use super::{FIELDS, FINAL, SYSTEM};
 use crate::fields::{Fields, quoted};
+use crate::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, Live, Object, Style, list, moment, name, number, rfc3339, still, styled,
     users_metadata,
@@ -55,8 +56,8 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     let inner = kept.object("metadata").unwrap_or_default();
     let is_final = PhaseSet::Lifecycle.is_final(phase);
     let ours: &[&str] = match inner.raw("summary").is_none() && (is_final || kept.has("summary")) {
-        true => &["imported", "summary"],
-        false => &["imported"],
+        true => &[PROVENANCE, "summary"],
+        false => &[PROVENANCE],
     };
     let aside = Aside::write(live, &id, &holds(live), losses);
     object.put("metadata", &users_metadata(&head.metadata, kept.raw("metadata"), ours, aside));

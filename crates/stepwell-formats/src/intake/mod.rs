@@ -14,15 +14,12 @@ use stepwell::{Change, Digest, Edited, Origin, Seq, SessionId, Source, Stepwell}
 
 use crate::archive;
 use crate::input::{Input, Watcher};
-use crate::neutral::{Item, Opening, Sink, Telling, Warning};
+use crate::neutral::{Item, Opening, PROVENANCE, Sink, Telling, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
 use name::{Berth, berth, wanted};
 pub use track::Mode;
 use track::Track;
-
-/// The metadata that says from which file a session came.
-const PROVENANCE: &str = "imported";
 
 /// How often a session is begun again because somebody changed it meanwhile.
 const TRIES: usize = 5;

@@ -12,6 +12,7 @@ use super::sidecar::{self, put};
 use super::{FOLDER, SYSTEM};
 use crate::Result;
 use crate::fields::{push_field, quoted};
+use crate::neutral::without_provenance;
 use crate::raw::{Letters, laid_out};
 use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
 
@@ -150,8 +151,7 @@ pub(crate) fn lost(event: &Event, system: &str) -> Option<&'static str> {
             (!ours).then_some("another system's own data")
         }
         Event::Edited(edited) => {
-            let mut rest = edited.clone();
-            rest.metadata.remove("imported");
+            let mut rest = without_provenance(edited);
             rest.label = match rest.label {
                 Change::Clear => Change::Keep,
                 label => label,
