@@ -10,27 +10,84 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::draft::{Draft, Entry};
 use crate::fault::Trouble;
 use crate::link::{Conn, Link, Param, SERVER_TIME};
+use crate::plain;
 use crate::rows::{cost_column, json, number, signed, version_column};
 use crate::standings::Known;
 
+/// An append, worked out, and what it was made for.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) known: Known,
+    pub(crate) epoch: Option<Epoch>,
+    pub(crate) mark: Option<[u8; 16]>,
+    pub(crate) draft: Draft,
+    /// How the session stands afterwards, but for its bytes.
+    row: SessionRow,
+    /// The same as columns.
+    pub(crate) columns: Columns,
+}
+
+impl Order {
+    /// An append, unless its draft says nothing of how the session stands afterwards.
+    pub(crate) fn new(
+        known: Known,
+        (epoch, mark): (Option<Epoch>, Option<[u8; 16]>),
+        mut draft: Draft,
+    ) -> Option<Self> {
+        let row = draft.row.take()?;
+        let columns = Columns::of(&row);
+        Some(Self { known, epoch, mark, draft, row, columns })
+    }
+
+    /// Its event, if it adds one and nothing else.
+    pub(crate) fn only_event(&self) -> Option<&Entry> {
+        let draft = &self.draft;
+        let [event] = &draft.events[..] else { return None };
+        let bare = self.known.row.base.is_none()
+            && draft.lanes.is_empty()
+            && draft.snapshots.is_empty()
+            && event.spill.is_empty()
+            && event.names.is_empty();
+        bare.then_some(event)
+    }
+
+    pub(crate) fn fence(&self) -> Option<i64> {
+        self.epoch.map(|epoch| signed(epoch.get()))
+    }
+
+    /// How the session stands, now that it has this many bytes.
+    pub(crate) fn into_known(self, bytes: i64) -> Known {
+        let Self { known: Known { mut lanes, version, .. }, draft, mut row, .. } = self;
+        row.bytes = bytes.unsigned_abs();
+        lanes.extend(draft.lanes);
+        if let Some((lane, _)) = &row.lane {
+            lanes.remove(lane);
+        }
+        Known { row, version: version + 1, lanes }
+    }
+}
+
 /// What became of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// It is durable, and the session now stands so.
-    Done(Box<Known>),
+    /// It is durable, and the session now has this many bytes.
+    Done(i64),
     /// The session is not what the append was made for.
     Stale,
 }
 
-/// Sends a draft. An error of the kind [`Trouble::Lost`] leaves open whether it was kept.
+/// Sends an append. An error of the kind [`Trouble::Lost`] leaves open whether it was kept.
 pub(crate) fn send(
     link: &Link,
     conn: &Conn,
-    (namespace, mark): (i32, Option<[u8; 16]>),
-    (known, epoch): (&Known, Option<Epoch>),
-    draft: &Draft,
+    namespace: i32,
+    order: &Order,
 ) -> Result<Sent, Trouble> {
-    let Some(row) = &draft.row else { return Ok(Sent::Stale) };
-    let columns = Columns::of(row);
+    if let Some(event) = order.only_event() {
+        return plain::send(link, conn, namespace, (order, event));
+    }
+    let Order { known, draft, .. } = order;
+    let columns = &order.columns;
     let events = Events::of(&draft.events);
     let blobs = Blobs::of(&draft.events);
     let lanes: Vec<(Vec<u8>, Vec<u8>)> = draft
@@ -41,9 +98,9 @@ pub(crate) fn send(
     let (lane_names, lane_states): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
     let (snapshot_seqs, snapshots): (Vec<i64>, Vec<&[u8]>) =
         draft.snapshots.iter().map(|(seq, state)| (number(*seq), state.as_slice())).unzip();
-    let mark = mark.as_ref().map(<[u8; 16]>::as_slice);
+    let mark = order.mark.as_ref().map(<[u8; 16]>::as_slice);
     let (old_seq, bytes) = (number(known.row.head.seq), signed(draft.bytes));
-    let fence = epoch.map(|epoch| signed(epoch.get()));
+    let fence = order.fence();
     let now = link.time.now().as_micros();
 
     let mut text = Text::default();
@@ -109,14 +166,7 @@ pub(crate) fn send(
     let answer = conn.query_hot(&text.sql, &text.params)?;
     let Some(answer) = answer.first() else { return Ok(Sent::Stale) };
     link.time.told(answer.get(1));
-    let bytes = answer.get::<_, i64>(0).unsigned_abs();
-    let mut lanes = known.lanes.clone();
-    lanes.extend(draft.lanes.clone());
-    let row = SessionRow { bytes, ..row.clone() };
-    if let Some((lane, _)) = &row.lane {
-        lanes.remove(lane);
-    }
-    Ok(Sent::Done(Box::new(Known { row, version: known.version + 1, lanes })))
+    Ok(Sent::Done(answer.get(0)))
 }
 
 /// Is one of these ids among the events that the session shares?
@@ -147,17 +197,18 @@ impl<'a> Text<'a> {
 }
 
 /// A head as columns.
-struct Columns {
-    seq: i64,
-    updated: i64,
-    status: &'static str,
-    cost: i64,
-    steps: i64,
-    chain: Vec<u8>,
-    sum: Vec<u8>,
-    model: Vec<u8>,
-    lane: Option<Vec<u8>>,
-    head: Vec<u8>,
+#[derive(Debug)]
+pub(crate) struct Columns {
+    pub(crate) seq: i64,
+    pub(crate) updated: i64,
+    pub(crate) status: &'static str,
+    pub(crate) cost: i64,
+    pub(crate) steps: i64,
+    pub(crate) chain: Vec<u8>,
+    pub(crate) sum: Vec<u8>,
+    pub(crate) model: Vec<u8>,
+    pub(crate) lane: Option<Vec<u8>>,
+    pub(crate) head: Vec<u8>,
 }
 
 impl Columns {
@@ -196,6 +247,7 @@ impl Columns {
 }
 
 /// Events as columns.
+#[derive(Default)]
 struct Events<'a> {
     seqs: Vec<i64>,
     ats: Vec<i64>,
@@ -211,17 +263,19 @@ struct Events<'a> {
 impl<'a> Events<'a> {
     fn of(events: &'a [Entry]) -> Self {
         let id = |id: &'a EventId| id.as_bytes().as_slice();
-        Self {
-            seqs: events.iter().map(|event| number(event.row.seq)).collect(),
-            ats: events.iter().map(|event| event.row.at.as_micros()).collect(),
-            versions: events.iter().map(|event| version_column(&event.row)).collect(),
-            spilled: events.iter().map(|event| event.row.spilled).collect(),
-            kinds: events.iter().map(|event| event.row.kind.as_bytes()).collect(),
-            chains: events.iter().map(|event| event.row.chain.as_bytes().as_slice()).collect(),
-            ids: events.iter().map(|event| event.row.id.as_ref().map(id)).collect(),
-            keys: events.iter().map(|event| event.key.as_ref().map(String::as_bytes)).collect(),
-            bodies: events.iter().map(|event| &*event.row.body).collect(),
+        let mut all = Self::default();
+        for Entry { row, key, .. } in events {
+            all.seqs.push(number(row.seq));
+            all.ats.push(row.at.as_micros());
+            all.versions.push(version_column(row));
+            all.spilled.push(row.spilled);
+            all.kinds.push(row.kind.as_bytes());
+            all.chains.push(row.chain.as_bytes().as_slice());
+            all.ids.push(row.id.as_ref().map(id));
+            all.keys.push(key.as_ref().map(String::as_bytes));
+            all.bodies.push(&*row.body);
         }
+        all
     }
 
     fn insert(

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
 use rustls::pki_types::CertificateDer;
@@ -76,9 +76,10 @@ impl TimeSource {
     }
 
     /// The server told its time. Returns the one that counts.
-    pub(crate) fn told(&self, server: i64) -> Time {
+    pub(crate) fn told(&self, server: SystemTime) -> Time {
         match self {
             Self::Server(ahead) => {
+                let server = micros(server);
                 let here = SystemClock.now().as_micros();
                 ahead.store(server.saturating_sub(here), Ordering::Relaxed);
                 Time::from_micros(server)
@@ -88,8 +89,16 @@ impl TimeSource {
     }
 }
 
-/// The server's time, in microseconds.
-pub(crate) const SERVER_TIME: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+fn micros(time: SystemTime) -> i64 {
+    let whole = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => whole(after),
+        Err(before) => -whole(before.duration()),
+    }
+}
+
+/// The server's time. It is sent as it is: to make a number of it there costs an append a tenth.
+pub(crate) const SERVER_TIME: &str = "clock_timestamp()";
 
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

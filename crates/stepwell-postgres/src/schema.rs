@@ -89,7 +89,7 @@ fn look(link: &Link, conn: &Conn) -> Result<Looked, Trouble> {
     match conn.query(&sql, params![link.address.namespace() => TEXT]) {
         Ok(rows) => {
             let row = rows.first();
-            if let Some(now) = row.map(|row| row.get::<_, i64>(2)) {
+            if let Some(now) = row.map(|row| row.get(2)) {
                 link.time.told(now);
             }
             let version = row.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or(0);

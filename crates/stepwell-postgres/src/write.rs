@@ -10,7 +10,7 @@ use stepwell::{
     Written,
 };
 
-use crate::append::{self, Sent};
+use crate::append::{self, Order, Sent};
 use crate::draft::Desk;
 use crate::engine::{Doubt, Engine, Structure, Unsure};
 use crate::fault::Trouble;
@@ -126,14 +126,15 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
     let world = engine.world(engine.link.time.now());
     let Ok(written) = write::write(&desk, world, one.clone()) else { return Ok(Quick::Not) };
     let Some(draft) = desk.into_draft() else { return Ok(Quick::Not) };
+    let mark = marks.of(0, one.write());
+    let Some(order) = Order::new(known, (append.epoch, mark), draft) else {
+        return Ok(Quick::Not);
+    };
     let conn = engine.link.connect(&mut engine.patience());
     let conn = conn.map_err(|trouble| engine.fault(trouble, "writing"))?;
-    let mark = marks.of(0, one.write());
-    let sent =
-        append::send(&engine.link, &conn, (engine.namespace, mark), (&known, append.epoch), &draft);
-    match sent {
-        Ok(Sent::Done(known)) => {
-            engine.standings.keep(*known);
+    match append::send(&engine.link, &conn, engine.namespace, &order) {
+        Ok(Sent::Done(bytes)) => {
+            engine.standings.keep(order.into_known(bytes));
             Ok(Quick::Done(written))
         }
         Ok(Sent::Stale) | Err(Trouble::Again(_)) => Ok(Quick::Not),

@@ -101,8 +101,17 @@ impl PgRows<'_> {
         );
         let (mut from, mut to) = (number(stretch.from), number(stretch.to));
         let mut chunk = FIRST_CHUNK;
+        let mut dense = true;
         while from <= to {
-            let params = params![stretch.key => INT8, from => INT8, to => INT8, chunk => INT8];
+            // Events have no gaps, so a chunk is named by its ends: a server that has no
+            // statistics yet would sort the whole session for a limit.
+            let (low, high) = match order {
+                _ if !dense => (from, to),
+                Order::Oldest => (from, to.min(from.saturating_add(chunk - 1))),
+                Order::Newest => (from.max(to.saturating_sub(chunk - 1)), to),
+            };
+            let rest = (low, high) == (from, to);
+            let params = params![stretch.key => INT8, low => INT8, high => INT8, chunk => INT8];
             let found = self.all(&sql, params)?;
             for row in &found {
                 let event = read_event(self, row)?;
@@ -114,9 +123,12 @@ impl PgRows<'_> {
                     return Ok(Flow::Enough);
                 }
             }
-            if found.len() < usize::try_from(chunk).unwrap_or(usize::MAX) {
+            let full = found.len() >= usize::try_from(chunk).unwrap_or(usize::MAX);
+            if !full && rest {
                 break;
             }
+            // Rows are missing: what is left is found by asking for all of it.
+            dense = dense && full;
             chunk = (chunk * 4).min(LARGEST_CHUNK);
         }
         Ok(Flow::More)
