@@ -112,7 +112,7 @@ impl Bare {
 
     /// Appends per second of as many threads, each of which waits for its answers as the
     /// callers of a store do.
-    fn from_threads(&self) -> f64 {
+    fn by_threads(&self) -> f64 {
         let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             for client in &self.clients {
@@ -124,7 +124,7 @@ impl Bare {
     }
 
     /// The same from tasks of the runtime itself, which no caller of a store is.
-    fn from_tasks(&self) -> f64 {
+    fn by_tasks(&self) -> f64 {
         let (done, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let spawn = |client: &Arc<Client>| {
             let (client, done, stop) = (Arc::clone(client), Arc::clone(&done), Arc::clone(&stop));
@@ -194,7 +194,7 @@ fn appends(table: &Table) {
         let bare = Bare::new(&server, &store, &theirs);
         let mut rates = [Vec::new(), Vec::new(), Vec::new()];
         for turn in 0..=TURNS {
-            let turns = [ours(&store, &mine), bare.from_threads(), bare.from_tasks()];
+            let turns = [ours(&store, &mine), bare.by_threads(), bare.by_tasks()];
             if turn > 0 {
                 rates.iter_mut().zip(turns).for_each(|(rates, rate)| rates.push(rate));
             }
