@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stepwell::{
-    Access, Error, IdFormat, Place as Whereabouts, Query, SessionId, Span, Standing, Stepwell,
-    Surroundings, Time,
+    Access, Error, Head, IdFormat, Place as Whereabouts, Query, SessionId, Span, Standing,
+    Stepwell, Surroundings, Time,
 };
 use stepwell_agent::run::Charge;
-use stepwell_agent::tool::Ground;
+use stepwell_agent::worktree::Berth;
 use stepwell_postgres::Address;
 
 use crate::config::{Config, IdStyle};
@@ -160,12 +160,13 @@ impl App {
 
     /// The folder that a session works in, without links. A store that lies elsewhere says
     /// where its sessions work; one that lies in its workspace moves with it. A subagent's
-    /// worktree stays its own.
-    pub(crate) fn workspace(&self, session: Option<&stepwell::Head>) -> Result<PathBuf> {
+    /// worktree lies in the store, wherever that is now.
+    pub(crate) fn workspace(&self, session: Option<&Head>) -> Result<PathBuf> {
         if let Some(head) = session
-            && Charge::of(head).is_some_and(|charge| charge.ground == Ground::Worktree)
+            && let Some(berths) = Charge::berths(head)
         {
-            return worktree(head);
+            let folder = berths.iter().find_map(|berth| berth.folder(&self.place.store));
+            return folder.ok_or_else(|| without_worktree(head, &berths));
         }
         let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
         let root = match session.map(|head| head.workspace.as_str()) {
@@ -519,11 +520,18 @@ pub(crate) enum Go {
     Stop,
 }
 
-/// The worktree that a subagent works in.
-fn worktree(head: &stepwell::Head) -> Result<PathBuf> {
-    std::fs::canonicalize(&head.workspace).map_err(|_| {
-        let message = format!("the worktree of {} is gone: {}", head.id, head.workspace);
-        let parent = head.origin.parent().map(ToString::to_string).unwrap_or_default();
-        Failure::new(Exit::Failed, message).hint(format_args!("stepwell resume {parent}"))
-    })
+/// Why a session that works in a worktree has none here.
+fn without_worktree(head: &Head, berths: &[Berth]) -> Failure {
+    let (id, recorded) = (&head.id, &head.workspace);
+    if berths.is_empty() {
+        let message = format!("{id} works in {recorded}, which is no worktree of this store");
+        return Failure::new(Exit::Failed, message)
+            .hint(format_args!("stepwell rewind {id} --chat leaves files alone"));
+    }
+    Failure::new(Exit::Failed, format_args!("the worktree of {id} is gone: {recorded}")).hint(
+        format_args!(
+            "stepwell run \"TASK\" --session {id} brings it back; stepwell rewind {id} --chat \
+             leaves files alone"
+        ),
+    )
 }

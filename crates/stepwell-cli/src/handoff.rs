@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde::Serialize;
 use stepwell::{Event, EventId, Head, SessionId, Span};
+use stepwell_agent::run::Charge;
 use stepwell_formats::{Existing, Format, Handoff, Handover, write_to};
 
 use crate::app::{App, Well};
@@ -128,6 +129,9 @@ fn taking(format: Format) -> Option<&'static str> {
 
 /// The folder that a session works in: its own if that is there, else this one.
 fn workspace(head: &Head, app: &App) -> PathBuf {
+    if Charge::berths(head).is_some() {
+        return app.workspace(Some(head)).unwrap_or_else(|_| app.place.root.clone());
+    }
     let own = PathBuf::from(&head.workspace);
     if own.is_absolute() && own.is_dir() { own } else { app.place.root.clone() }
 }

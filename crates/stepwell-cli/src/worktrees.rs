@@ -1,13 +1,13 @@
 //! Subagents' worktrees in this workspace: how they stand, and which of them can go.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use stepwell::{Error, SessionId, Standing};
+use stepwell::{Error, Head, SessionId, Standing};
 use stepwell_agent::run::Charge;
-use stepwell_agent::worktree::{State, Worktree, all};
+use stepwell_agent::worktree::{Berth, State, Worktree, all};
 
 use crate::app::{App, Well};
-use crate::failure::{Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::wire::is_final;
 
@@ -25,7 +25,6 @@ pub(crate) struct Site {
 
 /// Every worktree of this workspace's subagents.
 pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
-    let resolved = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     let (root, store) = (resolved(&app.place.root), resolved(&app.place.store));
     let mut found = Vec::new();
     for id in all(&root, &store) {
@@ -47,6 +46,10 @@ pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
         found.push(Site { id, worktree, session, in_use, state });
     }
     Ok(found)
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Is a subagent at work, or does its parent still wait for it?
@@ -88,6 +91,19 @@ impl Site {
         let tip = if self.worktree.has_branch() { self.worktree.tip()? } else { String::new() };
         self.worktree.remove(&tip)
     }
+}
+
+/// Sees to it that a session that works in a worktree finds it whole: one whose folder was
+/// removed is brought back, and one that was moved with its workspace is mended.
+pub(crate) fn take_up(head: &Head, app: &App) -> Result<()> {
+    let Some(berths) = Charge::berths(head) else { return Ok(()) };
+    let is_there = |berth: &&Berth| berth.folder(&app.place.store).is_some();
+    let Some(berth) = berths.iter().find(is_there).or(berths.last()) else { return Ok(()) };
+    let (root, store) = (resolved(&app.place.root), resolved(&app.place.store));
+    Worktree::of(&root, &store, &berth.worktree).restore().map_err(|why| {
+        let message = format!("{} cannot go on: {why}", head.id);
+        Failure::new(Exit::Failed, message).hint("stepwell worktrees lists what there is")
+    })
 }
 
 /// Removes what nobody needs any more, and says so. Not being able to is no reason not to

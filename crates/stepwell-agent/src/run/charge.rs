@@ -1,11 +1,13 @@
 //! What a subagent's session remembers of who started it, and for what.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use stepwell::{Edited, Head, SessionId, ToolCall};
 
 use super::watch::{Happening, Question, Reply, Watcher};
 use crate::tool::{Ground, Order};
-use crate::worktree::Outcome;
+use crate::worktree::{Berth, Outcome};
 
 /// The metadata key under which a charge is kept.
 const KEY: &str = "subagent";
@@ -59,6 +61,14 @@ impl Charge {
     #[must_use]
     pub fn of(head: &Head) -> Option<Self> {
         serde_json::from_value(head.metadata.get(KEY)?.clone()).ok()
+    }
+
+    /// The worktrees of which one is a session's, by the folder that it recorded; nothing, if it
+    /// works in none. A fork works where the session did that it was forked from.
+    #[must_use]
+    pub fn berths(head: &Head) -> Option<Vec<Berth>> {
+        let is_apart = Self::of(head)?.ground == Ground::Worktree;
+        is_apart.then(|| Berth::named(Path::new(&head.workspace)))
     }
 
     /// The change that makes a session remember this.

@@ -3,6 +3,7 @@
 //! Every step can be done again after a crash, and finds what was done before. Work that is
 //! neither merged nor empty is never removed here but by force.
 
+mod berth;
 mod git;
 mod registry;
 mod state;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stepwell::SessionId;
 
+pub use self::berth::Berth;
 use self::git::{git, holds, names};
 use self::state::{Folder, named, repositories};
 pub use self::state::{Since, Standing, State};
@@ -139,7 +141,7 @@ impl Worktree {
     pub fn restore(&self) -> Result<(), String> {
         match self.folder() {
             Folder::Whole => return Ok(()),
-            Folder::Broken => return Err(self.broken()),
+            Folder::Broken => return self.mend(),
             Folder::Missing => {}
         }
         if let Some(commit) = self.stray()? {
@@ -154,6 +156,19 @@ impl Worktree {
         self.forget();
         let path = self.path.to_string_lossy().into_owned();
         git(&self.workspace, &["worktree", "add", "-q", &path, &self.branch]).map(drop)
+    }
+
+    /// Makes git find it again, if it was moved together with its repository. One that was copied
+    /// leads to another repository, which git would mend in its place.
+    fn mend(&self) -> Result<(), String> {
+        if self.leads_to().is_some_and(|repository| !repository.exists()) {
+            let path = self.path.to_string_lossy().into_owned();
+            git(&self.workspace, &["worktree", "repair", &path])?;
+        }
+        match self.folder() {
+            Folder::Whole => Ok(()),
+            Folder::Broken | Folder::Missing => Err(self.broken()),
+        }
     }
 
     /// Makes git forget a worktree whose folder is gone. Others that git cannot find at the

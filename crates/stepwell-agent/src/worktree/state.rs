@@ -1,9 +1,12 @@
 //! How a worktree stands: what there is in it that nothing else keeps, and what became of what
 //! was merged.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::git::{git, holds, names};
+use super::registry::{entries, resolved};
 use super::{Fate, Outcome, Worktree};
 
 /// How a worktree stands now.
@@ -89,16 +92,37 @@ impl Worktree {
         let resolved = std::fs::canonicalize(&self.path);
         match (top, resolved) {
             _ if empty => Folder::Missing,
-            (Ok(top), Ok(path)) if path == std::path::Path::new(&top) => Folder::Whole,
+            (Ok(top), Ok(path)) if path == std::path::Path::new(&top) && self.is_known() => {
+                Folder::Whole
+            }
             _ => Folder::Broken,
         }
     }
 
-    pub(super) fn broken(&self) -> String {
-        let path = self.path.display();
+    /// Does its repository know it? That of a copied worktree knows the one that it was copied
+    /// from, and what git does in the copy it does to that one.
+    fn is_known(&self) -> bool {
+        let (own, known) = (resolved(&self.path), entries(&self.path).unwrap_or_default());
+        known.iter().any(|it| resolved(&it.path) == own)
+    }
+
+    /// The part of a repository that its `.git` names.
+    pub(super) fn leads_to(&self) -> Option<PathBuf> {
+        let text = std::fs::read_to_string(self.path.join(".git")).ok()?;
+        Some(self.path.join(text.strip_prefix("gitdir: ")?.trim_end_matches('\n')))
+    }
+
+    /// Why git cannot say how it stands, though its folder is there.
+    #[must_use]
+    pub fn broken(&self) -> String {
+        let (path, leads_to) = (self.path.display(), self.leads_to());
+        let why = match &leads_to {
+            Some(it) => format!("its .git leads to {}", it.display()),
+            None => "its .git is gone".to_owned(),
+        };
         format!(
-            "{path} is no worktree of git's any more (its .git is gone), so that nobody can \
-                 say what in it is merged"
+            "{path} is no worktree of git's any more ({why}), so that nobody can say what in it \
+             is merged"
         )
     }
 

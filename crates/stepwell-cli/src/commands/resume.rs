@@ -13,7 +13,7 @@ use crate::output::note;
 use crate::runner::flow::{self as runner_flow, FlowFlags, Reply};
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
-use crate::worktrees::sweep;
+use crate::worktrees::{self, sweep};
 
 /// Takes a session up again, exactly where it stopped.
 #[derive(Debug, Default, clap::Args)]
@@ -113,6 +113,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return flow((&well, &id), &args.reply(), (&args.flags, &args.own), app);
     }
     args.refuse_flow_flags(&id)?;
+    take_up(&args.flags, &head, app)?;
     let prepared = Prepared::new(&args.flags, Some(&head), app)?;
     prepared.check_priced(&head, &well.subagents(&id)?)?;
     // Known before anything is recorded: a session that is done stays done.
@@ -142,6 +143,12 @@ pub(super) fn settle(flags: &Flags, well: &Well, app: &App) -> Result<()> {
         true => refuse_halves(well, app),
         false => settle_all(well, app),
     }
+}
+
+/// Sees to it that a session's worktree is whole, if it works in one. A dry run does not need it
+/// to be.
+pub(super) fn take_up(flags: &Flags, head: &Head, app: &App) -> Result<()> {
+    if flags.dry_run { Ok(()) } else { worktrees::take_up(head, app) }
 }
 
 /// How sessions stand that can be taken up again.

@@ -63,6 +63,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let head = well.standing(&id)?.head;
         refuse_external(&head)?;
         refuse_flow(&head)?;
+        resume::take_up(&args.flags, &head, app)?;
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
         prepared.check_priced(&head, &well.subagents(&id)?)?;
         // Whatever can be refused is refused before anything is recorded.

@@ -216,10 +216,7 @@ fn why_not(site: &Site) -> Failure {
                     format!("its branch {branch} is checked out in {paths}"),
                     "check something else out there first: git switch BRANCH".to_owned(),
                 ),
-                State::Broken => (
-                    "its .git is gone, so that git cannot say what in it is merged".to_owned(),
-                    look,
-                ),
+                State::Broken => (site.worktree.broken(), look),
                 State::Unmerged | State::Clean | State::Merged | State::Gone => {
                     ("it holds commits that are not merged".to_owned(), merge)
                 }

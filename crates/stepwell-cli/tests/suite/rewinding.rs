@@ -493,8 +493,13 @@ fn without_a_point_all_that_was_done_since_the_last_words_is_taken_back() {
 
 /// Leaves a rewind of the last session cut off, just after it was recorded what it would do.
 fn cut_rewind_off(desk: &Desk, name: &str) -> String {
+    cut_rewind_of(desk, "@last", name)
+}
+
+/// The same for a session.
+pub(crate) fn cut_rewind_of(desk: &Desk, id: &str, name: &str) -> String {
     let well = desk.well();
-    let session = well.hold(&well.find("@last").unwrap()).unwrap();
+    let session = well.hold(&well.find(id).unwrap()).unwrap();
     let facts = session.facts(&[Kind::File]).unwrap().into_iter();
     let moves: Vec<_> = facts
         .filter_map(|fact| match fact.event {

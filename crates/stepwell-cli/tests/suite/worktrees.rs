@@ -8,7 +8,7 @@ use crate::running::{one, run};
 use crate::subagents::{CHANGE, MERGE, children, dispatching, git, repository, told};
 
 /// A desk on which a subagent did this in a worktree, and its id.
-fn after(arguments: &str, command: &str) -> (Desk, String, String) {
+pub(crate) fn after(arguments: &str, command: &str) -> (Desk, String, String) {
     let desk = repository(&dispatching(arguments));
     desk.file(
         "worker.yaml",
@@ -21,7 +21,7 @@ fn after(arguments: &str, command: &str) -> (Desk, String, String) {
     (desk, done["session_id"].as_str().unwrap().to_owned(), child)
 }
 
-fn folder(desk: &Desk, child: &str) -> std::path::PathBuf {
+pub(crate) fn folder(desk: &Desk, child: &str) -> std::path::PathBuf {
     desk.work().join(".stepwell/worktrees").join(child)
 }
 

@@ -1,0 +1,147 @@
+//! Where subagents' sessions work: in a worktree of their own store, wherever that is now, and
+//! nowhere else.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::desk::{Desk, Ran};
+use crate::rewinding::cut_rewind_of;
+use crate::subagents::{CHANGE, children};
+use crate::worktrees::{after, folder};
+
+/// A desk on which a subagent's worktree is kept, with a file that the subagent made.
+fn kept() -> (Desk, String) {
+    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
+    desk.file("more.yaml", MORE);
+    (desk, child)
+}
+
+/// A run that changes what the subagent made, and says where it works. The subagent itself had
+/// the first two answers.
+const MORE: &str = "
+- {text: The first.}
+- {text: The second.}
+- {text: On., calls: [{tool: run_command, arguments: {command: 'echo more > new.txt; git status --short; pwd'}}]}
+- {text: Done.}
+";
+
+/// Copies the workspace, as a user would.
+fn copied(desk: &Desk, name: &str) -> PathBuf {
+    let copy = desk.path(name);
+    let ran = Command::new("cp").arg("-r").arg(desk.work()).arg(&copy).status().unwrap();
+    assert!(ran.success());
+    copy
+}
+
+/// Types this in a folder.
+fn there(desk: &Desk, folder: &Path, args: &[&str]) -> Ran {
+    let output = desk.command(args).current_dir(folder).output().unwrap();
+    Ran {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code(),
+    }
+}
+
+fn made(workspace: &Path, child: &str) -> PathBuf {
+    workspace.join(".stepwell/worktrees").join(child).join("new.txt")
+}
+
+#[test]
+fn a_run_in_a_copied_workspace_leaves_the_original_alone() {
+    let (desk, child) = kept();
+    cut_rewind_of(&desk, &child, "new.txt");
+    let copy = copied(&desk, "copy");
+    let ran = there(&desk, &copy, &["run", "look", "--model", "script:looker.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("A rewind of {child}")), "{}", ran.stderr);
+    assert!(!made(&copy, &child).exists());
+    assert_eq!(std::fs::read_to_string(made(&desk.work(), &child)).unwrap(), "x\n");
+}
+
+#[test]
+fn a_subagent_of_a_copied_workspace_is_rewound_there_and_run_nowhere() {
+    let (desk, child) = kept();
+    let copy = copied(&desk, "copy");
+    let fork = there(&desk, &copy, &["fork", &child]).line();
+    for session in [&child, &fork] {
+        let ran = there(&desk, &copy, &["rewind", session]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(!made(&copy, &child).exists());
+        assert_eq!(there(&desk, &copy, &["rewind", session, "--undo"]).code, Some(0));
+        assert!(made(&copy, &child).exists());
+        // Its .git still leads to the original's repository.
+        let more =
+            ["run", "more", "--session", session, "--model", "script:more.yaml", "--mode", "yolo"];
+        let ran = there(&desk, &copy, &more);
+        assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("its .git leads to "), "{}", ran.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(made(&copy, &child)).unwrap(), "x\n");
+    assert_eq!(std::fs::read_to_string(made(&desk.work(), &child)).unwrap(), "x\n");
+    let listed = there(&desk, &copy, &["worktrees", "--json"]).json();
+    assert_eq!(listed[0]["state"], "checked_out");
+    let listed = desk.quietly(&["worktrees", "--json"]).json();
+    assert_eq!(listed[0]["state"], "unmerged");
+}
+
+#[test]
+fn a_subagent_of_a_moved_workspace_is_rewound_and_run_there() {
+    let (desk, child) = kept();
+    let fork = desk.quietly(&["fork", &child]).line();
+    let moved = desk.path("moved");
+    std::fs::rename(desk.work(), &moved).unwrap();
+    let ran = there(&desk, &moved, &["rewind", &child]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!made(&moved, &child).exists());
+    assert_eq!(there(&desk, &moved, &["rewind", &child, "--undo"]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(made(&moved, &child)).unwrap(), "x\n");
+    for session in [&child, &fork] {
+        let more =
+            ["run", "more", "--session", session, "--model", "script:more.yaml", "--mode", "yolo"];
+        let ran = there(&desk, &moved, &more);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let log = there(&desk, &moved, &["log", session, "--kind", "message"]).stdout;
+        let place = format!("{}\\n", made(&moved, &child).parent().unwrap().display());
+        assert!(log.contains(&format!("M new.txt\\n{place}")), "{log}");
+    }
+    assert!(!desk.work().exists());
+}
+
+#[test]
+fn an_imported_session_reaches_no_folder_that_it_names() {
+    let (from, child) = kept();
+    let victim = from.path("victim");
+    std::fs::create_dir(&victim).unwrap();
+    std::fs::write(victim.join("new.txt"), "x\n").unwrap();
+    let parent = children(&from)[0]["parent"].as_str().unwrap().to_owned();
+    let text = from.quietly(&["export", &parent]).stdout;
+    let recorded = std::fs::canonicalize(folder(&from, &child)).unwrap();
+    assert!(text.contains(recorded.to_str().unwrap()));
+    let evil = text.replace(recorded.to_str().unwrap(), victim.to_str().unwrap());
+    let to = Desk::new();
+    to.file("evil.json", &evil);
+    let ran = to.quietly(&["import", "evil.json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let fork = to.quietly(&["fork", &child]).line();
+    to.file("more.yaml", MORE);
+    for session in [&child, &fork] {
+        let more = [
+            "run",
+            "more",
+            "--session",
+            session,
+            "--model",
+            "script:more.yaml",
+            "--agent",
+            "build",
+        ];
+        for typed in [&["rewind", session, "--force"][..], &more] {
+            let ran = to.quietly(typed);
+            assert_eq!(ran.code, Some(1), "{typed:?}: {}{}", ran.stdout, ran.stderr);
+            assert!(ran.stderr.contains("is no worktree of this store"), "{}", ran.stderr);
+        }
+        assert_eq!(to.quietly(&["rewind", session, "--chat"]).code, Some(0));
+    }
+    assert_eq!(std::fs::read_to_string(victim.join("new.txt")).unwrap(), "x\n");
+}
