@@ -144,18 +144,35 @@ impl Worktree {
             Folder::Broken => return self.mend(),
             Folder::Missing => {}
         }
-        if let Some(commit) = self.stray()? {
-            return Err(format!(
-                "its folder was removed while commit {commit}, which is on no branch, was \
-                 checked out in it; git branch NAME {commit} keeps that"
-            ));
-        }
+        self.without_stray()?;
         if !self.has_branch() {
             return Err(format!("its worktree and its branch {} were removed", self.branch));
         }
         self.forget();
         let path = self.path.to_string_lossy().into_owned();
         git(&self.workspace, &["worktree", "add", "-q", &path, &self.branch]).map(drop)
+    }
+
+    /// Makes it once more after it ended and was removed: at what is checked out, if that holds
+    /// its work, and else where it ended.
+    pub fn make_again(&self, ended: &Outcome) -> Result<(), String> {
+        if self.folder() != Folder::Missing {
+            return Err(self.broken());
+        }
+        self.without_stray()?;
+        let elsewhere = !ended.tip.is_empty() && !self.is_merged(&ended.tip);
+        self.make(if elsewhere { &ended.tip } else { "HEAD" })
+    }
+
+    /// Refuses, if git would drop a commit with the worktree whose folder was removed.
+    fn without_stray(&self) -> Result<(), String> {
+        match self.stray()? {
+            None => Ok(()),
+            Some(commit) => Err(format!(
+                "its folder was removed while commit {commit}, which is on no branch, was \
+                 checked out in it; git branch NAME {commit} keeps that"
+            )),
+        }
     }
 
     /// Makes git find it again, if it was moved together with its repository. One that was copied

@@ -120,15 +120,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let answer =
         if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
     prepared.connect()?;
-    cutoff::tell(app, &well, Some(&id));
-    sweep(app, &well);
-    settle(&args.flags, &well, app)?;
+    make_ready(&args.flags, &well, Some(&head), app)?;
     let session = well.resume(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
         )),
         error => error.into(),
     })?;
+    // Another process may have removed it until the lease was taken.
+    take_up(&args.flags, &head, app)?;
     if let Some(answer) = answer {
         well.answer(&id, answer)?;
     }
@@ -136,9 +136,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)
 }
 
-/// Sees to it that files are whole before a run works with them. A dry run changes nothing, and
-/// is refused if something has to be moved first.
-pub(super) fn settle(flags: &Flags, well: &Well, app: &App) -> Result<()> {
+/// Looks after the workspace before a run begins in it, or goes on: what was cut off is told of,
+/// what nobody needs is removed, and files are made whole. A dry run changes no files, and is
+/// refused if some have to be moved first.
+pub(super) fn make_ready(
+    flags: &Flags,
+    well: &Well,
+    taken_up: Option<&Head>,
+    app: &App,
+) -> Result<()> {
+    cutoff::tell(app, well, taken_up.map(|head| &head.id));
+    sweep(app, well, taken_up);
     match flags.dry_run {
         true => refuse_halves(well, app),
         false => settle_all(well, app),

@@ -4,11 +4,9 @@ use stepwell::{Access, PhaseSet, Stepwell};
 
 use super::resume::{self, refuse_external, refuse_unsaved};
 use crate::app::App;
-use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::{Flags, Prepared, Words, drive};
-use crate::worktrees::sweep;
 
 /// Runs an agent on a task. Each step is saved before the next begins.
 ///
@@ -68,10 +66,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         prepared.check_priced(&head, &well.subagents(&id)?)?;
         // Whatever can be refused is refused before anything is recorded.
         prepared.connect()?;
-        cutoff::tell(app, &well, Some(&id));
-        sweep(app, &well);
-        resume::settle(&args.flags, &well, app)?;
+        resume::make_ready(&args.flags, &well, Some(&head), app)?;
         let session = well.resume(&id)?;
+        resume::take_up(&args.flags, &head, app)?;
         well.edit(&id, prepared.remembered())?;
         return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
     }
@@ -80,9 +77,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     prepared.connect()?;
     let well: Stepwell = if app.config.settings.auto_save {
         let well = app.make()?;
-        cutoff::tell(app, &well, None);
-        sweep(app, &well);
-        resume::settle(&args.flags, &well, app)?;
+        resume::make_ready(&args.flags, &well, None, app)?;
         Stepwell::clone(&*well)
     } else {
         note("sessions.auto_save is off: this run is kept in memory only and cannot be resumed.");

@@ -51,6 +51,9 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     in_use: bool,
+    /// The session that is at work in it or may go on there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used_by: Option<&'a str>,
     /// Absent, if its session was erased.
     status: Option<Status>,
     task: Option<&'a str>,
@@ -119,7 +122,7 @@ fn state(site: &Site) -> String {
         }
         Err(_) => "unknown".to_owned(),
     };
-    if site.in_use { format!("{state}, in use") } else { state }
+    if site.used_by.is_some() { format!("{state}, in use") } else { state }
 }
 
 fn line(site: &Site) -> Line<'_> {
@@ -132,7 +135,8 @@ fn line(site: &Site) -> Line<'_> {
         paths: site.state.as_ref().map_or(&[], |it| &it.paths),
         commit: site.state.as_ref().ok().and_then(|it| it.stray.as_deref()),
         error: site.state.as_ref().err().map(String::as_str),
-        in_use: site.in_use,
+        in_use: site.used_by.is_some(),
+        used_by: site.used_by.as_ref().map(|it| it.id.as_str()),
         status: head.map(|head| head.status),
         task: head.map(|head| head.task.as_str()),
         parent: head.and_then(|head| Some(head.origin.parent()?.as_str())),
@@ -163,20 +167,20 @@ fn find<'a>(found: &'a [Site], name: &str) -> Result<&'a Site> {
 fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
     let id = &site.id;
     let refuse = |why: String| Failure::new(Exit::Failed, format_args!("{id}: {why}"));
-    if site.session.as_ref().is_some_and(|session| session.held.is_some()) {
-        return Err(refuse("its subagent is at work".to_owned())
-            .hint(format_args!("stepwell stop {id} stops it")));
+    if let Some(user) = site.used_by.as_ref().filter(|user| user.at_work) {
+        return Err(refuse(format!("{} is at work in it", user.id))
+            .hint(format_args!("stepwell stop {} stops it", user.id)));
     }
     if site.state.as_ref().is_ok_and(|it| it.state == State::CheckedOut) {
         return Err(why_not(site));
     }
     if force {
         site.worktree.remove_by_force().map_err(refuse)?;
-    } else if site.in_use {
-        let parent = site.session.as_ref().and_then(|it| it.head.origin.parent());
-        let parent = parent.map(ToString::to_string).unwrap_or_default();
-        return Err(refuse("its subagent is not done".to_owned()).hint(format_args!(
-            "stepwell resume {parent} goes on with it; --force removes it all the same"
+    } else if let Some(user) = &site.used_by {
+        let why = format!("{} works in it and is not done", user.id);
+        return Err(refuse(why).hint(format_args!(
+            "stepwell resume {} goes on with it; --force removes it all the same",
+            user.resumed
         )));
     } else if site.is_done() || site.is_gone() {
         site.remove().map_err(refuse)?;

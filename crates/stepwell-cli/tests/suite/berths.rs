@@ -1,12 +1,13 @@
 //! Where subagents' sessions work: in a worktree of their own store, wherever that is now, and
 //! nowhere else.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::desk::{Desk, Ran};
 use crate::rewinding::cut_rewind_of;
-use crate::subagents::{CHANGE, children};
+use crate::subagents::{CHANGE, children, git};
 use crate::worktrees::{after, folder};
 
 /// A desk on which a subagent's worktree is kept, with a file that the subagent made.
@@ -144,4 +145,82 @@ fn an_imported_session_reaches_no_folder_that_it_names() {
         assert_eq!(to.quietly(&["rewind", session, "--chat"]).code, Some(0));
     }
     assert_eq!(std::fs::read_to_string(victim.join("new.txt")).unwrap(), "x\n");
+}
+
+/// What a session's commands printed.
+fn printed(desk: &Desk, id: &str) -> String {
+    desk.quietly(&["log", id, "--kind", "message"]).stdout
+}
+
+const GO_ON: [&str; 4] = ["--model", "script:more.yaml", "--mode", "yolo"];
+
+fn merged() -> (Desk, String) {
+    let (desk, child) = kept();
+    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
+    (desk, child)
+}
+
+#[test]
+fn a_session_that_is_taken_up_keeps_its_worktree() {
+    let (desk, child) = merged();
+    let ran = desk.quietly(&[&["run", "more", "--session", &child], &GO_ON[..]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("he worktree"), "{}", ran.stderr);
+    assert!(printed(&desk, &child).contains("M new.txt"));
+    assert_eq!(std::fs::read_to_string(made(&desk.work(), &child)).unwrap(), "more\n");
+}
+
+#[test]
+fn a_worktree_that_was_removed_is_brought_back_for_whoever_goes_on_in_it() {
+    let (desk, child) = merged();
+    let fork = desk.quietly(&["fork", &child]).line();
+    // A fork that nobody ran may be run yet.
+    let look = ["run", "look", "--model", "script:looker.yaml"];
+    assert!(!desk.quietly(&look).stderr.contains("Removed"));
+    let refused = desk.quietly(&["worktrees", "remove", &child]);
+    assert!(refused.stderr.contains(&format!("stepwell resume {fork}")), "{}", refused.stderr);
+    assert_eq!(desk.quietly(&["worktrees", "remove", &child, "--force"]).code, Some(0));
+    // Its files cannot be moved, and the hint says how they can.
+    for session in [&child, &fork] {
+        let ran = desk.quietly(&["rewind", session]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let hint = format!("stepwell run \"TASK\" --session {session} brings it back");
+        assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
+    }
+    for session in [&fork, &child] {
+        let ran = desk.quietly(&[&["run", "more", "--session", session], &GO_ON[..]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let back = format!("Brought the worktree back that {session} works in");
+        assert_eq!(ran.stderr.contains(&back), *session == fork, "{}", ran.stderr);
+        assert!(printed(&desk, session).contains("M new.txt"), "{}", printed(&desk, session));
+        let ran = desk.quietly(&["rewind", session]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(std::fs::read_to_string(made(&desk.work(), &child)).unwrap(), "x\n");
+    }
+}
+
+#[test]
+fn a_worktree_in_which_a_fork_is_at_work_is_not_removed() {
+    let (desk, child) = merged();
+    let fork = desk.quietly(&["fork", &child]).line();
+    desk.file("more.yaml", &MORE.replace("echo more > new.txt", "sleep 600"));
+    let args = [&["run", "more", "--session", &fork, "--events"], &GO_ON[..]].concat();
+    let mut command = desk.command(&args);
+    // The real time: a lease must not look as if it had run out.
+    command.env_remove("STEPWELL_NOW");
+    let mut running = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.by_ref().any(|line| line.contains("\"unsafe\"")));
+    let look = ["run", "look", "--model", "script:looker.yaml"];
+    let mut look = desk.command(&look);
+    let looked = look.env_remove("STEPWELL_NOW").output().unwrap();
+    let said = String::from_utf8(looked.stderr).unwrap();
+    assert!(looked.status.success() && !said.contains("Removed"), "{said}");
+    let mut remove = desk.command(&["worktrees", "remove", &child, "--force"]);
+    let removed = remove.env_remove("STEPWELL_NOW").output().unwrap();
+    let said = String::from_utf8(removed.stderr).unwrap();
+    assert!(said.contains(&format!("{fork} is at work in it")), "{said}");
+    assert!(made(&desk.work(), &child).exists());
+    running.kill().unwrap();
+    running.wait().unwrap();
 }
