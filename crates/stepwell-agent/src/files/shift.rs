@@ -1,36 +1,86 @@
-//! What a move does to the conversation: what leaves the view, what comes back, and what was
+//! What a move does to the conversation and the state of work: what leaves the view, what comes back, and what was
 //! done since the move that it takes back.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use stepwell::{Event, Order, Recorded, Role, Seq, SessionId, Span, Store, Timeline};
+use stepwell::{Event, Order, Recorded, Role, Seq, SessionId, Span, Store, Timeline, Undone};
 
 use super::history::History;
 use super::moves::{Asked, recorded_by};
 use super::plan::Plan;
 use crate::error::Result;
 
-/// Part of a conversation.
+/// Part of what a session did, of all that a move of the view takes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Work {
     /// Answers of a model, each with the calls that it asked for.
     pub steps: usize,
     /// All messages.
     pub messages: usize,
+    /// Changes of planned tasks.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tasks: usize,
+    /// Questions and answers of a discussion.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub questions: usize,
+    /// Moves to another phase.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub phases: usize,
+    /// Changes of the goal.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub goals: usize,
+    /// Compactions, and compactions that were undone.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub compactions: usize,
+    /// Answers of a person to what a run waited with.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub answers: usize,
 }
 
 impl Work {
     /// Is it nothing?
     #[must_use]
-    pub const fn is_none(self) -> bool {
-        self.messages == 0
+    pub fn is_none(self) -> bool {
+        self == Self::default()
     }
 
-    fn count(&mut self, role: Role) {
-        self.messages += 1;
-        self.steps += usize::from(role == Role::Assistant);
+    /// What is left of it without a part of it.
+    #[must_use]
+    pub const fn without(self, part: Self) -> Self {
+        Self {
+            steps: self.steps - part.steps,
+            messages: self.messages - part.messages,
+            tasks: self.tasks - part.tasks,
+            questions: self.questions - part.questions,
+            phases: self.phases - part.phases,
+            goals: self.goals - part.goals,
+            compactions: self.compactions - part.compactions,
+            answers: self.answers - part.answers,
+        }
     }
+
+    /// Counts an event, if a move of the view takes it back.
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::Message(message) => {
+                self.messages += 1;
+                self.steps += usize::from(message.role == Role::Assistant);
+            }
+            Event::Task(_) => self.tasks += 1,
+            Event::Question(_) => self.questions += 1,
+            Event::Phase(_) => self.phases += 1,
+            Event::Edited(edited) if !edited.goal.is_keep() => self.goals += 1,
+            Event::Compacted(_) | Event::Undone(Undone::Compaction { .. }) => self.compactions += 1,
+            Event::GateAnswered(_) => self.answers += 1,
+            _ => {}
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What a move does to the conversation.
@@ -71,15 +121,14 @@ impl Shift {
             let events = store.events(id, span)?.intact(id)?;
             let Some(last) = events.last().map(|event| event.seq) else { break };
             for event in events {
-                let Event::Message(message) = event.event else { continue };
                 match (now.contains(event.seq), then.contains(event.seq)) {
                     (true, false) => {
-                        shift.leaves.count(message.role);
+                        shift.leaves.count(&event.event);
                         if asked.undoes.is_some_and(|of| event.seq > of) {
-                            shift.later.count(message.role);
+                            shift.later.count(&event.event);
                         }
                     }
-                    (false, true) => shift.returns.count(message.role),
+                    (false, true) => shift.returns.count(&event.event),
                     _ => {}
                 }
             }

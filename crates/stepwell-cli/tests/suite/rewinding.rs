@@ -718,7 +718,7 @@ fn a_rewind_over_no_messages_says_that_the_phase_goes_back() {
     }
     let ran = desk.quietly(&["rewind", "@last", "--to", "phase-initialize"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("no messages; tasks, phase and goal"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("chat     1 phase change go back"), "{}", ran.stdout);
     assert_eq!(desk.quietly(&["show", "@last", "--json"]).json()[0]["phase"], "initialize");
     let ran = desk.quietly(&["rewind", "@last", "--files", "--to", "phase-initialize"]);
     assert!(ran.stdout.contains("nothing is moved"), "{}", ran.stdout);
@@ -767,4 +767,39 @@ fn what_a_command_changed_that_was_killed_with_its_run_is_said_to_be_unknown() {
     // It is said once.
     assert_eq!(desk.quietly(&["files", &id, "--json"]).json().len(), 1);
     assert!(!desk.quietly(&["show", &id]).stdout.contains("\nFiles"));
+}
+
+#[test]
+fn undoing_a_rewind_sets_no_plan_aside_without_a_word() {
+    let desk = Desk::new();
+    desk.file("script.yaml", "- {text: Done.}\n");
+    let run = ["run", "go", "--model", "script:script.yaml", "--phases", "workflow"];
+    for typed in [
+        &run[..],
+        &["rewind", "@last", "--to", "4"],
+        &["tasks", "@last", "add", "one"],
+        &["tasks", "@last", "add", "two"],
+        &["state", "@last", "goal", "another"],
+        &["state", "@last", "ask", "why?"],
+        &["phase", "@last", "initialize"],
+    ] {
+        let ran = desk.quietly(typed);
+        assert_eq!(ran.code, Some(0), "{typed:?}: {}", ran.stderr);
+    }
+    let aside = "2 task changes, 1 question, 1 phase change, 1 goal change";
+    let ran = desk.quietly(&["rewind", "@last", "--undo", "--dry-run"]);
+    let says = format!("  chat     {aside} done since are set aside\n");
+    assert!(ran.stdout.contains(&says), "{}", ran.stdout);
+    assert!(ran.stderr.contains("It would be refused"), "{}", ran.stderr);
+    let ran = desk.quietly(&["rewind", "@last", "--undo"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("what was done since: {aside};")), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["tasks", "@last", "--json"]).json().len(), 2);
+    let ran = desk.quietly(&["rewind", "@last", "--undo", "--force"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(desk.quietly(&["tasks", "@last", "--json"]).json().is_empty());
+    // Nothing was done since: it is taken back as it stands.
+    let ran = desk.quietly(&["rewind", "@last", "--redo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["tasks", "@last", "--json"]).json().len(), 2);
 }

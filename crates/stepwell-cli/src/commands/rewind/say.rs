@@ -194,8 +194,7 @@ fn object(said: &Said<'_>, app: &mut App) -> Result<()> {
 fn conversation(asked: &Asked, shift: &Shift) -> Vec<(Style, String)> {
     let mut lines = Vec::new();
     let (leaves, later) = (shift.leaves, shift.later);
-    let planned =
-        Work { steps: leaves.steps - later.steps, messages: leaves.messages - later.messages };
+    let planned = leaves.without(later);
     let how = if asked.undoes.is_some() { "go back again" } else { "go back" };
     if !planned.is_none() {
         lines.push((Style::Green, format!("{} {how}", amount(planned))));
@@ -210,7 +209,19 @@ fn conversation(asked: &Asked, shift: &Shift) -> Vec<(Style, String)> {
 }
 
 fn amount(work: Work) -> String {
-    format!("{} ({})", count(work.steps, "step"), count(work.messages, "message"))
+    let said = format!("{} ({})", count(work.steps, "step"), count(work.messages, "message"));
+    let others = [
+        (work.tasks, "task change"),
+        (work.questions, "question"),
+        (work.phases, "phase change"),
+        (work.goals, "goal change"),
+        (work.compactions, "compaction"),
+        (work.answers, "answer"),
+    ];
+    let others = others.into_iter().filter(|(many, _)| *many > 0);
+    let others = others.map(|(many, what)| count(many, what));
+    let said = (work.messages > 0).then_some(said);
+    said.into_iter().chain(others).collect::<Vec<_>>().join(", ")
 }
 
 /// Why nothing was done.
