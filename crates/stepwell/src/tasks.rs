@@ -346,7 +346,9 @@ impl Work {
                         None => work.questions.push(question.clone()),
                     }
                 }
-                Event::Phase(_) | Event::Edited(_) => {}
+                Event::Phase(_) => {}
+                // Others change the session, not its work: its label, its pins.
+                Event::Edited(edited) if !edited.goal.is_keep() => {}
                 _ => continue,
             }
             work.last = Some(fact);

@@ -331,3 +331,17 @@ fn many_shells_plan_at_once_and_nothing_is_lost() {
     assert_eq!(plan.lines().count(), 4 + 12);
     assert_eq!(desk.read(".stepwell/TASKS.md"), plan);
 }
+
+#[test]
+fn a_pinned_message_is_no_change_of_the_goal() {
+    let desk = desk();
+    assert_eq!(desk.quietly(&run(&["--mode", "yolo"])).code, Some(0));
+    let last = || desk.quietly(&["state", "@last", "--json"]).json()[0]["last_action"].clone();
+    let before = last();
+    let message = desk.quietly(&["log", "@last", "--kind", "message"]).json()[0]["seq"].to_string();
+    let ran = desk.quietly(&["pin-message", "@last", &message]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(last(), before);
+    assert_eq!(desk.quietly(&["state", "@last", "goal", "ship it"]).code, Some(0));
+    assert_ne!(last(), before);
+}
