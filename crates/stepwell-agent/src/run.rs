@@ -24,6 +24,7 @@ use stepwell::{
 use tokio::sync::watch as signal;
 
 use crate::context::Context;
+use crate::context::live::Extent;
 use crate::context::tokens::Calibration;
 use crate::context::window::{Window, is_request};
 use crate::error::Result;
@@ -35,7 +36,7 @@ use crate::redact::Redactor;
 use crate::tool::{Place, Tool};
 pub use charge::Charge;
 use compact::Due;
-pub use compact::{Shrunk, TRUNCATED};
+pub use compact::Shrunk;
 pub use dispatch::{Dispatcher, Hired, Terms};
 pub use lane::{Ids, InLane, Past};
 pub use purse::{Allowed, Purse, Reserved};
@@ -177,7 +178,7 @@ impl<'a> Run<'a> {
         let events = session.events(Span::ALL)?.intact(session.id())?;
         let below = dispatch::below(session)?;
         let head = session.standing()?.head;
-        let truncated = head.metadata.contains_key(TRUNCATED);
+        let truncated = Extent::of(&head) == Extent::Truncated;
         let (ids, goal) = (Ids::default(), head.goal);
         let taken = Taken { lane: Lane::main(), purse: None, events, ids, goal, below, truncated };
         Ok(Self::take(session, setup, watcher, taken))

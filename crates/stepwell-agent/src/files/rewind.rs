@@ -14,6 +14,7 @@ use super::moves::{Asked, MOVES, unfinished};
 use super::plan::{Look as _, Others, Plan, Remark, in_the_way};
 use super::shift::Shift;
 use super::site::Site;
+use crate::context::live::{self, Extent};
 use crate::error::{Error, Result};
 
 /// Where a rewind is.
@@ -166,8 +167,8 @@ pub fn rewind(
     let mut events: Vec<NewEvent> = vec![Checkpoint::automatic(checkpoint.clone()).into()];
     let plan = &mut preview.plan;
     if plan.moves.is_empty() {
-        events.push(end(asked).into());
-        let seq = session.append_all(events)?.last;
+        events.extend(end(session, asked)?);
+        let seq = session.append_all(events)?.first.next();
         return Ok(Done::Rewound { seq, checkpoint, preview });
     }
     check(session, &plan.moves)?;
@@ -179,7 +180,7 @@ pub fn rewind(
     watch(Stage::Recorded);
     let left = carry_out(session, site, began, &plan.moves, watch)?;
     watch(Stage::Placed);
-    let seq = session.append(end(asked))?;
+    let seq = session.append_all(end(session, asked)?)?.first;
     plan.moves.retain(|change| left.iter().all(|left| left.path != change.path));
     plan.left.extend(left);
     Ok(Done::Rewound { seq, checkpoint, preview })
@@ -206,7 +207,7 @@ pub fn settle(
     }
     let left = carry_out(session, site, began, &moves, watch)?;
     watch(Stage::Placed);
-    let seq = Some(session.append(end(&asked))?);
+    let seq = Some(session.append_all(end(session, &asked)?)?.first);
     Ok(Some(Settled { began, seq, left }))
 }
 
@@ -225,14 +226,24 @@ fn changed_meanwhile(path: &str) -> Remark {
     Remark { path: path.to_owned(), why: "someone else changed it meanwhile".to_owned() }
 }
 
-fn end(asked: &Asked) -> Event {
+/// The events that end a move: the move itself, and what the metadata says of the view that it
+/// leads to.
+fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
     let Asked { to, scope, .. } = *asked;
     // The store fills in what comes back.
     let restored = Restored::default();
-    match asked.undoes {
+    let moved: Event = match asked.undoes {
         Some(of) => Undone::Rewind { of, scope, restored }.into(),
         None => Rewound { to, scope, restored }.into(),
+    };
+    let mut events: Vec<NewEvent> = vec![moved.into()];
+    if scope.moves_view() {
+        let extent = Extent::at(&session.facts(&live::KINDS)?, asked.follows());
+        if extent != Extent::of(&session.standing()?.head) {
+            events.push(extent.edited().into());
+        }
     }
+    Ok(events)
 }
 
 fn safety_name(checkpoints: &[Recorded]) -> String {

@@ -1,9 +1,10 @@
 //! Making the conversation shorter: when that is due, asking for the summary, recording it.
 
-use stepwell::{Compacted, Edited, Event, Lane, Made, Message, Money, StopReason, Usage};
+use stepwell::{Compacted, Event, Lane, Made, Message, Money, StopReason, Usage};
 use tokio::sync::watch as signal;
 
 use super::{Cut, Happening, Reserved, Run, record};
+use crate::context::live::Extent;
 use crate::context::plan::{Ask, Keep, Plan, Room, Why};
 use crate::context::summary::{self, Held, NoSummary, Wanted};
 use crate::context::tokens::Counter;
@@ -16,9 +17,6 @@ use crate::provider::{CallError, Ended, Purpose, Request, Turn};
 pub(super) fn turn<'a>(state: &State, lane: &'a Lane, purpose: Purpose) -> Turn<'a> {
     Turn { purpose, answers: state.answers, summaries: state.summaries, lane: lane.as_str() }
 }
-
-/// The metadata key that says that old messages are left out.
-pub const TRUNCATED: &str = "truncated";
 
 /// What is to go.
 #[derive(Clone, Debug)]
@@ -202,8 +200,7 @@ impl Run<'_> {
         let mut events: Vec<Event> = vec![compacted.clone().into()];
         // Together: whoever sees one sees the other.
         if compacted.is_truncation() && !std::mem::replace(&mut self.truncated, true) {
-            let metadata = [(TRUNCATED.to_owned(), true.into())].into();
-            events.push(Edited { metadata, ..Edited::default() }.into());
+            events.push(Extent::Truncated.edited().into());
         }
         self.record(events)?;
         if let (Some(purse), Some(usage)) = (self.purse, compacted.usage) {

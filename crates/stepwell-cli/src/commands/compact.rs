@@ -2,10 +2,11 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use stepwell::{
-    Access, Compacted, Edited, Event, Kind, Lane, Made, NewEvent, Recorded, Seq, Session,
-    SessionId, Shown, Span, Timeline, Undone, View,
+    Access, Compacted, Event, Lane, Made, NewEvent, Recorded, Seq, Session, SessionId, Shown, Span,
+    Undone, View,
 };
-use stepwell_agent::run::{Shrunk, TRUNCATED};
+use stepwell_agent::context::live::{self, Extent, live};
+use stepwell_agent::run::Shrunk;
 
 use super::resume::refuse_external;
 use super::show;
@@ -93,27 +94,6 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The compactions that count, in order.
-fn live(facts: &[Recorded]) -> Vec<(Seq, &Compacted)> {
-    let last = facts.last().map(|fact| fact.seq).unwrap_or_default();
-    let timeline = Timeline::at(last, facts.iter());
-    let counts = |fact: &&Recorded| timeline.contains(fact.seq);
-    let undone: HashSet<Seq> = facts
-        .iter()
-        .filter(counts)
-        .filter_map(|fact| match &fact.event {
-            Event::Undone(Undone::Compaction { of }) => Some(*of),
-            _ => None,
-        })
-        .collect();
-    let live = facts.iter().filter(counts).filter(|fact| !undone.contains(&fact.seq));
-    live.filter_map(|fact| match &fact.event {
-        Event::Compacted(compacted) => Some((fact.seq, compacted)),
-        _ => None,
-    })
-    .collect()
-}
-
 #[derive(Serialize)]
 struct Restored<'a> {
     id: &'a SessionId,
@@ -123,9 +103,9 @@ struct Restored<'a> {
 }
 
 fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
-    let facts = session.facts(&[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
-    let mut compactions = live(&facts);
-    let Some((seq, compacted)) = compactions.pop() else {
+    let (facts, head) = (session.facts(&live::KINDS)?, session.standing()?.head);
+    let mut compactions = live(&facts, head.seq);
+    let Some((seq, _)) = compactions.pop() else {
         let message = format!("{} has no compaction to take back", session.id());
         return Err(Failure::new(Exit::Failed, message).hint(format_args!(
             "stepwell show {} --view shows what the model sees",
@@ -133,9 +113,9 @@ fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
         )));
     };
     let mut events: Vec<NewEvent> = vec![Undone::Compaction { of: seq }.into()];
-    if compacted.is_truncation() && !compactions.iter().any(|(_, it)| it.is_truncation()) {
-        let metadata = [(TRUNCATED.to_owned(), serde_json::Value::Null)].into();
-        events.push(Edited { metadata, ..Edited::default() }.into());
+    let still = compactions.iter().any(|(_, it)| it.is_truncation());
+    if Extent::of(&head) == Extent::Truncated && !still {
+        events.push(Extent::Whole.edited().into());
     }
     let id = session.id();
     // As show --view counts: more may have been said since the compaction.

@@ -1,4 +1,5 @@
-use stepwell::{Access, Driver, Status, StatusChanged};
+use stepwell::{Access, Driver, Event, NewEvent, Status, StatusChanged};
+use stepwell_agent::context::live::{self, Extent};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -31,10 +32,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Nobody ran it yet: it was cut off nowhere. How an agent of someone else's stands, its
     // phase says.
     let waits = StatusChanged { status: Status::Interrupted, reason: None, error: None };
-    let begins = match well.standing(&parent)?.head.driver {
+    let mut begins: Vec<NewEvent> = match well.standing(&parent)?.head.driver {
         Driver::Own => vec![waits.into()],
         Driver::External => Vec::new(),
     };
+    // What the metadata says of the view was recorded beside what changed the view.
+    let facts = well.store().facts(&parent, &live::KINDS)?;
+    if facts.iter().any(|fact| matches!(fact.event, Event::Compacted(_))) {
+        begins.push(Extent::at(&facts, at).edited().into());
+    }
     let session = well.fork_with(&parent, Some(at), begins)?;
     let id = session.id().clone();
     drop(session);

@@ -232,3 +232,33 @@ fn how_much_fits_a_model_is_known_or_told() {
     std::fs::write(&path, format!("{config}context = 32000\n")).unwrap();
     assert_eq!(context("local/large"), (32_000, 12_000));
 }
+
+#[test]
+fn whether_a_session_is_truncated_goes_back_and_forth_with_its_view() {
+    let desk = desk(&script(4, SUMMARY));
+    desk.file("stepwell.toml", "[compaction]\nkeep_tokens = 700\nauto = false\n");
+    desk.quietly(&RUN);
+    let truncated = |id: &str| one(&desk, &["show", id], 0)["metadata"]["truncated"].clone();
+    let does = |typed: &[&str]| assert_eq!(desk.quietly(typed).code, Some(0), "{typed:?}");
+    does(&["checkpoint", "@last", "whole"]);
+    does(&["compact", "@last", "--truncate"]);
+    does(&["checkpoint", "@last", "cut"]);
+    assert_eq!(truncated("@last"), true);
+    does(&["rewind", "@last", "--to", "whole"]);
+    assert!(truncated("@last").is_null());
+    does(&["rewind", "@last", "--undo"]);
+    assert_eq!(truncated("@last"), true);
+    // Files alone move no view.
+    does(&["rewind", "@last", "--to", "whole", "--files"]);
+    assert_eq!(truncated("@last"), true);
+    does(&["compact", "@last", "--undo"]);
+    assert!(truncated("@last").is_null());
+    let seq = compactions(&desk)[0]["seq"].to_string();
+    let id = desk.well().find("@last").unwrap().to_string();
+    does(&["rewind", &id, "--to", "cut"]);
+    assert_eq!(truncated(&id), true);
+    for (at, expected) in [("whole", false), ("cut", true), (&seq, true)] {
+        let fork = desk.quietly(&["fork", &id, "--at", at]).line();
+        assert_eq!(truncated(&fork) == true, expected, "{at}");
+    }
+}
