@@ -134,6 +134,23 @@ pub(crate) fn settle(session: &mut Session, foreign: Foreign, app: &App) -> Resu
     Ok(true)
 }
 
+/// Finishes a rewind of a session that was cut off, if there is one and its files can be had: who
+/// forks it shares them.
+pub(crate) fn settle_of(well: &Well, id: &SessionId, app: &App) -> Result<()> {
+    let standing = well.standing(id)?;
+    if standing.head.rewinding.is_none() {
+        return Ok(());
+    }
+    if place(&standing.head, app).is_err() {
+        tell_of_half(&standing);
+        return Ok(());
+    }
+    if standing.held.is_some() {
+        refuse_half(&standing)?;
+    }
+    settle(&mut well.hold(id)?, Foreign::Refused, app).map(drop)
+}
+
 /// Says that a session's files are half moved, if they are.
 pub(crate) fn tell_of_half(standing: &Standing) {
     let head = &standing.head;

@@ -3,6 +3,7 @@ use stepwell_agent::context::live::{self, Extent};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
+use crate::files::settle_of;
 use crate::housekeeping::tidy;
 use crate::point::{FORMS, point};
 
@@ -25,6 +26,7 @@ struct Answer<'a> {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, parent) = app.session(&args.session, Access::Write)?;
+    settle_of(&well, &parent, app)?;
     let at = match &args.at {
         Some(text) => point(&well, &parent, text)?,
         None => well.standing(&parent)?.head.seq,

@@ -803,3 +803,21 @@ fn undoing_a_rewind_sets_no_plan_aside_without_a_word() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(desk.quietly(&["tasks", "@last", "--json"]).json().len(), 2);
 }
+
+#[test]
+fn a_fork_of_a_session_whose_rewind_was_cut_off_begins_with_whole_files() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    let ran = desk.quietly(&["fork", &id]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("A rewind of {id} that was cut off")), "{}", ran.stderr);
+    assert!(desk.work().join("link").symlink_metadata().is_err());
+    // Someone is in the way: nothing is forked.
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "notes.txt");
+    desk.file("notes.txt", "mine\n");
+    let ran = desk.quietly(&["fork", &id]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
+}
