@@ -169,25 +169,39 @@ impl Policy {
         }
     }
 
-    /// How much of the newest stays when a window shrinks for this reason.
+    /// How much of the newest stays when a window shrinks for this reason, as we count.
     #[must_use]
-    pub const fn keeps(&self, why: Why) -> Keep {
+    pub fn keeps(&self, why: Why, calibration: &Calibration) -> Keep {
         match why {
             Why::Long => Keep { tokens: ANY, messages: Some(self.truncation.keep) },
-            _ => Keep { tokens: self.keep, messages: None },
+            _ => Keep { tokens: calibration.counted(self.keep), messages: None },
         }
     }
 
     /// How much stays when no summary stands in for the rest: the longest conversation
     /// that truncation leaves, and no more than would have stayed anyway.
     #[must_use]
-    pub const fn keeps_truncated(&self, why: Why, messages: usize) -> Keep {
-        let keep = self.keeps(why);
+    pub fn keeps_truncated(&self, why: Why, messages: usize, calibration: &Calibration) -> Keep {
+        let keep = self.keeps(why, calibration);
         let messages = if messages > self.truncation.above {
             Some(self.truncation.keep)
         } else {
             keep.messages
         };
         Keep { tokens: keep.tokens, messages }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_counted_as_the_provider_counts() {
+        let (policy, twice) = (Policy::default(), Calibration::new(2.0, 0.3));
+        for why in [Why::Near, Why::Phase, Why::Asked, Why::Refused] {
+            assert_eq!(policy.keeps(why, &twice).tokens, 4_000);
+            assert_eq!(policy.keeps_truncated(why, 1, &twice).tokens, 4_000);
+        }
     }
 }

@@ -138,8 +138,8 @@ impl Run<'_> {
         let policy = &self.setup.context.policy;
         let messages = self.window.entries().len();
         let keep = match policy.truncates {
-            true => policy.keeps_truncated(why, messages),
-            false => policy.keeps(why),
+            true => policy.keeps_truncated(why, messages, &self.calibration),
+            false => policy.keeps(why, &self.calibration),
         };
         let plan = self.plan_keeping(keep, why)?;
         Ok(plan.map(|plan| Due { why, request: self.request(&plan), plan }))
@@ -220,7 +220,8 @@ impl Run<'_> {
             Some(summary) => (plan, Some(summary)),
             None => {
                 let messages = self.window.entries().len();
-                let keep = self.setup.context.policy.keeps_truncated(why, messages);
+                let keep =
+                    self.setup.context.policy.keeps_truncated(why, messages, &self.calibration);
                 let plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
                 let carried = Held::of(self.covered(&plan)).carried(counter, plan.room);
                 (plan, carried)
