@@ -167,10 +167,8 @@ pub fn read_tasks(text: &str) -> Result<Vec<Task>> {
         return Err(Error::NotTasks { line: 1, why: format!("no table | {columns} | is in it") });
     }
     let mut tasks: Vec<Task> = Vec::new();
-    for (text, line) in lines.skip_while(|(line, _)| is_rule(line)) {
-        if !text.trim_start().starts_with('|') {
-            break;
-        }
+    let mut lines = lines.skip_while(|(line, _)| is_rule(line)).peekable();
+    while let Some((text, line)) = lines.next_if(|(line, _)| is_row(line)) {
         let refuse = |why: String| Error::NotTasks { line, why };
         let task = row(text).map_err(refuse)?;
         if tasks.iter().any(|other| other.id == task.id) {
@@ -178,7 +176,34 @@ pub fn read_tasks(text: &str) -> Result<Vec<Task>> {
         }
         tasks.push(task);
     }
-    Ok(tasks)
+    match astray(&lines.collect::<Vec<_>>()) {
+        None => Ok(tasks),
+        Some(line) => {
+            let why = "it looks like a task's row, and stands outside of the table".to_owned();
+            Err(Error::NotTasks { line, why })
+        }
+    }
+}
+
+/// The first line after the table that looks like a row of it. Another table is none, unless it
+/// has as many columns.
+fn astray(rest: &[(&str, usize)]) -> Option<usize> {
+    let (mut at, is_wide) = (0, |line: &str| cells(line).len() == COLUMNS.len());
+    while let Some((text, line)) = rest.get(at) {
+        let begins_table = rest.get(at + 1).is_some_and(|(next, _)| is_rule(next));
+        if is_wide(text) || (is_row(text) && !begins_table) {
+            return Some(*line);
+        }
+        at += 1;
+        if is_row(text) {
+            at += rest[at..].iter().take_while(|(next, _)| is_row(next)).count();
+        }
+    }
+    None
+}
+
+fn is_row(line: &str) -> bool {
+    line.trim_start().starts_with('|')
 }
 
 fn is_rule(line: &str) -> bool {

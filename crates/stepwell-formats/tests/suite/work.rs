@@ -53,6 +53,33 @@ fn a_row_that_does_not_parse_is_reported_with_its_line() {
     assert!(matches!(read_tasks("# Tasks\n"), Err(Error::NotTasks { line: 1, .. })));
     // What follows the table is not of it.
     assert_eq!(read_tasks(&format!("{THEIRS}\nand | so | on\n")).unwrap().len(), 2);
+    let other = "| Metric | Value |\n|---|---|\n| done | 1 |\n| open | 2 |\n";
+    assert_eq!(read_tasks(&format!("{THEIRS}\n{other}\nso long\n")).unwrap().len(), 2);
+}
+
+#[test]
+fn a_row_outside_of_the_table_is_reported_and_not_passed_over() {
+    let bare = "3 | Test | x | - | done | -";
+    let row = format!("| {bare} |");
+    let again = format!("{}\n|---|---|---|---|---|---|\n{row}", THEIRS.lines().nth(2).unwrap());
+    let other = "| Metric | Value |\n|---|---|\n| done | 1 |\n";
+    for (after, expected) in [
+        (bare.to_owned(), 7),
+        (format!("\n{row}"), 8),
+        (format!("\n{bare}"), 8),
+        (format!("\nnotes\n\n{row}"), 10),
+        ("\n| 3 | Test |\n".to_owned(), 8),
+        (format!("\n{other}\n{row}"), 12),
+        (format!("\n{again}"), 8),
+    ] {
+        match read_tasks(&format!("{THEIRS}{after}\n")) {
+            Err(Error::NotTasks { line, why }) => {
+                assert_eq!(line, expected, "{after}: {why}");
+                assert!(why.contains("outside of the table"), "{why}");
+            }
+            other => panic!("{after}: {other:?}"),
+        }
+    }
 }
 
 #[test]
