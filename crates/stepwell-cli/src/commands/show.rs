@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// Shows the sessions that grew out of it.
     #[arg(long)]
     tree: bool,
-    /// Shows exactly what the model would be sent now, and about how many tokens each message has.
+    /// Shows what the model would be sent now, and about how many tokens each message has. Calls
+    /// that are run first, and instructions that changed since the last run, are not in it yet.
     #[arg(long, conflicts_with_all = ["messages", "events", "tree"])]
     view: bool,
 }

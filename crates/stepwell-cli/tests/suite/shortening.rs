@@ -262,3 +262,35 @@ fn whether_a_session_is_truncated_goes_back_and_forth_with_its_view() {
         assert_eq!(truncated(&fork) == true, expected, "{at}");
     }
 }
+
+#[test]
+fn the_view_tells_calls_that_were_not_run_from_those_that_were_cut_off() {
+    let desk = Desk::new();
+    desk.file(
+        "script.yaml",
+        "- {text: I write., calls: [{tool: write_file, arguments: {path: a, content: a}}]}\n- {text: Done.}\n",
+    );
+    let run = ["run", "write it", "--model", "script:script.yaml"];
+    let view = |id: &str| one(&desk, &["show", id, "--view"], 0)["messages"].clone();
+    let result = |id: &str| view(id)[2]["parts"][0]["tool_result"]["text"].clone();
+    // It waits for leave to.
+    assert_eq!(desk.quietly(&run).code, Some(8));
+    assert_eq!(result("@last"), "not run yet");
+    assert_eq!(desk.quietly(&["resume", "@last", "--approve"]).code, Some(0));
+    assert_ne!(result("@last"), "not run yet");
+    let log = desk.quietly(&["log", "@last"]).json();
+    let seq = |kind: &str| {
+        let of_kind = log.iter().find(|it| it["kind"] == kind || it["body"]["role"] == kind);
+        of_kind.unwrap()["seq"].to_string()
+    };
+    let id = desk.well().find("@last").unwrap().to_string();
+    let fork = desk.quietly(&["fork", &id, "--at", &seq("assistant")]).line();
+    assert_eq!(result(&fork), "not run yet");
+    // Whether it was done when its run died, nobody knows.
+    let fork = desk.quietly(&["fork", &id, "--at", &seq("tool_started")]).line();
+    assert_eq!(result(&fork), "interrupted, outcome unknown");
+    // Where nothing is left, the task is said again.
+    assert_eq!(desk.quietly(&["rewind", &id, "--to", "1"]).code, Some(0));
+    assert_eq!(view(&id)[0]["parts"][0]["text"]["text"], "write it");
+    assert_eq!(view(&id).as_array().unwrap().len(), 1);
+}

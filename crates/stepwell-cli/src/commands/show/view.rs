@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use stepwell::{
-    Event, Head, Kind, Lane, Made, Message, Pins, Seq, SessionId, Span, Stepwell, Timeline, View,
+    Driver, Event, Head, Kind, Lane, Made, Message, Part, Pins, Role, Seq, SessionId, Span,
+    Stepwell, Timeline, View,
 };
 use stepwell_agent::context::window::{Entry, Window, is_request};
 
@@ -73,9 +74,45 @@ fn window(well: &Stepwell, head: Head, gauge: &Gauge) -> Result<Window> {
         timeline.contains(event.seq) && matches!(&event.event, Event::Message(it) if said(it))
     });
     let first = first.map(|event| event.seq);
-    let view = View::of(&Lane::main(), events);
+    let started: Vec<(Seq, String)> = events
+        .iter()
+        .filter(|event| timeline.contains(event.seq))
+        .filter_map(|event| match &event.event {
+            Event::ToolStarted(it) => Some((event.seq, it.call_id.clone())),
+            _ => None,
+        })
+        .collect();
+    let mut view = View::of(&Lane::main(), events);
+    mark_not_run(&mut view, &started);
+    // A session of which only the beginning counts begins with its task.
+    let is_bare = view.messages.iter().all(|it| it.message.role == Role::System);
+    if is_bare && head.driver == Driver::Own && head.flow.is_none() {
+        let (seq, made, answers) = (head.seq.next(), Made::Recorded, Vec::new());
+        let message = Message::user(&*head.task);
+        view.messages.push(stepwell::Shown { seq, place: seq, made, answers, message });
+    }
     let window = Window::new(Lane::main(), gauge.context.counter());
     Ok(window.of(view, first, |_| false).with_goal(head.goal))
+}
+
+/// What stands in for the result of a call that nobody began to run. It is run before the model
+/// is asked, or answered otherwise, if someone says something else first.
+const NOT_RUN: &str = "not run yet";
+
+/// Tells calls that were never begun from those that were cut off. Only the last ones can be such.
+fn mark_not_run(view: &mut View, started: &[(Seq, String)]) {
+    let Some(last) = view.messages.last_mut().filter(|it| it.made == Made::Results) else { return };
+    for (part, answer) in last.message.parts.iter_mut().zip(&last.answers) {
+        let (Part::ToolResult(result), None) = (part, answer) else { continue };
+        // An id that was used before has a suffix in the view.
+        let is_its = |id: &String| {
+            let rest = result.call_id.strip_prefix(id.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        if !started.iter().any(|(seq, id)| *seq > last.seq && is_its(id)) {
+            NOT_RUN.clone_into(&mut result.text);
+        }
+    }
 }
 
 /// Prints what would be sent if the model were asked now.
