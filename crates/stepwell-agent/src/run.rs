@@ -436,8 +436,11 @@ impl<'a> Run<'a> {
         let said =
             error.as_ref().map(|error| self.setup.redactor.redact(&error.to_string()).into_owned());
         let Stop { status, reason } = stop;
-        // How a flow stands is its own to say, once all of its lanes have stopped.
-        if self.purse.is_none() {
+        // How a flow stands is its own to say, once all of its lanes have stopped. What was done
+        // before is not done again.
+        let head = self.session.standing()?.head;
+        let stood = (head.status, head.stop_reason) == (status, Some(reason));
+        if self.purse.is_none() && !stood {
             let change = StatusChanged { status, reason: Some(reason), error: said };
             self.record(vec![change.into()])?;
         }

@@ -5,8 +5,9 @@
 //! finished by [`settle`], which whoever takes the session up calls first.
 
 use stepwell::{
-    Checkpoint, Digest, Event, FileChanged, FileState, Kind, NewEvent, Recorded, Restored,
-    Rewinding, Rewound, Seq, Session, SessionId, Store, Undone,
+    Checkpoint, Digest, Driver, Event, FileChanged, FileState, Kind, NewEvent, Order, Recorded,
+    Restored, Rewinding, Rewound, Seq, Session, SessionId, Span, Status, StatusChanged, Store,
+    Timeline, Undone,
 };
 
 use super::history::History;
@@ -242,8 +243,50 @@ fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
         if extent != Extent::of(&session.standing()?.head) {
             events.push(extent.edited().into());
         }
+        events.extend(stands(session, asked)?.map(NewEvent::from));
     }
     Ok(events)
+}
+
+/// How the run stands where a move leads to, if it stands otherwise now: one that was not done
+/// there can be taken up again, and one that was is done. What the user gave up stays so, and how
+/// an agent of someone else's stands, its phase says.
+fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
+    let head = session.standing()?.head;
+    if head.status == Status::Abandoned || head.driver == Driver::External {
+        return Ok(None);
+    }
+    let timeline = Timeline::at(asked.follows(), session.facts(&MOVES)?.iter());
+    let then = last_status(session, asked.follows(), &timeline)?;
+    let then = match then {
+        Some(it) if it.status != Status::Running => it,
+        // Nobody is at it: it was cut off nowhere.
+        _ => StatusChanged { status: Status::Interrupted, reason: None, error: None },
+    };
+    let differs = (head.status, head.stop_reason) != (then.status, then.reason);
+    // One that was stopped is as resumable as before.
+    let matters = differs && ([then.status, head.status].contains(&Status::Success));
+    Ok(matters.then_some(then))
+}
+
+/// The last status that counts on a branch.
+fn last_status(session: &Session, to: Seq, timeline: &Timeline) -> Result<Option<StatusChanged>> {
+    /// How many events are read at a time.
+    const PAGE: usize = 1_000;
+    let mut span = Span { from: Seq::FIRST, to, order: Order::Newest, limit: PAGE };
+    loop {
+        let events = session.events(span)?.intact(session.id())?;
+        let Some(first) = events.last().map(|event| event.seq) else { return Ok(None) };
+        let counting = events.into_iter().filter(|event| timeline.contains(event.seq));
+        let found = counting.into_iter().find_map(|event| match event.event {
+            Event::Status(status) => Some(status),
+            _ => None,
+        });
+        if found.is_some() || first <= Seq::FIRST {
+            return Ok(found);
+        }
+        span.to = first.prev();
+    }
 }
 
 fn safety_name(checkpoints: &[Recorded]) -> String {

@@ -8,6 +8,7 @@ use stepwell::{
     Access, Driver, Event, Family, Filter, Head, Order, Origin, Query, Seq, SessionId, Span, Spent,
     Standing, TaskStatus, Time,
 };
+use stepwell_agent::run::Charge;
 use stepwell_formats::{cell, table};
 
 use crate::app::{App, Go, Well, each_session};
@@ -174,8 +175,12 @@ impl Subagents {
     }
 }
 
-/// Did a session work in this folder? A recorded folder that is gone is one that was moved.
+/// Did a session work in this folder, or in a worktree of it? A recorded folder that is gone is one
+/// that was moved.
 fn is_here(head: &Head, root: &Path) -> bool {
+    if Charge::berths(head).is_some_and(|berths| !berths.is_empty()) {
+        return true;
+    }
     let recorded = PathBuf::from(&head.workspace);
     match (std::fs::canonicalize(&recorded), std::fs::canonicalize(root)) {
         (Ok(recorded), Ok(root)) => recorded == root,

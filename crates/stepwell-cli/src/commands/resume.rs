@@ -1,6 +1,6 @@
 use stepwell::{
-    Access, Driver, Error, Family, Filter, GateAnswered, Head, Kind, Origin, Query, SessionId,
-    Status,
+    Access, Driver, Error, Family, Filter, GateAnswered, Head, Kind, Lane, Origin, Query, Role,
+    SessionId, Span, Status, View,
 };
 
 use crate::app::{App, Go, Well, each_session};
@@ -121,7 +121,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
     prepared.connect()?;
     make_ready(&args.flags, &well, Some(&head), app)?;
-    let session = well.resume(&id).map_err(|error| match error {
+    let done = is_done(&well, &head)?;
+    let session = if done { well.hold(&id) } else { well.resume(&id) };
+    let session = session.map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
         )),
@@ -132,8 +134,23 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(answer) = answer {
         well.answer(&id, answer)?;
     }
-    well.edit(&id, prepared.remembered())?;
+    if !done {
+        well.edit(&id, prepared.remembered())?;
+    }
     drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)
+}
+
+/// Is nothing left to be done in a session? Then taking it up changes nothing, not even when it
+/// ended.
+fn is_done(well: &Well, head: &Head) -> Result<bool> {
+    if head.status != Status::Success {
+        return Ok(false);
+    }
+    // Rewinds of earlier versions left the status as it was.
+    let events = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
+    let view = View::of(&Lane::main(), events);
+    let last = view.messages.last().map(|shown| &shown.message);
+    Ok(last.is_some_and(|it| it.role == Role::Assistant && it.calls().next().is_none()))
 }
 
 /// Looks after the workspace before a run begins in it, or goes on: what was cut off is told of,

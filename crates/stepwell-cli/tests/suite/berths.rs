@@ -107,6 +107,10 @@ fn a_subagent_of_a_moved_workspace_is_rewound_and_run_there() {
         assert!(log.contains(&format!("M new.txt\\n{place}")), "{log}");
     }
     assert!(!desk.work().exists());
+    // Commits of the repository that were made meanwhile are counted, as for any session.
+    let rows = there(&desk, &moved, &["ledger", "--json"]).json();
+    let row = rows.iter().find(|row| row["session"] == *fork || row["id"] == *fork).unwrap();
+    assert!(row["commits"].is_u64(), "{row}");
 }
 
 #[test]

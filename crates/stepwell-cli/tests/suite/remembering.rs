@@ -218,3 +218,47 @@ fn many_shells_remember_their_models_at_once() {
     let models = desk.quietly(&["models", "--json"]).json().remove(0);
     assert_eq!(models["favourites"].as_array().unwrap().len(), 12);
 }
+
+#[test]
+fn a_session_that_is_done_is_not_ended_again_by_resuming_it() {
+    let mut desk = Desk::new();
+    desk.file("script.yaml", "- {text: Done.}\n");
+    assert_eq!(desk.quietly(&["run", "go", "--model", "script:script.yaml"]).code, Some(0));
+    let ledger = |desk: &Desk| desk.quietly(&["ledger", "--json"]).stdout;
+    let (before, log) = (ledger(&desk), desk.quietly(&["log", "@last"]).stdout);
+    desk.set("STEPWELL_NOW", "2026-03-10T12:00:00Z");
+    let ran = desk.quietly(&["resume", "@last"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("success (llm_done)"), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["log", "@last"]).stdout, log);
+    assert_eq!(ledger(&desk), before);
+}
+
+#[test]
+fn a_session_that_was_done_and_is_rewound_can_be_resumed() {
+    let mut desk = Desk::new();
+    desk.file("script.yaml", "- {text: Done.}\n");
+    assert_eq!(desk.quietly(&["run", "go", "--model", "script:script.yaml"]).code, Some(0));
+    let status =
+        |desk: &Desk| desk.quietly(&["show", "@last", "--json"]).json()[0]["status"].clone();
+    let rewind = |desk: &Desk, args: &[&str]| {
+        let ran = desk.quietly(&[&["rewind", "@last"], args].concat());
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+    };
+    rewind(&desk, &["--files"]);
+    assert_eq!(status(&desk), "success");
+    rewind(&desk, &["--chat"]);
+    assert_eq!(status(&desk), "interrupted");
+    rewind(&desk, &["--undo"]);
+    assert_eq!(status(&desk), "success");
+    rewind(&desk, &["--redo"]);
+    assert_eq!(status(&desk), "interrupted");
+    // It was not cut off, and it is what a bare run takes up.
+    desk.set("STEPWELL_SESSIONS_RESUME_ON_STARTUP", "true");
+    let ran = desk.quietly(&["run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("cut off"), "{}", ran.stderr);
+    assert_eq!(status(&desk), "success");
+    assert_eq!(desk.quietly(&["rewind", "@last"]).code, Some(0));
+    assert_eq!(desk.quietly(&["resume"]).code, Some(0));
+}
