@@ -1,6 +1,7 @@
 //! Where a store is, read from its address; what of it may be shown.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -95,7 +96,13 @@ impl Address {
             refused("after postgres:// come user:password@host:port/database and options, with special characters written as %40")
         })?;
         if config.get_hosts().is_empty() {
-            config.host("localhost");
+            // Certificates name hosts: a server that is known by its number is called by it.
+            let numbers: Vec<String> =
+                config.get_hostaddrs().iter().map(ToString::to_string).collect();
+            let hosts = if numbers.is_empty() { vec!["localhost".to_owned()] } else { numbers };
+            for host in hosts {
+                config.host(host);
+            }
         }
         if config.get_user().is_none() {
             return Err(refused("it names no user"));
@@ -111,12 +118,8 @@ impl Address {
         }
         config.keepalives_idle(Duration::from_secs(15));
         config.tcp_user_timeout(Duration::from_secs(30));
-        let local = config.get_hosts().iter().all(is_local);
-        config.ssl_mode(asked.tls.unwrap_or(if local {
-            SslMode::Disable
-        } else {
-            SslMode::Require
-        }));
+        let tls = asked.tls;
+        config.ssl_mode(tls.unwrap_or_else(|| tls_between(&config)));
         let direct = asked.direct.map(|(host, port)| {
             let mut fresh = Config::new();
             fresh.host(host).port(port);
@@ -127,8 +130,8 @@ impl Address {
             if let Some(database) = config.get_dbname() {
                 fresh.dbname(database);
             }
-            fresh.ssl_mode(config.get_ssl_mode()).application_name("stepwell");
-            fresh.connect_timeout(Duration::from_secs(5));
+            fresh.ssl_mode(tls.unwrap_or_else(|| tls_between(&fresh)));
+            fresh.application_name("stepwell").connect_timeout(Duration::from_secs(5));
             fresh
         });
         let namespace = asked.namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
@@ -251,10 +254,25 @@ impl Asked {
     }
 }
 
+/// What a connection needs unless the address says it: TLS as soon as one of the places
+/// that it may go to is on another machine.
+fn tls_between(config: &Config) -> SslMode {
+    let numbers = config.get_hostaddrs();
+    let here = match numbers {
+        [] => config.get_hosts().iter().all(is_local),
+        // The hosts' names are then for certificates only.
+        numbers => numbers.iter().all(IpAddr::is_loopback),
+    };
+    if here { SslMode::Disable } else { SslMode::Require }
+}
+
 fn is_local(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
-        Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1" | "[::1]"),
+        Host::Tcp(name) => {
+            let number = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+            name == "localhost" || number.is_ok_and(|number| number.is_loopback())
+        }
     }
 }
 
@@ -336,5 +354,29 @@ mod tests {
         assert_eq!(local.config.get_ssl_mode(), SslMode::Disable);
         assert_eq!(local.namespace(), DEFAULT_NAMESPACE);
         assert!(Address::parse("postgres://localhost/db").is_err());
+    }
+    #[test]
+    fn nothing_goes_to_another_machine_unencrypted_unless_it_is_asked_for() {
+        let modes = |rest: &str| {
+            let address = Address::parse(&format!("postgres://u:p@{rest}")).unwrap();
+            let direct = address.direct.as_ref().map(Config::get_ssl_mode);
+            (address.config.get_ssl_mode(), direct)
+        };
+        let (open, closed) = (SslMode::Disable, SslMode::Require);
+        assert_eq!(modes("localhost/db"), (open, None));
+        assert_eq!(modes("127.0.0.2,localhost/db"), (open, None));
+        assert_eq!(modes("localhost,db1/db"), (closed, None));
+        // A pooler here, its server elsewhere, and the other way round.
+        assert_eq!(modes("127.0.0.1:6432/db?direct=db1:5432"), (open, Some(closed)));
+        assert_eq!(modes("db1:6432/db?direct=localhost:5432"), (closed, Some(open)));
+        assert_eq!(modes("localhost/db?direct=db1&sslmode=disable"), (open, Some(open)));
+        assert_eq!(modes("localhost/db?direct=[::1]:5432&sslmode=require"), (closed, Some(closed)));
+        // The number is where it goes, whatever the name is.
+        assert_eq!(modes("localhost/db?hostaddr=10.0.0.5"), (closed, None));
+        assert_eq!(modes("localhost,b/db?hostaddr=127.0.0.1,10.0.0.5"), (closed, None));
+        assert_eq!(modes("db1/db?hostaddr=127.0.0.1"), (open, None));
+        let numbered = Address::parse("postgres://u@/db?hostaddr=10.0.0.5").unwrap();
+        assert_eq!(numbered.config.get_ssl_mode(), closed);
+        assert_eq!(numbered.to_string(), "postgres://10.0.0.5/db");
     }
 }
