@@ -159,12 +159,9 @@ impl PgRows<'_> {
         let cold = Cold::of(row);
         let (base_key, base_at) = cold.base.unzip();
         let born = self.one(
-            "WITH born AS (INSERT INTO stepwell.sessions (key, namespace, id, parent, subagent, \
-             external, created, base_key, base_at, label, tags, task, agent, workspace, \
-             rewinding) VALUES (stepwell.bear(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
-             $13, $14) \
-             RETURNING key), noted AS (INSERT INTO stepwell.indexed (session, namespace, seq) \
-             SELECT key, $1, coalesce($8, 0) FROM born) SELECT key FROM born",
+            "INSERT INTO stepwell.sessions (namespace, id, parent, subagent, external, created, \
+             base_key, base_at, label, tags, task, agent, workspace, rewinding) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING key",
             params![
                 self.namespace => INT4,
                 head.id.as_str() => TEXT,
@@ -187,8 +184,11 @@ impl PgRows<'_> {
             None => 0,
         };
         let text = json(head);
+        // Apart from the statement before: a team's rows are checked against its session's.
         self.run(
-            "INSERT INTO stepwell.heads (session, namespace, version, seq, fence, updated, status, \
+            "WITH noted AS (INSERT INTO stepwell.indexed (session, namespace, seq) \
+             VALUES ($1, $2, $13)) \
+             INSERT INTO stepwell.heads (session, namespace, version, seq, fence, updated, status, \
              cost, steps, bytes, unindexed, chain, sum, model, lane, head) \
              VALUES ($1, $2, 1, $3, 0, $4, $5, $6, $7, $8, true, $9, $10, $11, NULL, $12)",
             params![
@@ -204,6 +204,7 @@ impl PgRows<'_> {
                 head_sum(&text, &row.chain).as_slice() => BYTEA,
                 head.model.as_bytes() => BYTEA,
                 text => BYTEA,
+                base_at.unwrap_or(0) => INT8,
             ],
         )?;
         self.versions.borrow_mut().insert(key, 1);

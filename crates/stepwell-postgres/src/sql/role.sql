@@ -9,8 +9,15 @@ INSERT INTO stepwell.members SELECT id, :role FROM stepwell.namespaces WHERE nam
 GRANT USAGE ON SCHEMA stepwell TO :"role";
 GRANT SELECT ON stepwell.meta, stepwell.namespaces, stepwell.members TO :"role";
 GRANT SELECT, UPDATE ON stepwell.guards TO :"role";
-GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.sessions, stepwell.heads, stepwell.events,
-    stepwell.docs, stepwell.indexed, stepwell.lanes, stepwell.leases, stepwell.snapshots,
-    stepwell.blobs, stepwell.refs TO :"role";
+GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.heads, stepwell.events, stepwell.docs,
+    stepwell.indexed, stepwell.lanes, stepwell.leases, stepwell.snapshots, stepwell.blobs,
+    stepwell.refs TO :"role";
+-- The number of a session is not a role's to choose, nor to change.
+REVOKE INSERT, UPDATE ON stepwell.sessions FROM :"role";
+GRANT SELECT, DELETE,
+    INSERT (namespace, id, parent, subagent, external, created, base_key, base_at, label, tags,
+        task, agent, workspace, rewinding),
+    UPDATE (base_key, base_at, label, tags, task, agent, workspace, rewinding)
+    ON stepwell.sessions TO :"role";
 GRANT EXECUTE ON FUNCTION stepwell.bear(), stepwell.own_namespaces() TO :"role";
 COMMIT;

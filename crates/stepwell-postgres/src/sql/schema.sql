@@ -218,27 +218,46 @@ END $$;
 REVOKE EXECUTE ON FUNCTION stepwell.grow(bigint), stepwell.bear(), stepwell.drop_empty_partitions()
     FROM PUBLIC;
 
--- A role sees the namespaces that it, or a role that it is a member of, is listed for.
+-- Teams may not name a number: theirs come from here.
+ALTER TABLE stepwell.sessions ALTER COLUMN key SET DEFAULT stepwell.bear();
+
+-- A role sees where it, or a role that it is a member of, is listed; of others' it learns nothing.
+ALTER TABLE stepwell.members ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_role ON stepwell.members USING (EXISTS (
+    SELECT 1 FROM pg_catalog.pg_roles r
+    WHERE r.rolname = role AND pg_catalog.pg_has_role(r.oid, 'MEMBER')));
 CREATE FUNCTION stepwell.own_namespaces() RETURNS int[]
 LANGUAGE sql STABLE SECURITY INVOKER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(array_agg(m.namespace), '{}')
-    FROM stepwell.members m JOIN pg_catalog.pg_roles r ON r.rolname = m.role
-    WHERE pg_catalog.pg_has_role(r.oid, 'MEMBER')
+    SELECT coalesce(array_agg(namespace), '{}') FROM stepwell.members
 $$;
 
+-- The owner of the schema is not held to what follows, and pays nothing for it. Whoever is
+-- sees the rows of its namespaces, and writes them only for sessions of the same namespace:
+-- numbers are unique over all teams, so a row under another team's number would be in its way.
 DO $$
 DECLARE
     mine text;
+    seen CONSTANT text := 'namespace = ANY ((SELECT stepwell.own_namespaces())::int[])';
 BEGIN
-    FOREACH mine IN ARRAY ARRAY['guards', 'sessions', 'heads', 'events', 'docs', 'indexed', 'lanes',
-        'leases', 'snapshots', 'blobs', 'refs']
+    FOREACH mine IN ARRAY ARRAY['guards', 'blobs', 'sessions', 'heads', 'events', 'docs', 'indexed',
+        'lanes', 'leases', 'snapshots', 'refs']
     LOOP
         EXECUTE format('ALTER TABLE stepwell.%I ENABLE ROW LEVEL SECURITY', mine);
-        EXECUTE format(
-            'CREATE POLICY own_namespace ON stepwell.%I '
-            'USING (namespace = ANY ((SELECT stepwell.own_namespaces())::int[])) '
-            'WITH CHECK (namespace = ANY ((SELECT stepwell.own_namespaces())::int[]))', mine);
+        EXECUTE format('CREATE POLICY own_namespace ON stepwell.%I USING (%s)', mine, seen);
     END LOOP;
+    FOREACH mine IN ARRAY ARRAY['heads', 'events', 'docs', 'indexed', 'lanes', 'leases', 'snapshots',
+        'refs']
+    LOOP
+        EXECUTE format(
+            'ALTER POLICY own_namespace ON stepwell.%1$I WITH CHECK (%2$s AND EXISTS ('
+            'SELECT 1 FROM stepwell.sessions s '
+            'WHERE s.key = %1$I.session AND s.namespace = %1$I.namespace))', mine, seen);
+    END LOOP;
+    -- By the head, since a policy cannot ask the table that it is for.
+    EXECUTE format(
+        'ALTER POLICY own_namespace ON stepwell.sessions WITH CHECK (%s AND (base_key IS NULL '
+        'OR EXISTS (SELECT 1 FROM stepwell.heads h '
+        'WHERE h.session = base_key AND h.namespace = sessions.namespace)))', seen);
 END $$;
 ALTER TABLE stepwell.namespaces ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_namespace ON stepwell.namespaces

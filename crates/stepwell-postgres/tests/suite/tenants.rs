@@ -1,6 +1,11 @@
 //! Teams that share a server, partitions, and what a server says of itself.
 
-use stepwell::{Create, Created, Error, Filter, Search, Store, Write};
+use std::time::Duration;
+
+use stepwell::{
+    Append, Claim, Create, Created, Error, Filter, Message, Origin, Processes as _, Search, Seq,
+    SessionId, Store, SystemProcesses, Write,
+};
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, Durability, PostgresStore, script};
 
@@ -12,6 +17,16 @@ fn create(store: &PostgresStore, name: &str) {
     store.write(Write::Create(create)).unwrap();
 }
 
+fn say(store: &PostgresStore, name: &str) {
+    let session: SessionId = name.parse().unwrap();
+    let claim = Claim { holder: SystemProcesses.this(), ttl: Duration::from_secs(60) };
+    let lease = store.acquire(&session, &claim).unwrap();
+    let events = vec![Message::user("said").into()];
+    let append = Append { session, epoch: Some(lease.epoch), expected: None, events };
+    store.write(Write::Append(append)).unwrap();
+    store.release(&lease).unwrap();
+}
+
 #[test]
 fn a_team_sees_its_own_namespace_and_may_do_nothing_else() {
     let server = server();
@@ -19,17 +34,13 @@ fn a_team_sees_its_own_namespace_and_may_do_nothing_else() {
     let other = PostgresStore::open(owner.clone()).unwrap();
     create(&other, "theirs");
     let team = format!("{}-team", owner.namespace());
-    let role = format!("role_{}", team.replace('-', "_"));
-    let _ = server.sql(&format!("CREATE ROLE {role} LOGIN"));
-    let _ = server.sql(&script(&team, &role).unwrap());
-    let url = server.url().replace("stepwell@", &format!("{role}@"));
-    let address = Address::parse(&url).unwrap().within(&team).unwrap();
+    let (role, address) = member(&team);
     let ours = PostgresStore::open(address.clone()).unwrap();
     create(&ours, "ours");
     create(&ours, "theirs");
     assert_eq!(ours.count(&Filter::default()).unwrap().total(), 2);
     assert_eq!(ours.search(&Search::new("task")).unwrap().hits.len(), 2);
-    ours.purge(&["theirs".parse::<stepwell::SessionId>().unwrap().into()]).unwrap();
+    ours.purge(&["theirs".parse::<SessionId>().unwrap().into()]).unwrap();
     assert_eq!(other.count(&Filter::default()).unwrap().total(), 1);
     // Another team's rows are not there for it, whatever it asks.
     let seen = server.sql_as(&role, "SELECT count(*) FROM stepwell.sessions").unwrap();
@@ -50,6 +61,119 @@ fn a_team_sees_its_own_namespace_and_may_do_nothing_else() {
     assert!(refused.to_string().contains("no namespace"), "{refused}");
 }
 
+/// A role that may use one namespace of the shared server, and the address of that.
+fn member(team: &str) -> (String, Address) {
+    // Its owner opens it first.
+    drop(PostgresStore::open(Address::parse(&server().url()).unwrap()).unwrap());
+    let role = format!("role_{}", team.replace('-', "_"));
+    let _ = server().sql(&format!("CREATE ROLE {role} LOGIN"));
+    let _ = server().sql(&script(team, &role).unwrap());
+    let url = server().url().replace("stepwell@", &format!("{role}@"));
+    let address = Address::parse(&url).unwrap().within(team).unwrap();
+    (role, address)
+}
+
+#[test]
+fn a_team_cannot_get_in_the_way_of_another_by_its_sessions_numbers() {
+    let server = server();
+    let name = fresh(&server.url()).namespace().to_owned();
+    let ((bad, bads), (_, goods)) =
+        (member(&format!("{name}-bad")), member(&format!("{name}-good")));
+    let (mine, theirs) = (PostgresStore::open(bads).unwrap(), PostgresStore::open(goods).unwrap());
+    create(&mine, "mine");
+    create(&theirs, "theirs");
+    let key = |id: &str, team: &str| {
+        server.sql(&format!(
+            "SELECT key FROM stepwell.sessions WHERE id = '{id}' AND namespace = \
+             (SELECT id FROM stepwell.namespaces WHERE name = '{name}-{team}')"
+        ))
+    };
+    let (own, other) = (key("mine", "bad"), key("theirs", "good"));
+    let ahead = "generate_series(1, 1000) n";
+    let team = "(SELECT id FROM stepwell.namespaces)";
+    // As a row of one's own, but under a number that is another's or nobody's yet.
+    let copy = |table: &str, columns: &str, number: &str| {
+        format!(
+            "INSERT INTO stepwell.{table} (session, {columns}) SELECT {number}, {columns} \
+             FROM stepwell.{table} WHERE session = {own}"
+        )
+    };
+    let heads = "namespace, version, seq, fence, updated, status, cost, steps, bytes, unindexed, \
+         chain, sum, model, lane, head";
+    let events = "seq, namespace, at, version, spilled, kind, chain, body";
+    let mut tried = vec![
+        copy("events", events, &other),
+        copy("events", events, &format!("{other} + 1000")),
+        copy("heads", heads, &format!("{other} + 1000")),
+        format!("UPDATE stepwell.events SET session = {other}"),
+        format!("UPDATE stepwell.heads SET session = {other} + 1000"),
+        format!("UPDATE stepwell.sessions SET key = {other} + 1000"),
+        format!("UPDATE stepwell.sessions SET base_key = {other}, base_at = 1"),
+        format!(
+            "INSERT INTO stepwell.sessions (key, namespace, id, subagent, external, created, tags, \
+             task, agent, workspace, rewinding) SELECT {other} + n, {team}, 'x' || n, false, \
+             false, 0, '{{}}', '', '', '', false FROM {ahead}"
+        ),
+        format!(
+            "INSERT INTO stepwell.docs (session, seq, namespace, at, words, whole) \
+             SELECT {other}, n, {team}, 0, '', true FROM {ahead}"
+        ),
+    ];
+    for (table, columns, values) in [
+        ("indexed", "namespace, seq", "n"),
+        ("lanes", "namespace, lane, state", "'main', ''"),
+        ("leases", "namespace, epoch", "n"),
+        ("snapshots", "namespace, seq, state", "n, ''"),
+        ("refs", "namespace, digest, seq", "'', n"),
+    ] {
+        tried.push(format!(
+            "INSERT INTO stepwell.{table} (session, {columns}) \
+             SELECT {other} + n, {team}, {values} FROM {ahead}"
+        ));
+    }
+    for sql in &tried {
+        let said = server.sql_as(&bad, sql).expect_err(sql);
+        let refused = said.contains("row-level security") || said.contains("permission denied");
+        assert!(refused, "{sql}: {said}");
+    }
+    // Neither does it learn who the others are.
+    let seen = server.sql_as(&bad, "SELECT count(*), max(role) FROM stepwell.members").unwrap();
+    assert_eq!(seen, format!("1|{bad}"));
+    for store in [&mine, &theirs] {
+        create(store, "next");
+        say(store, "next");
+        assert_eq!(store.count(&Filter::default()).unwrap().total(), 2);
+    }
+    say(&theirs, "theirs");
+    assert!(theirs.verify(&"theirs".parse().unwrap()).unwrap().is_sound());
+}
+
+#[test]
+fn a_teams_role_may_do_all_that_a_store_does() {
+    let name = format!("{}-all", fresh(&server().url()).namespace());
+    let (_, address) = member(&name);
+    let store = PostgresStore::open(address).unwrap();
+    create(&store, "root");
+    (0..3).for_each(|_| say(&store, "root"));
+    let root: SessionId = "root".parse().unwrap();
+    let fork = Created {
+        origin: Origin::Fork { parent: root.clone(), at: Seq::new(2) },
+        ..Created::new("fork".parse().unwrap(), "a fork")
+    };
+    let fork = Create { created: fork, event_id: None, at: None, claim: None };
+    store.write(Write::Create(fork)).unwrap();
+    say(&store, "fork");
+    assert_eq!(store.search(&Search::new("said")).unwrap().hits.len(), 4);
+    // What the fork shares becomes its own when the other goes.
+    store.trash(&[root.clone().into()]).unwrap();
+    store.restore(std::slice::from_ref(&root)).unwrap();
+    store.purge(&[root.into()]).unwrap();
+    assert!(store.verify(&"fork".parse().unwrap()).unwrap().is_sound());
+    say(&store, "fork");
+    store.rebuild_search().unwrap();
+    assert!(store.repair(&"fork".parse().unwrap()).unwrap().is_sound());
+}
+
 #[test]
 fn sessions_are_born_into_new_partitions_and_empty_ones_can_go() {
     let server = Server::start(Disk::Lazy);
@@ -62,7 +186,7 @@ fn sessions_are_born_into_new_partitions_and_empty_ones_can_go() {
     let dropped = "SELECT count(*) FROM stepwell.drop_empty_partitions()";
     // The first holds a session; the one after it never did.
     assert_eq!(server.sql(dropped), "1");
-    store.purge(&["first".parse::<stepwell::SessionId>().unwrap().into()]).unwrap();
+    store.purge(&["first".parse::<SessionId>().unwrap().into()]).unwrap();
     assert_eq!(server.sql(dropped), "1");
     create(&store, "after");
     assert_eq!(store.count(&Filter::default()).unwrap().total(), 3);
