@@ -195,6 +195,9 @@ fn open(named: &std::path::Path, access: Access, app: &App) -> Result<Well> {
 struct Answer<'a> {
     session: &'a str,
     copied: &'static str,
+    /// Was it moved to the trash there, because it is in the trash here?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    trashed: bool,
 }
 
 fn copy(
@@ -216,16 +219,14 @@ fn copy(
         }
         match stepwell_formats::copy(&source, &target, id) {
             Ok(copied) => {
-                told(&copied, &mut seen, app)?;
+                let trashed = to_trash(&target, standing, &copied)?;
+                told(&copied, &trashed, &mut seen, app)?;
                 for (id, damage) in &copied.exported.damaged {
                     note(format_args!(
                         "{id} is damaged at seq {}; what lies before was copied",
                         damage.seq
                     ));
                     worst = Exit::Damaged;
-                }
-                if standing.trashed_at.is_some() {
-                    target.store().trash(&[Target::from(id.clone())])?;
                 }
             }
             // One that is refused hides no other; a store that is gone ends it all.
@@ -241,6 +242,30 @@ fn copy(
         note("There is nothing to copy.");
     }
     Ok(worst)
+}
+
+/// What is in the trash goes into the trash there, but only as a part of being copied: a
+/// session that was there before is whose store it is in, and may be at work.
+fn to_trash(target: &Well, standing: &Standing, copied: &Copied) -> Result<Vec<SessionId>> {
+    let id = &standing.head.id;
+    if standing.trashed_at.is_none() {
+        return Ok(Vec::new());
+    }
+    if copied.imported.already_there.contains(id) {
+        // So it is, too, if a copy was cut off before this.
+        if target.standing(id)?.trashed_at.is_none() {
+            note(format_args!(
+                "{id} is in the trash here, and stays out of it there; \
+                 stepwell delete {id} --store TO moves it"
+            ));
+        }
+        return Ok(Vec::new());
+    }
+    let removal = target.store().trash(&[Target::from(id.clone())])?;
+    for (_, error) in &removal.left {
+        note(format_args!("warning: it was copied, but not into the trash: {error}"));
+    }
+    Ok(removal.taken)
 }
 
 fn can_go_on(error: &Formats) -> bool {
@@ -271,6 +296,7 @@ fn wanted(source: &Well, named: &[String], app: &App) -> Result<Vec<Standing>> {
 
 fn told(
     copied: &Copied,
+    trashed: &[SessionId],
     seen: &mut std::collections::BTreeSet<SessionId>,
     app: &mut App,
 ) -> Result<()> {
@@ -282,8 +308,10 @@ fn told(
     for (says, word, ids) in groups {
         for id in ids {
             if seen.insert(id.clone()) {
-                let answer = Answer { session: id.as_str(), copied: word };
-                app.out.answer(&answer, format_args!("{says} {id}"))?;
+                let trashed = trashed.contains(id);
+                let answer = Answer { session: id.as_str(), copied: word, trashed };
+                let place = if trashed { " into the trash" } else { "" };
+                app.out.answer(&answer, format_args!("{says} {id}{place}"))?;
             }
         }
     }

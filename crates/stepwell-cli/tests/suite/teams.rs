@@ -144,6 +144,32 @@ fn sessions_are_copied_to_a_team_and_back() {
 }
 
 #[test]
+fn a_copy_moves_only_what_it_copies_to_the_trash() {
+    let team = team();
+    let desk = Desk::furnished();
+    let copy = || desk.quietly(&["store", "copy", ".stepwell", &team, AUTH]);
+    assert!(copy().stdout.contains(&format!("Copied {AUTH}")));
+    // The team goes on with it; here it is deleted.
+    let there = at(Desk::new(), &team);
+    assert_eq!(there.quietly(&["label", AUTH, "ours"]).code, Some(0));
+    assert_eq!(desk.quietly(&["delete", AUTH]).code, Some(0));
+    let again = copy();
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(again.stdout.contains("Already there"), "{}", again.stdout);
+    assert!(again.stderr.contains("stays out of it there; stepwell delete"), "{}", again.stderr);
+    assert_eq!(there.quietly(&["show", "ours"]).code, Some(0));
+    assert!(there.quietly(&["trash", "list", "--json"]).json().is_empty());
+    // What comes there from the trash goes to the trash, and that is said.
+    let elsewhere = desk.quietly(&["store", "copy", ".stepwell", "copy", AUTH]);
+    let lines: Vec<&str> = elsewhere.stdout.lines().collect();
+    assert_eq!(lines[0], format!("Copied {AUTH} into the trash"), "{}", elsewhere.stderr);
+    assert!(lines.iter().all(|line| line.ends_with(" into the trash")), "{lines:?}");
+    let again = desk.quietly(&["store", "copy", ".stepwell", "copy", AUTH]);
+    assert!(again.stdout.starts_with(&format!("Already there: {AUTH}\n")), "{}", again.stdout);
+    assert_eq!(again.stderr, "");
+}
+
+#[test]
 fn the_store_says_what_it_is_and_what_it_survives() {
     let desk = at(Desk::new(), &team());
     assert_eq!(desk.quietly(&["init"]).code, Some(0));
