@@ -61,6 +61,8 @@ pub enum Durability {
     Local(String),
     /// The loss of the primary: another server has it on disk.
     Replicated(String),
+    /// It cannot be told from here. Why.
+    Unknown(String),
 }
 
 impl Status {
@@ -68,6 +70,12 @@ impl Status {
     /// counted: what the primary acknowledged last is lost with it.
     #[must_use]
     pub fn durability(&self) -> Durability {
+        // A standby's own settings say nothing of who waits for it.
+        if self.role == Role::Standby {
+            return Durability::Unknown(
+                "this is a standby, and its primary acknowledges; ask the primary".to_owned(),
+            );
+        }
         if !self.fsync {
             return Durability::None("fsync is off".to_owned());
         }

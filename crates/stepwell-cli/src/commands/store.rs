@@ -76,7 +76,8 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
     sessions: u64,
-    /// What an acknowledged step survives: `none`, `local` or `replicated`.
+    /// What an acknowledged step survives: `none`, `local` or `replicated`; or
+    /// `unknown`, of a standby.
     durability: &'static str,
     because: String,
     standbys: Vec<Line<'a>>,
@@ -125,6 +126,7 @@ fn of_server<'a>(found: &'a Status, address: &'a Address) -> Shown<'a> {
         Durability::None(why) => ("none", why),
         Durability::Local(why) => ("local", why),
         Durability::Replicated(why) => ("replicated", why),
+        Durability::Unknown(why) => ("unknown", why),
     };
     let line = |standby: &'a Standby| Line {
         name: &standby.name,
@@ -168,6 +170,7 @@ fn print(shown: &Shown<'_>, app: &mut App) -> Result<()> {
     let survives = match shown.durability {
         "replicated" => "survives the loss of the primary",
         "local" => "survives a crash of its machine, not the loss of its disk",
+        "unknown" => "not known here",
         _ => "not durable",
     };
     say("Durability", format!("{survives}: {}", shown.because))?;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use stepwell::{
-    Append, Claim, Create, Created, Error, Filter, Message, Origin, Processes as _, Search, Seq,
-    SessionId, Store, SystemProcesses, Write,
+    Access, Append, Claim, Create, Created, Error, Filter, Message, Origin, Processes as _, Search,
+    Seq, SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_cluster::{Disk, Server, Sync};
-use stepwell_postgres::{Address, Durability, PostgresStore, script};
+use stepwell_postgres::{Address, Durability, PostgresOptions, PostgresStore, Role, script};
 
 use crate::world::{fresh, server};
 
@@ -214,7 +214,16 @@ fn only_what_a_standby_has_flushed_is_called_replicated() {
     let _ = primary.sql("ALTER ROLE stepwell SET synchronous_commit = off");
     let store = PostgresStore::open(Address::parse(&primary.url()).unwrap()).unwrap();
     assert!(matches!(store.status().unwrap().durability(), Durability::None(_)));
-    drop(standby);
+    // A standby's own setting is about standbys of its own: it has none to speak for.
+    primary.wait_for("twin", Sync::Not);
+    let _ = standby.sql("ALTER SYSTEM SET synchronous_standby_names = 'twin'");
+    let _ = standby.sql("SELECT pg_reload_conf()");
+    let url = format!("{}?target_session_attrs=any", standby.url());
+    let options = PostgresOptions { access: Access::Read, ..PostgresOptions::default() };
+    let store = PostgresStore::open_with(Address::parse(&url).unwrap(), options).unwrap();
+    let status = store.status().unwrap();
+    assert_eq!(status.role, Role::Standby);
+    assert!(matches!(status.durability(), Durability::Unknown(_)), "{status:?}");
 }
 
 #[test]
