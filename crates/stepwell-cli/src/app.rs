@@ -87,8 +87,7 @@ impl App {
         };
         let named = global.store.clone();
         let named = named.or_else(|| world.variable("STEPWELL_STORE").map(PathBuf::from));
-        let team = named.as_ref().and_then(|named| named.to_str()).filter(|it| Address::is_one(it));
-        let team = team.map(|team| address(team, &world)).transpose()?;
+        let team = named.as_ref().map(|named| team(named, &world)).transpose()?.flatten();
         let named = named.filter(|_| team.is_none());
         // A store that is named in full needs no folder to be found from.
         let homeless = folder.as_os_str().is_empty() && !named.as_ref().is_some_and(absolute);
@@ -441,12 +440,12 @@ pub(crate) fn refuse_json(app: &App) -> Result<()> {
     }
 }
 
-/// The address of a team's store that was typed.
-pub(crate) fn address(text: &str, world: &World) -> Result<Address> {
-    let address = Address::parse(text).map_err(|error| {
+/// The address of a team's store, if that is what was typed for a store.
+pub(crate) fn team(named: &Path, world: &World) -> Result<Option<Address>> {
+    let address = Address::of_store(&named.to_string_lossy()).map_err(|error| {
         Failure::new(Exit::Usage, error).hint("postgres://user@host:port/database?namespace=team")
     })?;
-    Ok(with_password(address, world))
+    Ok(address.map(|address| with_password(address, world)))
 }
 
 /// An address without a password takes the one that PostgreSQL's own clients would.

@@ -66,10 +66,26 @@ pub(crate) enum Roots {
 }
 
 impl Address {
-    /// Is this the address of such a store?
-    #[must_use]
-    pub fn is_one(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+    /// Reads what names a store: the address of such a one, or none if it is a folder's name.
+    /// What looks like an address and is none is refused: as a folder's name it would be
+    /// shown and stored, with the password in it.
+    pub fn of_store(text: &str) -> Result<Option<Self>> {
+        let text = text.trim();
+        if let Some((scheme, rest)) = text.split_once("://") {
+            return match is_ours(scheme) {
+                true => Self::parse(&format!("postgres://{rest}")).map(Some),
+                false => Err(refused("the address of a team's store begins with postgres://")),
+            };
+        }
+        let mistyped = text.split_once(':').is_some_and(|(scheme, _)| is_ours(scheme))
+            || text.split_once("//").is_some_and(|(front, rest)| {
+                let login = rest.split_once('@').map(|(login, _)| login);
+                login.is_some_and(|login| is_ours(front) || login.contains(':'))
+            });
+        match mistyped {
+            true => Err(refused("the address of a team's store begins with postgres://")),
+            false => Ok(None),
+        }
     }
 
     /// Reads an address: `postgres://user:password@host:port,host2:port/database?…`.
@@ -254,6 +270,11 @@ impl Asked {
     }
 }
 
+/// Is this what such an address begins with?
+fn is_ours(scheme: &str) -> bool {
+    ["postgres", "postgresql"].iter().any(|ours| scheme.eq_ignore_ascii_case(ours))
+}
+
 /// What a connection needs unless the address says it: TLS as soon as one of the places
 /// that it may go to is on another machine.
 fn tls_between(config: &Config) -> SslMode {
@@ -339,6 +360,35 @@ mod tests {
         ] {
             let error = Address::parse(text).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_an_address_is_never_a_folder() {
+        for text in [
+            "POSTGRES://ann:s3cret@db/runs",
+            "PostgreSQL://ann:s3cret@db/runs",
+            " postgres://ann:s3cret@db/runs\n",
+        ] {
+            let address = Address::of_store(text).unwrap().expect(text);
+            assert_eq!(address.to_string(), "postgres://db/runs");
+        }
+        for text in [
+            "postgres:/ann:s3cret@db/runs",
+            "postgres:ann:s3cret@db/runs",
+            "postgres//ann:s3cret@db/runs",
+            "Postgresql//s3cret@db/runs",
+            "pstgres//ann:s3cret@db/runs",
+            "mysql://ann:s3cret@db/runs",
+            "postgre://ann:s3cret@db/runs",
+            "postgres:://ann:s3cret@db/runs",
+            "https://db/s3cret",
+        ] {
+            let error = Address::of_store(text).expect_err(text);
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+        }
+        for text in [".stepwell", "/srv//a@b/store", "postgres/store", "C:/store", "a:b", ""] {
+            assert_eq!(Address::of_store(text).unwrap(), None, "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use stepwell::{
 use stepwell_formats::{Copied, Error as Formats};
 use stepwell_postgres::{Address, Durability, Role, Standby, Status};
 
-use crate::app::{App, Go, Well, address, each_session};
+use crate::app::{App, Go, Well, each_session, team};
 use crate::engine::Engine;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -183,8 +183,8 @@ fn print(shown: &Shown<'_>, app: &mut App) -> Result<()> {
 
 /// Opens one of the stores that a copy is between.
 fn open(named: &std::path::Path, access: Access, app: &App) -> Result<Well> {
-    if let Some(text) = named.to_str().filter(|text| Address::is_one(text)) {
-        return Ok(app.well(Engine::team(&address(text, &app.world)?, access)?));
+    if let Some(address) = team(named, &app.world)? {
+        return Ok(app.well(Engine::team(&address, access)?));
     }
     let folder = app.world.folder.clone().unwrap_or_default();
     let place = Spot::named(&folder.join(named), &folder);

@@ -186,10 +186,9 @@ impl Setting for StoreUrl {
         if text.is_empty() {
             return Ok(Self(None));
         }
-        if !Address::is_one(text) {
-            return Err("not an address such as postgres://user@host/database".to_owned());
-        }
-        let address = Address::parse(text).map_err(|error| error.to_string())?;
+        let address = Address::of_store(text).map_err(|error| error.to_string())?;
+        let address = address
+            .ok_or_else(|| "not an address such as postgres://user@host/database".to_owned())?;
         Ok(Self(Some(TeamAddress { text: text.to_owned(), address })))
     }
 

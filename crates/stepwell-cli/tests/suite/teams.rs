@@ -206,6 +206,24 @@ fn an_address_is_never_printed_as_it_was_typed() {
     assert_eq!(hear(desk.quietly(&["sessions", "--config", broken])), Some(3));
     desk.set("STEPWELL_STORE_URL", "postgres://ann:s3cret@h/x?follow=never");
     assert_eq!(hear(desk.quietly(&["sessions"])), Some(3));
+    // Nor is one that was mistyped taken for a folder, which would be named by it.
+    let desk = Desk::new();
+    for wrong in [
+        "postgres:/ann:s3cret@db/runs",
+        "postgres//ann:s3cret@db/runs",
+        "mysql://ann:s3cret@db/runs",
+    ] {
+        assert_eq!(hear(desk.quietly(&["init", "--store", wrong])), Some(2));
+        assert_eq!(hear(desk.quietly(&["store", "copy", wrong, "copy"])), Some(2));
+        let setting = format!("store.url={wrong}");
+        assert_eq!(hear(desk.quietly(&["sessions", "--config", &setting])), Some(3));
+    }
+    assert_eq!(
+        hear(desk.quietly(&["init", "--store", &secret.replace("postgres", "POSTGRES")])),
+        Some(7)
+    );
+    assert_eq!(hear(desk.quietly(&["init", "--store", &format!(" {secret}")])), Some(7));
+    assert_eq!(std::fs::read_dir(desk.work()).unwrap().count(), 0);
     assert!(said.contains("127.0.0.1:1/runs") && !said.contains("s3cret"), "{said}");
     // A project's own file must not say where its user's sessions go.
     let desk = Desk::new();
