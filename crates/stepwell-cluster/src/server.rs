@@ -161,6 +161,46 @@ impl Server {
         }
     }
 
+    /// Asks a role for its password from now on; whoever else comes is trusted.
+    pub fn demand_password(&self, role: &str, password: &str) {
+        let _ = self.sql(&format!("CREATE ROLE {role} LOGIN PASSWORD '{password}'"));
+        let rules = self.folder.join("data/pg_hba.conf");
+        let text = std::fs::read_to_string(&rules).unwrap();
+        // The first rule that fits counts.
+        let text = format!("host all {role} 127.0.0.1/32 scram-sha-256\n{text}");
+        std::fs::write(&rules, text).unwrap();
+        done(self.control("reload").arg("--silent"));
+        let sql = "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method = 'scram-sha-256'";
+        self.until(sql, "1");
+    }
+
+    /// Speaks TLS from now on, with a certificate for one name (`IP:127.0.0.1`,
+    /// `DNS:db.example`) that vouches for itself. Returns the certificate's file.
+    #[must_use]
+    pub fn encrypt(&self, name: &str) -> PathBuf {
+        let certificate = self.folder.join("server.crt");
+        let key = self.folder.join("server.key");
+        let mut make = as_server("openssl".as_ref(), &self.folder);
+        make.args(["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=stepwell"]);
+        make.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+        make.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+        make.args(["-addext", &format!("subjectAltName={name}")]);
+        make.arg("-out").arg(&certificate).arg("-keyout").arg(&key);
+        done(&mut make);
+        let settings = format!(
+            "ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n",
+            certificate.display(),
+            key.display()
+        );
+        add(&self.folder.join("data/postgresql.conf"), &settings);
+        done(self.control("reload").arg("--silent"));
+        self.until("SHOW ssl", "on");
+        // The folder is the server's alone.
+        let shown = tempfile::NamedTempFile::new().unwrap().into_temp_path().keep().unwrap();
+        std::fs::copy(&certificate, &shown).unwrap();
+        shown
+    }
+
     /// Waits, from now on, for a standby of that name before a commit is acknowledged, or
     /// for none.
     pub fn wait_for(&self, standby: &str, sync: Sync) {

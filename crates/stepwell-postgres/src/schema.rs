@@ -25,7 +25,7 @@ pub(crate) struct Found {
 
 /// Makes sure that the schema and the namespace are there.
 pub(crate) fn open(link: &Link, access: Access, patience: &mut Patience) -> Result<Found> {
-    let fault = |trouble: Trouble| trouble.into_error(link.path(), "opening the store");
+    let fault = |trouble: Trouble| trouble.on_opening(link.path());
     for _ in 0..ATTEMPTS {
         let conn = link.connect(patience).map_err(fault)?;
         match look(link, &conn) {
@@ -51,6 +51,7 @@ pub(crate) fn open(link: &Link, access: Access, patience: &mut Patience) -> Resu
                 return Err(unprepared(link, found.version));
             }
             Ok(_) => return Err(Error::NoStore(link.path().to_owned())),
+            Err(Trouble::Refused { code, .. }) if code == "42501" => return Err(barred(link)),
             Err(Trouble::Lost(_)) if patience.pause() => {}
             Err(trouble) => return Err(fault(trouble)),
         }
@@ -67,11 +68,20 @@ fn unprepared(link: &Link, version: i64) -> Error {
             "its schema has version {v}, this program needs {VERSION}; its owner opens it first"
         ),
         _ => format!(
-            "there is no namespace {}, or this role is no member of it; \
-             its owner runs: stepwell store role",
+            "there is no namespace {0}, or this role is no member of it; \
+             its owner runs: stepwell store role {0} ROLE | psql",
             link.address.namespace()
         ),
     };
+    Error::Unsupported { path: link.path().to_owned(), what }
+}
+
+/// This role may not even look.
+fn barred(link: &Link) -> Error {
+    let what = format!(
+        "this role may not use it; its owner runs: stepwell store role {} ROLE | psql",
+        link.address.namespace()
+    );
     Error::Unsupported { path: link.path().to_owned(), what }
 }
 
@@ -111,8 +121,10 @@ fn prepare(link: &Link, conn: &Conn, seen: i64) -> Result<(), Trouble> {
             let encoding = conn.query("SHOW server_encoding", &[])?;
             let encoding: String = encoding.first().map(|row| row.get(0)).unwrap_or_default();
             if encoding != "UTF8" {
-                let what = format!("the database's encoding is {encoding}; it must be UTF8");
-                return Err(Trouble::Refused { code: String::new(), what });
+                return Err(Trouble::Unfit(format!(
+                    "the database's encoding is {encoding}, and must be UTF8; \
+                     createdb --encoding UTF8 --template template0 makes such a one"
+                )));
             }
             conn.run(
                 "CREATE SCHEMA IF NOT EXISTS stepwell; \

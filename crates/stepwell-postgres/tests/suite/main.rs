@@ -5,6 +5,7 @@ mod conformance;
 mod failover;
 mod properties;
 mod proxy;
+mod refusals;
 mod sharing;
 mod tenants;
 mod trips;
