@@ -14,6 +14,9 @@ const STEPS: &[&str] = &[include_str!("sql/schema.sql")];
 /// The version that this program works with.
 pub const VERSION: u32 = STEPS.len() as u32;
 
+/// The oldest server that it works with, as servers number themselves.
+const OLDEST_SERVER: i32 = 150_000;
+
 /// How often a start is tried again that met another node's.
 const ATTEMPTS: usize = 50;
 
@@ -94,11 +97,12 @@ struct Looked {
 fn look(link: &Link, conn: &Conn) -> Result<Looked, Trouble> {
     let sql = format!(
         "SELECT (SELECT version::bigint FROM stepwell.meta), \
-         (SELECT id FROM stepwell.namespaces WHERE name = $1), {SERVER_TIME}"
+         (SELECT id FROM stepwell.namespaces WHERE name = $1), {SERVER_TIME}, {SERVER}"
     );
     match conn.query(&sql, params![link.address.namespace() => TEXT]) {
         Ok(rows) => {
             let row = rows.first();
+            row.map_or(Ok(()), |row| fits(row.get(3), row.get(4)))?;
             if let Some(now) = row.map(|row| row.get(2)) {
                 link.time.told(now);
             }
@@ -113,19 +117,35 @@ fn look(link: &Link, conn: &Conn) -> Result<Looked, Trouble> {
     }
 }
 
+/// What a server must say of itself before it is used.
+const SERVER: &str =
+    "current_setting('server_version_num')::int, current_setting('server_encoding')";
+
+/// Can a store be in this database?
+fn fits(version: i32, encoding: &str) -> Result<(), Trouble> {
+    if version < OLDEST_SERVER {
+        return Err(Trouble::Unfit(format!(
+            "its server is PostgreSQL {}, and must be {} or newer; pg_upgrade brings it there",
+            version / 10_000,
+            OLDEST_SERVER / 10_000
+        )));
+    }
+    if encoding != "UTF8" {
+        return Err(Trouble::Unfit(format!(
+            "the database's encoding is {encoding}, and must be UTF8; \
+             createdb --encoding UTF8 --template template0 makes such a one"
+        )));
+    }
+    Ok(())
+}
+
 /// Brings the schema to this version and makes the namespace.
 fn prepare(link: &Link, conn: &Conn, seen: i64) -> Result<(), Trouble> {
     let run = || -> Result<(), Trouble> {
         conn.run("BEGIN")?;
         if seen < i64::from(VERSION) {
-            let encoding = conn.query("SHOW server_encoding", &[])?;
-            let encoding: String = encoding.first().map(|row| row.get(0)).unwrap_or_default();
-            if encoding != "UTF8" {
-                return Err(Trouble::Unfit(format!(
-                    "the database's encoding is {encoding}, and must be UTF8; \
-                     createdb --encoding UTF8 --template template0 makes such a one"
-                )));
-            }
+            let server = conn.query(&format!("SELECT {SERVER}"), &[])?;
+            server.first().map_or(Ok(()), |row| fits(row.get(0), row.get(1)))?;
             conn.run(
                 "CREATE SCHEMA IF NOT EXISTS stepwell; \
                  CREATE TABLE IF NOT EXISTS stepwell.meta (version int NOT NULL); \
@@ -153,4 +173,23 @@ fn prepare(link: &Link, conn: &Conn, seen: i64) -> Result<(), Trouble> {
         conn.run("COMMIT")
     };
     run().inspect_err(|_| conn.roll_back())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_server_and_another_encoding_are_refused() {
+        assert_eq!(fits(150_018, "UTF8"), Ok(()));
+        assert_eq!(fits(180_000, "UTF8"), Ok(()));
+        for (version, encoding, word) in [
+            (140_011, "UTF8", "PostgreSQL 14, and must be 15 or newer"),
+            (90_624, "UTF8", "PostgreSQL 9,"),
+            (150_000, "SQL_ASCII", "SQL_ASCII"),
+        ] {
+            let Err(Trouble::Unfit(what)) = fits(version, encoding) else { panic!("{version}") };
+            assert!(what.contains(word), "{what}");
+        }
+    }
 }
