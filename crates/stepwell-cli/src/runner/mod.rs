@@ -12,6 +12,7 @@ mod report;
 mod screen;
 mod shrink;
 mod signals;
+mod tally;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ use model::Model;
 pub(crate) use model::check_name;
 use screen::Screen;
 pub(crate) use shrink::shrink;
+use tally::{Tally, Tallying};
 
 /// What `run` and `resume` both take.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -491,7 +493,10 @@ pub(crate) fn drive(
     let mirror = Mirror::of(app).filter(|_| app.config.settings.auto_save);
     let below = session.well().subagents(session.id())?;
     let spent = below.iter().fold(head.spent.cost, |sum, it| sum.plus(it.head.spent.cost));
-    let mut screen = Mirroring::new(Screen::new(app, prepared, &head, spent), mirror);
+    let screen = Mirroring::new(Screen::new(app, prepared, &head, spent), mirror);
+    let below = below.into_iter().map(|it| it.head).collect();
+    let tally = Tally::new(head.clone(), session.lanes()?, below);
+    let mut screen = Tallying { watcher: screen, tally };
     // What was recorded before the run itself began is this invocation's too.
     let before = stepwell::Seq::new(resumed_from.unwrap_or(0));
     for event in session.events(stepwell::Span::after(before))?.intact(session.id())? {
@@ -521,14 +526,15 @@ pub(crate) fn drive(
         run.drive(interrupt).await
     });
     tools.close();
-    let written = screen.into_inner().finish();
+    let Tallying { watcher, tally } = screen;
+    let written = watcher.into_inner().finish();
     let took = app.now().since(begun);
     let redactor = &setup.redactor;
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
             let failure = unsaved(error, &session);
-            report::unsaved(&head, &failure.to_string(), took, app)?;
+            report::unsaved(&tally, &failure.to_string(), (took, resumed_from), app)?;
             return Err(failure);
         }
     };

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use stepwell::{Head, Lane, LaneState, Session, Spent, Standing, Status, StopReason};
+use stepwell::{Lane, LaneState, Session, Spent, Standing, State, Status, StopReason};
 use stepwell_agent::provider::Fault;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Ended;
 
 use super::Flags;
+use super::tally::Tally;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::output::note;
@@ -160,24 +161,34 @@ impl Report<'_> {
     }
 }
 
-/// The answer of a run that could not be saved: how it stood when it began, and why.
-pub(super) fn unsaved(head: &Head, error: &str, took: Duration, app: &mut App) -> Result<()> {
+/// The answer of a run that could not be saved: how far it was, and why it is no further.
+pub(super) fn unsaved(
+    tally: &Tally,
+    error: &str,
+    (took, resumed_from): (Duration, Option<u64>),
+    app: &mut App,
+) -> Result<()> {
     if !app.out.is_json() {
         return Ok(());
     }
+    let State { head, lanes } = &tally.state;
+    let mut spent = head.spent;
+    tally.below.values().for_each(|below| spent += below.spent);
+    let lanes = lanes.iter().map(|(lane, state)| (lane.to_string(), price(&state.spent)));
+    let below = tally.below.values().map(|it| (format!("subagent:{}", it.id), price(&it.spent)));
     app.out.object(&Answer {
         session_id: head.id.as_str(),
         status: Status::Interrupted,
         stop_reason: StopReason::Crashed,
-        output: "",
+        output: &tally.output,
         error: Some(error.to_owned()),
         steps: head.steps,
-        tools_used: &[],
-        files_modified: &[],
+        tools_used: &tally.tools_used,
+        files_modified: &tally.files_modified,
         duration_seconds: took.as_secs_f64(),
         model: &head.model,
-        costs: Costs::of(&head.spent, BTreeMap::new()),
-        resumed_from: None,
+        costs: Costs::of(&spent, lanes.chain(below).collect()),
+        resumed_from,
     })
 }
 

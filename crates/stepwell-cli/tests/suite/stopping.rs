@@ -58,6 +58,12 @@ fn a_full_disk_is_loud_and_the_run_goes_on_after_it() {
     assert_eq!(answer["status"], "interrupted");
     assert!(answer["error"].as_str().unwrap().contains("could not be saved"), "{answer}");
     assert!(said.contains("could not be saved") && said.contains("stepwell resume"), "{said}");
+    // It says how far it came, which is how far the session is.
+    let kept = &desk.quietly(&["sessions", "--all", "--json"]).json()[0];
+    assert!(answer["steps"].as_u64().unwrap() > 0, "{answer}");
+    assert_eq!(answer["steps"], kept["steps"], "{answer}");
+    assert_eq!(answer["tools_used"], serde_json::json!(["run_command"]));
+    assert_eq!(answer["output"], "a");
     let done = one(&desk, &["resume"], 0);
     assert_eq!((&done["output"], &done["steps"]), (&"done".into(), &9.into()));
     assert!(desk.quietly(&["verify"]).code == Some(0));

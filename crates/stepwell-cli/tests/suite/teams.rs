@@ -103,6 +103,32 @@ fn a_run_killed_on_one_machine_is_resumed_from_another() {
 }
 
 #[test]
+fn a_runner_that_lost_its_lease_says_how_far_it_came() {
+    let team = team();
+    // Another runner takes the session over while the second command runs.
+    let name = team.rsplit('=').next().unwrap();
+    let own = format!("namespace = (SELECT id FROM stepwell.namespaces WHERE name = '{name}')");
+    let fence = format!(
+        "psql -qX -h 127.0.0.1 -p {} -U stepwell -d postgres \
+         -c \\\"UPDATE stepwell.leases SET epoch = epoch + 1 WHERE {own}\\\" \
+         -c \\\"UPDATE stepwell.heads SET fence = fence + 1, version = version + 1 WHERE {own}\\\"",
+        server().port()
+    );
+    let script = format!(
+        "- {{text: one, calls: [{{tool: write_file, arguments: {{path: a.txt, content: hi}}}}]}}\n\
+         - {{text: two, calls: [{{tool: run_command, arguments: {{command: \"{fence}\"}}}}]}}\n\
+         - {{text: three}}\n"
+    );
+    let desk = at(desk(&script), &team);
+    let answer = one(&desk, &run(&["--mode", "yolo"]), 7);
+    assert_eq!(answer["status"], "interrupted", "{answer}");
+    assert_eq!(answer["steps"], 1, "{answer}");
+    assert_eq!(answer["tools_used"], serde_json::json!(["write_file", "run_command"]));
+    assert_eq!(answer["files_modified"], serde_json::json!(["a.txt"]));
+    assert_eq!(answer["output"], "two");
+}
+
+#[test]
 fn sessions_are_copied_to_a_team_and_back() {
     let team = team();
     let desk = Desk::furnished();

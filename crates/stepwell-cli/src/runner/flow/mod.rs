@@ -25,6 +25,7 @@ use stepwell_flow::{
     Stored,
 };
 
+use super::tally::{Tally, Tallying};
 use super::{Flags, MODE, MODEL, signals};
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
@@ -311,7 +312,9 @@ fn drive(
     let over = if own.force { Over::Replace } else { Over::Refuse };
     let folder = OutputFolder { root, over };
     let patience = if own.wait { Patience::Wait } else { Patience::Pause };
-    let mut screen = Screen::new(app, flags.events);
+    let below = session.well().subagents(session.id())?.into_iter().map(|it| it.head).collect();
+    let tally = Tally::new(head.clone(), session.lanes()?, below);
+    let mut screen = Tallying { watcher: Screen::new(app, flags.events), tally };
     // What was recorded before the run itself began is this invocation's too.
     let before = stepwell::Seq::new(resumed_from.unwrap_or(0));
     for event in session.events(Span::after(before))?.intact(session.id())? {
@@ -330,13 +333,15 @@ fn drive(
         Flow::new(parts, history).run(patience, &folder).await
     });
     crew.connected.close();
-    let written = screen.finish();
+    let Tallying { watcher, tally } = screen;
+    let written = watcher.finish();
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
             let failure = unsaved(error, &session);
             let took = app.now().since(begun);
-            super::report::unsaved(&head, &failure.to_string(), took, app)?;
+            let ended = (took, resumed_from);
+            super::report::unsaved(&tally, &failure.to_string(), ended, app)?;
             return Err(failure);
         }
     };
