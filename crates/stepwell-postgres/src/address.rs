@@ -20,6 +20,10 @@ const CONNECTIONS: usize = 16;
 /// How long a server that is gone is waited for: a failover takes its time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long one is looked for when a store is opened: whoever opens it learns soon that it
+/// is not there.
+const OPENING: Duration = Duration::from_secs(5);
+
 /// A namespace is a word that needs no quoting anywhere.
 const MAX_NAMESPACE: usize = 63;
 
@@ -33,7 +37,9 @@ pub struct Address {
     pub(crate) follow: Follow,
     pub(crate) statements: Statements,
     pub(crate) connections: usize,
+    /// How long a server is waited for that is gone, and one that was not there yet.
     pub(crate) patience: Duration,
+    pub(crate) opening: Duration,
     pub(crate) roots: Roots,
     shown: PathBuf,
 }
@@ -160,6 +166,7 @@ impl Address {
             statements: asked.statements.unwrap_or(Statements::Prepared),
             connections: asked.connections.unwrap_or(CONNECTIONS),
             patience: asked.patience.unwrap_or(PATIENCE),
+            opening: asked.patience.unwrap_or(OPENING),
             roots: asked.roots.map_or(Roots::System, Roots::File),
             shown,
         })
@@ -398,11 +405,14 @@ mod tests {
         let address = Address::parse(text).unwrap();
         assert_eq!(address.statements, Statements::Plain);
         assert_eq!((address.connections, address.patience), (3, Duration::from_secs(7)));
+        // Whoever names a patience means it from the beginning.
+        assert_eq!(address.opening, Duration::from_secs(7));
         assert_eq!(address.direct.unwrap().get_ports(), [6]);
         assert_eq!(address.roots, Roots::File("/ca.pem".into()));
         let local = Address::parse("postgres://u@localhost/db").unwrap();
         assert_eq!(local.config.get_ssl_mode(), SslMode::Disable);
         assert_eq!(local.namespace(), DEFAULT_NAMESPACE);
+        assert_eq!((local.opening, local.patience), (OPENING, PATIENCE));
         assert!(Address::parse("postgres://localhost/db").is_err());
     }
     #[test]

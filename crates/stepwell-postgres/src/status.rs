@@ -95,6 +95,11 @@ impl Status {
             ("local", _) => Durability::Local(
                 "synchronous_commit is local: no standby is waited for".to_owned(),
             ),
+            (_, false) if !self.sees_standbys => Durability::Local(
+                "no standby is waited for; whether there are others this role may not see \
+                 (its owner runs: GRANT pg_monitor TO …)"
+                    .to_owned(),
+            ),
             (_, false) if self.standbys.is_empty() => {
                 Durability::Local("there is no synchronous standby".to_owned())
             }

@@ -23,10 +23,6 @@ use crate::standings::{Known, Standings};
 use crate::status::Status;
 use crate::{blob, list, schema, search, status, write as batches};
 
-/// How long a server is looked for when a store is opened: whoever opens it learns soon
-/// that it is not there.
-const OPENING: Duration = Duration::from_secs(5);
-
 /// How a store is opened.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
@@ -61,7 +57,7 @@ impl PostgresStore {
     pub fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let PostgresOptions { access, clock, processes } = options;
         let time = clock.map_or_else(|| TimeSource::Server(AtomicI64::new(0)), TimeSource::Given);
-        let mut patience = Patience::new(OPENING.min(address.patience));
+        let mut patience = Patience::new(address.opening);
         let link = Link::new(address, time)?;
         let schema::Found { namespace } = schema::open(&link, access, &mut patience)?;
         let followers = Followers::new(&link, namespace);

@@ -38,11 +38,14 @@ struct Finding {
     /// Wrong, but not in a way that makes data worse.
     #[serde(skip)]
     harmless: bool,
+    /// What it is called if all is not well.
+    #[serde(skip)]
+    word: &'static str,
 }
 
 impl Finding {
     fn new(check: &'static str, problems: Vec<String>) -> Self {
-        Self { check, problems, repair: None, repaired: false, harmless: false }
+        Self { check, problems, repair: None, repaired: false, harmless: false, word: "wrong" }
     }
 
     fn repairable(self, how: &'static str) -> Self {
@@ -51,6 +54,11 @@ impl Finding {
 
     fn harmless(self) -> Self {
         Self { harmless: true, ..self }
+    }
+
+    /// It is usual, and will mend itself.
+    fn usual(self, word: &'static str) -> Self {
+        Self { word, ..self.harmless() }
     }
 }
 
@@ -101,7 +109,8 @@ fn print(finding: &Finding, app: &mut App) -> Result<()> {
     let (style, word) = match (finding.problems.is_empty(), finding.repaired) {
         (true, _) => (Style::Green, "ok"),
         (false, true) => (Style::Green, "repaired"),
-        (false, false) => (Style::Red, "wrong"),
+        (false, false) if finding.harmless => (Style::Yellow, finding.word),
+        (false, false) => (Style::Red, finding.word),
     };
     let check = finding.check;
     app.out.line(format_args!("{:<12} {}", check, app.out.paint.paint(style, word)))?;
@@ -147,7 +156,8 @@ fn examine(well: &Well) -> Result<Vec<Finding>> {
         },
         Finding::new("sessions", damaged).repairable("rebuild their heads from their events"),
         Finding::new("leases", stale.collect()).repairable("take them back").harmless(),
-        Finding::new("search index", behind).repairable("bring it up to date").harmless(),
+        // Whoever searches first brings it up to date.
+        Finding::new("search index", behind).repairable("bring it up to date").usual("behind"),
     ])
 }
 

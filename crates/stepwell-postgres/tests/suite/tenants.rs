@@ -202,6 +202,16 @@ fn only_what_a_standby_has_flushed_is_called_replicated() {
     primary.wait_for("twin", Sync::Not);
     let Durability::Local(why) = durability() else { panic!("{:?}", durability()) };
     assert!(why.contains("asynchronous"), "{why}");
+    // Whoever may not see standbys does not say that there are none.
+    let _ = primary.sql("CREATE ROLE team LOGIN");
+    let _ = primary.sql(&script("team", "team").unwrap());
+    let url = format!("{}?namespace=team", primary.url().replace("stepwell@", "team@"));
+    let blind = || PostgresStore::open(Address::parse(&url).unwrap()).unwrap().status().unwrap();
+    let found = blind().durability();
+    assert!(matches!(&found, Durability::Local(why) if why.contains("may not see")), "{found:?}");
+    let _ = primary.sql("GRANT pg_monitor TO team");
+    let found = blind().durability();
+    assert!(matches!(&found, Durability::Local(why) if why.contains("asynchronous")), "{found:?}");
     primary.wait_for("twin", Sync::Waited);
     let Durability::Replicated(why) = durability() else { panic!("{:?}", durability()) };
     assert!(why.contains("twin"), "{why}");
