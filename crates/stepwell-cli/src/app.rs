@@ -213,14 +213,14 @@ impl App {
     pub(crate) fn open(&self, folder: &Path, access: Access) -> Result<Well> {
         let engine = match self.place.team.as_ref().filter(|_| folder == self.place.store) {
             Some(team) => {
-                let engine = Engine::team(team, access)?;
+                let engine = Engine::team(team, access, &self.world)?;
                 if access == Access::Write {
                     self.make_folder();
                 }
                 engine
             }
             None => {
-                let engine = Engine::folder(folder, access, Arc::clone(&self.world.clock))?;
+                let engine = Engine::folder(folder, access, &self.world)?;
                 if access == Access::Write {
                     self.register(folder);
                 }
@@ -254,8 +254,8 @@ impl App {
             }
             IdStyle::Uuid => IdFormat::Uuid,
         };
-        let clock = Arc::clone(&self.world.clock);
-        let surroundings = Surroundings { id_format, clock, ..Surroundings::default() };
+        let (clock, processes) = (Arc::clone(&self.world.clock), Arc::clone(&self.world.processes));
+        let surroundings = Surroundings { id_format, clock, processes, ..Surroundings::default() };
         Well { well: Stepwell::with(engine.store(), surroundings), engine }
     }
 

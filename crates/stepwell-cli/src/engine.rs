@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stepwell::{Access, Clock, Holder, SessionId, SqliteOptions, SqliteStore, Store};
+use stepwell::{Access, Holder, SessionId, SqliteOptions, SqliteStore, Store};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
 use crate::failure::{Exit, Failure, Result};
+use crate::world::World;
 
 /// The store behind a well.
 #[derive(Clone, Debug)]
@@ -19,14 +20,16 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// Opens the store of a folder.
-    pub(crate) fn folder(folder: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
-        let options = SqliteOptions { access, clock, ..SqliteOptions::default() };
+    pub(crate) fn folder(folder: &Path, access: Access, world: &World) -> Result<Self> {
+        let (clock, processes) = (Arc::clone(&world.clock), Arc::clone(&world.processes));
+        let options = SqliteOptions { access, clock, processes };
         Ok(Self::Sqlite(Arc::new(SqliteStore::open_with(folder, options)?)))
     }
 
     /// Opens a team's store. Its server's clock counts, not this machine's.
-    pub(crate) fn team(address: &Address, access: Access) -> Result<Self> {
-        let options = PostgresOptions { access, ..PostgresOptions::default() };
+    pub(crate) fn team(address: &Address, access: Access, world: &World) -> Result<Self> {
+        let processes = Arc::clone(&world.processes);
+        let options = PostgresOptions { access, clock: None, processes };
         let opened = PostgresStore::open_with(address.clone(), options);
         let store = opened.map_err(|error| match error {
             stepwell::Error::NoStore(_) => {

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stepwell::{Clock, SystemClock, Time};
+use stepwell::{Clock, Holder, Processes, Pulse, SystemClock, SystemProcesses, Time};
 
 /// What the process finds around itself.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct World {
     pub(crate) terminal: Terminal,
     /// Tells the time.
     pub(crate) clock: Arc<dyn Clock>,
+    /// Knows this process and whether others live.
+    pub(crate) processes: Arc<dyn Processes>,
 }
 
 /// A clock that stands still, for tests of what depends on the time.
@@ -34,6 +36,27 @@ struct Still(Time);
 impl Clock for Still {
     fn now(&self) -> Time {
         self.0
+    }
+}
+
+/// A machine of another name, for tests of what several do: it can judge none but its own
+/// processes.
+#[derive(Debug)]
+struct Machine(String);
+
+impl Processes for Machine {
+    fn this(&self) -> Holder {
+        Holder { host: self.0.clone(), ..SystemProcesses.this() }
+    }
+
+    fn pulse(&self, holder: &Holder) -> Pulse {
+        match holder.host == self.0 {
+            true => {
+                let host = SystemProcesses.this().host;
+                SystemProcesses.pulse(&Holder { host, ..holder.clone() })
+            }
+            false => Pulse::Unknown,
+        }
     }
 }
 
@@ -67,16 +90,22 @@ impl World {
         };
         let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
         let (output, input) = (std::io::stdout(), std::io::stdin());
-        // Only a debug build lets itself be told the time: a lease that is made at a
-        // wrong one protects nothing.
+        // Only a debug build lets itself be told the time and its machine: a lease that is
+        // made with wrong ones protects nothing.
         let told = set("STEPWELL_NOW").filter(|_| cfg!(debug_assertions));
         let told = told.and_then(|time| time.to_str()?.parse().ok());
         let clock: Arc<dyn Clock> = match told {
             Some(time) => Arc::new(Still(time)),
             None => Arc::new(SystemClock),
         };
+        let machine = set("STEPWELL_HOST").filter(|_| cfg!(debug_assertions));
+        let processes: Arc<dyn Processes> = match machine {
+            Some(name) => Arc::new(Machine(name.to_string_lossy().into_owned())),
+            None => Arc::new(SystemProcesses),
+        };
         Self {
             clock,
+            processes,
             folder: std::env::current_dir().ok(),
             variables: std::env::vars_os().filter_map(ours).collect(),
             config: folder("XDG_CONFIG_HOME", ".config"),

@@ -184,7 +184,7 @@ fn print(shown: &Shown<'_>, app: &mut App) -> Result<()> {
 /// Opens one of the stores that a copy is between.
 fn open(named: &std::path::Path, access: Access, app: &App) -> Result<Well> {
     if let Some(address) = team(named, &app.world)? {
-        return Ok(app.well(Engine::team(&address, access)?));
+        return Ok(app.well(Engine::team(&address, access, &app.world)?));
     }
     let folder = app.world.folder.clone().unwrap_or_default();
     let place = Spot::named(&folder.join(named), &folder);

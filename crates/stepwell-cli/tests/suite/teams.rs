@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use serde_json::Value;
 use stepwell_cluster::{Disk, Server};
 
 use crate::desk::{AUTH, Desk};
@@ -21,6 +22,12 @@ fn team() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let n = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{}?namespace=team-{n}", server().url())
+}
+
+/// Which rows are a team's.
+fn own(team: &str) -> String {
+    let name = team.rsplit('=').next().unwrap();
+    format!("namespace = (SELECT id FROM stepwell.namespaces WHERE name = '{name}')")
 }
 
 /// A desk whose sessions are in a team's store. What the time is, the server says.
@@ -74,8 +81,10 @@ fn a_run_killed_on_one_machine_is_resumed_from_another() {
     let team = team();
     let script = "- {text: first, calls: [{tool: run_command, arguments: {command: 'touch began; sleep 60'}}]}\n\
          - {text: second}\n";
-    // Each machine has a home and a copy of the workspace of its own.
-    let (here, there) = (at(desk(script), &team), at(desk(script), &team));
+    // Each machine has a name, a home and a copy of the workspace of its own.
+    let (mut here, mut there) = (at(desk(script), &team), at(desk(script), &team));
+    here.set("STEPWELL_HOST", "here");
+    there.set("STEPWELL_HOST", "there");
     let mut command = here.command(&run(&["--mode", "yolo", "--events"]));
     command.env_remove("STEPWELL_NOW");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -84,18 +93,30 @@ fn a_run_killed_on_one_machine_is_resumed_from_another() {
     assert!(started.is_some());
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut listed = there.command(&["sessions", "--all", "--json"]);
-    let listed = listed.env_remove("STEPWELL_NOW").output().unwrap();
-    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
-    assert_eq!(listed["status"], "interrupted", "{listed}");
-    let resumed = there
-        .command(&["resume", "@last", "--mode", "yolo", "--json"])
-        .env_remove("STEPWELL_NOW")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&resumed.stderr).into_owned();
-    assert_eq!(resumed.status.code(), Some(0), "{said}");
-    let answer: serde_json::Value = serde_json::from_slice(&resumed.stdout).unwrap();
+    let ask = |desk: &Desk, args: &[&str]| {
+        let ran = desk.command(args).env_remove("STEPWELL_NOW").output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        (ran.status.code(), serde_json::from_slice(&ran.stdout).unwrap_or(Value::Null), said)
+    };
+    let status = |desk: &Desk| ask(desk, &["sessions", "--all", "--json"]).1["status"].clone();
+    let resume = ["resume", "@last", "--mode", "yolo", "--json"];
+    // Its own machine sees that the process is gone. Another one cannot, and waits for the
+    // end of the lease, by the server's clock.
+    assert_eq!(status(&here), "interrupted");
+    assert_eq!(status(&there), "running");
+    let (code, _, said) = ask(&there, &resume);
+    assert_eq!(code, Some(6), "{said}");
+    assert!(said.contains(" on here"), "{said}");
+    let now = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    let own = own(&team);
+    let left = server()
+        .sql(&format!("SELECT (expires - {now}) / 1000000 FROM stepwell.leases WHERE {own}"));
+    assert!((1..=30).contains(&left.parse::<i64>().unwrap()), "{left}");
+    // The rest of its time passes at once.
+    let _ = server().sql(&format!("UPDATE stepwell.leases SET expires = {now} WHERE {own}"));
+    assert_eq!(status(&there), "interrupted");
+    let (code, answer, said) = ask(&there, &resume);
+    assert_eq!(code, Some(0), "{said}");
     assert_eq!(answer["output"], "second");
     // The unsafe command was not run again, on either machine.
     assert!(!there.work().join("began").exists());
@@ -106,8 +127,7 @@ fn a_run_killed_on_one_machine_is_resumed_from_another() {
 fn a_runner_that_lost_its_lease_says_how_far_it_came() {
     let team = team();
     // Another runner takes the session over while the second command runs.
-    let name = team.rsplit('=').next().unwrap();
-    let own = format!("namespace = (SELECT id FROM stepwell.namespaces WHERE name = '{name}')");
+    let own = own(&team);
     let fence = format!(
         "psql -qX -h 127.0.0.1 -p {} -U stepwell -d postgres \
          -c \\\"UPDATE stepwell.leases SET epoch = epoch + 1 WHERE {own}\\\" \

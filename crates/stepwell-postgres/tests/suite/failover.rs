@@ -1,5 +1,8 @@
 //! The primary dies, its standby takes over, and the writers go on by themselves.
 
+use std::time::Duration;
+
+use stepwell::{Entropy as _, SystemEntropy};
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, PostgresStore};
 
@@ -13,6 +16,31 @@ const WRITERS: usize = 3;
 fn rounds() -> u32 {
     let asked = std::env::var("STEPWELL_FAILOVER_ROUNDS").ok();
     asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
+}
+
+/// Chance, that the same seed repeats. `STEPWELL_FAILOVER_SEED` is one that failed.
+struct Dice(u64);
+
+impl Dice {
+    #[expect(clippy::disallowed_methods, reason = "a seed that failed is given by a variable")]
+    fn new() -> Self {
+        let asked = std::env::var("STEPWELL_FAILOVER_SEED").ok();
+        let [a, b, c, d, ..] = SystemEntropy.random();
+        let fresh = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let seed = asked.and_then(|seed| seed.parse().ok()).unwrap_or(fresh);
+        // Shown if the test fails.
+        println!("STEPWELL_FAILOVER_SEED={seed}");
+        Self(seed)
+    }
+
+    /// A number below that one: splitmix64.
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % limit as u64).unwrap()
+    }
 }
 
 fn start(url: &str) -> Vec<Writer> {
@@ -31,11 +59,13 @@ fn nothing_acknowledged_is_lost_when_the_primary_dies_again_and_again() {
     let mut standby = primary.standby("twin");
     primary.wait_for("twin", Sync::Waited);
     let mut writers = start(&primary.url_with(&standby));
-    for round in 0..rounds() {
-        // Each time at another moment of their work.
-        for (n, writer) in writers.iter_mut().enumerate() {
-            writer.until(20 + (round as usize * 7 + n * 13) % 31);
-        }
+    let mut dice = Dice::new();
+    for _ in 0..rounds() {
+        // At any moment of their work, also within an append: one of them was just told of
+        // a message, and a little later it happens.
+        let writer = dice.below(WRITERS);
+        writers[writer].until(1 + dice.below(60));
+        writers[writer].linger(Duration::from_micros(dice.below(20_000) as u64));
         primary.kill();
         standby.promote();
         // They find the new primary and go on.

@@ -50,6 +50,16 @@ impl Writer {
         }
     }
 
+    /// Hears it for so long.
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    pub(crate) fn linger(&mut self, time: Duration) {
+        let began = std::time::Instant::now();
+        while let Some(left) = time.checked_sub(began.elapsed()) {
+            let Ok(line) = self.heard.recv_timeout(left) else { return };
+            self.take(&line);
+        }
+    }
+
     fn take(&mut self, line: &str) {
         let parts: Vec<&str> = line.split(' ').collect();
         let ["kept", seq, n] = parts[..] else { panic!("{}: {line}", self.kept.session) };
