@@ -36,6 +36,17 @@ pub(crate) struct Model {
     pub(super) length: Option<u64>,
     /// Can it be asked?
     pub(super) reachable: bool,
+    /// Where it is asked, if that is not where the user has its provider.
+    pub(super) elsewhere: Option<Elsewhere>,
+}
+
+/// An address that a spec names, and not the user.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Elsewhere {
+    pub(super) provider: String,
+    pub(super) address: String,
+    /// Does the provider have a key, which this address is not sent?
+    pub(super) lacks_key: bool,
 }
 
 /// How many tokens fit a model that a user named, and whose it is. Asks nobody for a key.
@@ -109,10 +120,9 @@ impl Model {
                 let spec = providers.get(&provider).cloned();
                 let mut spec =
                     spec.ok_or_else(|| Failure::new(Exit::Absent, "no such provider"))?;
-                if let Some(host) = &tuning.host {
-                    spec.base_url = Some(at_host(host, &spec));
-                }
-                Self::remote(named, &spec, model, (tuning, app))
+                let elsewhere = tuning.host.as_deref().and_then(|host| leave(&mut spec, host));
+                let found = Self::remote(named, &spec, model, (tuning, app))?;
+                Ok(Self { elsewhere, ..found })
             }
         }
     }
@@ -141,6 +151,7 @@ impl Model {
             secrets: key.into_iter().collect(),
             length: Some(length),
             reachable: true,
+            elsewhere: None,
         })
     }
 
@@ -162,6 +173,7 @@ impl Model {
             secrets: Vec::new(),
             length,
             reachable: true,
+            elsewhere: None,
         })
     }
 
@@ -179,18 +191,32 @@ impl Model {
             secrets: Vec::new(),
             length,
             reachable: false,
+            elsewhere: None,
         }
     }
 }
 
-/// A provider's address at a host that a user named: what speaks as OpenAI does lies below
-/// `/v1`, unless they said otherwise.
-fn at_host(host: &str, spec: &ProviderSpec) -> String {
+/// Has a provider answer at a host that a spec names. Its key is for where the user has it: a
+/// spec comes from anywhere, and any other address could keep what it is sent.
+fn leave(spec: &mut ProviderSpec, host: &str) -> Option<Elsewhere> {
+    let address = at_host(host, spec.protocol);
+    let usual = spec.base_url.as_deref().unwrap_or_else(|| spec.protocol.vendor_url());
+    if usual.trim_end_matches('/') == address {
+        return None;
+    }
+    spec.base_url = Some(address.clone());
+    let key = std::mem::replace(&mut spec.key, KeySource::Nowhere);
+    let (provider, lacks_key) = (spec.name.clone(), key != KeySource::Nowhere);
+    Some(Elsewhere { provider, address, lacks_key })
+}
+
+/// An address at a host: below the path that the vendor has, unless one is named.
+fn at_host(host: &str, protocol: Protocol) -> String {
     let host = host.trim_end_matches('/');
-    let bare = host.splitn(4, '/').count() < 4;
-    match (bare, spec.protocol) {
-        (true, Protocol::OpenAi) => format!("{host}/v1"),
-        _ => host.to_owned(),
+    let path = |address: &'static str| address.splitn(4, '/').nth(3).unwrap_or_default();
+    match host.splitn(4, '/').count() < 4 {
+        true => format!("{host}/{}", path(protocol.vendor_url()).trim_end_matches('/')),
+        false => host.to_owned(),
     }
 }
 

@@ -33,6 +33,7 @@ mod shortening;
 mod specs;
 mod stopping;
 mod strands;
+mod strangers;
 mod subagents;
 mod teams;
 mod terminal;

@@ -15,7 +15,8 @@ pub struct Runtime {
     pub provider: Option<String>,
     /// The model's name there.
     pub model_id: Option<String>,
-    /// Where the provider answers, such as `http://localhost:11434`.
+    /// Where the provider answers, such as `http://localhost:11434`. A key is sent there only if
+    /// the configuration has the provider there too.
     pub host: Option<String>,
     /// Has no meaning here: for AWS Bedrock alone.
     pub region: Option<String>,

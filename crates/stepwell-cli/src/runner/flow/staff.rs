@@ -1,7 +1,7 @@
 //! A flow's agents: from what a spec says of each to what its runs work with.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use super::super::{Flags, MODE, MODEL, Prepared, context, mcp, place, withheld};
 use super::tools;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
 
 /// Knows what a flow's agents work with.
 pub(super) struct Crew {
@@ -48,7 +49,7 @@ impl Crew {
         let usual = app.config.settings.mode;
         let is_own = |head: &Head| app.known().is_some_and(|known| known.has(&head.id));
         let own = head.is_none_or(is_own) || flags.mode.is_some();
-        refuse_programs(spec, own)?;
+        refuse_servers(spec, own)?;
         // What someone else allowed in a session is not allowed by the user.
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
         let mode = mode.map(|mode: Mode| if own { mode } else { mode.min(usual) });
@@ -88,6 +89,8 @@ impl Crew {
             }
             hires.push((name.to_string(), agent, model));
         }
+        let elsewhere = hires.iter().filter_map(|(_, _, model)| model.elsewhere.as_ref());
+        tell_elsewhere(&elsewhere.collect(), own)?;
         crew.redactor = Redactor::with_environment(given, app.world.secrets());
         for (name, agent, model) in hires {
             let flags = Flags {
@@ -223,17 +226,41 @@ fn secrets(spec: &Spec, app: &App) -> Result<Vec<String>> {
     needed.map(value).collect()
 }
 
-/// A spec that came with someone else's session starts no programs unasked.
-fn refuse_programs(spec: &Spec, own: bool) -> Result<()> {
-    let mut started = spec.tools.mcp.iter().filter_map(|server| server.command.as_deref());
-    match started.next().filter(|_| !own) {
-        Some(program) => {
-            let message = format!("this flow was not begun by you, and would start {program}");
-            Err(Failure::new(Exit::Failed, message)
-                .hint("if that is what you want, say when you are asked: --mode confirm-sensitive"))
-        }
+/// A spec that came with someone else's session starts no programs and sends nothing to
+/// addresses of its own unasked.
+fn refuse_servers(spec: &Spec, own: bool) -> Result<()> {
+    let does = |server: &spec::McpServer| match (&server.command, &server.url) {
+        (Some(program), _) => Some(format!("start {program}")),
+        (None, Some(url)) => Some(format!("connect to {url}")),
+        (None, None) => None,
+    };
+    match spec.tools.mcp.iter().find_map(does).filter(|_| !own) {
+        Some(does) => Err(not_yours(&does)),
         None => Ok(()),
     }
+}
+
+/// Says which models are asked at addresses that the spec names.
+fn tell_elsewhere(places: &BTreeSet<&Elsewhere>, own: bool) -> Result<()> {
+    for Elsewhere { provider, address, lacks_key } in places {
+        if !own {
+            return Err(not_yours(&format!("send its conversations to {address}")));
+        }
+        if *lacks_key {
+            note(format_args!(
+                "runtime.host: {address} is asked without your key for {provider}, which is not \
+                 for a place that a spec names; to give it one, describe it in your own \
+                 configuration: [providers.NAME] with base_url = \"{address}\" and key_env"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn not_yours(does: &str) -> Failure {
+    let message = format!("this flow was not begun by you, and would {does}");
+    Failure::new(Exit::Failed, message)
+        .hint("if that is what you want, say when you are asked: --mode confirm-sensitive")
 }
 
 fn about(failure: Failure, agent: &str) -> Failure {
