@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    Append, Checkpoint, Created, Digest, Error, Kind, Lane, LaneState, Lease, Message, NewEvent,
-    Origin, Phase, PhaseChanged, Pins, Recorded, Restored, Result, Rewound, Scope, Seq, SessionId,
-    Slice, Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time, Undone, View,
-    Work, Write, Written,
+    Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
+    NewEvent, Origin, Phase, PhaseChanged, Pins, Recorded, Restored, Result, Rewound, Scope, Seq,
+    SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time,
+    Undone, View, Work, Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -46,6 +46,23 @@ impl Session {
     /// How it stands.
     pub fn standing(&self) -> Result<Standing> {
         self.well.store().standing(self.id())
+    }
+
+    /// Records that it runs again and, if a process died with it, that too. Whoever
+    /// [holds](Stepwell::hold) it can look first whether it should.
+    pub fn take_up(&self) -> Result<()> {
+        let change = |status, reason| StatusChanged { status, reason, error: None };
+        let head = self.standing()?.head;
+        // The status of a session that Stepwell does not run follows its phase.
+        if head.driver == Driver::Own {
+            let mut events = vec![change(Status::Running, None).into()];
+            if head.status == Status::Running {
+                events.insert(0, change(Status::Interrupted, Some(StopReason::Crashed)).into());
+            }
+            self.append_all(events)?;
+        }
+        tracing::info!(session = %self.id(), "session_resumed");
+        Ok(())
     }
 
     /// Records an event. When this returns, it is durable.

@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::keeper::Keeper;
 use crate::session::Session;
 use crate::{
-    Append, Claim, Clock, Create, Created, Driver, Edited, Entropy, Epoch, Error, Event, Family,
-    Filter, Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, NewEvent, Order, Origin,
-    Page, Place, Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits,
-    Search, Seq, SessionId, Span, SqliteOptions, SqliteStore, Standing, Status, StatusChanged,
-    StopReason, Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Work, Write,
+    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Family, Filter,
+    Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, NewEvent, Order, Origin, Page,
+    Place, Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search,
+    Seq, SessionId, Span, SqliteOptions, SqliteStore, Standing, Store, SystemClock, SystemEntropy,
+    SystemProcesses, Target, Time, Work, Write,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -161,17 +161,7 @@ impl Stepwell {
     /// says.
     pub fn resume(&self, id: &SessionId) -> Result<Session> {
         let session = self.hold(id)?;
-        let change = |status, reason| StatusChanged { status, reason, error: None };
-        let head = session.standing()?.head;
-        // The status of a session that Stepwell does not run follows its phase.
-        if head.driver == Driver::Own {
-            let mut events = vec![change(Status::Running, None).into()];
-            if head.status == Status::Running {
-                events.insert(0, change(Status::Interrupted, Some(StopReason::Crashed)).into());
-            }
-            session.append_all(events)?;
-        }
-        tracing::info!(session = %id, "session_resumed");
+        session.take_up()?;
         Ok(session)
     }
 

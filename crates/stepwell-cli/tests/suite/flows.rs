@@ -134,6 +134,37 @@ fn of_two_resumes_at_once_the_second_is_refused_and_makes_no_call() {
 }
 
 #[test]
+fn of_answers_at_once_one_counts_and_the_flow_is_run_once() {
+    let desk = desk(SPEC, SCRIPT);
+    let real = |args: &[&str]| {
+        let mut command = desk.command(args);
+        command.env_remove("STEPWELL_NOW").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    for round in 0..6 {
+        let topic = format!("topic={round}");
+        let begin = ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", &topic];
+        assert_eq!(real(&begin).output().unwrap().status.code(), Some(8));
+        let id = desk.well().find("@last").unwrap().to_string();
+        let answer = |text: &str| real(&["resume", &id, "--force", "--respond", text]).spawn();
+        let racing = ["one", "two", "three"].map(|text| answer(text).unwrap());
+        let ended = racing.map(|child| child.wait_with_output().unwrap());
+        let said = ended.each_ref().map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
+        for (it, said) in ended.iter().zip(&said) {
+            // Done, or brought to whoever does it; finished already; runs elsewhere.
+            assert!(matches!(it.status.code(), Some(0 | 3 | 6)), "round {round}: {said:?}");
+        }
+        let log = desk.quietly(&["log", &id, "--json"]).json();
+        let count = |kind: &str| log.iter().filter(|event| event["kind"] == kind).count();
+        assert_eq!(count("gate_answered"), 1, "round {round}: {said:?}");
+        let last = &log[log.len() - 1];
+        assert_eq!(last["body"]["status"], "success", "round {round}: {said:?}");
+        let answers = log.iter().filter(|event| event["body"]["role"] == "assistant").count();
+        assert_eq!(answers, 2, "round {round}: {said:?}");
+    }
+}
+
+#[test]
 fn a_store_that_cannot_be_written_is_exit_7_and_never_0() {
     let spec = SPEC.replace("about {{ topic }}.'}", "about {{ topic }}.', tools: [run_command]}");
     let script = "lanes: {writer: [{calls: [{tool: run_command, arguments: {command: 'mv .stepwell gone'}}]}, {text: done}]}";

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use stepwell::{
-    Created, Edited, Event, Flow as Described, Head, NewEvent, Node, NodeKey, NodeState, Query,
-    Session, SessionId, Span, Status, Stepwell, Usage,
+    Created, Edited, Event, Flow as Described, GateAnswered, Head, NewEvent, Node, NodeKey,
+    NodeState, Query, Session, SessionId, Span, Status, Stepwell, Usage,
 };
 use stepwell_agent::run::{Allowed, Purse};
 use stepwell_flow::revision::agent_of;
@@ -202,6 +202,13 @@ pub(crate) fn resume(
     own: &FlowFlags,
     app: &mut App,
 ) -> Result<Exit> {
+    // What is decided from here on is decided while nobody else runs it.
+    let held = match well.hold(id) {
+        Ok(session) => Some(session),
+        // An answer reaches a flow that runs.
+        Err(stepwell::Error::Held { .. }) if reply.text.is_some() => None,
+        Err(error) => return Err(runs_elsewhere(error, id)),
+    };
     let head = well.standing(id)?.head;
     let events = well.store().events(id, Span::ALL)?.intact(id)?;
     let mut history = History::of(&events);
@@ -210,6 +217,11 @@ pub(crate) fn resume(
         return Err(Failure::new(Exit::Absent, message)
             .hint(format_args!("stepwell show {id}; stepwell rewind {id} takes nodes back")));
     }
+    if held.is_none() && history.memo.open().is_empty() {
+        let message = format!("{id} runs elsewhere, and does not wait for an answer");
+        return Err(Failure::new(Exit::Busy, message)
+            .hint(format_args!("stepwell resume {id} --attach follows it")));
+    }
     let stored = history.stored.clone().ok_or_else(|| Error::NoFlow(id.clone()))?;
     let (spec, accepted) = change::settle(&stored, &head, &history.memo, reply.use_current_spec)?;
     let crew = Crew::new(&spec, flags, Some(&head), app)?;
@@ -217,22 +229,18 @@ pub(crate) fn resume(
     // Known before anything is recorded.
     let answer = reply.to(&history.memo, &spec, (&head, &crew), app)?;
     drop(events);
-    let resumed = well.resume(id);
-    if let (Err(stepwell::Error::Held { .. }), Some(answer)) = (&resumed, &answer) {
-        // An answer reaches a flow that runs.
-        well.answer(id, answer.clone())?;
-        note(format_args!("{id} runs elsewhere, and goes on there with the answer"));
-        return Ok(Exit::Done);
-    }
-    let session = resumed.map_err(|error| match error {
-        stepwell::Error::Held { .. } => Failure::from(error).hint(format_args!(
-            "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
-        )),
-        error => error.into(),
-    })?;
+    let Some(session) = held else { return reach((well, id), answer) };
     crate::cutoff::tell(app, well, Some(id));
+    session.take_up()?;
     if let Some(answer) = answer {
-        well.answer(id, answer)?;
+        let gate = answer.id.clone();
+        match well.answer(id, answer) {
+            // Somebody was quicker: theirs is the answer.
+            Err(stepwell::Error::Illegal { why, .. }) => {
+                note(format_args!("[{gate}] {why}: your answer is not taken"));
+            }
+            answered => drop(answered?),
+        }
     }
     let mut metadata = remembered(flags);
     if let Some(output) = own.output.as_ref() {
@@ -255,6 +263,33 @@ pub(crate) fn resume(
     }
     history.catch_up(&session)?;
     drive((session, history), &spec, &crew, (flags, own), Some(head.seq.get()), app)
+}
+
+/// Brings an answer to a flow that runs elsewhere.
+fn reach((well, id): (&Well, &SessionId), answer: Option<GateAnswered>) -> Result<Exit> {
+    let Some(answer) = answer else { return Ok(Exit::Done) };
+    let gate = answer.id.clone();
+    match well.answer(id, answer) {
+        Err(stepwell::Error::Illegal { why, .. }) => {
+            let message = format!("[{gate}] {why}, and {id} runs elsewhere");
+            Err(Failure::new(Exit::Busy, message)
+                .hint(format_args!("stepwell resume {id} --attach follows it")))
+        }
+        answered => {
+            answered?;
+            note(format_args!("{id} runs elsewhere, and goes on there with the answer"));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn runs_elsewhere(error: stepwell::Error, id: &SessionId) -> Failure {
+    match error {
+        stepwell::Error::Held { .. } => Failure::from(error).hint(format_args!(
+            "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
+        )),
+        error => error.into(),
+    }
 }
 
 /// What a flow may use: what its spec says of all of it, or what was typed of this invocation.
