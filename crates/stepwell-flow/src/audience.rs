@@ -8,8 +8,13 @@ pub trait Audience: Send {
     /// Something happened. What needs to be durable before anyone sees it already is.
     fn saw(&mut self, news: News<'_>);
 
-    /// Asks a person a question that the flow waits with. Nothing, if nobody can be asked:
-    /// the flow then pauses. `is_over` says when the answer is no longer wanted.
+    /// Is there somebody who can be asked?
+    fn can_ask(&self) -> bool {
+        false
+    }
+
+    /// Asks a person a question that the flow waits with. Nothing, if they do not answer: the
+    /// flow then pauses. `is_over` says when the answer is no longer wanted.
     fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
         let _ = (gate, is_over);
         None

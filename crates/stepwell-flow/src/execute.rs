@@ -11,7 +11,7 @@ use crate::artifact::{Folder, Inside};
 use crate::audience::News;
 use crate::error::{Error, Result};
 use crate::flow::Flow;
-use crate::gate::accept;
+use crate::gate::{NoAnswer, accept};
 use crate::halt::{Fallen, Halt};
 use crate::pattern::{Reached, walk};
 use crate::revision::gate_of;
@@ -64,10 +64,7 @@ impl Flow<'_> {
                 // Walked again, a question whose time is up is settled.
                 let settles = late > 0 && late != overdue;
                 overdue = late;
-                if settles || self.heard()? {
-                    continue;
-                }
-                if patience == Patience::Wait && self.wait().await? {
+                if settles || self.heard(patience, overdue).await? {
                     continue;
                 }
                 if *self.interrupt.borrow() {
@@ -78,48 +75,72 @@ impl Flow<'_> {
         }
     }
 
-    /// Did somebody answer, elsewhere or here?
-    fn heard(&self) -> Result<bool> {
+    /// Did somebody answer, elsewhere or here, or is a question's time up? Whoever can be asked
+    /// is, and if the flow has the patience it waits.
+    async fn heard(&self, patience: Patience, late: usize) -> Result<bool> {
         if self.take_answers().map_err(broken)? {
             return Ok(true);
         }
+        let can_ask = self.desk().audience.can_ask();
+        if !can_ask && patience == Patience::Pause {
+            return Ok(false);
+        }
+        let heard = can_ask && self.ask_people()?;
+        let heard = heard || (patience == Patience::Wait && self.wait(late).await?);
+        Ok(heard)
+    }
+
+    /// Asks whoever is there all that is open. What is late is settled, not asked.
+    fn ask_people(&self) -> Result<bool> {
         let open: Vec<Gate> = self.desk().memo.open().into_iter().cloned().collect();
         let mut heard = false;
-        for gate in &open {
+        for gate in open.iter().filter(|gate| !self.is_late(gate)) {
+            if *self.interrupt.borrow() {
+                break;
+            }
             heard |= self.ask_person(gate)?;
         }
         Ok(heard)
     }
 
-    /// Asks whoever is there, until the answer can be used.
+    /// Asks whoever is there, until the answer can be used, or is no longer wanted. True, if
+    /// there is something to go on with.
     fn ask_person(&self, gate: &Gate) -> Result<bool> {
-        let is_over = || *self.interrupt.borrow();
+        // It is looked at what is stored: the desk belongs to whoever asks.
+        let is_over =
+            || *self.interrupt.borrow() || self.is_late(gate) || self.is_answered(&gate.id);
         loop {
             let said = self.desk().audience.ask(gate, &is_over);
-            let Some(said) = said else { return Ok(false) };
+            let Some(said) = said else {
+                return Ok(self.take_answers().map_err(broken)? || self.is_late(gate));
+            };
             let key = gate.id.parse::<NodeKey>().ok();
             let described = key.and_then(|key| gate_of(self.spec, &key));
-            match accept(gate, described, &said, self.session.now()) {
+            let why = match accept(gate, described, &said, self.session.now()) {
                 Ok(answer) => {
                     let answer = self.staff.redactor().redact(&answer).into_owned();
                     let (id, who) = (gate.id.clone(), THE_USER.to_owned());
-                    self.record(vec![GateAnswered { id, answer, who }.into()]).map_err(broken)?;
+                    self.give(GateAnswered { id, answer, who }).map_err(broken)?;
                     return Ok(true);
                 }
-                Err(why) => self.desk().audience.saw(News::Notice(&why.to_string())),
+                Err(why) => why,
+            };
+            self.desk().audience.saw(News::Notice(&why.to_string()));
+            if let NoAnswer::Late { .. } = why {
+                return Ok(true);
             }
         }
     }
 
-    /// Waits until somebody answered, or a question's time is up. False, if the user wants it
-    /// to stop.
-    async fn wait(&self) -> Result<bool> {
+    /// Waits until somebody answered, or another question's time is up than these. False, if
+    /// the user wants it to stop.
+    async fn wait(&self, late: usize) -> Result<bool> {
         let mut interrupt = self.interrupt.clone();
         loop {
             if *interrupt.borrow() {
                 return Ok(false);
             }
-            if self.take_answers().map_err(broken)? || self.overdue() > 0 {
+            if self.take_answers().map_err(broken)? || self.overdue() > late {
                 return Ok(true);
             }
             tokio::select! {

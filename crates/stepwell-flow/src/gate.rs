@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stepwell::{Gate, GateAnswered, NodeKey, NodeState, Time};
 
+use crate::audience::News;
+use crate::error::Error;
 use crate::flow::{Flow, NodeEvent};
 use crate::halt::Halt;
 use crate::spec;
@@ -84,8 +86,7 @@ impl Flow<'_> {
             None => Err(Halt::Paused),
             Some(_) => match asked.gate.default {
                 Some(answer) => {
-                    let answer = GateAnswered { id, answer, who: NOBODY.to_owned() };
-                    self.record(vec![answer.clone().into()])?;
+                    let answer = self.give(GateAnswered { id, answer, who: NOBODY.to_owned() })?;
                     self.answered(key, &answer)
                 }
                 None => {
@@ -132,6 +133,38 @@ impl Flow<'_> {
         Ok(output)
     }
 
+    /// Records an answer. If somebody else was quicker theirs counts, and is returned.
+    pub(crate) fn give(&self, answer: GateAnswered) -> Result<GateAnswered, Halt> {
+        let was_held = self.is_held();
+        let Err(halt) = self.record(vec![answer.clone().into()]) else { return Ok(answer) };
+        if !matches!(halt, Halt::Broken(Error::Store(stepwell::Error::Illegal { .. }))) {
+            return Err(halt);
+        }
+        self.take_answers()?;
+        let theirs = self.desk().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
+        let theirs = theirs.ok_or(halt)?;
+        if !was_held {
+            self.release();
+        }
+        let notice = format!("[{}] was answered by {} meanwhile", theirs.id, theirs.who);
+        self.desk().audience.saw(News::Notice(&notice));
+        Ok(theirs)
+    }
+
+    /// Is an answer stored that is not taken in yet?
+    pub(crate) fn is_answered(&self, id: &str) -> bool {
+        let facts = self.session.facts(&[stepwell::Kind::GateAnswered]).unwrap_or_default();
+        facts.iter().any(|fact| {
+            fact.seq > self.read_to
+                && matches!(&fact.event, stepwell::Event::GateAnswered(it) if it.id == id)
+        })
+    }
+
+    /// Is a question's time up?
+    pub(crate) fn is_late(&self, gate: &Gate) -> bool {
+        gate.deadline.is_some_and(|deadline| deadline <= self.session.now())
+    }
+
     /// Takes in answers that others gave. Says whether there were any.
     pub(crate) fn take_answers(&self) -> Result<bool, Halt> {
         let facts = self.session.facts(&[stepwell::Kind::GateAnswered])?;
@@ -150,10 +183,7 @@ impl Flow<'_> {
 
     /// How many open questions' time is up.
     pub(crate) fn overdue(&self) -> usize {
-        let now = self.session.now();
-        let desk = self.desk();
-        let late = |gate: &&&Gate| gate.deadline.is_some_and(|deadline| deadline <= now);
-        desk.memo.open().iter().filter(late).count()
+        self.desk().memo.open().into_iter().filter(|gate| self.is_late(gate)).count()
     }
 }
 

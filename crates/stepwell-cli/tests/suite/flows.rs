@@ -385,6 +385,41 @@ fn on_a_terminal_the_question_is_asked_right_there() {
 }
 
 #[test]
+fn on_a_terminal_a_question_ends_when_its_time_is_up() {
+    let timed = SPEC.replace(
+        "prompt: 'Is it good?',",
+        "prompt: 'Is it good?', timeout_seconds: 1, default: 'yes',",
+    );
+    let desk = desk(&timed, SCRIPT);
+    let args =
+        ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
+    let mut command = desk.command(&args);
+    command.env_remove("STEPWELL_NOW");
+    // Nobody types anything.
+    let (seen, code) = watched(command, &desk, 80, |_, _| String::new());
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("Your answer [yes]") && seen.contains("the letter"), "{seen}");
+}
+
+#[test]
+fn on_a_terminal_a_question_ends_when_it_is_answered_elsewhere() {
+    let desk = desk(SPEC, SCRIPT);
+    let args =
+        ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
+    let mut asked = false;
+    let (seen, code) = watched(desk.command(&args), &desk, 80, |seen, _| {
+        if seen.ends_with("later): ") && !std::mem::replace(&mut asked, true) {
+            ends(&resume(&desk, &["--respond", "from elsewhere"]), 0);
+        }
+        String::new()
+    });
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("the letter"), "{seen}");
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains("Final: from elsewhere"), "{log}");
+}
+
+#[test]
 fn what_is_for_flows_only_is_refused_elsewhere() {
     let desk = Desk::furnished();
     let ran = desk.quietly(&["resume", "@last", "--respond", "x", "--model", "script:x"]);

@@ -81,10 +81,14 @@ impl Staff for Crew {
     }
 }
 
+/// What someone does who is asked, and is told when no answer is wanted any more.
+pub(crate) type Person = Arc<dyn Fn(&dyn Fn() -> bool) -> Option<String> + Send + Sync>;
+
 /// Answers questions as it was told to, by their ids; `*` stands for all others.
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) answers: BTreeMap<String, String>,
+    pub(crate) person: Option<Person>,
     pub(crate) notices: Vec<String>,
 }
 
@@ -95,7 +99,14 @@ impl Audience for Room {
         }
     }
 
-    fn ask(&mut self, gate: &Gate, _: &dyn Fn() -> bool) -> Option<String> {
+    fn can_ask(&self) -> bool {
+        self.person.is_some() || !self.answers.is_empty()
+    }
+
+    fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
+        if let Some(person) = &self.person {
+            return person(is_over);
+        }
         self.answers.get(&gate.id).or_else(|| self.answers.get("*")).cloned()
     }
 }

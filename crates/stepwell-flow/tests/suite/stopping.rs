@@ -204,6 +204,59 @@ fn a_gate_whose_time_is_up_without_a_default_fails_and_can_still_be_answered() {
     assert_eq!(ended.status, Status::Success);
 }
 
+/// Has someone asked who does this.
+fn asking(
+    place: &Place,
+    person: impl Fn(&dyn Fn() -> bool) -> Option<String> + Send + Sync + 'static,
+) {
+    place.shop.room.lock().unwrap().person = Some(Arc::new(person));
+}
+
+/// Sits there until no answer is wanted any more.
+fn sit(is_over: &dyn Fn() -> bool) {
+    let look = |_| {
+        std::thread::park_timeout(Duration::from_millis(10));
+        is_over()
+    };
+    assert!((0..2_000).any(look), "it is asked for ever");
+}
+
+#[test]
+fn whoever_is_asked_is_left_alone_when_the_time_is_up() {
+    for typed in [None, Some("too late".to_owned())] {
+        let place = Place::new(&timed(", default: 'go on'"));
+        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        asking(&place, move |is_over| {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            sit(is_over);
+            typed.clone()
+        });
+        assert_eq!(place.run().status, Status::Success);
+        assert_eq!(place.shop.outcome().nodes["step/1"]["who"], NOBODY);
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
+}
+
+#[test]
+fn whoever_is_asked_is_left_alone_when_someone_else_answered() {
+    for typed in [None, Some("mine".to_owned())] {
+        let place = Place::new(&small::chain());
+        let root = place.shop.root.clone();
+        asking(&place, move |is_over| {
+            Shop::new(&root, "", "").answer("step/1", "theirs");
+            if typed.is_none() {
+                sit(is_over);
+            }
+            typed.clone()
+        });
+        let ended = place.run();
+        assert_eq!(ended.status, Status::Success, "{ended:?}");
+        let node = place.shop.outcome().nodes["step/1"].clone();
+        assert_eq!((&node["response"], &node["who"]), (&"theirs".into(), &"a colleague".into()));
+    }
+}
+
 #[test]
 fn an_empty_answer_is_the_default_or_none() {
     let small = small::chain();

@@ -202,10 +202,11 @@ impl Audience for Screen {
         }
     }
 
+    fn can_ask(&self) -> bool {
+        self.can_ask
+    }
+
     fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
-        if !self.can_ask {
-            return None;
-        }
         self.wipe();
         let is_question = gate.id.parse::<NodeKey>().is_ok();
         let mut err = io::stderr();
