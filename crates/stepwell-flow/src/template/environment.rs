@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::filters;
+use super::{filters, work};
 
 /// How many instructions a template may execute: a loop over a thousand results with a
 /// dozen uses each, several times over.
@@ -27,6 +27,10 @@ fn build() -> Environment<'static> {
     environment.set_recursion_limit(MAX_RECURSION);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_unknown_method_callback(method);
+    environment.set_formatter(|out, state, value| {
+        work::charge(value)?;
+        minijinja::escape_formatter(out, state, value)
+    });
     environment.add_function("range", minijinja::functions::range);
     filters::add(&mut environment);
     tests(&mut environment);
@@ -74,6 +78,7 @@ fn method(
     name: &str,
     arguments: &[Value],
 ) -> Result<Value, Error> {
+    work::charge(value)?;
     let unknown = || Error::new(ErrorKind::UnknownMethod, format!("there is no method `{name}`"));
     let text = |n: usize| arguments.get(n).and_then(Value::as_str);
     if let Some(this) = value.as_str() {

@@ -5,48 +5,60 @@ use std::fmt::Write as _;
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
 
-use super::MAX_RENDERED_BYTES;
+use super::{MAX_RENDERED_BYTES, work};
 
-/// Adds them.
+/// Adds them, each so that what it is given is weighed first.
 pub(super) fn add(environment: &mut Environment<'static>) {
-    environment.add_filter("lower", filters::lower);
-    environment.add_filter("upper", filters::upper);
-    environment.add_filter("title", filters::title);
-    environment.add_filter("capitalize", filters::capitalize);
-    environment.add_filter("trim", filters::trim);
-    environment.add_filter("length", filters::length);
-    environment.add_filter("count", filters::length);
-    environment.add_filter("default", filters::default);
-    environment.add_filter("d", filters::default);
-    environment.add_filter("first", filters::first);
-    environment.add_filter("last", filters::last);
-    environment.add_filter("min", filters::min);
-    environment.add_filter("max", filters::max);
-    environment.add_filter("sort", filters::sort);
-    environment.add_filter("unique", filters::unique);
-    environment.add_filter("reverse", filters::reverse);
-    environment.add_filter("list", filters::list);
-    environment.add_filter("items", filters::items);
-    environment.add_filter("dictsort", filters::dictsort);
-    environment.add_filter("lines", filters::lines);
-    environment.add_filter("split", filters::split);
-    environment.add_filter("select", filters::select);
-    environment.add_filter("reject", filters::reject);
-    environment.add_filter("selectattr", filters::selectattr);
-    environment.add_filter("rejectattr", filters::rejectattr);
-    environment.add_filter("round", filters::round);
-    environment.add_filter("abs", filters::abs);
-    environment.add_filter("int", filters::int);
-    environment.add_filter("float", filters::float);
-    environment.add_filter("bool", filters::bool);
-    environment.add_filter("string", string);
-    environment.add_filter("join", join);
-    environment.add_filter("replace", replace);
-    environment.add_filter("indent", indent);
-    environment.add_filter("truncate", truncate);
-    environment.add_filter("tojson", tojson);
-    environment.add_filter("map", map);
-    environment.add_filter("sum", sum);
+    macro_rules! add {
+        ($($name:literal: $filter:path),* $(,)?) => {
+            $(
+                // No template can say a name that begins so.
+                let by = concat!("=", $name);
+                environment.add_filter(by, $filter);
+                work::weighing(environment, $name, by.to_owned());
+            )*
+        };
+    }
+    add! {
+        "lower": filters::lower,
+        "upper": filters::upper,
+        "title": filters::title,
+        "capitalize": filters::capitalize,
+        "trim": filters::trim,
+        "length": filters::length,
+        "count": filters::length,
+        "default": filters::default,
+        "d": filters::default,
+        "first": filters::first,
+        "last": filters::last,
+        "min": filters::min,
+        "max": filters::max,
+        "sort": filters::sort,
+        "unique": filters::unique,
+        "reverse": filters::reverse,
+        "list": filters::list,
+        "items": filters::items,
+        "dictsort": filters::dictsort,
+        "lines": filters::lines,
+        "split": filters::split,
+        "select": filters::select,
+        "reject": filters::reject,
+        "selectattr": filters::selectattr,
+        "rejectattr": filters::rejectattr,
+        "round": filters::round,
+        "abs": filters::abs,
+        "int": filters::int,
+        "float": filters::float,
+        "bool": filters::bool,
+        "string": string,
+        "join": join,
+        "replace": replace,
+        "indent": indent,
+        "truncate": truncate,
+        "tojson": tojson,
+        "map": map,
+        "sum": sum,
+    }
 }
 
 /// A text that does not grow beyond what a template may become.

@@ -2,15 +2,16 @@
 //!
 //! They are written by whoever wrote the spec and filled with what models said, so they are
 //! sandboxed: no files, no includes, no macros; a name that is not there is an error; and
-//! whatever they say, they end soon and take little memory. Three things see to that: fuel
-//! counts what is executed, what is written is cut off at [`MAX_RENDERED_BYTES`], and
-//! `guard` refuses what would let a value grow without being written.
+//! whatever they say, they end soon and take little memory. Four things see to that: fuel
+//! counts what is executed, `work` weighs what is looked at, what is written is cut off at
+//! [`MAX_RENDERED_BYTES`], and `guard` refuses what would let a value grow without being written.
 
 mod environment;
 mod filters;
 mod growing;
 mod guard;
 mod scope;
+mod work;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -104,6 +105,14 @@ impl Template {
 
     /// Fills it.
     pub fn render(&self, scope: &Scope) -> Result<String, TemplateError> {
+        match self.may_be_long() {
+            true => self.fill_within(work::PATIENCE, scope),
+            false => self.fill(scope),
+        }
+    }
+
+    fn fill(&self, scope: &Scope) -> Result<String, TemplateError> {
+        work::begin();
         let compiled = environment::shared().template_from_str(&self.0);
         let compiled = compiled.map_err(|error| TemplateError::of(&error, &self.0))?;
         let mut text = Bounded::default();
@@ -166,6 +175,7 @@ impl Condition {
         let Some(expression) = self.expression() else { return Ok(true) };
         let compiled = environment::shared().compile_expression(expression);
         let compiled = compiled.map_err(|error| TemplateError::of(&error, expression))?;
+        work::begin();
         match compiled.eval(scope.value()) {
             Ok(value) => Ok(value.is_true()),
             Err(error) => {

@@ -33,3 +33,16 @@ fn a_condition_is_an_expression_with_or_without_braces() {
         assert_eq!(Condition::parse(source).unwrap().holds(&scope()).unwrap(), holds, "{source}");
     }
 }
+
+#[test]
+fn a_template_that_takes_too_long_is_given_up() {
+    // The engine compares by itself: nothing is weighed.
+    let all: Vec<String> = (0..1000).map(|n| "x".repeat(n)).collect();
+    let scope = scope().with("all", &all).with("same", &all);
+    let source = "{% for a in range(500) %}{% if all == same %}{% endif %}{% endfor %}";
+    let template = Template::parse(source).unwrap();
+    assert!(template.may_be_long());
+    let ended = template.fill_within(std::time::Duration::from_micros(1), &scope);
+    assert_eq!(ended.unwrap_err().what, "it takes longer than 1µs: it was stopped");
+    assert_eq!(template.render(&scope).unwrap(), "");
+}

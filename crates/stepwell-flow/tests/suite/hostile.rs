@@ -157,6 +157,33 @@ fn templates_that_loop_or_grow_end() {
 }
 
 #[test]
+fn templates_that_go_through_much_again_and_again_are_stopped() {
+    let ended = |source: &str| Template::parse(source).unwrap().render(&scope());
+    for source in [
+        "{% for a in range(10000) %}{{ items|length }}{% endfor %}",
+        "{% for a in range(10000) %}{{ text|length }}{% endfor %}",
+        "{% for a in range(10000) %}{% if text.startswith('b') %}x{% endif %}{% endfor %}",
+        "{{ [1] * 100000000 }}",
+        "{{ ([1] * 100000000)|join }}",
+    ] {
+        let why = ended(source).unwrap_err().to_string();
+        assert!(why.contains("it goes through more than 32 MiB"), "{source}: {why}");
+    }
+    // By what they go through or, on a machine that is at work, by how long they take.
+    for source in [
+        "{% for a in range(10000) %}{{ text|upper|lower|replace('a', 'b')|length }}{% endfor %}",
+        "{% for a in range(10000) %}{% if items|tojson == n %}x{% endif %}{% endfor %}",
+        "{% for a in items %}{% set b = items|map(attribute='response')|list %}{% endfor %}",
+    ] {
+        let why = ended(source).unwrap_err().to_string();
+        assert!(why.ends_with("it was stopped"), "{source}: {why}");
+    }
+    let condition = Condition::parse("([1] * 100000000)|list|length > 1").unwrap();
+    let why = condition.holds(&scope()).unwrap_err().to_string();
+    assert!(why.contains("it goes through more than 32 MiB"), "{why}");
+}
+
+#[test]
 fn templates_do_their_ordinary_work() {
     let text = "{% set n2 = n + 1 %}{% for item in items[:3] %}{{ loop.index }}{{ item.response }}\
                 {% if not loop.last %}, {% endif %}{% endfor %} {{ n2 }} {{ text[:4] | upper }} \
