@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::{refuse_halves, settle_all};
 use crate::handoff::{Elsewhere, hand_over};
 use crate::output::note;
-use crate::runner::flow::{self as runner_flow, FlowFlags, Reply};
+use crate::runner::flow::{self as runner_flow, FlowFlags, Reply, each_once, variable};
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
 use crate::worktrees::{self, sweep};
@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Goes on with the spec as it is on disk now, if what is done still stands by it.
     #[arg(long, help_heading = "Flows")]
     use_current_spec: bool,
+    /// Says a variable's secret again: it is not kept with the flow. May be given several times.
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable, help_heading = "Flows")]
+    variables: Vec<(String, String)>,
     #[command(flatten)]
     own: FlowFlags,
     #[command(flatten)]
@@ -110,7 +113,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Err(Failure::new(Exit::Failed, message).hint(hint));
     }
     if head.flow.is_some() {
-        return flow((&well, &id), &args.reply(), (&args.flags, &args.own), app);
+        return flow((&well, &id), &args.reply()?, (&args.flags, &args.own), app);
     }
     args.refuse_flow_flags(&id)?;
     take_up(&args.flags, &head, app)?;
@@ -192,18 +195,19 @@ pub(crate) fn flow(
 
 impl Args {
     /// What is said to a flow that waits: an answer, or a word about a tool.
-    fn reply(&self) -> Reply {
+    fn reply(&self) -> Result<Reply> {
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let word = match (self.approve, self.deny) {
             (true, _) => Some("approve".to_owned()),
             (_, true) => Some(format!("deny{reason}")),
             _ => None,
         };
-        Reply {
+        Ok(Reply {
             text: self.respond.clone().or(word),
             gate: self.gate.clone(),
             use_current_spec: self.use_current_spec,
-        }
+            variables: each_once(&self.variables)?,
+        })
     }
 
     /// What has a meaning for flows only is not passed over in silence.
@@ -212,6 +216,7 @@ impl Args {
             (self.respond.is_some(), "--respond"),
             (self.gate.is_some(), "--gate"),
             (self.use_current_spec, "--use-current-spec"),
+            (!self.variables.is_empty(), "--var"),
             (self.own.output.is_some(), "--output"),
             (self.own.force, "--force"),
             (self.own.wait, "--wait"),

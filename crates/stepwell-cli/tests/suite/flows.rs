@@ -428,3 +428,38 @@ fn what_is_for_flows_only_is_refused_elsewhere() {
     let ran = self::desk(SPEC, SCRIPT).quietly(&["flow", "run", "flow.yaml", "--var", "topic"]);
     ends(&ran, 2);
 }
+
+/// A key by its looks; nothing takes it.
+const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+#[test]
+fn a_variables_secret_reaches_the_model_and_is_not_kept() {
+    use stepwell_strict::Say;
+    let (desk, strict, _runtime) = crate::running::with_provider("openai");
+    desk.file("flow.yaml", SPEC);
+    let topic = format!("topic={SECRET}");
+    let begin = ["flow", "run", "flow.yaml", "--model", "local/large", "--var", &topic];
+    strict.push(Say::text("a draft"));
+    ends(&desk.quietly(&begin), 8);
+    assert!(strict.asked()[0].text.contains(&format!("Draft {SECRET}")), "as it was typed");
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(!log.contains(SECRET) && log.contains("[redacted:"), "{log}");
+    // Without it the flow would go on with what stands in its place.
+    let ran = desk.quietly(&["resume", "@last", "--respond", "ok"]);
+    ends(&ran, 3);
+    assert!(ran.stderr.contains("--var topic="), "{}", ran.stderr);
+    let other = desk.quietly(&["resume", "@last", "--respond", "ok", "--var", "topic=wells"]);
+    ends(&other, 2);
+    assert_eq!(strict.asked().len(), 1);
+    // It is found by what is kept of it, and goes on with what was typed.
+    let args: Vec<&str> = begin.iter().copied().chain(["--auto-resume"]).collect();
+    let again = desk.quietly(&args);
+    ends(&again, 8);
+    assert!(again.stderr.contains("Resuming"), "{}", again.stderr);
+    strict.push(Say::text("the letter"));
+    ends(&desk.quietly(&["resume", "@last", "--respond", "ok", "--var", &topic]), 0);
+    let asked = strict.asked();
+    let system = asked[1].body["messages"][0]["content"].to_string();
+    assert!(system.contains(SECRET), "{system}");
+    assert_eq!((asked.len(), desk.quietly(&["sessions", "--json"]).json().len()), (2, 1));
+}

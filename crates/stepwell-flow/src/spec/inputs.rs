@@ -241,7 +241,8 @@ impl Inputs {
         Ok(variables)
     }
 
-    fn typed(&self, name: &str, typed: &str) -> Result<Value, BadVariable> {
+    /// The value of one variable, from what was typed for it.
+    pub fn typed(&self, name: &str, typed: &str) -> Result<Value, BadVariable> {
         let Some(input) = self.get(name) else {
             if self.values.contains_key(name) {
                 return Ok(Value::from(typed));

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use stepwell::Access;
@@ -9,7 +8,7 @@ use crate::commands::resume;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::Flags;
-use crate::runner::flow::{Asked, FlowFlags, Reply, start, unfinished};
+use crate::runner::flow::{Asked, FlowFlags, Reply, each_once, start, unfinished, variable};
 
 /// Runs a workflow. What each of its agents does is saved before the next thing begins.
 ///
@@ -32,15 +31,6 @@ pub(crate) struct Args {
     flags: Flags,
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.to_owned()))
-        }
-        _ => Err(format!("{text:?} sets nothing; write NAME=VALUE")),
-    }
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.flags.agent.is_some() {
         let message = "--agent has no meaning here: the spec names the flow's agents";
@@ -48,20 +38,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let loaded = spec::load(&args.spec)?;
     spec::warn(&args.spec, &loaded.reading);
-    let mut set = BTreeMap::new();
-    for (name, value) in &args.variables {
-        if set.insert(name.clone(), value.clone()).is_some() {
-            let message = format!("--var sets {name} twice");
-            return Err(Failure::new(Exit::Usage, message));
-        }
-    }
+    let set = each_once(&args.variables)?;
     let variables = loaded.reading.spec.inputs.resolve(&set).map_err(stepwell_flow::Error::from)?;
     let asked = Asked { path: &args.spec, text: &loaded.text, reading: &loaded.reading, variables };
     if args.auto_resume && app.place.has_store() && app.config.settings.auto_save {
         let well = app.existing(Access::Write)?;
-        if let Some(id) = unfinished(&asked, &well)? {
+        if let Some(id) = unfinished(&asked, &well, app)? {
             note(format_args!("Resuming {id}"));
-            return resume::flow((&well, &id), &Reply::default(), (&args.flags, &args.own), app);
+            let reply = Reply { variables: set, ..Reply::default() };
+            return resume::flow((&well, &id), &reply, (&args.flags, &args.own), app);
         }
     }
     start(&asked, &args.flags, &args.own, app)

@@ -1,5 +1,7 @@
 //! Answers to a flow's questions, as they are typed.
 
+use std::collections::BTreeMap;
+
 use stepwell::{Event, Gate, GateAnswered, Head, Kind, NodeKey, SessionId, Stepwell};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{Memo, Staff as _, accept};
@@ -18,6 +20,8 @@ pub(crate) struct Reply {
     pub(crate) gate: Option<String>,
     /// Is the spec as it is on disk now to be gone on with?
     pub(crate) use_current_spec: bool,
+    /// Variables, typed again: their secrets are not kept.
+    pub(crate) variables: BTreeMap<String, String>,
 }
 
 impl Reply {

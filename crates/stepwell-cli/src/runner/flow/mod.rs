@@ -7,6 +7,7 @@ mod report;
 mod screen;
 mod staff;
 mod tools;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub(crate) use answer::{Reply, open_gates};
 pub(crate) use report::Waiting;
 use screen::Screen;
 use staff::Crew;
+pub(crate) use variables::{each_once, variable};
 
 /// What `flow run` and `resume` of a flow both take.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -81,7 +83,11 @@ pub(crate) fn start(
         Stepwell::in_memory()
     };
     let session = begin(asked, (flags, own), (&crew, &well), app)?;
-    let history = History::read(&session)?;
+    let mut history = History::read(&session)?;
+    if let Some(flow) = &mut history.described {
+        // As they were typed: what is recorded lacks their secrets.
+        flow.variables.clone_from(&asked.variables);
+    }
     drive((session, history), spec, &crew, (flags, own), None, app)
 }
 
@@ -95,19 +101,12 @@ fn begin(
     let spec = &asked.reading.spec;
     let stored = Stored::new(asked.text, spec.files());
     let plain = |text: &str| crew.redactor().redact(text).into_owned();
-    let variables = asked.variables.iter().map(|(name, value)| {
-        let value = match value {
-            Value::String(text) => Value::from(plain(text)),
-            other => other.clone(),
-        };
-        (name.clone(), value)
-    });
     let flow = Described {
         name: spec.name.clone(),
         pattern: spec.pattern.name().to_owned(),
         spec: stored.spec.clone(),
         hash: stored.hash,
-        variables: variables.collect(),
+        variables: variables::kept(&asked.variables, crew.redactor()),
     };
     let task = spec.description.clone().unwrap_or_else(|| format!("flow {}", spec.name));
     let created = well
@@ -171,9 +170,12 @@ fn check_budget(spec: &Spec, flags: &Flags, crew: &Crew) -> Result<()> {
     Ok(())
 }
 
-/// The newest session of the same spec and variables that is not finished and that nobody runs.
-pub(crate) fn unfinished(asked: &Asked<'_>, well: &Well) -> Result<Option<SessionId>> {
+/// The newest session of the same spec and variables that is not finished. One that somebody
+/// runs is one too: whoever goes on with it is told, and does not pay for it twice.
+pub(crate) fn unfinished(asked: &Asked<'_>, well: &Well, app: &App) -> Result<Option<SessionId>> {
     let hash = stepwell::Digest::of(asked.text.as_bytes());
+    let redactor = staff::redactor(&asked.reading.spec, app)?;
+    let kept = variables::kept(&asked.variables, &redactor);
     let mut found = None;
     each_session(well, Query::default(), |standing| {
         let head = &standing.head;
@@ -184,7 +186,7 @@ pub(crate) fn unfinished(asked: &Asked<'_>, well: &Well) -> Result<Option<Sessio
         let events = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
         let history = History::of(&events);
         let same = history.stored.as_ref().is_some_and(|stored| stored.hash == hash)
-            && history.described.is_some_and(|flow| flow.variables == asked.variables);
+            && history.described.is_some_and(|flow| flow.variables == kept);
         if same {
             found = Some(head.id.clone());
             return Ok(Go::Stop);
@@ -230,6 +232,9 @@ pub(crate) fn resume(
     let answer = reply.to(&history.memo, &spec, (&head, &crew), app)?;
     drop(events);
     let Some(session) = held else { return reach((well, id), answer) };
+    let kept = history.described.as_ref().map(|flow| flow.variables.clone()).unwrap_or_default();
+    let typed = (crew.redactor(), id);
+    let variables = variables::revealed(&kept, &reply.variables, &spec, typed)?;
     crate::cutoff::tell(app, well, Some(id));
     session.take_up()?;
     if let Some(answer) = answer {
@@ -262,6 +267,9 @@ pub(crate) fn resume(
         session.append_all(events)?;
     }
     history.catch_up(&session)?;
+    if let Some(flow) = &mut history.described {
+        flow.variables = variables;
+    }
     drive((session, history), &spec, &crew, (flags, own), Some(head.seq.get()), app)
 }
 

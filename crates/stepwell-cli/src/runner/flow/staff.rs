@@ -226,6 +226,12 @@ fn secrets(spec: &Spec, app: &App) -> Result<Vec<String>> {
     needed.map(value).collect()
 }
 
+/// Knows the secrets that are known without asking or starting anything.
+pub(super) fn redactor(spec: &Spec, app: &App) -> Result<Redactor> {
+    let given = model::keys(app)?.into_values().chain(secrets(spec, app)?);
+    Ok(Redactor::with_environment(given, app.world.secrets()))
+}
+
 /// A spec that came with someone else's session starts no programs and sends nothing to
 /// addresses of its own unasked.
 fn refuse_servers(spec: &Spec, own: bool) -> Result<()> {
