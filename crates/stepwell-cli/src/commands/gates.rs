@@ -4,7 +4,7 @@ use stepwell::{Access, Filter, Query, SessionId, Status};
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
-use crate::runner::flow::{Waiting, open_gates};
+use crate::runner::flow::{Waiting, is_permission, open_gates};
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{ago, one_line};
 
@@ -48,11 +48,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         wells.push((None, well));
     }
     let mut table = Table::new(COLUMNS);
-    let (mut found, now) = (0, app.now());
+    let (mut questions, mut permissions, now) = (0, 0, app.now());
     for (store, well) in &wells {
         for id in waiting(args, well, app)? {
             for (gate, at) in open_gates(well, &id)? {
-                found += 1;
+                match is_permission(&gate) {
+                    true => permissions += 1,
+                    false => questions += 1,
+                }
                 if app.out.is_json() {
                     let (gate, store) = (Waiting::new(&gate), store.clone());
                     app.out.object(&Line { session_id: &id, gate, asked_at: at, store })?;
@@ -67,13 +70,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             }
         }
     }
-    if found > 0 && !app.out.is_json() {
-        app.print(&table)?;
-        note(
-            "hint: stepwell resume SESSION --respond \"your answer\" (--gate GATE, if several wait)",
-        );
-    } else if found == 0 {
+    if questions + permissions == 0 {
         note("No question waits.");
+        return Ok(Exit::Done);
+    }
+    if !app.out.is_json() {
+        app.print(&table)?;
+        let several = "(--gate GATE, if several wait)";
+        if questions > 0 {
+            note(format_args!("hint: stepwell resume SESSION --respond \"your answer\" {several}"));
+        }
+        if permissions > 0 {
+            note(format_args!("hint: stepwell resume SESSION --approve, or --deny {several}"));
+        }
     }
     Ok(Exit::Done)
 }

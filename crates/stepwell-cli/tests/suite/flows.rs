@@ -463,3 +463,26 @@ fn a_variables_secret_reaches_the_model_and_is_not_kept() {
     assert!(system.contains(SECRET), "{system}");
     assert_eq!((asked.len(), desk.quietly(&["sessions", "--json"]).json().len()), (2, 1));
 }
+
+#[test]
+fn a_tools_question_takes_a_yes_or_a_no_and_nothing_else() {
+    let spec = SPEC.replace("about {{ topic }}.'}", "about {{ topic }}.', tools: [write_file]}");
+    let write = "{calls: [{tool: write_file, arguments: {path: a.txt, content: x}}]}";
+    let script = format!("lanes: {{writer: [{write}, {{text: a draft}}, {{text: the letter}}]}}");
+    let desk = desk(&spec, &script);
+    ends(&run(&desk, &[]), 8);
+    let listed = desk.quietly(&["gates"]);
+    assert!(listed.stderr.contains("--approve"), "{}", listed.stderr);
+    assert!(!listed.stderr.contains("--respond"), "{}", listed.stderr);
+    for nonsense in ["foo", "", "yes, but", "not yet"] {
+        let ran = resume(&desk, &["--respond", nonsense]);
+        ends(&ran, 2);
+        assert!(ran.stderr.contains("--approve"), "{}", ran.stderr);
+    }
+    assert!(!desk.work().join("a.txt").exists());
+    ends(&resume(&desk, &["--respond", "Approve"]), 8);
+    assert_eq!(desk.read("a.txt"), "x");
+    let listed = desk.quietly(&["gates"]);
+    assert!(listed.stderr.contains("--respond"), "{}", listed.stderr);
+    assert!(!listed.stderr.contains("--approve"), "{}", listed.stderr);
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stepwell::{Event, Gate, GateAnswered, Head, Kind, NodeKey, SessionId, Stepwell};
 use stepwell_flow::spec::Spec;
-use stepwell_flow::{Memo, Staff as _, accept};
+use stepwell_flow::{Memo, NoAnswer, Staff as _, accept};
 
 use super::staff::Crew;
 use crate::app::App;
@@ -35,14 +35,13 @@ impl Reply {
     ) -> Result<Option<GateAnswered>> {
         let Some(text) = &self.text else { return Ok(None) };
         let gate = self.chosen(&memo.open(), &head.id)?;
-        let key = gate.id.parse::<NodeKey>().ok();
-        let described = key.and_then(|key| stepwell_flow::revision::gate_of(spec, &key));
-        let answer = accept(gate, described, text, app.now()).map_err(|why| {
-            Failure::new(Exit::Usage, format_args!("[{}] {why}", gate.id)).hint(format_args!(
-                "stepwell resume {} --respond \"your answer\"; stepwell gates shows the question",
-                head.id
-            ))
-        })?;
+        let answer = match gate.id.parse::<NodeKey>() {
+            Ok(key) => {
+                let described = stepwell_flow::revision::gate_of(spec, &key);
+                accept(gate, described, text, app.now()).map_err(|why| refused(gate, &why, head))?
+            }
+            Err(_) => verdict(text).ok_or_else(|| unclear(gate, text, head))?,
+        };
         let answer = crew.redactor().redact(&answer).into_owned();
         Ok(Some(GateAnswered { id: gate.id.clone(), answer, who: who(app) }))
     }
@@ -73,6 +72,42 @@ impl Reply {
             }
         }
     }
+}
+
+/// Does a gate ask whether a tool may run? Other questions are named after their nodes.
+pub(crate) fn is_permission(gate: &Gate) -> bool {
+    gate.id.parse::<NodeKey>().is_err()
+}
+
+/// What a word about a tool comes to, as it is recorded; what is behind a colon is the reason.
+fn verdict(text: &str) -> Option<String> {
+    let (word, reason) = text.split_once(':').unwrap_or((text, ""));
+    let word = word.trim().trim_end_matches(['.', '!']).to_lowercase();
+    match (word.as_str(), reason.trim()) {
+        ("approve" | "approved" | "allow" | "yes" | "y", _) => Some("approve".to_owned()),
+        ("deny" | "denied" | "no" | "n", "") => Some("deny".to_owned()),
+        ("deny" | "denied" | "no" | "n", reason) => Some(format!("deny: {reason}")),
+        _ => None,
+    }
+}
+
+fn refused(gate: &Gate, why: &NoAnswer, head: &Head) -> Failure {
+    let failure = Failure::new(Exit::Usage, format_args!("[{}] {why}", gate.id));
+    failure.hint(match why {
+        NoAnswer::Late { .. } => format!("stepwell resume {} goes on with the default", head.id),
+        _ => format!(
+            "stepwell resume {} --respond \"your answer\"; stepwell gates shows the question",
+            head.id
+        ),
+    })
+}
+
+fn unclear(gate: &Gate, text: &str, head: &Head) -> Failure {
+    let asked = cut(&one_line(&gate.prompt), 60);
+    let message = format!("{text:?} neither allows nor denies what is asked: {asked}");
+    let which = format!("stepwell resume {} --gate {}", head.id, gate.id);
+    Failure::new(Exit::Usage, message)
+        .hint(format_args!("{which} --approve, or --deny --reason \"why\""))
 }
 
 /// Who answers: the user, by the name that the machine knows them by.

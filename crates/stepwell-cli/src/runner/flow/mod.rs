@@ -31,7 +31,7 @@ use super::{Flags, MODE, MODEL, signals};
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-pub(crate) use answer::{Reply, open_gates};
+pub(crate) use answer::{Reply, is_permission, open_gates};
 pub(crate) use report::Waiting;
 use screen::Screen;
 use staff::Crew;

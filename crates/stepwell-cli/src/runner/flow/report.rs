@@ -131,14 +131,13 @@ impl Report<'_> {
                         note(format_args!("until: {deadline}"));
                     }
                 }
-                let is_question = |gate: &Gate| gate.id.parse::<stepwell::NodeKey>().is_ok();
                 let first = self.ended.open.first();
                 let which = match first.filter(|_| many) {
                     Some(gate) => format!(" --gate {}", gate.id),
                     None => String::new(),
                 };
                 match first {
-                    Some(gate) if !is_question(gate) => {
+                    Some(gate) if super::is_permission(gate) => {
                         note(format_args!(
                             "hint: stepwell resume {id}{which} --approve, or --deny"
                         ));
