@@ -276,3 +276,58 @@ fn servers_are_the_users_own_and_their_faults_are_named() {
     let shown = desk.redact(&format!("{}\n{}", lines.join("\n"), objects.join("\n")));
     assert_snapshot!(format!("{}{shown}", desk.transcript()));
 }
+
+/// Runs a flow whose agent lists these tools, of which these are allowed.
+fn guarded(tools: &str, allowed: &str) -> (Desk, crate::desk::Ran) {
+    let script = "lanes: {writer: [{calls: [{tool: calc__look, arguments: {}}, \
+                  {tool: calc__put, arguments: {line: one}}]}, {text: Done.}]}";
+    let desk = desk(script);
+    let (server, folder) = (desk.path("server.sh"), desk.path(""));
+    desk.file(
+        "flow.yaml",
+        &format!(
+            "version: 0\nname: guarded\n\
+             tools: {{mcp: [{{id: calc, command: sh, args: [{server:?}, {folder:?}]}}]}}\n\
+             security: {{guardrails: {{allow_tools: [{allowed}]}}}}\n\
+             agents: {{writer: {{prompt: You count., tools: [{tools}]}}}}\n\
+             pattern: {{type: chain, config: {{steps: [{{agent: writer, input: Count.}}]}}}}\n"
+        ),
+    );
+    let run = ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--mode", "yolo"];
+    let ran = desk.quietly(&run);
+    (desk, ran)
+}
+
+#[test]
+fn guardrails_allow_a_server_or_one_of_its_tools() {
+    for (tools, allowed, put) in [
+        ("calc", "calc__look", ""),
+        ("calc", "mcp__calc__put, read_file", "one\n"),
+        ("calc__put", "calc", "one\n"),
+        ("calc__look, calc__put", "calc__put", "one\n"),
+        ("calc", "calc", "one\n"),
+    ] {
+        let (desk, ran) = guarded(tools, allowed);
+        assert_eq!(ran.code, Some(0), "{tools} by {allowed}: {}", ran.stderr);
+        assert_eq!(done(&desk), put, "{tools} by {allowed}");
+        let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+        let looks = tools != "calc__put" && !allowed.ends_with("put") && !allowed.contains("mcp__");
+        assert_eq!(log.contains("all is well"), looks, "{tools} by {allowed}: {log}");
+    }
+}
+
+#[test]
+fn what_guardrails_take_away_is_said_and_what_they_misspell_is_refused() {
+    let (_, ran) = guarded("calc, read_file", "calc");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("agents.writer does not get read_file"), "{}", ran.stderr);
+    for wrong in ["clac", "clac__look", "read_fil"] {
+        let (_, ran) = guarded("calc", wrong);
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        let told = format!("allow_tools: there is no tool \"{wrong}\"");
+        assert!(ran.stderr.contains(&told) && ran.stderr.contains("calc__*"), "{}", ran.stderr);
+    }
+    let (_, ran) = guarded("calc", "calc__lok");
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("calc__look"), "{}", ran.stderr);
+}

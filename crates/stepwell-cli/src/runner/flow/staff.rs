@@ -50,6 +50,7 @@ impl Crew {
         let is_own = |head: &Head| app.known().is_some_and(|known| known.has(&head.id));
         let own = head.is_none_or(is_own) || flags.mode.is_some();
         refuse_servers(spec, own)?;
+        tools::check_guardrails(spec, app)?;
         // What someone else allowed in a session is not allowed by the user.
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
         let mode = mode.map(|mode: Mode| if own { mode } else { mode.min(usual) });

@@ -1,48 +1,116 @@
 //! Which tools a spec means, by the names that it gives them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::ServerName;
 use stepwell_agent::provider::name::KeySource;
+use stepwell_agent::tool;
 use stepwell_flow::spec::{McpServer, Spec, Step};
 
 use super::super::mcp;
 use crate::app::App;
 use crate::config::{McpConfig, McpReach};
 use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
 
-/// The tools that a list of a spec's means, as agents name them. What is none of Stepwell's is
-/// passed over, as the spec's warnings say.
+/// The tools that a list of a spec's means, as agents name them, as far as the guardrails allow
+/// them. What is none of Stepwell's is passed over, as the spec's warnings say.
 pub(super) fn named(spec: &Spec, list: &[String]) -> Vec<String> {
     let retrieval = spec.context_policy.as_ref().and_then(|policy| policy.retrieval.as_ref());
     let jit = retrieval.into_iter().flat_map(|retrieval| &retrieval.jit_tools);
     let servers = retrieval.into_iter().flat_map(|retrieval| &retrieval.mcp_servers);
-    let foreign = |name: &str| {
-        spec.tools.python.iter().any(|tool| tool.0 == name)
-            || spec.tools.http_executors.iter().any(|tool| tool.id.as_str() == name)
-            || name.contains('.')
-    };
-    let mut names: Vec<String> = Vec::new();
-    for name in list.iter().chain(servers).map(String::as_str).filter(|name| !foreign(name)) {
-        let is_server = spec.tools.mcp.iter().any(|server| server.id.as_str() == name);
-        names.push(match (is_server, name.strip_prefix("mcp__")) {
-            (true, _) => format!("{name}__*"),
-            (false, Some(tool)) => tool.to_owned(),
-            (false, None) => name.to_owned(),
-        });
-    }
+    let ours = list.iter().chain(servers).filter(|name| !is_foreign(spec, name));
+    let mut names: Vec<String> = ours.map(|name| meant(spec, name)).collect();
     names.extend(jit.filter_map(|name| Some(looks_up(name)?.to_owned())));
-    let guardrails = spec.security.guardrails.as_ref();
-    if let Some(allowed) = guardrails.and_then(|guardrails| guardrails.allow_tools.as_ref()) {
-        names.retain(|name| {
-            let bare = name.trim_end_matches("__*");
-            allowed.iter().any(|allowed| allowed == name || allowed == bare)
-        });
-    }
+    let mut names: Vec<String> = names.iter().flat_map(|name| left(spec, name)).collect();
     names.sort();
     names.dedup();
     names
+}
+
+/// Is it a tool of strands-cli's alone?
+fn is_foreign(spec: &Spec, name: &str) -> bool {
+    spec.tools.python.iter().any(|tool| tool.0 == name)
+        || spec.tools.http_executors.iter().any(|tool| tool.id.as_str() == name)
+        || name.contains('.')
+}
+
+/// What agents call what a spec calls so: a server stands for all of its tools.
+fn meant(spec: &Spec, name: &str) -> String {
+    let is_server = spec.tools.mcp.iter().any(|server| server.id.as_str() == name);
+    match (is_server, name.strip_prefix("mcp__")) {
+        (true, _) => format!("{name}__*"),
+        (false, Some(tool)) => tool.to_owned(),
+        (false, None) => name.to_owned(),
+    }
+}
+
+/// What the guardrails leave of a name: all of it, those tools of a server that they name, or
+/// nothing.
+fn left(spec: &Spec, name: &str) -> Vec<String> {
+    let Some(allowed) = allowed(spec) else { return vec![name.to_owned()] };
+    let both = |allowed: &String| {
+        let allowed = looks_up(allowed).map_or_else(|| meant(spec, allowed), str::to_owned);
+        match (is_among(name, &allowed), is_among(&allowed, name)) {
+            (true, _) => Some(name.to_owned()),
+            (false, true) => Some(allowed),
+            (false, false) => None,
+        }
+    };
+    allowed.iter().filter_map(both).collect()
+}
+
+fn allowed(spec: &Spec) -> Option<&Vec<String>> {
+    spec.security.guardrails.as_ref()?.allow_tools.as_ref()
+}
+
+/// Is what one name means among what another does?
+fn is_among(name: &str, of: &str) -> bool {
+    match of.strip_suffix('*').filter(|start| start.ends_with("__")) {
+        Some(start) => name.starts_with(start),
+        None => name == of,
+    }
+}
+
+/// Refuses guardrails that allow a tool which is none, and says which tools they take away:
+/// nobody would look for either in an agent that does not do its work.
+pub(super) fn check_guardrails(spec: &Spec, app: &App) -> Result<()> {
+    let Some(allowed) = allowed(spec) else { return Ok(()) };
+    let known: Vec<String> = tool::builtin().iter().map(|tool| tool.spec().name.clone()).collect();
+    let configured = app.config.mcp.keys().map(ToString::to_string);
+    let servers: Vec<String> =
+        spec.tools.mcp.iter().map(|server| server.id.to_string()).chain(configured).collect();
+    for name in allowed.iter().filter(|name| !is_foreign(spec, name)) {
+        let meant = looks_up(name).map_or_else(|| meant(spec, name), str::to_owned);
+        // Which tools a server has is only known of one that some agent uses.
+        let is_one = match meant.split_once("__") {
+            Some((server, _)) => servers.iter().any(|known| known == server),
+            None => known.contains(&meant),
+        };
+        if !is_one {
+            let message = format!("security.guardrails.allow_tools: there is no tool {name:?}");
+            let servers = servers.iter().map(|server| format!("{server}__*"));
+            let all: Vec<_> = known.iter().cloned().chain(servers).collect();
+            return Err(Failure::new(Exit::Absent, message)
+                .hint(format_args!("known are {}", all.join(", "))));
+        }
+    }
+    let mut told = BTreeSet::new();
+    let agents = spec.agents.iter().map(|(name, agent)| (format!("agents.{name}"), &*agent.tools));
+    let steps = overrides(spec).into_iter().map(|list| ("a step".to_owned(), list));
+    for (whose, list) in agents.chain(steps) {
+        for name in list.iter().filter(|name| !is_foreign(spec, name)) {
+            if left(spec, &meant(spec, name)).is_empty() && told.insert((whose.clone(), name)) {
+                note(format_args!(
+                    "warning: {whose} does not get {name}: security.guardrails.allow_tools \
+                     does not name it"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Stepwell's tool that does what one of strands-cli's for looking things up does.
