@@ -76,7 +76,7 @@ impl Flow<'_> {
     }
 
     /// Did somebody answer, elsewhere or here, or is a question's time up? Whoever can be asked
-    /// is, and if the flow has the patience it waits.
+    /// is, and if the flow has the patience it waits. That is no time in which it runs.
     async fn heard(&self, patience: Patience, late: usize) -> Result<bool> {
         if self.take_answers().map_err(broken)? {
             return Ok(true);
@@ -85,8 +85,16 @@ impl Flow<'_> {
         if !can_ask && patience == Patience::Pause {
             return Ok(false);
         }
+        let since = tokio::time::Instant::now();
+        let stands = |status, reason| StatusChanged { status, reason, error: None }.into();
+        let paused = stands(Status::Paused, Some(StopReason::Gate));
+        self.record(vec![paused]).map_err(broken)?;
         let heard = can_ask && self.ask_people()?;
         let heard = heard || (patience == Patience::Wait && self.wait(late).await?);
+        self.purse.extend(since.elapsed());
+        if heard {
+            self.record(vec![stands(Status::Running, None)]).map_err(broken)?;
+        }
         Ok(heard)
     }
 

@@ -1,6 +1,7 @@
 //! The purse: what all lanes of a flow may use together, reserved before each call.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use stepwell::{Money, Spent, StopReason, Usage};
 use tokio::sync::Notify;
@@ -40,6 +41,8 @@ struct Inside {
     /// What calls that are being made may take at most.
     reserved: Amount,
     warned: bool,
+    /// For how long nothing ran: that much later they stop.
+    rested: Duration,
 }
 
 /// What a call may take.
@@ -78,7 +81,12 @@ impl Purse {
 
     /// When all lanes stop.
     pub(super) fn until(&self) -> Option<Instant> {
-        self.allowed.until
+        self.allowed.until?.checked_add(self.inside().rested)
+    }
+
+    /// Has all lanes stop later, because for so long none of them ran.
+    pub fn extend(&self, by: Duration) {
+        self.inside().rested += by;
     }
 
     /// What was taken from it.

@@ -258,6 +258,23 @@ fn whoever_is_asked_is_left_alone_when_someone_else_answered() {
 }
 
 #[test]
+fn time_in_which_a_person_is_waited_for_is_none_in_which_it_ran() {
+    let mut small = timed(", default: 'go on'");
+    small.spec = small.spec.replace("timeout_seconds: 1", "timeout_seconds: 4");
+    let mut place = Place::new(&small);
+    place.shop.patience = stepwell_flow::Patience::Wait;
+    // Less than the question waits for.
+    let most = Duration::from_secs(3);
+    let until = tokio::time::Instant::now() + most;
+    place.shop.allowed = Allowed { until: Some(until), ..Allowed::default() };
+    let (ended, calls) = place.calls();
+    assert_eq!(ended.status, Status::Success, "{ended:?}");
+    assert_eq!(calls.len(), 4);
+    let ran = stepwell_flow::History::of(&place.shop.events()).ran();
+    assert!(ran < most, "{ran:?}");
+}
+
+#[test]
 fn an_empty_answer_is_the_default_or_none() {
     let small = small::chain();
     let gate = stepwell::Gate {
