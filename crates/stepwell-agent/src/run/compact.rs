@@ -203,8 +203,8 @@ impl Run<'_> {
             events.push(Extent::Truncated.edited().into());
         }
         self.record(events)?;
-        if let (Some(purse), Some(usage)) = (self.purse, compacted.usage) {
-            purse.pay(usage, compacted.cost);
+        if let Some(usage) = compacted.usage {
+            self.pay(usage, compacted.cost);
         }
         self.refused = false;
         self.tokens = self.most();

@@ -79,9 +79,7 @@ impl Run<'_> {
             events.push(go_on.into());
         }
         self.record(events)?;
-        if let Some(purse) = self.purse {
-            purse.pay(usage, message.cost);
-        }
+        self.pay(usage, message.cost);
         self.watcher.saw(Happening::Answered(&message));
         if !asks {
             self.watcher.saw(Happening::Step(self.state.steps, &self.state.total()));

@@ -213,6 +213,16 @@ impl<'a> Run<'a> {
             stop = cut.off() => Err(stop),
         }
     }
+
+    /// Takes from what all lanes may use, and warns when most of it is gone: calls that are made
+    /// at once were all begun before any of them was paid.
+    pub(super) fn pay(&mut self, usage: Usage, cost: Option<Money>) {
+        let Some(purse) = self.purse else { return };
+        purse.pay(usage, cost);
+        if let Some(warning) = purse.warning() {
+            self.watcher.saw(Happening::Notice(&warning));
+        }
+    }
 }
 
 #[cfg(test)]

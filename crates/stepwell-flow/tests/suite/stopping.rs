@@ -331,6 +331,17 @@ fn a_token_budget_counts_what_was_used_and_warns_once() {
 }
 
 #[test]
+fn what_the_last_calls_used_is_warned_of_too() {
+    let mut place = Place::new(&small::chain()).answering("*", "ok");
+    // Four calls of twelve tokens: only the last one comes so far.
+    let (tokens, warn_at) = (Some(46_000), Some(1));
+    place.shop.allowed = Allowed { tokens, warn_at, ..Allowed::default() };
+    assert_eq!(place.run().status, Status::Success);
+    let notices = place.shop.room.lock().unwrap().notices.clone();
+    assert_eq!(notices, ["warning: 48 of at most 46000 tokens are used"]);
+}
+
+#[test]
 fn an_artifact_that_is_in_the_way_fails_the_flow_and_no_agent_runs_again() {
     let mut place = Place::new(&small::graph()).answering("*", "ok");
     std::fs::create_dir(place.shop.root.join("out")).unwrap();
