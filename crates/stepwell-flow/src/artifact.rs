@@ -24,6 +24,20 @@ pub struct Folder {
     pub over: Over,
 }
 
+/// What keeps an artifact from being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwritten {
+    /// A file is there that may be replaced.
+    InTheWay,
+    /// Its path, or what it is to hold: only another spec helps.
+    Described,
+    /// The folder, or the disk.
+    Folder,
+}
+
+/// What git and Stepwell act by: whoever writes it decides what they do.
+const OWN: [&str; 3] = [stepwell::STORE_FOLDER, ".git", "stepwell.toml"];
+
 /// A path inside an output folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inside(Vec<String>);
@@ -52,10 +66,16 @@ impl Inside {
         if parts.is_empty() || text.ends_with('/') {
             return Err("it names no file".to_owned());
         }
-        if parts.iter().any(|part| part == stepwell::STORE_FOLDER) {
-            return Err("the store is not written to".to_owned());
+        let is_own = |part: &String| OWN.iter().any(|own| part.eq_ignore_ascii_case(own));
+        if let Some(part) = parts.iter().find(|part| is_own(part)) {
+            return Err(format!("`{part}` is not for what a flow writes"));
         }
         Ok(Self(parts))
+    }
+
+    /// Would one of two be a folder of the other, or are they the same?
+    pub(crate) fn clashes(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
     }
 
     /// It as text, the same for all ways of writing it.
@@ -66,12 +86,15 @@ impl Inside {
 
 impl Folder {
     /// Writes a file, whole or not at all. A file that holds just this is as good as written.
-    pub(crate) fn write(&self, path: &Inside, text: &str) -> Result<Artifact, String> {
+    pub(crate) fn write(&self, path: &Inside, text: &str) -> Result<Artifact, (Unwritten, String)> {
         let digest = Digest::of(text.as_bytes());
         let artifact = Artifact { path: path.text(), digest };
-        let at = |error: &io::Error| format!("{}: {error}", self.root.join(path.text()).display());
+        let at = |error: &io::Error| {
+            let what = format!("{}: {error}", self.root.join(path.text()).display());
+            (Unwritten::Folder, what)
+        };
         fs::create_dir_all(&self.root).map_err(|error| at(&error))?;
-        let (name, folders) = path.0.split_last().ok_or("it names no file")?;
+        let (name, folders) = path.0.split_last().expect("a path names a file");
         let mut folder = self.root.clone();
         for part in folders {
             folder.push(part);
@@ -80,10 +103,11 @@ impl Folder {
         let target = folder.join(name);
         match fs::symlink_metadata(&target) {
             Ok(meta) if meta.is_symlink() => {
-                return Err(format!("{}: it is a link, and may lead elsewhere", target.display()));
+                let what = format!("{}: it is a link, and may lead elsewhere", target.display());
+                return Err((Unwritten::Folder, what));
             }
             Ok(meta) if !meta.is_file() => {
-                return Err(format!("{}: it is no file", target.display()));
+                return Err((Unwritten::Folder, format!("{}: it is no file", target.display())));
             }
             Ok(_) if fs::read(&target).is_ok_and(|bytes| Digest::of(&bytes) == digest) => {
                 return Ok(artifact);
@@ -135,8 +159,8 @@ fn enter(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn exists(target: &Path) -> String {
-    format!("{} is there already; --force replaces it", target.display())
+fn exists(target: &Path) -> (Unwritten, String) {
+    (Unwritten::InTheWay, format!("{} is there already; --force replaces it", target.display()))
 }
 
 #[cfg(test)]
@@ -144,7 +168,7 @@ mod tests {
     use super::*;
 
     fn write(folder: &Folder, path: &str, text: &str) -> Result<Artifact, String> {
-        folder.write(&Inside::parse(path)?, text)
+        folder.write(&Inside::parse(path)?, text).map_err(|(_, what)| what)
     }
 
     fn folder(over: Over) -> (tempfile::TempDir, Folder) {
@@ -165,7 +189,19 @@ mod tests {
     #[test]
     fn a_path_that_leads_elsewhere_is_refused() {
         let (dir, folder) = folder(Over::Replace);
-        for path in ["/etc/x", "../x", "a/../../x", "", ".", "a/", ".stepwell/x", "a\nb"] {
+        for path in [
+            "/etc/x",
+            "../x",
+            "a/../../x",
+            "",
+            ".",
+            "a/",
+            ".stepwell/x",
+            "a\nb",
+            ".git/hooks/x",
+            "a/.GIT",
+            "stepwell.toml",
+        ] {
             assert!(write(&folder, path, "x").is_err(), "{path:?}");
         }
         fs::create_dir_all(&folder.root).unwrap();

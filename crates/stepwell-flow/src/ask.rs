@@ -6,7 +6,7 @@ use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
 use stepwell_agent::run::{Ended, Happening, Question as Permission, Reply, Run, Watcher};
 
-use crate::audience::News;
+use crate::audience::{News, Standing};
 use crate::flow::{Desk, Flow, Hired, NodeEvent};
 use crate::halt::Halt;
 
@@ -137,7 +137,7 @@ impl Flow<'_> {
     fn tell_running(&self, key: &NodeKey, agent: &str) {
         let spent = self.purse.spent();
         let (agent, state, error) = (Some(agent), NodeState::Started, None);
-        let standing = crate::audience::Standing { key, agent, state, error, spent: &spent };
+        let standing = Standing { key, agent, who: None, state, error, spent: &spent };
         self.desk().audience.saw(News::Node(standing));
     }
 

@@ -41,6 +41,8 @@ pub struct Standing<'a> {
     pub key: &'a NodeKey,
     /// The agent that works on it; nobody, if a person is asked.
     pub agent: Option<&'a str>,
+    /// Who answered, if a person was asked.
+    pub who: Option<&'a str>,
     /// How it stands.
     pub state: NodeState,
     /// What went wrong.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use stepwell::{Artifact, Gate, GateAnswered, NodeKey, Status, StatusChanged, StopReason};
 use stepwell_agent::provider::Fault;
 
-use crate::artifact::{Folder, Inside};
+use crate::artifact::{Folder, Inside, Unwritten};
 use crate::audience::News;
 use crate::error::{Error, Result};
 use crate::flow::Flow;
@@ -167,13 +167,14 @@ impl Flow<'_> {
             let written = described
                 .path
                 .render(&reached.scope)
-                .map_err(|error| (String::new(), format!("outputs.artifacts.path: {error}")));
+                .map_err(|error| format!("outputs.artifacts.path: {error}"))
+                .map_err(|what| (String::new(), Unwritten::Described, what));
             let written = written.and_then(|path| {
-                let named = |why: String| (path.clone(), why);
-                let inside = Inside::parse(&path).map_err(&named)?;
+                let wrong = |what: String| (path.clone(), Unwritten::Described, what);
+                let inside = Inside::parse(&path).map_err(wrong)?;
                 let text = described.from.render(&reached.scope);
-                let text = text.map_err(|error| named(format!("from: {error}")))?;
-                folder.write(&inside, &text).map_err(named)
+                let text = text.map_err(|error| wrong(format!("from: {error}")))?;
+                folder.write(&inside, &text).map_err(|(why, what)| (path, why, what))
             });
             match written {
                 Ok(artifact) => {
@@ -182,10 +183,10 @@ impl Flow<'_> {
                     }
                     artifacts.push(artifact);
                 }
-                Err((path, what)) => {
+                Err((path, why, what)) => {
                     let what = self.staff.redactor().redact(&what).into_owned();
                     let node = format!("artifact {path}").trim_end().to_owned();
-                    let fallen = Fallen { node, what, fault: None };
+                    let fallen = Fallen { unwritten: Some(why), ..Fallen::at(node, what) };
                     let ended = self.stop(Halt::Failed(fallen))?;
                     return Ok(Ended { output: reached.last, artifacts, ..ended });
                 }

@@ -209,12 +209,15 @@ impl<'a> Flow<'a> {
     pub(crate) fn record_node(&self, node: NodeEvent<'_>, more: Vec<Event>) -> Result<(), Halt> {
         let NodeEvent { key, agent, state, output, usage, error } = node;
         let told = error.clone();
+        let who = output.as_ref().and_then(|output| Some(output.get("who")?.as_str()?.to_owned()));
+        let who = who.filter(|_| agent.is_none());
         let node = Node { key: key.to_string(), state, output, usage, error };
         let mut events = vec![node.into()];
         events.extend(more);
         self.record(events)?;
         let spent = self.purse.spent();
-        let standing = Standing { key, agent, state, error: told.as_deref(), spent: &spent };
+        let (error, who) = (told.as_deref(), who.as_deref());
+        let standing = Standing { key, agent, who, state, error, spent: &spent };
         self.desk().audience.saw(News::Node(standing));
         Ok(())
     }
@@ -233,7 +236,7 @@ impl<'a> Flow<'a> {
             ..NodeEvent::new(key, agent, NodeState::Failed)
         };
         match self.record_node(node, Vec::new()) {
-            Ok(()) => Halt::Failed(Fallen { node: key.to_string(), what, fault }),
+            Ok(()) => Halt::Failed(Fallen { fault, ..Fallen::at(key.to_string(), what) }),
             Err(halt) => halt,
         }
     }
@@ -241,7 +244,7 @@ impl<'a> Flow<'a> {
     /// What failed at a node whose own work is done.
     pub(crate) fn fallen(&self, key: &NodeKey, what: &str) -> Fallen {
         let what = self.staff.redactor().redact(what).into_owned();
-        Fallen { node: key.to_string(), what, fault: None }
+        Fallen::at(key.to_string(), what)
     }
 
     /// What was spent so far.

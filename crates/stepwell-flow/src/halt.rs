@@ -4,6 +4,7 @@ use stepwell::StopReason;
 use stepwell_agent::provider::Fault;
 
 use crate::Error;
+use crate::artifact::Unwritten;
 
 /// Why a flow, or a part of it, goes no further for now.
 #[derive(Debug)]
@@ -31,6 +32,15 @@ pub struct Fallen {
     pub what: String,
     /// What to do about it, if it was a model's call that failed.
     pub fault: Option<Fault>,
+    /// What to do about it, if it was a file that could not be written.
+    pub unwritten: Option<Unwritten>,
+}
+
+impl Fallen {
+    /// Something that failed at a node.
+    pub(crate) const fn at(node: String, what: String) -> Self {
+        Self { node, what, fault: None, unwritten: None }
+    }
 }
 
 impl std::fmt::Display for Fallen {

@@ -19,7 +19,7 @@ pub mod spec;
 mod staff;
 pub mod template;
 
-pub use artifact::{Folder as OutputFolder, Over};
+pub use artifact::{Folder as OutputFolder, Over, Unwritten};
 pub use audience::{Audience, News, Standing};
 pub use error::{Error, Result};
 pub use execute::{Ended, Patience};

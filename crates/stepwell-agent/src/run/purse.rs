@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Cut, Happening, Run};
-use crate::machine::Stop;
+use crate::machine::{Estimate, Stop};
 
 /// What all lanes together may use.
 #[derive(Clone, Debug, Default)]
@@ -156,6 +156,27 @@ impl Purse {
         Verdict::Room(Reserved { purse: self, amount })
     }
 
+    /// Why a call is not made, where that is not plain: what is left may seem to be enough.
+    fn refusal(&self, limit: StopReason, call: &Estimate) -> Option<String> {
+        if limit != StopReason::BudgetExceeded {
+            return None;
+        }
+        let spent = self.spent();
+        let (used, may) = (spent.usage.total(), call.tokens);
+        let tokens = self.allowed.tokens.filter(|most| used.saturating_add(may) > *most);
+        let whole = "with the longest answer that it may give (max_tokens, model.max_output)";
+        match (tokens, self.allowed.cost, call.cost) {
+            (Some(most), ..) => Some(format!(
+                "the next call may take {may} tokens {whole}; {used} of at most {most} are used"
+            )),
+            (None, Some(most), Some(may)) => Some(format!(
+                "the next call may cost ${may} {whole}; ${} of at most ${most} is spent",
+                spent.cost
+            )),
+            _ => None,
+        }
+    }
+
     /// What to tell of the purse, once, when so much of it is gone that it is worth a warning.
     fn warning(&self) -> Option<String> {
         let warn_at = self.allowed.warn_at?;
@@ -208,7 +229,12 @@ impl<'a> Run<'a> {
         let estimate = self.estimate();
         tokio::select! {
             reserved = purse.reserve(estimate.tokens, estimate.cost) => {
-                reserved.map(Some).map_err(Stop::limit)
+                reserved.map(Some).map_err(|limit| {
+                    if let Some(why) = purse.refusal(limit, &estimate) {
+                        self.watcher.saw(Happening::Notice(&why));
+                    }
+                    Stop::limit(limit)
+                })
             }
             stop = cut.off() => Err(stop),
         }

@@ -102,7 +102,7 @@ impl Wanted {
     }
 
     /// Starts and reaches them, and gives the agent its tools.
-    pub(super) fn connect(&self, agent: (&str, &Agent), place: &Place) -> Result<Connected> {
+    pub(super) fn connect(&self, lists: &Lists<'_>, place: &Place) -> Result<Connected> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -112,13 +112,12 @@ impl Wanted {
             })?;
         let mut servers = runtime.block_on(Servers::connect(&self.servers, place));
         servers.absent.extend(self.absent.clone());
-        let (name, agent) = agent;
         let mut all = tool::builtin();
         all.append(&mut servers.tools);
         let names: Vec<_> = all.iter().map(|tool| tool.spec().name.clone()).collect();
-        let selection = select(agent, all, &servers.absent).map_err(|error| {
-            let failure = Failure::new(Exit::Absent, format_args!("agents.{name}.tools: {error}"));
-            failure.hint(hint(&error, &names))
+        let selection = select(lists.agent, all, &servers.absent).map_err(|error| {
+            let failure = Failure::new(Exit::Absent, format_args!("{}: {error}", lists.at));
+            failure.hint(hint(&error, &names, lists))
         })?;
         let connected = Connected { runtime, servers, selection };
         connected.tell();
@@ -166,11 +165,32 @@ impl Drop for Connected {
     }
 }
 
+/// Which tools an agent is to have, and where that and the servers are written.
+pub(super) struct Lists<'a> {
+    pub(super) agent: &'a Agent,
+    /// Where they are listed, such as `agents.build.tools`.
+    pub(super) at: String,
+    /// Servers that a spec describes, and not the user's configuration.
+    pub(super) in_spec: Vec<&'a str>,
+}
+
+impl<'a> Lists<'a> {
+    /// What an agent of the configuration is to have.
+    pub(super) fn of(name: &str, agent: &'a Agent) -> Self {
+        Self { agent, at: format!("agents.{name}.tools"), in_spec: Vec::new() }
+    }
+}
+
 /// What to do about a tool that an agent is to have and cannot.
-fn hint(error: &stepwell_agent::Error, names: &[String]) -> String {
+fn hint(error: &stepwell_agent::Error, names: &[String], lists: &Lists<'_>) -> String {
     /// As many as a person reads.
     const SHOWN: usize = 20;
     let entry = match error {
+        stepwell_agent::Error::ServerAbsent { server, .. }
+            if lists.in_spec.contains(&server.as_str()) =>
+        {
+            return format!("mend tools.mcp in the spec, where {server} is described");
+        }
         stepwell_agent::Error::ServerAbsent { server, .. } => {
             return format!("mend mcp.{server} in your configuration, or the agent's tools");
         }

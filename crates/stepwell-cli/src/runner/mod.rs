@@ -229,7 +229,8 @@ impl Prepared {
         if let Some(tools) = self.tools.get() {
             return Ok(tools);
         }
-        let tools = self.mcp.connect((&self.agent_name, &self.agent), &self.place)?;
+        let lists = mcp::Lists::of(&self.agent_name, &self.agent);
+        let tools = self.mcp.connect(&lists, &self.place)?;
         Ok(self.tools.get_or_init(|| tools))
     }
 

@@ -399,6 +399,7 @@ fn on_a_terminal_a_question_ends_when_its_time_is_up() {
     let (seen, code) = watched(command, &desk, 80, |_, _| String::new());
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("Your answer [yes]") && seen.contains("the letter"), "{seen}");
+    assert!(seen.contains("its time was up"), "{seen}");
 }
 
 #[test]
@@ -485,4 +486,62 @@ fn a_tools_question_takes_a_yes_or_a_no_and_nothing_else() {
     let listed = desk.quietly(&["gates"]);
     assert!(listed.stderr.contains("--respond"), "{}", listed.stderr);
     assert!(!listed.stderr.contains("--approve"), "{}", listed.stderr);
+}
+
+#[test]
+fn a_run_beside_one_that_runs_is_refused_and_not_paid_twice() {
+    let slow = SCRIPT.replace("{text: a draft,", "{delay_ms: 60000, text: a draft,");
+    let desk = desk(SPEC, &slow);
+    let args =
+        ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
+    let mut child = desk.command(&args);
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !desk.quietly(&["log", "@last"]).stdout.contains(r#""state":"started""#) {}
+    let ran = run(&desk, &["--auto-resume"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ends(&ran, 6);
+    assert!(ran.stderr.contains("--attach"), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
+}
+
+#[test]
+fn hints_name_what_helps() {
+    let elsewhere = SPEC.replace("path: letter.md", "path: '{{ topic }}'");
+    let desk = desk(&elsewhere, SCRIPT);
+    let begin =
+        ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=../letter"];
+    ends(&desk.quietly(&begin), 8);
+    let ran = resume(&desk, &["--respond", "ok"]);
+    ends(&ran, 1);
+    assert!(ran.stderr.contains("--use-current-spec"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("--force"), "{}", ran.stderr);
+    let slow = SCRIPT.replace("{text: a draft,", "{delay_ms: 60000, text: a draft,");
+    let timed = self::desk(SPEC, &slow);
+    let ran = run(&timed, &["--timeout", "1"]);
+    ends(&ran, 5);
+    assert!(ran.stderr.contains("--timeout TIME"), "{}", ran.stderr);
+    let server =
+        "tools: {mcp: [{id: far, command: /nowhere/server}]}\nagents:\n  writer: {tools: [far], ";
+    let absent = self::desk(&SPEC.replace("agents:\n  writer: {", server), SCRIPT);
+    let ran = run(&absent, &[]);
+    ends(&ran, 3);
+    assert!(ran.stderr.contains("mend tools.mcp in the spec"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("agents.letters"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_default_that_counts_is_not_said_to_be_yours() {
+    let timed = SPEC.replace(
+        "prompt: 'Is it good?',",
+        "prompt: 'Is it good?', timeout_seconds: 60, default: 'yes',",
+    );
+    let mut desk = desk(&timed, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    desk.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
+    let late = resume(&desk, &["--respond", "no"]);
+    assert!(late.stderr.contains("goes on with the default"), "{}", late.stderr);
+    let ran = resume(&desk, &[]);
+    ends(&ran, 0);
+    assert!(ran.stderr.contains("step/1 done (its time was up: the default)"), "{}", ran.stderr);
 }

@@ -298,3 +298,25 @@ fn a_step_is_an_agents_or_a_humans_and_not_both() {
     );
     assert!(read(&text).unwrap_err().contains("expected `type: hitl`"));
 }
+
+#[test]
+fn artifacts_are_files_of_their_own_and_nobody_elses() {
+    let artifacts = |paths: &[&str]| {
+        let list: Vec<String> =
+            paths.iter().map(|path| format!("{{path: '{path}', from: x}}")).collect();
+        with(&format!("{CHAIN}outputs: {{artifacts: [{}]}}\n", list.join(", ")))
+    };
+    for (paths, told) in [
+        (&["a.md", "./a.md"][..], r#""./a.md" is written already"#),
+        (&["sub", "sub/x.md"], r#""sub/x.md" and "sub" cannot both be files"#),
+        (&["sub/x.md", "b", "sub"], r#""sub" and "sub/x.md" cannot both be files"#),
+        (&["../a"], "it leads out of the folder"),
+        (&["/a"], "it is absolute"),
+        (&[".git/hooks/pre-commit"], "`.git` is not for what a flow writes"),
+        (&["stepwell.toml"], "`stepwell.toml` is not for what a flow writes"),
+    ] {
+        let why = read(&artifacts(paths)).expect_err("it was to be refused");
+        assert!(why.contains(told), "{why}");
+    }
+    assert!(read(&artifacts(&["sub/x.md", "sub/y.md", "sub2", "{{ last_response }}.md"])).is_ok());
+}

@@ -325,6 +325,8 @@ fn a_token_budget_counts_what_was_used_and_warns_once() {
     let (ended, calls) = place.calls();
     assert_eq!((ended.status, ended.reason), (Status::Partial, Some(StopReason::BudgetExceeded)));
     assert_eq!((calls.len(), warned(&place)), (0, 0));
+    let why = place.shop.room.lock().unwrap().notices.last().cloned().unwrap();
+    assert!(why.contains("max_output") && why.ends_with("0 of at most 10 are used"), "{why}");
     place.shop.allowed = allowed(10_000);
     let ended = place.run();
     assert_eq!((ended.status, warned(&place)), (Status::Success, 1));

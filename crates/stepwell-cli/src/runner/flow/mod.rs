@@ -179,7 +179,7 @@ pub(crate) fn unfinished(asked: &Asked<'_>, well: &Well, app: &App) -> Result<Op
     let mut found = None;
     each_session(well, Query::default(), |standing| {
         let head = &standing.head;
-        let over = matches!(head.status, Status::Success | Status::Abandoned | Status::Running);
+        let over = matches!(head.status, Status::Success | Status::Abandoned);
         if over || head.flow.as_ref().is_none_or(|flow| flow.name != asked.reading.spec.name) {
             return Ok(Go::On);
         }

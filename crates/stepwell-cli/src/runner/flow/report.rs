@@ -7,7 +7,7 @@ use serde::Serialize;
 use stepwell::{Gate, Lane, LaneState, Standing, Status, StopReason, Usage};
 use stepwell_agent::provider::Fault;
 use stepwell_agent::redact::Redactor;
-use stepwell_flow::Ended;
+use stepwell_flow::{Ended, Unwritten};
 
 use super::super::report::Costs;
 use crate::app::App;
@@ -155,15 +155,23 @@ impl Report<'_> {
             Status::Partial if self.ended.reason == Some(StopReason::MaxSteps) => {
                 note(format_args!("hint: stepwell resume {id} --max-steps N gives it more"));
             }
-            Status::Failed if self.is_in_the_way() => {
-                note(format_args!("hint: stepwell resume {id} --force, or --output DIR"));
+            Status::Partial if self.ended.reason == Some(StopReason::Timeout) => {
+                note(format_args!("hint: stepwell resume {id} --timeout TIME gives it more"));
             }
-            _ => note(format_args!("hint: stepwell resume {id}")),
+            _ => note(match self.ended.error.as_ref().and_then(|error| error.unwritten) {
+                Some(Unwritten::InTheWay) => {
+                    format!("hint: stepwell resume {id} --force, or --output DIR")
+                }
+                Some(Unwritten::Described) => format!(
+                    "hint: mend outputs.artifacts in the spec, then: \
+                     stepwell resume {id} --use-current-spec"
+                ),
+                Some(Unwritten::Folder) => {
+                    format!("hint: when that is mended, stepwell resume {id}, or --output DIR")
+                }
+                None => format!("hint: stepwell resume {id}"),
+            }),
         }
-    }
-
-    fn is_in_the_way(&self) -> bool {
-        self.ended.error.as_ref().is_some_and(|error| error.node.starts_with("artifact"))
     }
 
     fn answer(&self) -> Answer<'_> {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use stepwell::{Clock, Gate, NodeKey, NodeState, Spent, Time};
 use stepwell_agent::run::Happening;
-use stepwell_flow::{Audience, News, Standing};
+use stepwell_flow::{Audience, NOBODY, News, Standing};
 
 use super::super::screen::typed;
 use crate::app::App;
@@ -79,7 +79,11 @@ impl Screen {
     fn node(&mut self, standing: &Standing<'_>) {
         let key = standing.key.to_string();
         self.spent = *standing.spent;
-        let who = standing.agent.unwrap_or("you");
+        let who = match (standing.agent, standing.who) {
+            (Some(agent), _) => agent,
+            (None, Some(NOBODY)) => "its time was up: the default",
+            (None, _) => "you",
+        };
         let (style, word) = match standing.state {
             NodeState::Started if standing.agent.is_none() => (Style::Yellow, "asked"),
             NodeState::Started => (Style::Cyan, "started"),

@@ -17,7 +17,7 @@ use stepwell_agent::tool::{self, Tool};
 use stepwell_flow::Staff;
 use stepwell_flow::spec::{self, Backoff, FailurePolicy, SecretSource, Spec};
 
-use super::super::model::{self, Model, Tuning};
+use super::super::model::{self, Elsewhere, Model, Tuning};
 use super::super::{Flags, MODE, MODEL, Prepared, context, mcp, place, withheld};
 use super::tools;
 use crate::app::App;
@@ -60,7 +60,10 @@ impl Crew {
         place.withheld = withheld(&keys, app).collect();
         let (wanted, names) = tools::servers(spec, &place.root, app)?;
         let secrets = secrets(spec, app)?;
-        let connected = wanted.connect((&spec.name, &names), &place)?;
+        let in_spec = spec.tools.mcp.iter().map(|server| server.id.as_str()).collect();
+        let at = "the tools of the spec's agents".to_owned();
+        let lists = mcp::Lists { agent: &names, at, in_spec };
+        let connected = wanted.connect(&lists, &place)?;
         let mut all = tool::builtin();
         let ours = |tool: &Arc<dyn Tool>| all.iter().any(|own| own.spec().name == tool.spec().name);
         let more: Vec<_> =

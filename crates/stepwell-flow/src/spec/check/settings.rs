@@ -1,9 +1,9 @@
 //! A spec's settings: numbers in their ranges, variables that fit, tools that are there.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path as FilePath};
 
 use super::{sites, templates};
+use crate::artifact::Inside;
 use crate::spec::place::{Path, Problem};
 use crate::spec::surroundings::SecretSource;
 use crate::spec::{Input, Spec};
@@ -146,7 +146,7 @@ fn surroundings(spec: &Spec, problems: &mut Vec<Problem>) {
 }
 
 fn artifacts(spec: &Spec, problems: &mut Vec<Problem>) {
-    let mut seen = BTreeSet::new();
+    let mut seen: Vec<Inside> = Vec::new();
     for (n, artifact) in spec.outputs.artifacts.iter().enumerate() {
         let path = Path::root().at("outputs").at("artifacts").at(n).at("path");
         let file = artifact.path.source().trim();
@@ -154,12 +154,21 @@ fn artifacts(spec: &Spec, problems: &mut Vec<Problem>) {
         if file.contains("{{") || file.contains("{%") {
             continue;
         }
-        let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if file.is_empty() || !FilePath::new(file).components().all(plain) {
-            let what = "expected a path under the output folder, without `..`";
-            problems.push(Problem::new(path, what));
-        } else if !seen.insert(file) {
-            problems.push(Problem::new(path, format!("{file:?} is written already")));
+        match Inside::parse(file) {
+            Err(why) => {
+                let what = format!("expected a path under the output folder: {why}");
+                problems.push(Problem::new(path, what));
+            }
+            Ok(inside) => {
+                if let Some(other) = seen.iter().find(|other| other.clashes(&inside)) {
+                    let what = match *other == inside {
+                        true => format!("{file:?} is written already"),
+                        false => format!("{file:?} and {:?} cannot both be files", other.text()),
+                    };
+                    problems.push(Problem::new(path, what));
+                }
+                seen.push(inside);
+            }
         }
     }
 }
