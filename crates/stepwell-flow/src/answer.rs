@@ -98,7 +98,7 @@ pub(crate) fn score(text: &str) -> Result<Map<String, Value>, String> {
 
 /// A number without a fraction that it does not have.
 #[expect(clippy::cast_possible_truncation, reason = "it is between 0 and 100")]
-fn whole(number: f64) -> Value {
+pub(crate) fn whole(number: f64) -> Value {
     if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
 }
 

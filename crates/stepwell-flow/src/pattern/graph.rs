@@ -18,6 +18,10 @@ pub(super) async fn walk(flow: &Flow<'_>, graph: &Graph) -> Result<Reached, Halt
         results.set(name.as_str(), unvisited(node));
     }
     scope.share("nodes", &results);
+    let counts = Growing::default();
+    if !flow.variables.has("iteration_counts") {
+        scope.share("iteration_counts", &counts);
+    }
     let mut visits: BTreeMap<&Name, u32> = BTreeMap::new();
     let mut steps = 0;
     let mut here = graph.nodes.keys().next();
@@ -33,6 +37,7 @@ pub(super) async fn walk(flow: &Flow<'_>, graph: &Graph) -> Result<Reached, Halt
             return Err(flow.fail(&key, agent(node), &what, None));
         }
         scope.set("iteration", *visit);
+        counts.set(name.as_str(), *visit);
         let at = At { key: &key, lane: lane(name.as_str()), scope: &scope };
         let output = step(flow, node, at, Otherwise::LastResponse).await?;
         steps += 1;

@@ -142,6 +142,13 @@ fn response(output: &Value) -> Value {
     output.get("response").cloned().unwrap_or_default()
 }
 
+/// Gives a name of strands-cli's a value, unless the flow has a variable of that name.
+fn offer(flow: &Flow<'_>, scope: &mut Scope, name: &str, value: impl serde::Serialize) {
+    if !flow.variables.has(name) {
+        scope.set(name, value);
+    }
+}
+
 /// A count as part of a key.
 fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)

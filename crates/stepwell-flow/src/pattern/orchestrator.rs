@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stepwell::NodeKey;
 
-use super::{At, Otherwise, Reached, lane, number, prompt, response, shape, step};
+use super::{At, Otherwise, Reached, lane, number, offer, prompt, response, shape, step};
 use crate::answer;
 use crate::ask::Ask;
 use crate::flow::{Flow, Work};
@@ -27,11 +27,12 @@ const REDUCE_REVIEW: NodeKey = NodeKey::Review(0);
 
 pub(super) async fn walk(flow: &Flow<'_>, config: &OrchestratorWorkers) -> Result<Reached, Halt> {
     let (mut scope, mut workers) = (flow.variables.clone(), Vec::new());
-    scope.set("workers", &workers);
+    tell_workers(flow, &mut scope, &workers);
     let rounds = config.orchestrator.limits.max_rounds.map_or(1, std::num::NonZeroU32::get);
     let mut plan = 0;
     for round in 1..=rounds {
         scope.set("round", round);
+        offer(flow, &mut scope, "round_count", round);
         let tasks = plan_round(flow, config, (&mut plan, round), &mut scope).await?;
         if tasks.is_empty() {
             break;
@@ -41,9 +42,15 @@ pub(super) async fn walk(flow: &Flow<'_>, config: &OrchestratorWorkers) -> Resul
             worker(flow, config, (plan, number(n)), (task, scope))
         });
         workers.extend(halt::all(futures_util::future::join_all(jobs).await)?);
-        scope.set("workers", &workers);
+        tell_workers(flow, &mut scope, &workers);
     }
     finish(flow, config, scope, &workers).await
+}
+
+fn tell_workers(flow: &Flow<'_>, scope: &mut Scope, workers: &[Value]) {
+    scope.set("workers", workers);
+    offer(flow, scope, "worker_count", workers.len());
+    offer(flow, scope, "num_workers", workers.len());
 }
 
 /// The subtasks of a round. A person may want another plan, as often as they like.
@@ -59,6 +66,10 @@ async fn plan_round(
         let output = ask_plan(flow, config, *plan, (asks.as_ref(), scope)).await?;
         let tasks = output["tasks"].as_array().cloned().unwrap_or_default();
         scope.set("plan", &tasks);
+        offer(flow, scope, "subtasks", &tasks);
+        offer(flow, scope, "task_count", tasks.len());
+        let shown = serde_json::to_string_pretty(&tasks).unwrap_or_default();
+        offer(flow, scope, "orchestrator_response", shown);
         let Some(review) = &config.decomposition_review else { return Ok(tasks) };
         if tasks.is_empty() {
             return Ok(tasks);

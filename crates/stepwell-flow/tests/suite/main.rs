@@ -3,6 +3,7 @@
 
 mod hostile;
 mod kills;
+mod names;
 mod schema;
 mod shop;
 mod small;

@@ -120,6 +120,7 @@ pub(crate) struct Shop {
     pub(crate) over: Over,
     pub(crate) patience: Patience,
     pub(crate) room: Mutex<Room>,
+    pub(crate) variables: Scope,
     pub(crate) meet: Meet,
 }
 
@@ -137,6 +138,7 @@ impl Shop {
             over: Over::Refuse,
             patience: Patience::Pause,
             room: Mutex::default(),
+            variables: Scope::new().with("topic", "wells"),
             meet: Arc::new(|_| ()),
         }
     }
@@ -228,7 +230,7 @@ impl Shop {
             session: &session,
             spec: &spec,
             staff: &crew,
-            variables: Scope::new().with("topic", "wells"),
+            variables: self.variables.clone(),
             audience: &mut *room,
             interrupt,
             purse,

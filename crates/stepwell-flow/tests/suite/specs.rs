@@ -188,7 +188,7 @@ fn templates_are_asked_for_what_they_can_have_before_anything_is_paid() {
             "inputs: {required: {topic: string}}\npattern: {type: chain, config: {steps: [{agent: a, input: 'on {{ topc }}'}]}}\n",
         ),
         "f.yaml:6:59: pattern.config.steps[0].input: there is no `topc` here; there is \
-         `hitl_response`, `last_response`, `steps`, `topic`; did you mean `topic`?",
+         `hitl_response`, `last_response`, `name`, `steps`, `topic`; did you mean `topic`?",
     );
     refused(
         &with(

@@ -15,6 +15,9 @@ use crate::template::Template;
 /// What every template sees.
 const EVERYWHERE: [&str; 2] = ["last_response", "hitl_response"];
 
+/// The flow's own name, unless a variable is called so.
+const NAME: &str = "name";
+
 /// The names that a pattern gives to what was said.
 pub(in crate::spec) fn of_pattern(pattern: &Pattern) -> BTreeSet<&'static str> {
     let own: &[&str] = match pattern {
@@ -29,6 +32,33 @@ pub(in crate::spec) fn of_pattern(pattern: &Pattern) -> BTreeSet<&'static str> {
         Pattern::Graph(_) => &["nodes", "iteration", "terminal_node", "total_steps"],
     };
     EVERYWHERE.into_iter().chain(own.iter().copied()).collect()
+}
+
+/// Names of strands-cli that a pattern offers besides, unless a variable has them.
+fn offered(pattern: &Pattern) -> &'static [&'static str] {
+    match pattern {
+        Pattern::EvaluatorOptimizer(_) => &[
+            "current_draft",
+            "current_evaluation",
+            "final_score",
+            "history",
+            "iteration_index",
+            "iterations",
+            "last_evaluation",
+            "max_iters",
+            "min_score",
+        ],
+        Pattern::OrchestratorWorkers(_) => &[
+            "num_workers",
+            "orchestrator_response",
+            "round_count",
+            "subtasks",
+            "task_count",
+            "worker_count",
+        ],
+        Pattern::Graph(_) => &["iteration_counts"],
+        _ => &[],
+    }
 }
 
 /// Checks every template of a spec.
@@ -83,7 +113,8 @@ struct Seen<'a> {
 impl<'a> Seen<'a> {
     fn new(spec: &'a Spec) -> Self {
         let mut known = of_pattern(&spec.pattern);
-        known.insert("range");
+        known.extend(["range", NAME]);
+        known.extend(offered(&spec.pattern));
         let known = known.into_iter().chain(spec.inputs.names()).collect();
         let (mut tasks, mut before) = (BTreeMap::new(), None);
         if let Pattern::Workflow(flow) = &spec.pattern {
@@ -144,13 +175,14 @@ impl<'a> Seen<'a> {
     /// A prompt is told before anything was said: it sees variables alone.
     fn of_prompt(&self, asked: &str, source: &str, path: &Path) -> Option<Problem> {
         let first = asked.split('.').next().unwrap_or_default();
-        if self.spec.inputs.names().any(|name| name == first) {
+        if first == NAME || self.spec.inputs.names().any(|name| name == first) {
             return None;
         }
         if guarded(first, source) {
             return None;
         }
-        if !of_pattern(&self.spec.pattern).contains(first) {
+        let pattern = &self.spec.pattern;
+        if !of_pattern(pattern).contains(first) && !offered(pattern).contains(&first) {
             return Some(Problem { path: path.clone(), ..self.nowhere(first, None) });
         }
         let what = format!("a prompt sees variables only, and `{first}` is none");
