@@ -33,7 +33,11 @@ const MAX_TEMPLATE_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
-pub struct Template(String);
+pub struct Template {
+    source: String,
+    /// What it asks for: found while it is looked at anyway, since that is dear.
+    names: BTreeSet<String>,
+}
 
 /// When an edge of a graph is taken: an expression such as `nodes.check.response == "ok"`, in
 /// braces or not, or `else`, which always holds.
@@ -83,24 +87,28 @@ impl Template {
                 source.len()
             )));
         }
+        // Without a brace it is just text.
+        if !source.contains('{') {
+            return Ok(Self { source, names: BTreeSet::new() });
+        }
         guard::check(&source)?;
         let compiled = environment::shared().template_from_str(&source);
-        compiled.map_err(|error| TemplateError::of(&error, &source))?;
-        Ok(Self(source))
+        let compiled = compiled.map_err(|error| TemplateError::of(&error, &source))?;
+        let names = compiled.undeclared_variables(true).into_iter().collect();
+        Ok(Self { source, names })
     }
 
     /// It as it was written.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.0
+        &self.source
     }
 
     /// What it asks for, as far as it can be told without filling it: `topic`,
     /// `tasks.fetch.response`, `steps`.
     #[must_use]
-    pub fn names(&self) -> BTreeSet<String> {
-        let compiled = environment::shared().template_from_str(&self.0);
-        compiled.map(|it| it.undeclared_variables(true)).unwrap_or_default().into_iter().collect()
+    pub const fn names(&self) -> &BTreeSet<String> {
+        &self.names
     }
 
     /// Fills it.
@@ -113,8 +121,8 @@ impl Template {
 
     fn fill(&self, scope: &Scope) -> Result<String, TemplateError> {
         work::begin();
-        let compiled = environment::shared().template_from_str(&self.0);
-        let compiled = compiled.map_err(|error| TemplateError::of(&error, &self.0))?;
+        let compiled = environment::shared().template_from_str(&self.source);
+        let compiled = compiled.map_err(|error| TemplateError::of(&error, &self.source))?;
         let mut text = Bounded::default();
         match compiled.render_captured_to(scope.value(), &mut text) {
             Ok(_) => Ok(text.into_text()),
@@ -122,7 +130,7 @@ impl Template {
                 "it becomes longer than {MAX_RENDERED_BYTES} bytes"
             ))),
             Err(error) => {
-                Err(scope.explain(TemplateError::of(&error, &self.0), &error, &self.names()))
+                Err(scope.explain(TemplateError::of(&error, &self.source), &error, &self.names))
             }
         }
     }

@@ -102,8 +102,8 @@ pub(super) fn weighing(environment: &mut Environment<'static>, name: &'static st
 impl Template {
     /// Could the engine be at it for long?
     pub(super) fn may_be_long(&self) -> bool {
-        let has = |what: &str| self.0.contains(what);
-        self.0.len() > SHORT || has("*") || (has("{%") && has("for"))
+        let has = |what: &str| self.source.contains(what);
+        self.source.len() > SHORT || has("*") || (has("{%") && has("for"))
     }
 
     /// Fills it in a thread of its own, which is left to itself when it takes too long: its

@@ -23,21 +23,22 @@ const MOST_PROBLEMS: usize = 20;
 /// What is wrong with a spec.
 pub(super) fn errors(spec: &Spec) -> Vec<Problem> {
     let mut problems = Vec::new();
-    settings::check(spec, &mut problems);
+    let all = sites::all(&spec.pattern);
+    settings::check(spec, &all, &mut problems);
     if spec.agents.is_empty() {
         problems.push(Problem::new(Path::root().at("agents"), "expected at least one agent"));
     }
-    for site in sites::all(&spec.pattern) {
+    for site in &all {
         if problems.len() >= MOST_PROBLEMS {
             return problems;
         }
-        agent(spec, &site, &mut problems);
-        gate(&site, &mut problems);
+        agent(spec, site, &mut problems);
+        gate(site, &mut problems);
     }
     shape(&spec.pattern, &mut problems);
     // Names are told only where what they name is known to be there.
     if problems.is_empty() {
-        templates::check(spec, &mut problems);
+        templates::check(spec, &all, &mut problems);
     }
     problems
 }

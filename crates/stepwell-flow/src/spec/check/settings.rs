@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{sites, templates};
+use super::sites::Site;
+use super::templates;
 use crate::artifact::Inside;
 use crate::spec::place::{Path, Problem};
 use crate::spec::surroundings::SecretSource;
 use crate::spec::{Input, Spec};
 
 /// Checks them.
-pub(super) fn check(spec: &Spec, problems: &mut Vec<Problem>) {
+pub(super) fn check(spec: &Spec, all: &[Site<'_>], problems: &mut Vec<Problem>) {
     names(spec, problems);
     ranges(spec, problems);
-    variables(spec, problems);
+    variables(spec, all, problems);
     schemas(spec, problems);
     surroundings(spec, problems);
     artifacts(spec, problems);
@@ -49,7 +50,7 @@ fn ranges(spec: &Spec, problems: &mut Vec<Problem>) {
     }
 }
 
-fn variables(spec: &Spec, problems: &mut Vec<Problem>) {
+fn variables(spec: &Spec, all: &[Site<'_>], problems: &mut Vec<Problem>) {
     let inputs = Path::root().at("inputs");
     let taken = templates::of_pattern(&spec.pattern);
     let declared = [("required", &spec.inputs.required), ("optional", &spec.inputs.optional)];
@@ -73,7 +74,7 @@ fn variables(spec: &Spec, problems: &mut Vec<Problem>) {
             problems.push(Problem::new(path, format!("this does not fit: expected {expected}")));
         }
     }
-    for site in sites::all(&spec.pattern) {
+    for site in all {
         for name in &site.vars {
             problems.extend(called(name, &taken, &site.path.at("vars").at(*name)));
         }

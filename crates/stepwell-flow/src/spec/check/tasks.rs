@@ -22,13 +22,13 @@ pub(super) fn check(flow: &Workflow, config: &Path, problems: &mut Vec<Problem>)
         }
         let mut seen = BTreeSet::new();
         for (d, dep) in task.deps.iter().enumerate() {
-            let at = path.at(n).at("deps").at(d);
+            let at = || path.at(n).at("deps").at(d);
             if *dep == task.id {
-                problems.push(Problem::new(at, format!("task `{dep}` depends on itself")));
+                problems.push(Problem::new(at(), format!("task `{dep}` depends on itself")));
             } else if !ids.contains(dep) {
-                problems.push(unknown(at, "task", dep.as_str(), ids.iter().copied()));
+                problems.push(unknown(at(), "task", dep.as_str(), ids.iter().copied()));
             } else if !seen.insert(dep) {
-                problems.push(Problem::new(at, format!("`{dep}` is there already")));
+                problems.push(Problem::new(at(), format!("`{dep}` is there already")));
             }
         }
     }

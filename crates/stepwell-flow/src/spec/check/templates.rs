@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regex::Regex;
 
 use super::MOST_PROBLEMS;
-use super::sites::{self, Sees, Site};
+use super::sites::{Sees, Site};
 use crate::spec::pattern::{Go, Pattern};
 use crate::spec::place::{Path, Problem, listed, nearest};
 use crate::spec::{Before, Dag, Name, Spec};
@@ -62,36 +62,35 @@ fn offered(pattern: &Pattern) -> &'static [&'static str] {
 }
 
 /// Checks every template of a spec.
-pub(super) fn check(spec: &Spec, problems: &mut Vec<Problem>) {
+pub(super) fn check<'a>(spec: &'a Spec, all: &[Site<'a>], problems: &mut Vec<Problem>) {
     let mut seen = Seen::new(spec);
-    let all = sites::all(&spec.pattern);
     seen.gates = all.iter().any(|site| site.gate.is_some());
-    for site in &all {
+    for site in all {
         if problems.len() >= MOST_PROBLEMS {
             return;
         }
         for (key, template) in &site.templates {
-            seen.template(template, Some(site), &site.path.at(*key), problems);
+            seen.template(template, Some(site), &|| site.path.at(*key), problems);
         }
     }
     for (name, agent) in &spec.agents {
         let path = Path::root().at("agents").at(name.as_str());
         let path = if agent.prompt.file.is_some() { path } else { path.at("prompt") };
         for asked in agent.prompt.template.names() {
-            problems.extend(seen.of_prompt(&asked, agent.prompt.template.source(), &path));
+            problems.extend(seen.of_prompt(asked, agent.prompt.template.source(), &path));
         }
     }
     for (n, artifact) in spec.outputs.artifacts.iter().enumerate() {
         let path = Path::root().at("outputs").at("artifacts").at(n);
-        seen.template(&artifact.path, None, &path.at("path"), problems);
-        seen.template(&artifact.from, None, &path.at("from"), problems);
+        seen.template(&artifact.path, None, &|| path.at("path"), problems);
+        seen.template(&artifact.from, None, &|| path.at("from"), problems);
     }
     if let Pattern::Graph(graph) = &spec.pattern {
         let edges = Path::root().at("pattern").at("config").at("edges");
         for (n, edge) in graph.edges.iter().enumerate() {
             let Go::Choose(choices) = &edge.go else { continue };
             for (c, choice) in choices.iter().enumerate() {
-                let path = edges.at(n).at("choose").at(c).at("when");
+                let path = || edges.at(n).at("choose").at(c).at("when");
                 seen.names(&choice.when.names(), choice.when.source(), None, &path, problems);
             }
         }
@@ -129,10 +128,10 @@ impl<'a> Seen<'a> {
         &self,
         template: &Template,
         site: Option<&Site<'a>>,
-        path: &Path,
+        path: &dyn Fn() -> Path,
         problems: &mut Vec<Problem>,
     ) {
-        self.names(&template.names(), template.source(), site, path, problems);
+        self.names(template.names(), template.source(), site, path, problems);
     }
 
     fn names(
@@ -140,7 +139,7 @@ impl<'a> Seen<'a> {
         asked: &BTreeSet<String>,
         source: &str,
         site: Option<&Site<'a>>,
-        path: &Path,
+        path: &dyn Fn() -> Path,
         problems: &mut Vec<Problem>,
     ) {
         let mut told = BTreeSet::new();
@@ -165,11 +164,10 @@ impl<'a> Seen<'a> {
                 && !guarded(name, source)
                 && told.insert(wrong.what.clone())
             {
-                problems.push(Problem { path: path.clone(), ..wrong });
+                problems.push(Problem { path: path(), ..wrong });
             }
         }
-        problems
-            .extend(self.index(source, site).map(|wrong| Problem { path: path.clone(), ..wrong }));
+        problems.extend(self.index(source, site).map(|wrong| Problem { path: path(), ..wrong }));
     }
 
     /// A prompt is told before anything was said: it sees variables alone.
