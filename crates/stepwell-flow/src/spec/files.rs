@@ -30,6 +30,9 @@ impl Files for Folder {
         if name.is_empty() || !Path::new(name).components().all(plain) {
             return Err("expected a path beside the spec or below it, without `..`".to_owned());
         }
+        if is_agent(name) {
+            return Err(AN_AGENT.to_owned());
+        }
         let folder = self.0.canonicalize().map_err(|error| said(&error))?;
         let file = folder.join(name).canonicalize().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file beside the spec".to_owned(),
@@ -40,6 +43,16 @@ impl Files for Folder {
         }
         text(&file)
     }
+}
+
+/// Why a file that would hold an agent is not read. strands-cli takes the one agent of another
+/// spec from there; as a prompt, its text would only confuse the model.
+const AN_AGENT: &str = "a YAML or JSON file is no prompt: write the agent's `prompt`, `tools` and \
+    `model_id` in this spec, or name a file of text, such as prompt.md";
+
+fn is_agent(name: &str) -> bool {
+    let extension = Path::new(name).extension().unwrap_or_default();
+    ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 /// A file's text, if it is one and not too large.
