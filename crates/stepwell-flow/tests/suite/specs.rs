@@ -82,6 +82,22 @@ fn a_graph_begins_at_its_first_node_and_words_are_words() {
 }
 
 #[test]
+fn of_several_nodes_after_an_edge_the_first_is_gone_to_and_the_others_are_told() {
+    let text = with(
+        "pattern: {type: graph, config: {nodes: {s: {agent: a}, l: {agent: a}, r: {agent: a}}, \
+         edges: [{from: s, to: [l, r]}]}}\n",
+    );
+    let told: Vec<_> = read(&text).unwrap().warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "5:74: pattern.config.nodes.r: no edge leads to the node `r`",
+            "5:109: pattern.config.edges[0].to: only `l` is gone to, the first of the list",
+        ]
+    );
+}
+
+#[test]
 fn an_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
     refused(
         &with(
