@@ -57,7 +57,7 @@ fn desk(script: &str) -> Desk {
     desk
 }
 
-fn configure(desk: &Desk, text: &str) {
+pub(crate) fn configure(desk: &Desk, text: &str) {
     let path = desk.path("home/.config/stepwell/config.toml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();

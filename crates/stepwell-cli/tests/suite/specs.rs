@@ -48,6 +48,29 @@ fn a_spec_is_checked_and_what_does_nothing_is_warned_of() {
 }
 
 #[test]
+fn a_misspelt_tool_is_found_before_anything_runs() {
+    let desk = Desk::new();
+    let told = |tool: &str| {
+        desk.file("f.yaml", &SPEC.replace("[read_file]", &format!("[{tool}]")));
+        let ran = desk.quietly(&["flow", "validate", "f.yaml"]);
+        (ran.code, ran.stderr.lines().next().unwrap_or_default().to_owned())
+    };
+    let (code, line) = told("read_fiel");
+    assert_eq!(code, Some(3));
+    assert!(
+        line.starts_with("error: f.yaml:9:45: agents.finder.tools[0]: there is no tool"),
+        "{line}"
+    );
+    assert!(line.ends_with("did you mean `read_file`?"), "{line}");
+    // A server of the configuration, and one that is nobody's.
+    crate::mcp::configure(&desk, "[mcp.git]\ncommand = \"git-tools\"\n");
+    assert_eq!(told("git__log").0, Some(0));
+    let (code, line) = told("gut__log");
+    assert_eq!(code, Some(3));
+    assert!(line.contains("9:45: agents.finder.tools[0]: there is no server `gut`"), "{line}");
+}
+
+#[test]
 fn a_spec_is_shown_in_every_form() {
     let desk = Desk::new();
     desk.file("brief.yaml", SPEC);

@@ -127,6 +127,9 @@ pub struct Reading {
     pub spec: Spec,
     /// What does not do what one might think, in the order of the file.
     pub warnings: Vec<Problem>,
+    /// Servers that agents have tools of and that the spec does not have, each with what is
+    /// wrong if the configuration does not have it either.
+    pub servers: Vec<(String, Problem)>,
 }
 
 impl Spec {
@@ -148,7 +151,12 @@ impl Spec {
         if !problems.is_empty() {
             return Err(invalid(placed(problems)));
         }
-        Ok(Reading { warnings: placed(check::warnings(&spec)), spec })
+        let place = |(server, problem): (String, Problem)| {
+            let place = tree.place_of(&problem.path);
+            (server, Problem { place, ..problem })
+        };
+        let servers = check::servers(&spec).into_iter().map(place).collect();
+        Ok(Reading { warnings: placed(check::warnings(&spec)), servers, spec })
     }
 
     /// Reads and checks a spec's file; answers with its text, byte for byte, as well. `shown` is

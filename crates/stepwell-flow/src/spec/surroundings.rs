@@ -49,6 +49,19 @@ pub struct Tools {
     pub http_executors: Vec<HttpExecutor>,
 }
 
+impl Tools {
+    /// Is it the name of a tool, or of all tools of a kind, that only strands-cli has? Agents
+    /// go without it.
+    #[must_use]
+    pub fn is_foreign(&self, name: &str) -> bool {
+        self.python.iter().any(|tool| tool.0 == name)
+            || self.http_executors.iter().any(|tool| tool.id.as_str() == name)
+            || name == "http_executors"
+            // An import path.
+            || name.contains('.')
+    }
+}
+
 /// A Python callable: its import path, or `{callable: PATH}`.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "WrittenPythonTool")]

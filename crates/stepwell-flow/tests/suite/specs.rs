@@ -269,6 +269,44 @@ fn keys_of_strands_that_do_nothing_are_told() {
 }
 
 #[test]
+fn a_misspelt_tool_is_told_with_its_place_and_the_nearest_known_one() {
+    let known = "there is `delete_file`, `dispatch_subagent`, `edit_file`, `list_files`, \
+                 `read_file`, `run_command`, `search`, `tasks`, `write_file`";
+    let with = |tools: &str, steps: &str| {
+        format!(
+            "version: 0\nname: t\nagents: {{a: {{prompt: p, tools: {tools}}}}}\n\
+             tools: {{mcp: [{{id: git, command: g}}], http_executors: [{{id: api, base_url: u}}]}}\n\
+             pattern: {{type: chain, config: {{steps: [{{agent: a{steps}}}]}}}}\n"
+        )
+    };
+    refused(
+        &with("[search, raed_file]", ""),
+        &format!(
+            "f.yaml:3:41: agents.a.tools[1]: there is no tool `raed_file`; {known}, `git`; did you \
+             mean `read_file`?"
+        ),
+    );
+    refused(
+        &with("[]", ", tool_overrides: [gitt]"),
+        &format!(
+            "f.yaml:5:69: pattern.config.steps[0].tool_overrides[0]: there is no tool `gitt`; \
+             {known}, `git`; did you mean `git`?"
+        ),
+    );
+    let reading =
+        read(&with("[git, api, http_executors, x.y, mcp__git__log, git__*]", "")).unwrap();
+    assert!(reading.servers.is_empty(), "{:?}", reading.servers);
+    // One that is not the spec's may be configured.
+    let (server, problem) = &read(&with("[gitt__log]", "")).unwrap().servers[0];
+    assert_eq!(server, "gitt");
+    assert_eq!(
+        problem.to_string(),
+        "3:33: agents.a.tools[0]: there is no server `gitt` that could have the tool `gitt__log`; \
+         did you mean `git__log`?"
+    );
+}
+
+#[test]
 fn a_prompt_is_read_from_a_file_beside_the_spec_and_from_nowhere_else() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret"), "s").unwrap();
@@ -293,6 +331,11 @@ fn a_prompt_is_read_from_a_file_beside_the_spec_and_from_nowhere_else() {
         ("/etc/hostname", "expected a path beside the spec or below it, without `..`"),
         ("prompts", "this is not a file"),
         ("none.md", "there is no such file beside the spec"),
+        (
+            "agent.YAML",
+            "a YAML or JSON file is no prompt: write the agent's `prompt`, `tools` and `model_id` in \
+             this spec, or name a file of text, such as prompt.md",
+        ),
     ] {
         assert_eq!(
             parse(&format!("{{$ref: {file}}}")).unwrap_err(),

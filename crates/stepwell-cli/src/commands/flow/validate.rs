@@ -11,7 +11,7 @@ use crate::text::count;
 
 /// Checks a spec without running it.
 ///
-/// Agents, tasks, edges, variables and what templates ask for are looked up. What is wrong is told
+/// Agents, tasks, edges, tools, variables and what templates ask for are looked up. What is wrong is told
 /// with line and column; what has no effect is warned of.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -56,8 +56,17 @@ impl<'a> From<&'a Problem> for Line<'a> {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let shown = args.file.display().to_string();
-    let reading = match Spec::load(&args.file, &shown) {
-        Ok((_, reading)) => reading,
+    let read = Spec::load(&args.file, &shown).and_then(|(_, reading)| {
+        let absent = |(server, _): &(String, Problem)| !is_configured(server, app);
+        let problems: Vec<_> =
+            reading.servers.iter().filter(|it| absent(it)).map(|(_, it)| it.clone()).collect();
+        match problems.is_empty() {
+            true => Ok(reading),
+            false => Err(Error::Invalid { file: shown.clone(), problems }),
+        }
+    });
+    let reading = match read {
+        Ok(reading) => reading,
         Err(Error::Invalid { problems, .. }) if app.out.is_json() => {
             let problems = problems.iter().map(Line::from).collect();
             let (name, pattern, warnings) = (None, None, Vec::new());
@@ -87,4 +96,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         spec.pattern.name()
     ))?;
     Ok(Exit::Done)
+}
+
+/// Is an MCP server of this name configured?
+fn is_configured(server: &str, app: &App) -> bool {
+    app.config.mcp.keys().any(|known| known.as_str() == server)
 }

@@ -21,20 +21,13 @@ pub(super) fn named(spec: &Spec, list: &[String]) -> Vec<String> {
     let retrieval = spec.context_policy.as_ref().and_then(|policy| policy.retrieval.as_ref());
     let jit = retrieval.into_iter().flat_map(|retrieval| &retrieval.jit_tools);
     let servers = retrieval.into_iter().flat_map(|retrieval| &retrieval.mcp_servers);
-    let ours = list.iter().chain(servers).filter(|name| !is_foreign(spec, name));
+    let ours = list.iter().chain(servers).filter(|name| !spec.tools.is_foreign(name));
     let mut names: Vec<String> = ours.map(|name| meant(spec, name)).collect();
     names.extend(jit.filter_map(|name| Some(looks_up(name)?.to_owned())));
     let mut names: Vec<String> = names.iter().flat_map(|name| left(spec, name)).collect();
     names.sort();
     names.dedup();
     names
-}
-
-/// Is it a tool of strands-cli's alone?
-fn is_foreign(spec: &Spec, name: &str) -> bool {
-    spec.tools.python.iter().any(|tool| tool.0 == name)
-        || spec.tools.http_executors.iter().any(|tool| tool.id.as_str() == name)
-        || name.contains('.')
 }
 
 /// What agents call what a spec calls so: a server stands for all of its tools.
@@ -82,7 +75,7 @@ pub(super) fn check_guardrails(spec: &Spec, app: &App) -> Result<()> {
     let configured = app.config.mcp.keys().map(ToString::to_string);
     let servers: Vec<String> =
         spec.tools.mcp.iter().map(|server| server.id.to_string()).chain(configured).collect();
-    for name in allowed.iter().filter(|name| !is_foreign(spec, name)) {
+    for name in allowed.iter().filter(|name| !spec.tools.is_foreign(name)) {
         let meant = looks_up(name).map_or_else(|| meant(spec, name), str::to_owned);
         // Which tools a server has is only known of one that some agent uses.
         let is_one = match meant.split_once("__") {
@@ -101,7 +94,7 @@ pub(super) fn check_guardrails(spec: &Spec, app: &App) -> Result<()> {
     let agents = spec.agents.iter().map(|(name, agent)| (format!("agents.{name}"), &*agent.tools));
     let steps = overrides(spec).into_iter().map(|list| ("a step".to_owned(), list));
     for (whose, list) in agents.chain(steps) {
-        for name in list.iter().filter(|name| !is_foreign(spec, name)) {
+        for name in list.iter().filter(|name| !spec.tools.is_foreign(name)) {
             if left(spec, &meant(spec, name)).is_empty() && told.insert((whose.clone(), name)) {
                 note(format_args!(
                     "warning: {whose} does not get {name}: security.guardrails.allow_tools \

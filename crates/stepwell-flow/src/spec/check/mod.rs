@@ -6,6 +6,7 @@ mod settings;
 mod sites;
 mod tasks;
 mod templates;
+mod tools;
 mod warnings;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use super::pattern::Pattern;
 use super::place::{Path, Problem, listed, nearest};
 use super::{Name, Spec};
 
+pub(super) use tools::servers;
 pub(super) use warnings::warnings;
 
 /// How many problems are looked for: whoever has these has enough to do, and each costs a
@@ -35,6 +37,7 @@ pub(super) fn errors(spec: &Spec) -> Vec<Problem> {
         agent(spec, site, &mut problems);
         gate(site, &mut problems);
     }
+    tools::check(spec, &all, &mut problems);
     shape(&spec.pattern, &mut problems);
     // Names are told only where what they name is known to be there.
     if problems.is_empty() {

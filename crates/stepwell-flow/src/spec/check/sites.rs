@@ -13,6 +13,8 @@ pub(super) struct Site<'a> {
     pub(super) gate: Option<&'a Gate>,
     /// The templates there, by their keys.
     pub(super) templates: Vec<(&'static str, &'a Template)>,
+    /// The tools of this place alone, and their key.
+    pub(super) tools: Option<(&'static str, &'a [String])>,
     /// Variables of this place alone.
     pub(super) vars: Vec<&'a str>,
     pub(super) sees: Sees<'a>,
@@ -40,6 +42,7 @@ impl<'a> Site<'a> {
     fn of_agent(path: Path, sees: Sees<'a>, step: &'a AgentStep) -> Self {
         let mut site = Self::asking(path, &step.agent, step.input.as_ref());
         site.sees = sees;
+        site.tools = step.tool_overrides.as_deref().map(|list| ("tool_overrides", list));
         site.vars = step.vars.keys().map(String::as_str).collect();
         site
     }
@@ -47,13 +50,14 @@ impl<'a> Site<'a> {
     fn asking(path: Path, agent: &'a Name, input: Option<&'a Template>) -> Self {
         let templates = input.map(|input| ("input", input)).into_iter().collect();
         let (vars, sees) = (Vec::new(), Sees::Pattern);
-        Self { path, agent: Some(agent), gate: None, templates, vars, sees }
+        Self { path, agent: Some(agent), gate: None, templates, tools: None, vars, sees }
     }
 
     fn of_gate(path: Path, sees: Sees<'a>, gate: &'a Gate) -> Self {
         let mut templates = vec![("prompt", &gate.prompt)];
         templates.extend(gate.context_display.as_ref().map(|it| ("context_display", it)));
-        Self { path, agent: None, gate: Some(gate), templates, vars: Vec::new(), sees }
+        let (tools, vars) = (None, Vec::new());
+        Self { path, agent: None, gate: Some(gate), templates, tools, vars, sees }
     }
 }
 
@@ -127,7 +131,10 @@ fn of_orchestrator<'a>(config: &Path, flow: &'a OrchestratorWorkers) -> Vec<Site
     let mut sites =
         vec![Site::asking(config.at("orchestrator"), &planner.agent, planner.input.as_ref())];
     sites.extend(review(config, "decomposition_review", flow.decomposition_review.as_ref()));
-    sites.push(Site::asking(config.at("worker_template"), &worker.agent, worker.input.as_ref()));
+    let mut working =
+        Site::asking(config.at("worker_template"), &worker.agent, worker.input.as_ref());
+    working.tools = worker.tools.as_deref().map(|list| ("tools", list));
+    sites.push(working);
     sites.extend(review(config, "reduce_review", flow.reduce_review.as_ref()));
     for (key, step) in [("reduce", &flow.reduce), ("writeup", &flow.writeup)] {
         sites.extend(step.as_ref().map(|step| Site::of(config.at(key), Sees::Pattern, step)));

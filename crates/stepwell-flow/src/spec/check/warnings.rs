@@ -104,14 +104,10 @@ fn unused(spec: &Spec, told: &mut Vec<Problem>) {
 
 /// Tools of strands-cli that an agent is to have.
 fn absent_tools(spec: &Spec, told: &mut Vec<Problem>) {
-    let foreign = |tool: &str| {
-        spec.tools.python.iter().any(|known| known.0 == tool)
-            || spec.tools.http_executors.iter().any(|known| known.id.as_str() == tool)
-            || tool.contains('.')
-    };
     for (name, agent) in &spec.agents {
         let path = Path::root().at("agents").at(name.as_str()).at("tools");
-        for (n, tool) in agent.tools.iter().enumerate().filter(|(_, tool)| foreign(tool)) {
+        for (n, tool) in agent.tools.iter().enumerate().filter(|(_, it)| spec.tools.is_foreign(it))
+        {
             let what = format!("`{tool}` is no tool of Stepwell's: `{name}` goes without it");
             told.push(Problem::new(path.at(n), what));
         }
