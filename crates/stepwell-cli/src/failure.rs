@@ -159,7 +159,15 @@ impl From<stepwell_formats::Error> for Failure {
                         failure.hint(format_args!("export {parent}, which brings it along"))
                     }
                     Formats::Newer { .. } => failure.hint("install a newer stepwell"),
-                    Formats::Exists { .. } => failure.hint("--force replaces it"),
+                    Formats::Exists { .. } | Formats::ExistsBeside { .. } => {
+                        failure.hint("--force replaces it")
+                    }
+                    Formats::NotReplaced { .. } | Formats::InTheWay { .. } => {
+                        failure.hint("name another place, or move that away")
+                    }
+                    Formats::NoEnding { path, ending } => {
+                        failure.hint(format_args!("-o {}.{ending}", path.display()))
+                    }
                     _ => failure,
                 }
             }

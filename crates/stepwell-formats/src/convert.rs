@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Origin, SessionId, Stepwell};
 
+use crate::draft::{Existing, write_wishing};
 use crate::intake::{Mode, Report, take_in};
 use crate::registry::Format;
 use crate::walk::{Found, find};
-use crate::writer::{Existing, Exported, Shape, Wishes, Writer, write_wishing};
+use crate::writer::{Exported, Shape, Wishes, Writer};
 use crate::{Error, Result};
 
 /// What a conversion did.

@@ -52,6 +52,16 @@ pub enum Error {
     Untold,
     #[error("{path} exists already", path = path.display())]
     Exists { path: PathBuf },
+    #[error("{path} exists already, and is where the rest of {of} goes", path = path.display(), of = of.display())]
+    ExistsBeside { path: PathBuf, of: PathBuf },
+    #[error("{path} is where the rest of {of} goes, and holds something else, which is not replaced", path = path.display(), of = of.display())]
+    InTheWay { path: PathBuf, of: PathBuf },
+    #[error("{path} is a folder that holds something else, which is not replaced", path = path.display())]
+    NotReplaced { path: PathBuf },
+    #[error("{path}: a folder of the same name without an ending goes with this session, and the name has none", path = path.display())]
+    NoEnding { path: PathBuf, ending: &'static str },
+    #[error("{path}: it could not be replaced, and what stood there is in {at}", path = path.display(), at = at.display())]
+    LeftOver { path: PathBuf, at: PathBuf },
     #[error("{path}: {error} while writing it", path = path.display())]
     Unwritable { path: PathBuf, error: io::Error },
     #[error("the name {name:?} leads out of the folder that is written")]
@@ -93,14 +103,19 @@ impl Error {
             | Self::Outside { .. }
             | Self::Untold
             | Self::Unwritable { .. }
+            | Self::LeftOver { .. }
+            | Self::NoEnding { .. }
             | Self::NotWritten { .. }
             | Self::NotAFlow { .. }
             | Self::Shape { .. }
             | Self::WrongBlob { .. } => ErrorKind::Invalid,
             Self::Newer { .. } => ErrorKind::Incompatible,
-            Self::Differs { .. } | Self::Continued { .. } | Self::Exists { .. } => {
-                ErrorKind::Conflict
-            }
+            Self::Differs { .. }
+            | Self::Continued { .. }
+            | Self::Exists { .. }
+            | Self::ExistsBeside { .. }
+            | Self::InTheWay { .. }
+            | Self::NotReplaced { .. } => ErrorKind::Conflict,
             Self::NoParent { .. } => ErrorKind::Absent,
         }
     }

@@ -54,6 +54,7 @@ mod codex;
 mod convert;
 mod copy;
 mod document;
+mod draft;
 mod error;
 mod escape;
 mod export;
@@ -80,6 +81,7 @@ mod writer;
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use convert::{Conversion, Converted, convert};
 pub use copy::{Copied, copy};
+pub use draft::{Existing, write_to, write_wishing};
 pub use error::{Error, Result};
 pub use export::export;
 pub use fields::{Fields, elements, push_field, quoted, text_of, with_fields};
@@ -94,6 +96,6 @@ pub use steps::Steps;
 pub use walk::{Found, find, find_news};
 pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
 pub use writer::{
-    Existing, Exported, Handoff, Handover, Length, Losses, Outlet, Shape, Wishes, Writer,
-    each_event, subagents, word_for, write_to, write_wishing,
+    Exported, Handoff, Handover, Length, Losses, Outlet, Shape, Wishes, Writer, each_event,
+    subagents, word_for,
 };

@@ -28,6 +28,13 @@ pub trait Writer: Sync {
         "json"
     }
 
+    /// The names of all that is in a session's folder, or in the one beside its file; of a
+    /// folder, what is always there first. A folder that holds anything else is somebody
+    /// else's, and is never replaced.
+    fn parts(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Writes a session, of a damaged one what can be read.
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported>;
 
@@ -205,6 +212,20 @@ impl<'a> Outlet<'a> {
         Self { main: Main::Stream(to), folder: None, name: None, wishes: Wishes::default() }
     }
 
+    /// A place on disk: a file, if the session is one, and a folder for the rest.
+    pub(crate) fn place(file: Option<File>, folder: PathBuf, name: Option<String>) -> Self {
+        let main = file.map_or(Main::None, |file| Main::File(BufWriter::new(file)));
+        Self { main, folder: Some(folder), name, wishes: Wishes::default() }
+    }
+
+    /// Makes sure that the one file is on the disk.
+    pub(crate) fn sync(&mut self) -> std::io::Result<()> {
+        match &mut self.main {
+            Main::File(file) => file.flush().and_then(|()| file.get_ref().sync_all()),
+            Main::Stream(_) | Main::None => Ok(()),
+        }
+    }
+
     /// The one file of the session.
     pub fn main(&mut self) -> Result<&mut dyn Write> {
         match &mut self.main {
@@ -269,119 +290,10 @@ fn below(folder: &Path, name: &str) -> Result<PathBuf> {
 }
 
 /// A new file that is the user's alone, as the store is.
-fn private(path: &Path) -> std::io::Result<File> {
+pub(crate) fn private(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)
 }
 
-fn make_folder(path: &Path) -> std::io::Result<()> {
+pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// What to do with what is there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// Leave it, and fail.
-    Keep,
-    /// Replace it.
-    Replace,
-}
-
-/// Writes a session to a path: under its name only when it is complete.
-pub fn write_to(
-    path: &Path,
-    existing: Existing,
-    writer: &dyn Writer,
-    session: (&Stepwell, &SessionId),
-) -> Result<Exported> {
-    write_wishing(path, existing, Wishes::default(), writer, session)
-}
-
-/// Writes a session to a path, as someone wishes it.
-pub fn write_wishing(
-    path: &Path,
-    existing: Existing,
-    wishes: Wishes,
-    writer: &dyn Writer,
-    (well, id): (&Stepwell, &SessionId),
-) -> Result<Exported> {
-    if existing == Existing::Keep && path.symlink_metadata().is_ok() {
-        return Err(Error::Exists { path: path.to_owned() });
-    }
-    let fault = |error| Error::Unwritable { path: path.to_owned(), error };
-    let draft = Draft::beside(path).map_err(fault)?;
-    let main = match writer.shape() {
-        Shape::File => Main::File(BufWriter::new(private(&draft.file()).map_err(fault)?)),
-        Shape::Folder => {
-            make_folder(&draft.folder()).map_err(fault)?;
-            Main::None
-        }
-    };
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let mut outlet = Outlet { main, folder: Some(draft.folder()), name, wishes };
-    let exported = writer.write(well, id, &mut outlet).map_err(|error| match error {
-        Error::Write(error) => fault(error),
-        error => error,
-    })?;
-    if let Main::File(file) = &mut outlet.main {
-        file.flush().and_then(|()| file.get_ref().sync_all()).map_err(fault)?;
-    }
-    draft.publish(path, writer.shape(), existing).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::Exists { path: path.to_owned() },
-        _ => fault(error),
-    })?;
-    Ok(exported)
-}
-
-/// A folder in which a session is written before it gets its name. It goes when dropped.
-struct Draft(PathBuf);
-
-impl Draft {
-    fn beside(path: &Path) -> std::io::Result<Self> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for n in 0_u32.. {
-            let draft = path.with_file_name(format!(".{name}.{}.{n}", std::process::id()));
-            match std::fs::DirBuilder::new().mode(0o700).create(&draft) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && n < 100 => {}
-                made => return made.map(|()| Self(draft)),
-            }
-        }
-        Err(std::io::ErrorKind::AlreadyExists.into())
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("file")
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.0.join("folder")
-    }
-
-    /// Gives what was written its name.
-    fn publish(&self, path: &Path, shape: Shape, existing: Existing) -> std::io::Result<()> {
-        let beside = match shape {
-            Shape::File => path.with_extension(""),
-            Shape::Folder => path.to_owned(),
-        };
-        if self.folder().exists() {
-            if beside.symlink_metadata().is_ok() {
-                match existing {
-                    Existing::Keep => return Err(std::io::ErrorKind::AlreadyExists.into()),
-                    // What stood there goes when the draft does.
-                    Existing::Replace => std::fs::rename(&beside, self.0.join("replaced"))?,
-                }
-            }
-            std::fs::rename(self.folder(), &beside)?;
-        }
-        if shape == Shape::File {
-            std::fs::rename(self.file(), path)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // Half an export is of no use to anyone.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

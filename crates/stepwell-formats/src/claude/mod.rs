@@ -70,6 +70,10 @@ impl Writer for Claude {
         "jsonl"
     }
 
+    fn parts(&self) -> &'static [&'static str] {
+        &["subagents", "tool-results"]
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to)
     }

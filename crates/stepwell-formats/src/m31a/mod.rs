@@ -46,6 +46,22 @@ const PARTS: [&str; 7] = [
     "PROJECT.md",
 ];
 
+/// All that lies in a session's folder.
+const ALL: [&str; 12] = [
+    SESSION,
+    "session.json.bak",
+    "messages.json",
+    "checkpoint.json",
+    "recovery.json",
+    "STATE.md",
+    "TASKS.md",
+    "PROJECT.md",
+    "plan.md",
+    "plan_v1.md",
+    "plan_v2.md",
+    kept::ASIDE,
+];
+
 /// The lane of what was said to the program and not to the model.
 const SKIPPED: &str = "skipped";
 
@@ -100,6 +116,10 @@ impl Reader for M31a {
 impl Writer for M31a {
     fn shape(&self) -> Shape {
         Shape::Folder
+    }
+
+    fn parts(&self) -> &'static [&'static str] {
+        &ALL
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {

@@ -27,7 +27,7 @@ use crate::input::Input;
 use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::strands_sdk;
+use crate::strands_sdk::{self, sidecar};
 use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer};
 
 /// The system's name in a session's source.
@@ -73,6 +73,10 @@ impl Reader for Cli {
 impl Writer for Cli {
     fn shape(&self) -> Shape {
         Shape::Folder
+    }
+
+    fn parts(&self) -> &'static [&'static str] {
+        &["session.json", "pattern_state.json", "spec_snapshot.yaml", "agents", sidecar::NAME]
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {

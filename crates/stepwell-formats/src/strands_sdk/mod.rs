@@ -80,6 +80,10 @@ impl Writer for Sdk {
         Shape::Folder
     }
 
+    fn parts(&self) -> &'static [&'static str] {
+        &["session.json", "agents", "multi_agents", sidecar::NAME]
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to)
     }

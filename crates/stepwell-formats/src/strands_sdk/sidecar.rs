@@ -11,7 +11,7 @@ use crate::writer::Outlet;
 use crate::{Error, Result};
 
 /// Its name. The systems' own loaders leave it alone.
-const NAME: &str = "stepwell.jsonl";
+pub(crate) const NAME: &str = "stepwell.jsonl";
 
 /// Tells what was kept.
 pub(crate) fn read(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {

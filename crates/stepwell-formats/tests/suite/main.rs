@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod crash;
 mod damage;
+mod drafts;
 mod forks;
 mod gaia;
 mod garbage;

@@ -1,0 +1,212 @@
+//! A session that is being written: it gets its name, and takes the place of what stood
+//! there, only when it is complete.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use stepwell::{SessionId, Stepwell};
+
+use crate::writer::{Exported, Outlet, Shape, Wishes, Writer, make_folder, private};
+use crate::{Error, Result};
+
+/// What to do with what is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Leave it, and fail.
+    Keep,
+    /// Replace it.
+    Replace,
+}
+
+/// Writes a session to a path: under its name only when it is complete.
+pub fn write_to(
+    path: &Path,
+    existing: Existing,
+    writer: &dyn Writer,
+    session: (&Stepwell, &SessionId),
+) -> Result<Exported> {
+    write_wishing(path, existing, Wishes::default(), writer, session)
+}
+
+/// Writes a session to a path, as someone wishes it.
+pub fn write_wishing(
+    path: &Path,
+    existing: Existing,
+    wishes: Wishes,
+    writer: &dyn Writer,
+    (well, id): (&Stepwell, &SessionId),
+) -> Result<Exported> {
+    check(path, writer, existing)?;
+    let fault = |error| Error::Unwritable { path: path.to_owned(), error };
+    let draft = Draft::beside(path).map_err(fault)?;
+    let file = match writer.shape() {
+        Shape::File => Some(private(&draft.file()).map_err(fault)?),
+        Shape::Folder => {
+            make_folder(&draft.folder()).map_err(fault)?;
+            None
+        }
+    };
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let mut outlet = Outlet::place(file, draft.folder(), name).wishing(wishes);
+    let exported = writer.write(well, id, &mut outlet).map_err(|error| match error {
+        Error::Write(error) => fault(error),
+        error => error,
+    })?;
+    outlet.sync().map_err(fault)?;
+    draft.publish(path, writer, existing)?;
+    Ok(exported)
+}
+
+/// A folder in which a session is written before it gets its name. It goes when dropped.
+struct Draft {
+    folder: PathBuf,
+    /// Does it hold something of the user's that could not be put back?
+    precious: bool,
+}
+
+/// Something that gets its name.
+struct Move {
+    from: PathBuf,
+    to: PathBuf,
+    /// Where what stood there waits until all is done.
+    old: PathBuf,
+}
+
+impl Draft {
+    fn beside(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for n in 0_u32.. {
+            let folder = path.with_file_name(format!(".{name}.{}.{n}", std::process::id()));
+            match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && n < 100 => {}
+                made => return made.map(|()| Self { folder, precious: false }),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("file")
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.folder.join("folder")
+    }
+
+    /// Gives what was written its name. If that fails, what stood there is put back.
+    fn publish(mut self, path: &Path, writer: &dyn Writer, existing: Existing) -> Result<()> {
+        let mut moves = Vec::new();
+        let mut add = |from: PathBuf, to: PathBuf| {
+            let old = self.folder.join(format!("replaced-{}", moves.len()));
+            moves.push(Move { from, to, old });
+        };
+        match writer.shape() {
+            Shape::Folder => add(self.folder(), path.to_owned()),
+            Shape::File => {
+                if self.folder().exists() {
+                    let beside = beside(path, writer)?;
+                    check_beside(&beside, path, writer, existing)?;
+                    add(self.folder(), beside);
+                }
+                add(self.file(), path.to_owned());
+            }
+        }
+        check(path, writer, existing)?;
+        for n in 0..moves.len() {
+            if let Err(error) = moves[n].make() {
+                let back = moves[..=n].iter().rev().try_for_each(Move::take_back);
+                self.precious = back.is_err();
+                return Err(match back {
+                    Ok(()) => Error::Unwritable { path: moves[n].to.clone(), error },
+                    Err(_) => Error::LeftOver { path: path.to_owned(), at: self.folder.clone() },
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.precious {
+            // Half an export is of no use to anyone.
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+impl Move {
+    fn make(&self) -> io::Result<()> {
+        if is_there(&self.to) {
+            std::fs::rename(&self.to, &self.old)?;
+        }
+        std::fs::rename(&self.from, &self.to)
+    }
+
+    fn take_back(&self) -> io::Result<()> {
+        // What has its name already is no longer in the draft.
+        if !is_there(&self.from) {
+            std::fs::rename(&self.to, &self.from)?;
+        }
+        match is_there(&self.old) {
+            true => std::fs::rename(&self.old, &self.to),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Fails if something stands at a path that must stay.
+fn check(path: &Path, writer: &dyn Writer, existing: Existing) -> Result<()> {
+    let Ok(found) = path.symlink_metadata() else { return Ok(()) };
+    let replaceable = match writer.shape() {
+        Shape::File => !found.is_dir(),
+        Shape::Folder => !found.is_dir() || is_session(path, writer),
+    };
+    match existing {
+        _ if !replaceable => Err(Error::NotReplaced { path: path.to_owned() }),
+        Existing::Keep => Err(Error::Exists { path: path.to_owned() }),
+        Existing::Replace => Ok(()),
+    }
+}
+
+/// The same for the folder beside a file, which nobody named.
+fn check_beside(beside: &Path, path: &Path, writer: &dyn Writer, existing: Existing) -> Result<()> {
+    let Ok(found) = beside.symlink_metadata() else { return Ok(()) };
+    let (beside, of) = (beside.to_owned(), path.to_owned());
+    match existing {
+        _ if !found.is_dir() || !holds_only(&beside, writer.parts()) => {
+            Err(Error::InTheWay { path: beside, of })
+        }
+        Existing::Keep => Err(Error::ExistsBeside { path: beside, of }),
+        Existing::Replace => Ok(()),
+    }
+}
+
+/// The folder for what does not fit into a file: of the same name, without its ending.
+fn beside(path: &Path, writer: &dyn Writer) -> Result<PathBuf> {
+    let beside = path.with_extension("");
+    match beside == path {
+        true => Err(Error::NoEnding { path: path.to_owned(), ending: writer.ending() }),
+        false => Ok(beside),
+    }
+}
+
+/// Is a folder a session of the writer's system, or empty?
+fn is_session(folder: &Path, writer: &dyn Writer) -> bool {
+    let parts = writer.parts();
+    let whole = parts.first().is_some_and(|first| is_there(&folder.join(first)));
+    let empty = std::fs::read_dir(folder).is_ok_and(|mut found| found.next().is_none());
+    empty || whole && holds_only(folder, parts)
+}
+
+fn holds_only(folder: &Path, parts: &[&str]) -> bool {
+    let known = |entry: io::Result<std::fs::DirEntry>| {
+        entry.is_ok_and(|entry| parts.iter().any(|part| entry.file_name() == *part))
+    };
+    std::fs::read_dir(folder).is_ok_and(|mut found| found.all(known))
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
