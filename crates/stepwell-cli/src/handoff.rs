@@ -141,6 +141,10 @@ fn untouched(well: &Well, head: &Head, to: Format) -> Result<Option<String>> {
     let Some(source) = head.source.as_ref().filter(|source| source.system == to.as_str()) else {
         return Ok(None);
     };
+    // The name stands in a file that anybody may have made, and goes into a command.
+    if !to.writer().is_some_and(|writer| writer.is_name(&source.id)) {
+        return Ok(None);
+    }
     // What was imported bears an id; what was recorded here does not.
     let last = well.store().events(&head.id, Span::last(64))?.events;
     let spoken = |event: &Event| {

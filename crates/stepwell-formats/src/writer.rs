@@ -38,11 +38,33 @@ pub trait Writer: Sync {
     /// Writes a session, of a damaged one what can be read.
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported>;
 
+    /// Could the system have given a session this name? Names come out of files, and this one
+    /// is to stand in a command: it MUST NOT be taken for anything but a name there.
+    fn is_name(&self, id: &str) -> bool {
+        is_token(id)
+    }
+
     /// Where the system would look for the session, and how it is told to go on with it.
     /// `None` if it takes up no sessions of others.
     fn handoff(&self, _session: &Handover<'_>, _homes: &Homes<'_>) -> Option<Handoff> {
         None
     }
+}
+
+/// Is it a plain word, which no command takes for an option?
+pub(crate) fn is_token(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    text.bytes().all(plain) && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+}
+
+/// Is it written as UUIDs are?
+pub(crate) fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let lengths = [8, 4, 4, 4, 12];
+    groups.len() == 5
+        && groups.iter().zip(lengths).all(|(group, length)| {
+            group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit())
+        })
 }
 
 /// What a session is on disk.

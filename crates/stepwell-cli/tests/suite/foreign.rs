@@ -112,6 +112,30 @@ fn a_session_is_handed_to_another_agent() {
 }
 
 #[test]
+fn a_name_out_of_a_file_is_never_an_option_of_a_command() {
+    let mut desk = Desk::new();
+    for (format, command) in [("claude", "claude --resume "), ("codex", "codex resume ")] {
+        let evil = "--dangerously-skip-permissions";
+        let line = match format {
+            "claude" => format!(
+                r#"{{"parentUuid":null,"isSidechain":false,"cwd":"/w","sessionId":"{evil}","type":"user","message":{{"role":"user","content":"hi"}},"uuid":"u1","timestamp":"2026-05-04T06:53:00.000Z"}}"#
+            ),
+            _ => format!(
+                r#"{{"timestamp":"2026-05-04T06:53:00.000Z","type":"session_meta","payload":{{"id":"{evil}","timestamp":"2026-05-04T06:53:00.000Z","cwd":"/w","cli_version":"1"}}}}
+{{"timestamp":"2026-05-04T06:53:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"hi"}}]}}}}"#
+            ),
+        };
+        desk.file("evil.jsonl", &format!("{line}\n"));
+        let said = desk.quietly(&["import", "evil.jsonl", "--json"]);
+        let taken: serde_json::Value = serde_json::from_str(said.stdout.trim()).unwrap();
+        let id = taken["session"].as_str().unwrap().to_owned();
+        assert!(id.starts_with("dangerously-skip-permissions-"), "{id}");
+        let said = desk.quietly(&["resume", &id, "--with", format]);
+        assert!(said.stdout.contains(command) && !said.stdout.contains(evil), "{}", said.stdout);
+    }
+}
+
+#[test]
 fn the_agent_is_run_where_the_session_works() {
     let mut desk = agents();
     desk.quietly(&["import", "--yes"]);

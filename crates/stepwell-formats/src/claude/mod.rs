@@ -23,7 +23,7 @@ use crate::input::Input;
 use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::writer::{Exported, Handoff, Handover, Outlet, Writer};
+use crate::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "claude-code";
@@ -78,6 +78,10 @@ impl Writer for Claude {
         write::write(well, id, to)
     }
 
+    fn is_name(&self, id: &str) -> bool {
+        is_uuid(id)
+    }
+
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {
         let folder = homes.named_or("CLAUDE_CONFIG_DIR", ".claude")?;
         let workspace = session.workspace.to_string_lossy();
@@ -108,14 +112,4 @@ fn main_of(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| folder.ends_with("subagents"))?.parent()?;
     let main = folder.with_file_name(format!("{}.jsonl", folder.file_name()?.to_str()?));
     main.is_file().then_some(main)
-}
-
-/// Is it written as UUIDs are?
-fn is_uuid(text: &str) -> bool {
-    let groups: Vec<&str> = text.split('-').collect();
-    let lengths = [8, 4, 4, 4, 12];
-    groups.len() == 5
-        && groups.iter().zip(lengths).all(|(group, length)| {
-            group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit())
-        })
 }

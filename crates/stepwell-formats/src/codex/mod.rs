@@ -20,7 +20,7 @@ use crate::input::Input;
 use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::writer::{Exported, Handoff, Handover, Outlet, Writer};
+use crate::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "codex";
@@ -76,6 +76,11 @@ impl Writer for Codex {
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to)
+    }
+
+    fn is_name(&self, id: &str) -> bool {
+        // A fork's rollout has the thread's name and one of its own.
+        id.split('_').all(is_uuid)
     }
 
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {

@@ -49,6 +49,8 @@ pub(super) fn berth(well: &Stepwell, source: &Source, taboo: &[SessionId]) -> Re
 pub(super) fn wanted(id: &str) -> SessionId {
     if let Ok(id) = id.parse::<SessionId>()
         && id.as_str().len() + 3 <= MAX_NAME_BYTES
+        // What begins so is an option, wherever it is typed.
+        && !id.as_str().starts_with('-')
     {
         return id;
     }
@@ -88,10 +90,25 @@ mod tests {
     #[test]
     fn no_name_leads_anywhere_and_no_two_become_one() {
         let long = "x".repeat(500);
-        let names = ["../../etc/passwd", "..\\..\\x", "", ".", "a b", "a\0b", "ä", &long, "-"];
+        let names = [
+            "../../etc/passwd",
+            "..\\..\\x",
+            "",
+            ".",
+            "a b",
+            "a\0b",
+            "ä",
+            &long,
+            "-",
+            "--yes",
+            "yes",
+        ];
         let ids: Vec<SessionId> = names.iter().map(|name| wanted(name)).collect();
         for (n, id) in ids.iter().enumerate() {
-            assert!(!id.as_str().contains(['/', '\\']) && !id.as_str().starts_with('.'), "{id}");
+            assert!(
+                !id.as_str().contains(['/', '\\']) && !id.as_str().starts_with(['.', '-']),
+                "{id}"
+            );
             assert!(!ids[..n].contains(id), "{id}");
         }
         assert_eq!(wanted("7be2d940-15c3").as_str(), "7be2d940-15c3");
