@@ -1,6 +1,7 @@
 //! Taking sessions of other systems into a store: each under its own name, once, with where
 //! it came from, and only what is new of it.
 
+mod counted;
 mod name;
 mod place;
 mod track;

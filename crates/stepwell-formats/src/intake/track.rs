@@ -8,6 +8,7 @@ use stepwell::{
     Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
 };
 
+use super::counted::Counted;
 use super::name::{again, mark};
 use super::place::Places;
 use crate::neutral::{Item, Opening};
@@ -64,6 +65,8 @@ struct Past {
     after: Seq,
     /// Ranges of events that were taken back when the session was told differently.
     dropped: Vec<(Seq, Seq)>,
+    /// What was counted with those.
+    counted: Counted,
     /// Was the conversation gone on with here?
     continued: bool,
     done: bool,
@@ -94,6 +97,7 @@ impl<'a> Track<'a> {
             page: VecDeque::new(),
             after: Seq::FIRST,
             dropped: Vec::new(),
+            counted: Counted::default(),
             continued: false,
             done: true,
         };
@@ -112,6 +116,7 @@ impl<'a> Track<'a> {
             page: VecDeque::new(),
             after: Seq::FIRST,
             dropped,
+            counted: Counted::default(),
             continued: false,
             done: false,
         };
@@ -151,28 +156,16 @@ impl<'a> Track<'a> {
         let Item { at, event } = item;
         self.told_at = at.max(self.told_at);
         let event = self.places.translate(event);
-        loop {
-            match self.peek()? {
-                None => break,
-                Some(known) if is_same(known, at, &event) => {
-                    let seq = known.seq;
-                    self.past.page.pop_front();
-                    self.last = seq;
-                    return Ok(self.places.push(seq));
-                }
-                // What is told last is told anew each time.
-                Some(known) if is_trailer(&known.event) => {
-                    self.past.page.pop_front();
-                }
-                Some(known) => {
-                    // What was already counted is not counted again.
-                    let event = match is_front(known, &event) {
-                        true => without_usage(event),
-                        false => event,
-                    };
-                    self.take_back()?;
-                    return self.append(at, event);
-                }
+        while let Some(known) = self.peek()? {
+            // What is told last is told anew each time.
+            let passing = is_trailer(&known.event);
+            if self.past.meets(at, &event) {
+                self.last = self.past.page.pop_front().map_or(self.last, |known| known.seq);
+                return Ok(self.places.push(self.last));
+            }
+            match passing {
+                true => drop(self.past.page.pop_front()),
+                false => self.take_back()?,
             }
         }
         self.append(at, event)
@@ -217,8 +210,10 @@ impl<'a> Track<'a> {
                 if !ours && !taken_back && !is_trailer(&event.event) {
                     self.past.continued = true;
                 }
-                if ours && !self.past.is_dropped(event.seq) {
-                    self.past.page.push_back(event);
+                match ours {
+                    true if self.past.is_dropped(event.seq) => self.past.counted.add(&event),
+                    true => self.past.page.push_back(event),
+                    false => {}
                 }
             }
         }
@@ -228,11 +223,9 @@ impl<'a> Track<'a> {
     /// The session is told differently from here on: what came in before is taken out of
     /// the view, and stays in the log.
     fn take_back(&mut self) -> Result<()> {
-        while !self.past.done {
-            self.past.page.clear();
-            self.peek()?;
+        while self.peek()?.is_some() {
+            self.past.let_go();
         }
-        self.past.page.clear();
         let (to, scope) = (self.last, Scope::Chat);
         let id = again(&self.source, self.next);
         self.write(None, Rewound { to, scope, restored: Restored::default() }.into(), id)
@@ -240,6 +233,7 @@ impl<'a> Track<'a> {
 
     fn append(&mut self, at: Option<Time>, event: Event) -> Result<Seq> {
         let seq = self.next;
+        let event = self.past.counted.rest(at.or(self.told_at), event);
         self.write(at, event, mark(&self.source, seq))?;
         self.last = seq;
         Ok(self.places.push(seq))
@@ -288,6 +282,25 @@ impl<'a> Track<'a> {
 }
 
 impl Past {
+    /// Is what is told now what came in before at this place? What was counted for it then is
+    /// its own.
+    fn meets(&mut self, at: Option<Time>, event: &Event) -> bool {
+        let Some(known) = self.page.front() else { return false };
+        if !is_same(known, at, event, &self.counted) {
+            return false;
+        }
+        if let (Event::Message(message), Event::Message(told)) = (&known.event, event) {
+            self.counted.claim(message, known.at, told);
+        }
+        true
+    }
+
+    /// Lets go of what was read of the past: it leaves the view, and stays counted.
+    fn let_go(&mut self) {
+        self.page.iter().for_each(|gone| self.counted.add(gone));
+        self.page.clear();
+    }
+
     fn is_dropped(&self, seq: Seq) -> bool {
         self.dropped.iter().any(|(from, to)| (*from..=*to).contains(&seq))
     }
@@ -315,7 +328,7 @@ fn is_trailer(event: &Event) -> bool {
 }
 
 /// Is this what came in before?
-fn is_same(known: &Recorded, at: Option<Time>, event: &Event) -> bool {
+fn is_same(known: &Recorded, at: Option<Time>, event: &Event, counted: &Counted) -> bool {
     if at.is_some_and(|at| at != known.at) {
         return false;
     }
@@ -325,34 +338,15 @@ fn is_same(known: &Recorded, at: Option<Time>, event: &Event) -> bool {
             known.to == rewound.to && known.scope == rewound.scope
         }
         // What was counted when the message was shorter is not counted again.
-        (Event::Message(known), Event::Message(message)) if known.usage.is_none() => {
-            let Message { lane, role, parts, model, .. } = known;
+        (Event::Message(said), Event::Message(message)) if said.usage != message.usage => {
+            let Message { lane, role, parts, model, .. } = said;
             *lane == message.lane
                 && *role == message.role
                 && *parts == message.parts
                 && *model == message.model
+                && counted.covers(said, known.at, message)
         }
         (known, event) => known == event,
-    }
-}
-
-/// Is what came in before the front of this message, which has grown since?
-fn is_front(known: &Recorded, event: &Event) -> bool {
-    match (&known.event, event) {
-        (Event::Message(known), Event::Message(message)) => {
-            known.role == message.role
-                && known.lane == message.lane
-                && known.usage == message.usage
-                && message.parts.starts_with(&known.parts)
-        }
-        _ => false,
-    }
-}
-
-fn without_usage(event: Event) -> Event {
-    match event {
-        Event::Message(message) => Message { usage: None, cost: None, ..message }.into(),
-        other => other,
     }
 }
 

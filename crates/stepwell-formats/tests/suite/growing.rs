@@ -79,6 +79,32 @@ fn an_answer_that_grew_is_counted_once_and_shown_once() {
 }
 
 #[test]
+fn a_session_that_comes_in_line_by_line_has_spent_what_it_spent() {
+    let mut file = Transcript::new();
+    file.user("u1", "", "one").text("a1", "u1", "m1", "I think.").text("a2", "a1", "m1", "I look.");
+    file.call("a3", "a2", "m1", "t1")
+        .call("a4", "a3", "m1", "t2")
+        .result("r1", "a4", "t1", "found");
+    file.result("r2", "r1", "t2", "and more")
+        .text("b1", "r2", "m2", "So.")
+        .text("b2", "b1", "m2", "Done.");
+    file.user("u2", "b2", "two").text("c1", "u2", "m3", "Three.").text("c2", "c1", "m3", "Four.");
+    let whole = Stepwell::in_memory();
+    taken(&whole, &file.write());
+    let (well, lines) = (Stepwell::in_memory(), file.lines.clone());
+    for n in 1..=lines.len() {
+        file.lines = lines[..n].to_vec();
+        taken(&well, &file.write());
+        assert_eq!(became(&taken(&well, &file.write()), Became::Unchanged), 1, "line {n}");
+    }
+    let (grown, fresh) = (well.standing(&id()).unwrap().head, whole.standing(&id()).unwrap().head);
+    assert_eq!((fresh.spent.calls, fresh.spent.usage.output), (3, 15));
+    assert_eq!(grown.spent, fresh.spent);
+    let without_usage = |well: &Stepwell| said(&shown(well, &id()));
+    assert_eq!(without_usage(&well), without_usage(&whole));
+}
+
+#[test]
 fn a_history_that_was_rewritten_replaces_the_view_and_not_the_log() {
     let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
     file.user("u1", "", "one").text("a1", "u1", "m1", "first").user("u2", "a1", "two");
