@@ -1,6 +1,7 @@
 //! Taking sessions of other systems into a store: each under its own name, once, with where
 //! it came from, and only what is new of it.
 
+mod claim;
 mod counted;
 mod name;
 mod place;
@@ -18,6 +19,7 @@ use crate::input::{Input, Watcher};
 use crate::neutral::{Item, Opening, PROVENANCE, Sink, Telling, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
+use claim::{Claim, told_by};
 use name::{Berth, berth, wanted};
 pub use track::Mode;
 use track::Track;
@@ -193,6 +195,17 @@ impl<'a> Intake<'a> {
         }
     }
 
+    /// Says that another file is believed.
+    fn overruled(&mut self, id: &SessionId, file: Option<&Path>) -> Result<()> {
+        let head = self.well.store().standing(id)?.head;
+        let other = told_by(&head).unwrap_or_default();
+        let what =
+            format!("{} tells more or newer of session {id}; this was left out", other.display());
+        let place = file.unwrap_or(self.input.root()).display().to_string();
+        self.warn(Warning { place, what });
+        Ok(())
+    }
+
     /// What is remembered of where a session came from.
     fn provenance(&self, file: Option<&Path>) -> Edited {
         let path = file.unwrap_or(self.input.root());
@@ -226,7 +239,10 @@ impl Sink for Intake<'_> {
                     self.note(taken, false);
                     return Ok(Telling::Known);
                 }
-                let track = Track::lay_beside((well, mode), id, source)?;
+                let path = opening.file.as_deref().unwrap_or(self.input.root());
+                let claim = Claim::of(path, &well.store().standing(&id)?.head);
+                let mut track = Track::lay_beside((well, mode), id, source)?;
+                track.claim = claim;
                 self.current = Some((track, taken, opening.file));
             }
             Berth::New(id) => {
@@ -258,9 +274,14 @@ impl Sink for Intake<'_> {
     }
 
     fn end(&mut self) -> Result<()> {
-        let Some((track, taken, file)) = self.current.take() else { return Err(Error::Untold) };
+        let Some((mut track, taken, file)) = self.current.take() else {
+            return Err(Error::Untold);
+        };
         let provenance = self.provenance(file.as_deref());
         let grown = track.close(provenance)?;
+        if track.overruled {
+            self.overruled(&taken.id, file.as_deref())?;
+        }
         self.note(taken, grown);
         Ok(())
     }

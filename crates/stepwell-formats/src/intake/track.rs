@@ -8,6 +8,7 @@ use stepwell::{
     Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
 };
 
+use super::claim::Claim;
 use super::counted::Counted;
 use super::name::{again, mark};
 use super::place::Places;
@@ -50,6 +51,10 @@ pub(super) struct Track<'a> {
     told_at: Option<Time>,
     /// Was anything added?
     pub(super) grown: bool,
+    /// How what is told stands to what was told before.
+    pub(super) claim: Claim,
+    /// Does another file know better? Then nothing more is taken from this one.
+    pub(super) overruled: bool,
 }
 
 /// An event that waits to be written.
@@ -148,6 +153,8 @@ impl<'a> Track<'a> {
             batch_bytes,
             told_at,
             grown,
+            claim: Claim::Sole,
+            overruled: false,
         }
     }
 
@@ -156,29 +163,39 @@ impl<'a> Track<'a> {
         let Item { at, event } = item;
         self.told_at = at.max(self.told_at);
         let event = self.places.translate(event);
-        while let Some(known) = self.peek()? {
+        let claim = self.claim;
+        while !self.overruled
+            && let Some(known) = self.peek()?
+        {
             // What is told last is told anew each time.
             let passing = is_trailer(&known.event);
+            let yields = !passing && claim.yields(known, &event);
             if self.past.meets(at, &event) {
                 self.last = self.past.page.pop_front().map_or(self.last, |known| known.seq);
                 return Ok(self.places.push(self.last));
             }
             match passing {
                 true => drop(self.past.page.pop_front()),
+                false if yields => self.overruled = true,
                 false => self.take_back()?,
             }
+        }
+        if self.overruled {
+            return Ok(self.places.push(self.last));
         }
         self.append(at, event)
     }
 
     /// The session was told to its end. The answer says whether anything was written, or
     /// would have been.
-    pub(super) fn close(mut self, provenance: Edited) -> Result<bool> {
-        while let Some(known) = self.peek()? {
-            if is_trailer(&known.event) {
-                self.past.page.pop_front();
-            } else {
-                self.take_back()?;
+    pub(super) fn close(&mut self, provenance: Edited) -> Result<bool> {
+        while !self.overruled
+            && let Some(known) = self.peek()?
+        {
+            match is_trailer(&known.event) {
+                true => drop(self.past.page.pop_front()),
+                false if self.claim != Claim::Sole => self.overruled = true,
+                false => self.take_back()?,
             }
         }
         if self.grown {

@@ -104,6 +104,62 @@ fn a_session_that_comes_in_line_by_line_has_spent_what_it_spent() {
     assert_eq!(without_usage(&well), without_usage(&whole));
 }
 
+/// The same session in another file, which was changed at that time.
+fn copied(lines: &[String], second: u64) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("{ID}.jsonl"));
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(second);
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn an_older_copy_changes_nothing_whenever_it_was_made_and_is_told_of() {
+    for made in [1, 4_000_000_000] {
+        let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+        file.user("u1", "", "one").text("a1", "u1", "m1", "first").text("a2", "a1", "m1", "more");
+        file.user("u2", "a2", "two").text("a3", "u2", "m2", "last");
+        let path = file.write();
+        taken(&well, &path);
+        let seq = well.standing(&id()).unwrap().head.seq;
+        for cut in 1..file.lines.len() {
+            let (_folder, copy) = copied(&file.lines[..cut], made);
+            let report = take_in(&well, Mode::Write, "claude".parse().unwrap(), &copy);
+            assert_eq!(report.sessions[0].became, Became::Unchanged, "{cut} lines");
+            assert!(report.warnings[0].what.contains("left out"), "{:?}", report.warnings);
+            assert_eq!(well.standing(&id()).unwrap().head.seq, seq, "{cut} lines");
+        }
+        // The one that it came from grows as ever, and the copy may catch up.
+        file.user("u3", "a3", "three");
+        assert_eq!(taken(&well, &file.write())[0].became, Became::Updated);
+        file.text("a4", "u3", "m3", "said");
+        let (_folder, copy) = copied(&file.lines, made);
+        assert_eq!(taken(&well, &copy)[0].became, Became::Updated);
+    }
+}
+
+#[test]
+fn of_two_files_that_differ_the_later_one_is_believed_and_there_is_an_end_to_it() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "first");
+    let (_one, older) = copied(&file.lines, 1_000);
+    file.lines.truncate(1);
+    file.user("v1", "u1", "and").text("b1", "v1", "n1", "another first");
+    let (_two, newer) = copied(&file.lines, 2_000);
+    for path in [&older, &newer, &older, &newer, &older] {
+        let report = take_in(&well, Mode::Write, "claude".parse().unwrap(), path);
+        assert!(report.fault.is_none(), "{:?}", report.fault);
+    }
+    let said = said(&shown(&well, &id()));
+    assert!(said.len() == 3 && said[2].contains("another first"), "{said:#?}");
+    assert_eq!((recorded(&well, "first"), recorded(&well, "another first")), (2, 1));
+    // When the later one is gone, the older is all there is.
+    std::fs::remove_file(newer).unwrap();
+    assert_eq!(taken(&well, &older)[0].became, Became::Updated);
+    assert_eq!(well.standing(&id()).unwrap().head.spent.calls, 2);
+}
+
 #[test]
 fn a_history_that_was_rewritten_replaces_the_view_and_not_the_log() {
     let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
