@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
-use stepwell::{Event, EventId, Head, SessionId, Span};
+use stepwell::{Event, EventId, Head, SessionId};
 use stepwell_agent::run::Charge;
-use stepwell_formats::{Existing, Format, Handoff, Handover, write_to};
+use stepwell_formats::{Existing, Format, Handoff, Handover, each_event, write_to};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
@@ -66,8 +66,8 @@ pub(crate) fn hand_over(
     let Some(handoff) = homestead.ask(|homes| writer.handoff(&handover, homes)) else {
         return Err(takes_none(to));
     };
-    let there = origin_of(&head).filter(|_| untouched.is_some()).filter(|path| path.exists());
-    let file = match there {
+    let original = origin_of(&head).filter(|_| untouched.is_some());
+    let file = match original.filter(|path| is_found(path, &handoff)) {
         Some(path) => path,
         None => write((well, id), to, &handoff)?,
     };
@@ -145,8 +145,6 @@ fn untouched(well: &Well, head: &Head, to: Format) -> Result<Option<String>> {
     if !to.writer().is_some_and(|writer| writer.is_name(&source.id)) {
         return Ok(None);
     }
-    // What was imported bears an id; what was recorded here does not.
-    let last = well.store().events(&head.id, Span::last(64))?.events;
     let spoken = |event: &Event| {
         matches!(
             event,
@@ -157,8 +155,21 @@ fn untouched(well: &Well, head: &Head, to: Format) -> Result<Option<String>> {
                 | Event::GateAnswered(_)
         )
     };
-    let own = last.iter().find(|it| spoken(&it.event)).is_some_and(|it| it.id.is_none());
+    // What was imported bears an id; what was recorded here does not.
+    let mut own = false;
+    each_event(well, &head.id, &mut |it| {
+        own |= it.id.is_none() && spoken(&it.event);
+        Ok(())
+    })?;
     Ok((!own).then(|| source.id.clone()))
+}
+
+/// Does the agent find the session where that file is?
+fn is_found(path: &Path, handoff: &Handoff) -> bool {
+    match (path.canonicalize(), handoff.found_below.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
 }
 
 /// The file that a session came from.

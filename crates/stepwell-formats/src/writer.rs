@@ -93,6 +93,8 @@ pub struct Handover<'a> {
 pub struct Handoff {
     /// Where the session is to be written.
     pub path: PathBuf,
+    /// The folder below which the system finds a session by its name.
+    pub found_below: PathBuf,
     /// The command that continues it.
     pub command: Vec<String>,
     /// The folder to run it in.

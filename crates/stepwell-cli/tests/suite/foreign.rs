@@ -136,6 +136,24 @@ fn a_name_out_of_a_file_is_never_an_option_of_a_command() {
 }
 
 #[test]
+fn a_session_from_another_place_is_written_where_the_agent_looks() {
+    let desk = Desk::new();
+    let other = desk.work().join("other");
+    copy(&fixtures().join("claude/projects"), &other.join("projects"));
+    copy(&fixtures().join("codex/sessions"), &other.join("sessions"));
+    desk.quietly(&["import", "other"]);
+    let codex = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
+    for (id, agent, place) in [(CLAUDE, "claude", ".claude/projects"), (codex, "codex", ".codex")] {
+        let said = desk.quietly(&["resume", id, "--with", agent, "--json"]);
+        let answer: serde_json::Value = serde_json::from_str(said.stdout.trim()).unwrap();
+        let file = PathBuf::from(answer["file"].as_str().unwrap());
+        assert!(file.starts_with(desk.path("home").join(place)) && file.is_file(), "{file:?}");
+        assert!(file.to_str().unwrap().contains(id), "{file:?}");
+        assert!(said.stdout.contains(id), "{}", said.stdout);
+    }
+}
+
+#[test]
 fn the_agent_is_run_where_the_session_works() {
     let mut desk = agents();
     desk.quietly(&["import", "--yes"]);

@@ -91,7 +91,7 @@ impl Writer for Claude {
         let command = ["claude", "--resume", session.uuid].map(str::to_owned).to_vec();
         let folder = folder.join("projects").join(slug);
         let workspace = session.workspace.to_owned();
-        Some(Handoff { path: folder.join(file), command, folder: workspace })
+        Some(Handoff { path: folder.join(file), found_below: folder, command, folder: workspace })
     }
 }
 

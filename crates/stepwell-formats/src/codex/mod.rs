@@ -91,8 +91,9 @@ impl Writer for Codex {
         let (hour, minute, second) = (time.get(9..11)?, time.get(11..13)?, time.get(13..15)?);
         let name =
             format!("rollout-{year}-{month}-{day}T{hour}-{minute}-{second}-{}.jsonl", session.uuid);
-        let path = folder.join("sessions").join(year).join(month).join(day).join(name);
+        let found_below = folder.join("sessions");
+        let path = found_below.join(year).join(month).join(day).join(name);
         let command = ["codex", "resume", session.uuid].map(str::to_owned).to_vec();
-        Some(Handoff { path, command, folder: session.workspace.to_owned() })
+        Some(Handoff { path, found_below, command, folder: session.workspace.to_owned() })
     }
 }

@@ -89,7 +89,7 @@ impl Writer for Cli {
         let id = session.uuid;
         let command = ["strands", "run", "--resume", id].map(str::to_owned).to_vec();
         let path = folder.join(format!("{}{id}", strands_sdk::FOLDER));
-        Some(Handoff { path, command, folder: session.workspace.to_owned() })
+        Some(Handoff { path, found_below: folder, command, folder: session.workspace.to_owned() })
     }
 }
 

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
-use crate::fields::Fields;
+use crate::fields::{Fields, quoted};
 use crate::input::Input;
 use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
@@ -92,15 +92,18 @@ impl Writer for Sdk {
         let folder = homes.home?.join(".strands/sessions");
         let id = session.uuid;
         let agent = conversation::plain_name(&session.head.agent);
+        // Its own default is another one in older versions.
+        let place = quoted(&folder.to_string_lossy());
         let code = format!(
             "from strands import Agent\n\
              from strands.session.file_session_manager import FileSessionManager\n\
-             agent = Agent(agent_id={agent:?}, session_manager=FileSessionManager({id:?}))\n\
+             sessions = FileSessionManager({id:?}, storage_dir={place})\n\
+             agent = Agent(agent_id={agent:?}, session_manager=sessions)\n\
              while True: agent(input('> '))\n"
         );
         let command = ["python3", "-c", &code].map(str::to_owned).to_vec();
         let path = folder.join(format!("{FOLDER}{id}"));
-        Some(Handoff { path, command, folder: session.workspace.to_owned() })
+        Some(Handoff { path, found_below: folder, command, folder: session.workspace.to_owned() })
     }
 }
 
