@@ -96,7 +96,7 @@ fn look(
 ) -> Result<()> {
     let mut news = Vec::new();
     let mut is_news = |path: &Path, found: &Metadata| {
-        let stamp = stamp(found);
+        let stamp = hash(&(stamp(found), log_of(path)));
         seen.insert(hash(&path), stamp) != Some(stamp)
     };
     let mut add = |found: Found| {
@@ -132,6 +132,15 @@ fn hash(value: &impl Hash) -> u64 {
 
 fn stamp(found: &Metadata) -> u64 {
     hash(&(found.len(), found.mtime(), found.mtime_nsec(), found.ino()))
+}
+
+/// What the file system says of a database's log, in which its news are while somebody has it
+/// open.
+fn log_of(path: &Path) -> Option<u64> {
+    path.extension().filter(|ending| *ending == "db")?;
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    Path::new(&name).symlink_metadata().ok().map(|found| stamp(&found))
 }
 
 /// What the file system says of all that is in a folder.

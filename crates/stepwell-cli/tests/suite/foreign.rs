@@ -113,7 +113,7 @@ fn a_session_is_handed_to_another_agent() {
 
 #[test]
 fn a_name_out_of_a_file_is_never_an_option_of_a_command() {
-    let mut desk = Desk::new();
+    let desk = Desk::new();
     for (format, command) in [("claude", "claude --resume "), ("codex", "codex resume ")] {
         let evil = "--dangerously-skip-permissions";
         let line = match format {
@@ -214,6 +214,27 @@ fn watching_takes_in_what_grows_and_can_be_killed() {
     let again = desk.quietly(&["import", "--yes", "--from", "claude"]);
     assert!(again.stdout.contains("1 updated"), "{}", again.stdout);
     assert_eq!(desk.quietly(&["verify"]).code, Some(0));
+}
+
+#[test]
+fn what_goose_says_is_seen_while_goose_runs() {
+    let desk = agents();
+    let path = desk.path("home").join(".local/share/goose/sessions/sessions.db");
+    let goose = rusqlite::Connection::open(&path).unwrap();
+    // What is said stays in the log beside the database.
+    goose.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;").unwrap();
+    let mut command = desk.command(&["watch", "--every", "1"]);
+    let mut watching = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let has =
+        |words: &str| (0..500).any(|_| desk.quietly(&["log", "20260506_1"]).stdout.contains(words));
+    assert!(has("price tags"));
+    let say = "INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp)
+        VALUES ('tag-99', '20260506_1', 'user', ?1, 1778041900)";
+    goose.execute(say, [r#"[{"type":"text","text":"said while it runs"}]"#]).unwrap();
+    let seen = has("said while it runs");
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    assert!(seen);
 }
 
 #[test]
