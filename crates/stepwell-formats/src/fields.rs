@@ -10,6 +10,8 @@ use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use stepwell::Time;
 
+use crate::halves;
+
 /// The fields of a JSON object, in order, each as its text. Of several of one name the
 /// last counts, as everywhere in JSON.
 #[derive(Clone, Debug, Default)]
@@ -139,13 +141,17 @@ pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a text is JSON")
 }
 
-/// The text of a JSON string.
+/// The text of a JSON string. Half of a character in it is read as U+FFFD.
 #[must_use]
 pub fn text_of(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     match inner.contains('\\') {
         false => Some(Cow::Borrowed(inner)),
-        true => serde_json::from_str(raw).ok().map(Cow::Owned),
+        true => {
+            let text = serde_json::from_str(raw).ok();
+            let mended = || serde_json::from_str(&halves::mended(raw)?).ok();
+            text.or_else(mended).map(Cow::Owned)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! each read within bounds and never through a link.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 use stepwell::Digest;
 
 use crate::fields::Fields;
-use crate::{Error, Result};
+use crate::neutral::Warning;
+use crate::{Error, Result, halves};
 
 /// The largest file that is read whole: what the systems whose files these are write at
 /// the most. A size is checked before it is trusted.
@@ -39,6 +41,23 @@ pub struct Input {
     root: PathBuf,
     stamps: RefCell<Vec<(PathBuf, Rc<RefCell<Stamp>>)>>,
     watcher: Watcher,
+    flaws: Rc<Flaws>,
+}
+
+/// Places at which half of a character was read.
+#[derive(Debug, Default)]
+struct Flaws(RefCell<BTreeSet<(PathBuf, Option<u64>)>>);
+
+/// How many of them are remembered: a file may be wrong on every line.
+const MAX_FLAWS: usize = 100;
+
+impl Flaws {
+    fn look(&self, text: &str, path: &Path, line: Option<u64>) {
+        let mut known = self.0.borrow_mut();
+        if known.len() < MAX_FLAWS && halves::mended(text).is_some() {
+            known.insert((path.to_owned(), line));
+        }
+    }
 }
 
 /// Who is told of every stretch of bytes that is read.
@@ -75,7 +94,7 @@ impl Input {
     /// The same, while somebody watches how far it is.
     pub fn watched(path: &Path, watcher: Watcher) -> Result<Self> {
         let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
-        Ok(Self { root, stamps: RefCell::default(), watcher })
+        Ok(Self { root, stamps: RefCell::default(), watcher, flaws: Rc::default() })
     }
 
     /// The file or the folder that is read.
@@ -105,10 +124,24 @@ impl Input {
 
     /// The whole of a file as text.
     pub fn text(&self, path: &Path) -> Result<String> {
-        String::from_utf8(self.whole(path)?).map_err(|error| Error::Foreign {
+        let text = String::from_utf8(self.whole(path)?).map_err(|error| Error::Foreign {
             path: path.to_owned(),
             why: format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()),
-        })
+        })?;
+        self.flaws.look(&text, path, None);
+        Ok(text)
+    }
+
+    /// What was read otherwise than it was written.
+    pub(crate) fn flaws(&self) -> Vec<Warning> {
+        let flaw = |(path, line): &(PathBuf, Option<u64>)| Warning {
+            place: match line {
+                Some(line) => format!("{}, line {line}", path.display()),
+                None => path.display().to_string(),
+            },
+            what: "half of a character is in a text, and was read as U+FFFD".to_owned(),
+        };
+        self.flaws.0.borrow().iter().map(flaw).collect()
     }
 
     /// The lines of a file, one at a time; of a `.zst`, those that it expands to.
@@ -120,7 +153,8 @@ impl Input {
             false => Box::new(BufReader::with_capacity(256 << 10, stamped)),
             true => Box::new(expanded(stamped, size).map_err(|error| unreadable(path, error))?),
         };
-        Ok(Lines { from, path: path.to_owned(), number: 0, offset: 0, buffer: Vec::new() })
+        let (path, flaws) = (path.to_owned(), Rc::clone(&self.flaws));
+        Ok(Lines { from, path, number: 0, offset: 0, buffer: Vec::new(), flaws })
     }
 
     /// What is in a folder, sorted, without links. A folder that is not there is empty.
@@ -253,6 +287,7 @@ pub struct Lines {
     number: u64,
     offset: u64,
     buffer: Vec<u8>,
+    flaws: Rc<Flaws>,
 }
 
 /// One line.
@@ -266,6 +301,8 @@ pub struct Line<'a> {
     pub bytes: Option<&'a [u8]>,
     /// How it ends.
     pub end: LineEnd,
+    path: &'a Path,
+    flaws: &'a Flaws,
 }
 
 impl<'a> Line<'a> {
@@ -274,7 +311,10 @@ impl<'a> Line<'a> {
         let bytes = self.bytes.ok_or("it is too long, and was left out")?;
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
         let parsed = text.and_then(|text| match Fields::parse(text) {
-            Ok(fields) => Ok((text, fields)),
+            Ok(fields) => {
+                self.flaws.look(text, self.path, Some(self.number));
+                Ok((text, fields))
+            }
             Err(error) => Err(format!("it is no JSON object ({error})")),
         });
         parsed.map_err(|why| match self.end {
@@ -308,7 +348,8 @@ impl Lines {
             if too_long || !self.buffer.trim_ascii().is_empty() {
                 let bytes = (!too_long).then(|| self.buffer.trim_ascii());
                 let end = if ended { LineEnd::Newline } else { LineEnd::File };
-                return Ok(Some(Line { number: self.number, offset, bytes, end }));
+                let (number, path, flaws) = (self.number, &*self.path, &*self.flaws);
+                return Ok(Some(Line { number, offset, bytes, end, path, flaws }));
             }
         }
     }

@@ -61,6 +61,7 @@ mod export;
 mod fields;
 mod gaia;
 mod goose;
+mod halves;
 mod html;
 mod input;
 mod intake;

@@ -94,6 +94,7 @@ pub fn take_in_watched(
         report.more_warnings = 0;
         let mut intake = Intake::new(well, mode, format, &input, &taboo, &mut report);
         let fault = reader.read(&input, &mut intake).err();
+        input.flaws().into_iter().for_each(|flaw| intake.warn(flaw));
         let fault = intake.finish(fault.as_ref()).err().or(fault);
         match fault {
             None => break,

@@ -6,7 +6,7 @@ use stepwell::{
     ErrorKind, Event, EventId, FileChanged, FileState, Message, NewEvent, Phase, PhaseChanged,
     Recorded, Seq, Stepwell, Time,
 };
-use stepwell_formats::{Error, Format, import};
+use stepwell_formats::{Error, Format, Mode, import, take_in};
 
 use crate::support::{ARCHIVES, id, imported, names, root, say, subagent, text};
 
@@ -48,6 +48,47 @@ fn line(seq: u64, event: impl Into<Event>) -> String {
 
 fn created(name: &str) -> String {
     line(1, stepwell::Created::new(id(name), "task"))
+}
+
+/// A session of a format with that text in its first message.
+fn saying(format: &str, text: &str) -> String {
+    match format {
+        "claude" => format!(
+            r#"{{"parentUuid":null,"isSidechain":false,"cwd":"/w","sessionId":"s","type":"user","uuid":"u1","timestamp":"2026-05-04T06:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+        ),
+        "codex" => format!(
+            r#"{{"timestamp":"2026-05-04T06:00:00.000Z","type":"session_meta","payload":{{"id":"0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11","timestamp":"2026-05-04T06:00:00.000Z","cwd":"/w","cli_version":"1"}}}}
+{{"timestamp":"2026-05-04T06:00:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
+        ),
+        "goose" => format!(
+            r#"{{"working_dir":"/w","description":"d"}}
+{{"role":"user","created":1778041200,"content":[{{"type":"text","text":"{text}"}}]}}"#
+        ),
+        "architect" => format!(
+            r#"{{"session_id":"20260223-143022-abcdef","task":"t","agent":"a","model":"m","status":"success","steps_completed":1,"messages":[{{"role":"user","content":"{text}"}}],"files_modified":[],"total_cost":0,"started_at":1771857022.0,"updated_at":1771857023.0,"stop_reason":"llm_done","metadata":{{}}}}"#
+        ),
+        _ => format!(
+            r#"{{"id":"s1","model":"m","provider":"p","started_at":"2026-05-04T06:00:00Z","message_count":1,"workflow_phase":"idle","schema_version":1,"messages":[{{"role":"user","content":"{text}","segments":[],"created_at":"2026-05-04T06:00:00Z"}}],"tasks":[],"project":null}}"#
+        ),
+    }
+}
+
+#[test]
+fn half_of_a_character_costs_that_half_and_is_told_of() {
+    for format in ["claude", "codex", "goose", "architect", "m31a"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        std::fs::write(&path, saying(format, r"cut \ud83d IMPORTANT \ud83d\ude00") + "\n").unwrap();
+        let well = Stepwell::in_memory();
+        let found = crate::mirror::found(&path);
+        assert_eq!(found[0].format, format.parse().unwrap());
+        let report = take_in(&well, Mode::Write, found[0].format, &path);
+        assert!(report.fault.is_none(), "{format}: {:?}", report.fault);
+        let said = crate::mirror::shown(&well, &report.sessions[0].id);
+        assert_eq!(said[0].text(), "cut \u{fffd} IMPORTANT \u{1f600}", "{format}");
+        let half = |it: &&stepwell_formats::Warning| it.what.contains("half of a character");
+        assert_eq!(report.warnings.iter().filter(half).count(), 1, "{:?}", report.warnings);
+    }
 }
 
 #[test]
