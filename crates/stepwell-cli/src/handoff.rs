@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
-use stepwell::{Event, EventId, Head, SessionId};
+use stepwell::{Event, EventId, Head, Lane, SessionId};
 use stepwell_agent::run::Charge;
 use stepwell_formats::{Existing, Format, Handoff, Handover, each_event, write_to};
 
@@ -54,6 +54,11 @@ pub(crate) fn hand_over(
     let head = standing.head;
     let to = meant(to, &head);
     let Some(writer) = to.writer() else { return Err(takes_none(to)) };
+    let lanes = well.store().lanes(id)?;
+    let silent = lanes.get(&Lane::main()).is_none_or(|lane| lane.messages == 0);
+    if silent && to.as_str() != FLOWS {
+        return Err(says_nothing(id, &head, to));
+    }
     let workspace = workspace(&head, app);
     let untouched = untouched(well, &head, to)?;
     let uuid = match &untouched {
@@ -104,10 +109,24 @@ fn write((well, id): (&Well, &SessionId), to: Format, handoff: &Handoff) -> Resu
     Ok(path.clone())
 }
 
+/// The format of an agent that goes on with flows, and needs no conversation.
+const FLOWS: &str = "strands-cli";
+
+fn says_nothing(id: &SessionId, head: &Head, to: Format) -> Failure {
+    let message = format!("{id} has no conversation that {to} could go on with");
+    let failure = Failure::new(Exit::Failed, message);
+    match head.flow {
+        Some(_) => {
+            failure.hint(format_args!("stepwell resume {id} --with strands goes on with a flow"))
+        }
+        None => failure.hint(format_args!("stepwell show {id} shows what it has")),
+    }
+}
+
 /// Strands is two: a flow goes on in its command line, everything else with its SDK.
 fn meant(to: Format, head: &Head) -> Format {
     match (to.as_str(), &head.flow) {
-        ("strands-sdk", Some(_)) => "strands-cli".parse().unwrap_or(to),
+        ("strands-sdk", Some(_)) => FLOWS.parse().unwrap_or(to),
         _ => to,
     }
 }

@@ -154,6 +154,19 @@ fn a_session_from_another_place_is_written_where_the_agent_looks() {
 }
 
 #[test]
+fn a_session_without_a_conversation_is_not_handed_over() {
+    let mut desk = Desk::new();
+    desk.file(
+        "own.json",
+        r#"{"stepwell_archive":1,"sessions":[{"id":"silent","origin":"root","events":[{"seq":1,"at":"2026-02-23T14:30:22Z","kind":"created","version":1,"body":{"id":"silent","task":"mine"}}]}]}"#,
+    );
+    desk.quietly(&["import", "own.json"]);
+    desk.say("resume silent --with claude");
+    assert!(!desk.path("home").join(".claude").exists());
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
 fn the_agent_is_run_where_the_session_works() {
     let mut desk = agents();
     desk.quietly(&["import", "--yes"]);

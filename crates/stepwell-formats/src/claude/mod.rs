@@ -103,6 +103,8 @@ fn is_line(line: &Fields<'_>) -> bool {
         }
         Some("summary") => line.has("leafUuid"),
         Some("file-history-snapshot") => line.has("snapshot"),
+        // Of a session without a conversation nothing else is written.
+        Some("stepwell") => line.has("sessionId") && line.has("event"),
         _ => false,
     }
 }

@@ -11,7 +11,7 @@ use stepwell::{
 use super::SYSTEM;
 use super::content::hollow;
 use super::line::NO_MODEL;
-use super::said::{hash, is_conversation, label, lane, opening, task, usage};
+use super::said::{hash, is_conversation, is_kept, kept_task, label, lane, opening, task, usage};
 use super::tree::{self, Tree};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
@@ -142,11 +142,13 @@ impl<'a> Reading<'a> {
                 return Ok(self.id);
             }
         }
-        if self.id.is_none() {
+        if self.id.is_none() && !self.begin_kept()? {
             self.warn(None, "it holds no conversation, and was left out");
             return Ok(None);
         }
-        self.end()?;
+        if self.told == Telling::Wanted {
+            self.end()?;
+        }
         Ok(self.id)
     }
 
@@ -170,7 +172,7 @@ impl<'a> Reading<'a> {
         let asked = task(fields);
         let begins = asked.is_some() || kind == "assistant";
         let full = self.front.len() >= MAX_FRONT || self.front_bytes > MAX_FRONT_BYTES;
-        let speaks = is_conversation(fields);
+        let speaks = is_conversation(fields) || is_kept(fields);
         if !(begins || full && speaks) {
             self.front_bytes += text.len();
             // What comes before any conversation is kept, within bounds.
@@ -179,6 +181,23 @@ impl<'a> Reading<'a> {
             }
             return Ok(false);
         }
+        self.open(fields, asked)
+    }
+
+    /// Begins a session without a conversation, of which only what has no other place in a
+    /// transcript was written.
+    fn begin_kept(&mut self) -> Result<bool> {
+        let kept = |text: &&String| Fields::parse(text).is_ok_and(|fields| is_kept(&fields));
+        let Some(text) = self.front.iter().find(kept).cloned() else { return Ok(false) };
+        let fields = Fields::parse(&text).unwrap_or_default();
+        self.open(&fields, None)?;
+        Ok(true)
+    }
+
+    /// Tells of the session, and of what waited for that.
+    fn open(&mut self, fields: &Fields<'_>, asked: Option<String>) -> Result<bool> {
+        let waiting = self.front.iter().filter_map(|text| Fields::parse(text).ok());
+        let asked = asked.or_else(|| waiting.into_iter().find_map(|line| kept_task(&line)));
         let mut opening = opening(self.path, self.parent, fields, asked.unwrap_or_default());
         let meta = self.meta(opening.parent.is_some());
         let meta = meta.as_deref();

@@ -24,7 +24,10 @@ pub(super) fn opening(
     let session = fields.text("sessionId").unwrap_or_default().into_owned();
     let agent = fields.text("agentId").map(std::borrow::Cow::into_owned);
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let (id, parent) = match fields.is_true("isSidechain").then_some(agent).flatten() {
+    // What was kept of one without a conversation does not say whose it is.
+    let named = stem.strip_prefix("agent-").filter(|_| parent.is_some() && is_kept(fields));
+    let agent = agent.filter(|_| fields.is_true("isSidechain"));
+    let (id, parent) = match agent.or_else(|| named.map(str::to_owned)) {
         // Subagents' names are short: only with their parent's are they of one session.
         Some(agent) => {
             let parent = parent.map_or(session, str::to_owned);
@@ -60,6 +63,19 @@ pub(super) fn hash(value: &impl Hash) -> u64 {
 
 pub(super) fn is_conversation(fields: &Fields<'_>) -> bool {
     matches!(fields.text("type").as_deref(), Some("user" | "assistant")) && fields.has("message")
+}
+
+/// Is it a line of ours, for what has no other place?
+pub(super) fn is_kept(fields: &Fields<'_>) -> bool {
+    fields.text("type").as_deref() == Some("stepwell") && fields.has("event")
+}
+
+/// What a session of ours was to do, if this is the line that says so.
+pub(super) fn kept_task(fields: &Fields<'_>) -> Option<String> {
+    let event = fields.object("event").filter(|_| is_kept(fields))?;
+    let created = event.text("kind").as_deref() == Some("created");
+    let task = event.object("body").filter(|_| created)?.text("task")?;
+    Some(task.into_owned())
 }
 
 /// Subagents that older versions wrote into the same file speak in a lane of their own.

@@ -1,12 +1,13 @@
 //! Claude Code's transcripts, and what bites in them.
 
 use proptest::prelude::*;
-use stepwell::{SessionId, Status, Stepwell};
+use stepwell::{Checkpoint, CheckpointReason, SessionId, Status, Stepwell};
 use stepwell_formats::{Became, Format};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
 use crate::seeds::fixtures;
+use crate::support::{id, log, root, subagent};
 use crate::transcript::Transcript;
 
 const ID: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
@@ -163,4 +164,28 @@ fn what_was_compacted_and_rewound_here_is_shown_the_same_there() {
         assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &taken[0].id)), "{format}");
         assert_returns(format.parse().unwrap(), &path, &name);
     }
+}
+
+#[test]
+fn a_session_without_a_conversation_comes_back_with_all_that_was_kept() {
+    let well = Stepwell::in_memory();
+    let mark = |name: &str| Checkpoint {
+        name: name.to_owned(),
+        reason: CheckpointReason::Manual,
+        metadata: std::collections::BTreeMap::new(),
+    };
+    root(&well, "flow").append(mark("here")).unwrap();
+    subagent(&well, "flow", "child").append(mark("there")).unwrap();
+    let (folder, path) =
+        written(&well, &id("flow"), "claude".parse().unwrap(), &format!("{ID}.jsonl"));
+    let there = Stepwell::in_memory();
+    let all = taken(&there, folder.path());
+    assert_eq!(all.len(), 2, "{all:?} of {}", path.display());
+    for (it, (task, name)) in all.iter().zip([("flow", "here"), ("child", "there")]) {
+        let head = there.standing(&it.id).unwrap().head;
+        assert_eq!(head.task, format!("task of {task}"));
+        let kept = log(&there, &it.id).into_iter().any(|it| it.event == mark(name).into());
+        assert!(kept, "{task}");
+    }
+    assert_eq!(became(&taken(&there, folder.path()), Became::Unchanged), 2);
 }
