@@ -8,7 +8,7 @@ use crate::draft::{Existing, write_wishing};
 use crate::intake::{Mode, Report, take_in};
 use crate::registry::Format;
 use crate::walk::{Found, find};
-use crate::writer::{Exported, Shape, Wishes, Writer};
+use crate::writer::{Exported, SUBAGENTS, Shape, Subagents, Wishes, Writer};
 use crate::{Error, Result};
 
 /// What a conversion did.
@@ -16,6 +16,8 @@ use crate::{Error, Result};
 pub struct Converted {
     /// Each session that was written, where, and what of it.
     pub written: Vec<(SessionId, PathBuf, Exported)>,
+    /// Those that could not be written, and why.
+    pub unwritten: Vec<(SessionId, Error)>,
     /// What was read for it, and how that went.
     pub read: Vec<(Found, Report)>,
     /// What could not be looked at.
@@ -36,7 +38,8 @@ pub struct Conversion {
 }
 
 /// Reads what lies at a path and writes it in another format. One session is written to
-/// `out` itself, several into a folder of that name.
+/// `out` itself, several into a folder of that name; one of several that cannot be written does
+/// not stop the others.
 pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     let Some(writer) = how.to.writer() else {
         return Err(Error::NotWritten { format: how.to.as_str() });
@@ -56,13 +59,14 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     }
     let folder = tempfile::tempdir().map_err(Error::Write)?;
     let well = Stepwell::open(folder.path().join("store"))?;
+    let apart = writer.subagents() == Subagents::Apart;
     let mut ids: Vec<SessionId> = Vec::new();
     for it in found {
         let report = take_in(&well, Mode::Write, it.format, &it.path);
         for taken in &report.sessions {
-            // A subagent's session goes with the one that started it.
             let origin = well.standing(&taken.id)?.head.origin;
-            if !matches!(origin, Origin::Subagent { .. }) && !ids.contains(&taken.id) {
+            let goes_along = apart || !matches!(origin, Origin::Subagent { .. });
+            if goes_along && !ids.contains(&taken.id) {
                 ids.push(taken.id.clone());
             }
         }
@@ -71,14 +75,31 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     let several = ids.len() > 1;
     for id in ids {
         let path = if several { out.join(name(&id, writer)) } else { out.to_owned() };
-        if let Some(parent) = path.parent().filter(|_| several) {
-            let fault = |error| Error::Unwritable { path: parent.to_owned(), error };
-            std::fs::create_dir_all(parent).map_err(fault)?;
+        match write_one(&path, how, writer, (&well, &id)) {
+            Ok(mut exported) => {
+                if apart {
+                    exported.losses.forget(SUBAGENTS);
+                }
+                converted.written.push((id, path, exported));
+            }
+            Err(error) if several => converted.unwritten.push((id, error)),
+            Err(error) => return Err(error),
         }
-        let exported = write_wishing(&path, how.existing, how.wishes, writer, (&well, &id))?;
-        converted.written.push((id, path, exported));
     }
     Ok(converted)
+}
+
+fn write_one(
+    path: &Path,
+    how: Conversion,
+    writer: &dyn Writer,
+    session: (&Stepwell, &SessionId),
+) -> Result<Exported> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        let fault = |error| Error::Unwritable { path: parent.to_owned(), error };
+        std::fs::create_dir_all(parent).map_err(fault)?;
+    }
+    write_wishing(path, how.existing, how.wishes, writer, session)
 }
 
 /// The file or the folder of one session among several.

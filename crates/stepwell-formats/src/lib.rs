@@ -97,6 +97,6 @@ pub use steps::Steps;
 pub use walk::{Found, find, find_news};
 pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
 pub use writer::{
-    Exported, Handoff, Handover, Length, Losses, Outlet, Shape, Wishes, Writer, each_event,
-    subagents, word_for,
+    Exported, Handoff, Handover, Length, Losses, Outlet, Shape, Subagents, Wishes, Writer,
+    each_event, subagents, word_for,
 };

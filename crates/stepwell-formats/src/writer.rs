@@ -28,6 +28,11 @@ pub trait Writer: Sync {
         "json"
     }
 
+    /// Where the sessions of subagents go.
+    fn subagents(&self) -> Subagents {
+        Subagents::Within
+    }
+
     /// The names of all that is in a session's folder, or in the one beside its file; of a
     /// folder, what is always there first. A folder that holds anything else is somebody
     /// else's, and is never replaced.
@@ -76,6 +81,18 @@ pub enum Shape {
     Folder,
 }
 
+/// Where the sessions of a session's subagents go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subagents {
+    /// With it, as far as the form can hold them.
+    Within,
+    /// Each is a session of its own, and names the one that started it.
+    Apart,
+}
+
+/// What is said of the sessions of subagents that are not with the one that started them.
+pub(crate) const SUBAGENTS: &str = "sessions of subagents";
+
 /// A session that another agent is to go on with.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover<'a> {
@@ -122,6 +139,11 @@ impl Losses {
     /// Counts one more.
     pub fn count(&mut self, what: &'static str) {
         *self.0.entry(what).or_default() += 1;
+    }
+
+    /// Counts something no longer, since it has a place after all.
+    pub(crate) fn forget(&mut self, what: &'static str) {
+        self.0.remove(what);
     }
 
     /// Adds those of another session.

@@ -5,7 +5,7 @@ use stepwell_formats::{Conversion, Existing, Format};
 use super::export::{unwritten, wishes};
 use super::import::{Summary, Telling, tell};
 use crate::app::App;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
 use crate::output::note;
 use crate::text::visible;
@@ -60,5 +60,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         app.out.answer(&line, format_args!("Wrote {id} to {name}"))?;
         tell_losses(args.to, &exported.losses);
     }
-    Ok(if converted.written.is_empty() { Exit::Damaged } else { Exit::Done })
+    let none = converted.written.is_empty();
+    for (id, error) in converted.unwritten {
+        if let Failure::Said { message, hint, .. } = Failure::from(error) {
+            note(format_args!("not written: {id}: {message}"));
+            hint.iter().for_each(|hint| note(format_args!("hint: {hint}")));
+        }
+    }
+    Ok(if none { Exit::Damaged } else { Exit::Done })
 }

@@ -14,7 +14,7 @@ use crate::snapshot::{
     Aside, Escapes, Holds, Live, Object, Said, Style, completed, epoch, list, moment, name, still,
     styled, texts, users_metadata,
 };
-use crate::writer::{Exported, Length, Losses};
+use crate::writer::{Exported, Length, Losses, SUBAGENTS};
 use crate::{Error, Result};
 
 const STYLE: Style = Style { indent: 2, escapes: Escapes::Few };
@@ -38,7 +38,7 @@ pub(super) fn write(
     let text = whole(&live, length, &mut exported.losses);
     to.write_all(styled(&text, STYLE).as_bytes()).map_err(Error::Write)?;
     if !well.subagents(id)?.is_empty() {
-        exported.losses.count("sessions of subagents");
+        exported.losses.count(SUBAGENTS);
     }
     Ok(exported)
 }

@@ -15,7 +15,7 @@ use super::line::{Calls, Envelope, Spot, boundary, kept, message, summary};
 use super::{SYSTEM, is_uuid};
 use crate::fields::{Fields, quoted};
 use crate::neutral::{is_provenance, without_provenance};
-use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
+use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
 use crate::{Error, Result};
 
 /// Writes a session and those of its subagents.
@@ -40,7 +40,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
         let envelope =
             Envelope { session: envelope.session.clone(), agent: Some(agent.clone()), cwd };
         let Some(mut file) = to.file(&name)? else {
-            exported.losses.count("sessions of subagents");
+            exported.losses.count(SUBAGENTS);
             continue;
         };
         transcript(well, &head, &envelope, &mut file, &mut Vec::new(), &mut exported)?;

@@ -13,7 +13,7 @@ use super::item::refill;
 use super::line::{items, meta, millis, shown, tokens};
 use crate::fields::{Fields, quoted};
 use crate::neutral::is_provenance;
-use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
+use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
 use crate::{Error, Result};
 
 /// Writes a session.
@@ -40,7 +40,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     writing.to.flush().map_err(Error::Write)?;
     exported.losses = writing.losses;
     for _ in subagents(well, id)? {
-        exported.losses.count("sessions of subagents");
+        exported.losses.count(SUBAGENTS);
     }
     exported.damaged.extend(damage.map(|damage| (id.clone(), damage)));
     Ok(exported)

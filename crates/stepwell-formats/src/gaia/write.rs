@@ -15,7 +15,7 @@ use crate::snapshot::{
     Aside, Escapes, Holds, Live, Object, Style, list, moment, name, number, rfc3339, still, styled,
     users_metadata,
 };
-use crate::writer::{Exported, Losses};
+use crate::writer::{Exported, Losses, SUBAGENTS};
 use crate::{Error, Result};
 
 const STYLE: Style = Style { indent: 2, escapes: Escapes::Ascii };
@@ -28,7 +28,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut dyn Write) -> Resu
     let text = whole(&live, &mut exported.losses);
     to.write_all(styled(&text, STYLE).as_bytes()).map_err(Error::Write)?;
     if !well.subagents(id)?.is_empty() {
-        exported.losses.count("sessions of subagents");
+        exported.losses.count(SUBAGENTS);
     }
     Ok(exported)
 }

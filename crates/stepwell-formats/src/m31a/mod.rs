@@ -24,7 +24,7 @@ use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::snapshot::keys;
-use crate::writer::{Exported, Outlet, Shape, Writer};
+use crate::writer::{Exported, Outlet, Shape, Subagents, Writer};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "m31a";
@@ -116,6 +116,10 @@ impl Reader for M31a {
 impl Writer for M31a {
     fn shape(&self) -> Shape {
         Shape::Folder
+    }
+
+    fn subagents(&self) -> Subagents {
+        Subagents::Apart
     }
 
     fn parts(&self) -> &'static [&'static str] {

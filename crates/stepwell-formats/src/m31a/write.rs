@@ -17,7 +17,7 @@ use crate::snapshot::{
 };
 use crate::steps::Steps;
 use crate::work::said;
-use crate::writer::{Exported, Losses, Outlet};
+use crate::writer::{Exported, Losses, Outlet, SUBAGENTS};
 use crate::{Error, Result};
 
 const STYLE: Style = Style { indent: 0, escapes: Escapes::Html };
@@ -107,7 +107,7 @@ impl Kin {
         let children: Vec<String> =
             well.subagents(&live.head.id)?.iter().map(|it| there(&it.head)).collect();
         // Each has a folder of its own there.
-        children.iter().for_each(|_| losses.count("sessions of subagents"));
+        children.iter().for_each(|_| losses.count(SUBAGENTS));
         Ok(Self { parent, children })
     }
 }

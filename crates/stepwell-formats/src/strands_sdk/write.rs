@@ -14,7 +14,7 @@ use crate::Result;
 use crate::fields::{push_field, quoted};
 use crate::neutral::without_provenance;
 use crate::raw::{Letters, laid_out};
-use crate::writer::{Exported, Losses, Outlet, each_event, subagents, word_for};
+use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
 
 /// Writes a session.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
@@ -56,7 +56,7 @@ pub(crate) fn live(well: &Stepwell, id: &SessionId, system: &str) -> Result<(Liv
         losses.count("messages that were rewound");
     }
     for _ in subagents(well, id)? {
-        losses.count("sessions of subagents");
+        losses.count(SUBAGENTS);
     }
     let damaged = damage.map(|damage| (id.clone(), damage)).into_iter().collect();
     Ok((live, Exported { sessions: 1, events, damaged, losses }))

@@ -5,6 +5,7 @@ mod architect;
 mod bad_input;
 mod claude;
 mod codex;
+mod converting;
 mod crash;
 mod damage;
 mod drafts;

@@ -1,0 +1,67 @@
+//! From one format into another, without a store.
+
+use std::path::{Path, PathBuf};
+
+use stepwell::{Origin, Stepwell};
+use stepwell_formats::{Conversion, Converted, Existing, Format, Length, Result, Wishes, convert};
+
+use crate::mirror::taken;
+use crate::support::{exported, id, root, say, subagent};
+
+/// An archive of a session and its subagent's.
+fn family(folder: &Path) -> PathBuf {
+    let well = Stepwell::in_memory();
+    say(&mut root(&well, "a-parent"), &["begin"]);
+    say(&mut subagent(&well, "a-parent", "b-child"), &["look"]);
+    let path = folder.join("family.json");
+    std::fs::write(&path, exported(&well, "a-parent", Format::JSON)).unwrap();
+    path
+}
+
+/// An archive of two sessions that have nothing to do with each other.
+fn strangers(folder: &Path) -> PathBuf {
+    let well = Stepwell::in_memory();
+    let from = folder.join("from");
+    std::fs::create_dir(&from).unwrap();
+    for name in ["one", "two"] {
+        say(&mut root(&well, name), &["begin"]);
+        std::fs::write(from.join(format!("{name}.json")), exported(&well, name, Format::JSON))
+            .unwrap();
+    }
+    from
+}
+
+fn converted(from: &Path, out: &Path, to: &str) -> Result<Converted> {
+    let wishes = Wishes { length: Length::Whole };
+    let to = to.parse().unwrap();
+    convert(from, out, Conversion { from: None, to, existing: Existing::Keep, wishes })
+}
+
+#[test]
+fn where_each_session_names_its_parent_children_are_written_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let done = converted(&family(folder.path()), &out, "m31a").unwrap();
+    assert_eq!(done.written.len(), 2);
+    for (id, _, exported) in &done.written {
+        assert!(exported.losses.iter().all(|(what, _)| !what.contains("subagents")), "{id}");
+    }
+    let there = Stepwell::in_memory();
+    assert_eq!(taken(&there, &out).len(), 2);
+    let child = there.standing(&id("b-child")).unwrap().head;
+    assert_eq!(child.origin, Origin::Subagent { parent: id("a-parent") });
+}
+
+#[test]
+fn one_that_cannot_be_written_does_not_stop_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, out) = (strangers(folder.path()), folder.path().join("out"));
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("one.json"), "mine").unwrap();
+    let done = converted(&from, &out, "architect").unwrap();
+    assert_eq!(done.unwritten.len(), 1);
+    assert_eq!(done.unwritten[0].0, id("one"));
+    assert_eq!(done.written.len(), 1);
+    assert_eq!(std::fs::read_to_string(out.join("one.json")).unwrap(), "mine");
+    assert!(out.join("two.json").is_file());
+}
