@@ -8,7 +8,7 @@ use crate::draft::{Existing, write_wishing};
 use crate::intake::{Mode, Report, take_in};
 use crate::registry::Format;
 use crate::walk::{Found, find};
-use crate::writer::{Exported, SUBAGENTS, Shape, Subagents, Wishes, Writer};
+use crate::writer::{Exported, SUBAGENTS, Subagents, Wishes, Writer};
 use crate::{Error, Result};
 
 /// What a conversion did.
@@ -74,7 +74,10 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     }
     let several = ids.len() > 1;
     for id in ids {
-        let path = if several { out.join(name(&id, writer)) } else { out.to_owned() };
+        let path = match several {
+            true => out.join(writer.place(&well.standing(&id)?.head)),
+            false => out.to_owned(),
+        };
         match write_one(&path, how, writer, (&well, &id)) {
             Ok(mut exported) => {
                 if apart {
@@ -100,12 +103,4 @@ fn write_one(
         std::fs::create_dir_all(parent).map_err(fault)?;
     }
     write_wishing(path, how.existing, how.wishes, writer, session)
-}
-
-/// The file or the folder of one session among several.
-fn name(id: &SessionId, writer: &dyn Writer) -> String {
-    match writer.shape() {
-        Shape::Folder => id.to_string(),
-        Shape::File => format!("{id}.{}", writer.ending()),
-    }
 }

@@ -7,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use stepwell::{
-    Damage, Event, Family, Filter, Order, Origin, Query, Recorded, Seq, SessionId, Sort, Span,
-    Standing, Stepwell,
+    Damage, Event, Family, Filter, Head, Order, Origin, Query, Recorded, Seq, SessionId, Sort,
+    Span, Standing, Stepwell,
 };
 
 use crate::reader::Homes;
@@ -26,6 +26,15 @@ pub trait Writer: Sync {
     /// How the names of its files end.
     fn ending(&self) -> &'static str {
         "json"
+    }
+
+    /// What the system calls the file or the folder of a session, from the folder in which it
+    /// keeps them.
+    fn place(&self, head: &Head) -> PathBuf {
+        match self.shape() {
+            Shape::Folder => head.id.as_str().into(),
+            Shape::File => format!("{}.{}", head.id, self.ending()).into(),
+        }
     }
 
     /// Where the sessions of subagents go.
@@ -60,6 +69,13 @@ pub trait Writer: Sync {
 pub(crate) fn is_token(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     text.bytes().all(plain) && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+}
+
+/// The name that a session has in a system: its own if it came from there and that is a plain
+/// word, else the one that it has here.
+pub(crate) fn name_there(head: &Head, system: &str) -> String {
+    let source = head.source.as_ref().filter(|it| it.system == system && is_token(&it.id));
+    source.map_or_else(|| head.id.to_string(), |source| source.id.clone())
 }
 
 /// Is it written as UUIDs are?
@@ -97,7 +113,7 @@ pub(crate) const SUBAGENTS: &str = "sessions of subagents";
 #[derive(Clone, Copy, Debug)]
 pub struct Handover<'a> {
     /// How it stands.
-    pub head: &'a stepwell::Head,
+    pub head: &'a Head,
     /// A name for it that no other session of any system bears: the same for the same
     /// session at the same seq.
     pub uuid: &'a str,

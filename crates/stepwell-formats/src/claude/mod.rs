@@ -15,7 +15,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{SessionId, Stepwell};
+use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
 use crate::fields::Fields;
@@ -68,6 +68,10 @@ impl Reader for Claude {
 impl Writer for Claude {
     fn ending(&self) -> &'static str {
         "jsonl"
+    }
+
+    fn place(&self, head: &Head) -> PathBuf {
+        format!("{}.jsonl", write::name_of(head)).into()
     }
 
     fn parts(&self) -> &'static [&'static str] {

@@ -65,7 +65,7 @@ fn put(to: &mut Outlet<'_>, name: &str, text: &str, losses: &mut Losses) -> Resu
 
 /// The session's name there: its own if it came from there, else one that is made of the
 /// name here.
-fn name_of(head: &Head) -> String {
+pub(super) fn name_of(head: &Head) -> String {
     let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
     match source {
         Some(source) if is_uuid(&source.id) => source.id.clone(),

@@ -13,7 +13,7 @@ mod write;
 
 use std::path::PathBuf;
 
-use stepwell::{SessionId, Stepwell};
+use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
 use crate::input::Input;
@@ -83,17 +83,25 @@ impl Writer for Codex {
         id.split('_').all(is_uuid)
     }
 
+    fn place(&self, head: &Head) -> PathBuf {
+        rollout(head, &write::thread(head, None))
+    }
+
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {
-        let folder = homes.named_or("CODEX_HOME", ".codex")?;
-        // 20260223-143022 as folders and a name.
-        let time = session.head.created_at.compact();
-        let (year, month, day) = (time.get(..4)?, time.get(4..6)?, time.get(6..8)?);
-        let (hour, minute, second) = (time.get(9..11)?, time.get(11..13)?, time.get(13..15)?);
-        let name =
-            format!("rollout-{year}-{month}-{day}T{hour}-{minute}-{second}-{}.jsonl", session.uuid);
-        let found_below = folder.join("sessions");
-        let path = found_below.join(year).join(month).join(day).join(name);
+        let found_below = homes.named_or("CODEX_HOME", ".codex")?.join("sessions");
+        let path = found_below.join(rollout(session.head, session.uuid));
         let command = ["codex", "resume", session.uuid].map(str::to_owned).to_vec();
         Some(Handoff { path, found_below, command, folder: session.workspace.to_owned() })
     }
+}
+
+/// The file of a thread: in folders by its day, and with its time in its name.
+fn rollout(head: &Head, thread: &str) -> PathBuf {
+    // 20260223-143022
+    let time = head.created_at.compact();
+    let part = |from: usize, to: usize| time.get(from..to).unwrap_or_default();
+    let (year, month, day) = (part(0, 4), part(4, 6), part(6, 8));
+    let (hour, minute, second) = (part(9, 11), part(11, 13), part(13, 15));
+    let name = format!("rollout-{year}-{month}-{day}T{hour}-{minute}-{second}-{thread}.jsonl");
+    [year, month, day, &name].iter().collect()
 }

@@ -48,7 +48,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
 
 /// The session's name there: what its file says, its own if it came from there, or one that
 /// is made of the name here.
-fn thread(head: &Head, file: Option<&str>) -> String {
+pub(super) fn thread(head: &Head, file: Option<&str>) -> String {
     let is_uuid =
         |text: &str| text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     let named = file.and_then(|file| file.get(file.len().checked_sub(36)?..));

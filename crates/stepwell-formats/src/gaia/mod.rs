@@ -10,7 +10,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{SessionId, Stepwell};
+use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
 use crate::input::Input;
@@ -18,7 +18,7 @@ use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::snapshot::keys;
-use crate::writer::{Exported, Outlet, Writer};
+use crate::writer::{Exported, Outlet, Writer, name_there};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "gaia";
@@ -74,6 +74,10 @@ impl Reader for Gaia {
 }
 
 impl Writer for Gaia {
+    fn place(&self, head: &Head) -> PathBuf {
+        Path::new(&name_there(head, SYSTEM)).join("state.json")
+    }
+
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to.main()?)
     }

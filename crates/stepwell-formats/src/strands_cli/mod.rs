@@ -19,7 +19,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{SessionId, Stepwell};
+use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
 use crate::fields::Fields;
@@ -28,7 +28,7 @@ use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::strands_sdk::{self, sidecar};
-use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer};
+use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer, name_there};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "strands-cli";
@@ -73,6 +73,10 @@ impl Reader for Cli {
 impl Writer for Cli {
     fn shape(&self) -> Shape {
         Shape::Folder
+    }
+
+    fn place(&self, head: &Head) -> PathBuf {
+        format!("{}{}", strands_sdk::FOLDER, name_there(head, SYSTEM)).into()
     }
 
     fn parts(&self) -> &'static [&'static str] {

@@ -20,7 +20,7 @@ pub(crate) mod write;
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{SessionId, Stepwell};
+use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
 use crate::fields::{Fields, quoted};
@@ -28,7 +28,7 @@ use crate::input::Input;
 use crate::neutral::Sink;
 use crate::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer};
+use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer, name_there};
 
 /// The system's name in a session's source.
 pub(crate) const SYSTEM: &str = "strands-sdk";
@@ -78,6 +78,10 @@ impl Reader for Sdk {
 impl Writer for Sdk {
     fn shape(&self) -> Shape {
         Shape::Folder
+    }
+
+    fn place(&self, head: &Head) -> PathBuf {
+        format!("{}{}", FOLDER, name_there(head, SYSTEM)).into()
     }
 
     fn parts(&self) -> &'static [&'static str] {

@@ -53,6 +53,34 @@ fn where_each_session_names_its_parent_children_are_written_as_well() {
 }
 
 #[test]
+fn several_sessions_lie_as_their_system_lays_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = strangers(folder.path());
+    // What it begins and ends with, and how long it is.
+    let uuid = 36;
+    let patterns = [
+        ("strands-sdk", "session_", "", "session_one".len()),
+        ("gaia", "", "/state.json", "one/state.json".len()),
+        ("codex", "2", ".jsonl", "2026/05/04/rollout-2026-05-04T06-30-00-.jsonl".len() + uuid),
+        ("claude", "", ".jsonl", ".jsonl".len() + uuid),
+        ("architect", "", ".json", "one.json".len()),
+        ("m31a", "", "", "one".len()),
+    ];
+    for (format, front, end, length) in patterns {
+        let out = folder.path().join(format);
+        let done = converted(&from, &out, format).unwrap();
+        assert_eq!(done.written.len(), 2, "{format}: {:?}", done.unwritten);
+        for (_, path, _) in &done.written {
+            let below = path.strip_prefix(&out).unwrap().to_str().unwrap();
+            let fits = below.starts_with(front) && below.ends_with(end);
+            assert!(fits && below.len() == length, "{format}: {below}");
+        }
+        // What a loader finds there is what was written.
+        assert_eq!(taken(&Stepwell::in_memory(), &out).len(), 2, "{format}");
+    }
+}
+
+#[test]
 fn one_that_cannot_be_written_does_not_stop_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let (from, out) = (strangers(folder.path()), folder.path().join("out"));
