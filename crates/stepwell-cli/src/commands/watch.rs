@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, Metadata, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
@@ -32,25 +32,49 @@ pub(crate) struct Args {
     every: NonZeroU64,
 }
 
-/// What the file system said of each file when it was last looked at, by hashes: there may be
-/// very many.
-type Seen = HashMap<u64, u64>;
+/// What was seen and said before.
+#[derive(Default)]
+struct Memory {
+    /// What the file system said of each file when it was last looked at, by hashes: there may
+    /// be very many.
+    seen: HashMap<u64, u64>,
+    /// What was complained of, likewise.
+    told: HashSet<u64>,
+}
+
+impl Memory {
+    /// Is it so for the first time?
+    fn is_news(&mut self, path: &Path, stamp: u64) -> bool {
+        self.seen.insert(hash(&path), stamp) != Some(stamp)
+    }
+
+    /// Complains, once.
+    fn complain(&mut self, message: &str) {
+        if self.told.insert(hash(&message)) {
+            note(format_args!("warning: {message}"));
+        }
+    }
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let well = app.make()?;
-    let _lock = alone(app)?;
-    let mut seen = Seen::new();
     let places = places(args, app);
     if places.is_empty() {
         let message = "there is nothing to watch: no agent keeps sessions here";
         let hint = "name a folder; stepwell formats says where was looked";
         return Err(Failure::new(Exit::Absent, message).hint(hint));
     }
+    if let Some((_, absent)) = places.iter().find(|(_, place)| !place.exists()) {
+        let message = format!("there is nothing to watch: {} is not there", absent.display());
+        return Err(Failure::new(Exit::Absent, message).hint("make it, or name another folder"));
+    }
+    let well = app.make()?;
+    let _lock = alone(app)?;
+    let mut memory = Memory::default();
     note(format_args!("Watching {}; Ctrl+C stops it", count(places.len(), "place")));
     loop {
         // A place may come to be while we watch.
         for (format, place) in self::places(args, app) {
-            look(&well, (format, &place), app, &mut seen)?;
+            look(&well, (format, &place), app, &mut memory)?;
         }
         app.out.flush()?;
         if app.out.is_abandoned() {
@@ -61,6 +85,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         // Only a signal ends the wait early, and it ends the process.
         let _ = rustix::event::poll(&mut [], Some(&pause));
     }
+}
+
+/// May it be otherwise at the next look, though the file is the same?
+fn may_pass(error: &Error) -> bool {
+    matches!(error, Error::Store(error) if !matches!(error, stepwell::Error::Trashed(_)))
 }
 
 /// One process watches for a store.
@@ -92,32 +121,30 @@ fn look(
     well: &Well,
     (only, place): (Option<Format>, &Path),
     app: &mut App,
-    seen: &mut Seen,
+    memory: &mut Memory,
 ) -> Result<()> {
-    let mut news = Vec::new();
-    let mut is_news = |path: &Path, found: &Metadata| {
-        let stamp = hash(&(stamp(found), log_of(path)));
-        seen.insert(hash(&path), stamp) != Some(stamp)
-    };
+    let (mut news, mut faults) = (Vec::new(), Vec::new());
+    let mut is_news =
+        |path: &Path, found: &Metadata| memory.is_news(path, hash(&(stamp(found), log_of(path))));
     let mut add = |found: Found| {
         news.push(found);
         Ok(())
     };
-    let mut fault = |error: Error| note(format_args!("warning: {error}"));
+    let mut fault = |error: Error| faults.push(error.to_string());
     if let Err(error) = find_news(place, only, &mut is_news, &mut add, &mut fault) {
         fault(error);
     }
+    faults.iter().for_each(|fault| memory.complain(fault));
     for Found { path, format } in news {
-        if path.is_dir() {
-            let stamp = folder_stamp(&path, 0);
-            if seen.insert(hash(&path.as_path()), stamp) == Some(stamp) {
-                continue;
-            }
+        if path.is_dir() && !memory.is_news(&path, folder_stamp(&path, 0)) {
+            continue;
         }
-        let report = take_in(well, Mode::Write, format, &path);
-        if report.fault.is_some() {
-            // It may be whole the next time.
-            seen.remove(&hash(&path.as_path()));
+        let mut report = take_in(well, Mode::Write, format, &path);
+        // What the store does not take now it may the next time; what cannot be read is told of
+        // now, and looked at again when it has changed.
+        if let Some(error) = report.fault.take_if(|error| may_pass(error)) {
+            memory.seen.remove(&hash(&path.as_path()));
+            memory.complain(&format!("{}: {error}", path.display()));
         }
         tell(report, (&path, format), app, &mut Summary::default(), Telling::OnlyNews)?;
     }

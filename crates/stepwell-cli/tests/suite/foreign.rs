@@ -230,6 +230,37 @@ fn watching_takes_in_what_grows_and_can_be_killed() {
 }
 
 #[test]
+fn watching_complains_once_and_leaves_nothing_where_there_is_nothing() {
+    let mut desk = Desk::new();
+    desk.say("watch");
+    desk.say("watch nowhere");
+    assert!(!desk.work().join(".stepwell").exists());
+    assert_snapshot!(desk.transcript());
+
+    let desk = agents();
+    let broken = transcript(&desk).with_file_name("20260101-000000-abcdef.json");
+    std::fs::write(&broken, r#"{"session_id":"","task":"t","steps_completed":1"#).unwrap();
+    let heard = desk.work().join("heard");
+    let projects = desk.path("home").join(".claude");
+    let mut command = desk.command(&["watch", projects.to_str().unwrap(), "--every", "1"]);
+    command.stdout(Stdio::null()).stderr(std::fs::File::create(&heard).unwrap());
+    let mut watching = command.spawn().unwrap();
+    let has =
+        |words: &str| (0..5_000).any(|_| desk.quietly(&["log", CLAUDE]).stdout.contains(words));
+    // Three looks at least.
+    let mut seen = has("Bake the test data");
+    grow(&desk, "ask-5", "say-6", "said at first");
+    seen &= has("said at first");
+    grow(&desk, "ask-6", "ask-5", "said after that");
+    seen &= has("said after that");
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    let heard = std::fs::read_to_string(heard).unwrap();
+    assert!(seen, "{heard}");
+    assert_eq!(heard.matches("damaged").count(), 1, "{heard}");
+}
+
+#[test]
 fn what_goose_says_is_seen_while_goose_runs() {
     let desk = agents();
     let path = desk.path("home").join(".local/share/goose/sessions/sessions.db");
