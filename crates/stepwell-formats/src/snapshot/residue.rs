@@ -1,10 +1,12 @@
 //! What is left of an object when all that can be worked out is taken away: with what can be
 //! worked out it is the object again.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::Object;
-use crate::fields::{Fields, elements, quoted, text_of};
+use crate::fields::{Fields, quoted};
 
 /// What an object says otherwise than the one that would be written for it; `None` if it says
 /// the same.
@@ -21,7 +23,11 @@ pub(crate) fn residue(object: &Fields<'_>, usual: &Fields<'_>) -> Option<String>
     }
     let absent: Vec<String> =
         usual.names().filter(|name| object.raw(name).is_none()).map(quoted).collect();
-    if done.is_empty() && absent.is_empty() {
+    let ordered: Vec<&str> = object.each().map(|(name, _)| name).collect();
+    let kept = usual.each().map(|(name, _)| name).filter(|name| object.raw(name).is_some());
+    let added = ordered.iter().copied().filter(|name| usual.raw(name).is_none());
+    let in_order = kept.chain(added).eq(ordered.iter().copied());
+    if done.is_empty() && absent.is_empty() && in_order {
         return None;
     }
     let mut residue = Object::new();
@@ -31,6 +37,9 @@ pub(crate) fn residue(object: &Fields<'_>, usual: &Fields<'_>) -> Option<String>
     if !absent.is_empty() {
         residue.put("absent", &super::list(absent));
     }
+    if !in_order {
+        residue.put("order", &super::list(ordered.into_iter().map(quoted)));
+    }
     Some(residue.end())
 }
 
@@ -38,15 +47,16 @@ pub(crate) fn residue(object: &Fields<'_>, usual: &Fields<'_>) -> Option<String>
 pub(crate) fn completed(usual: &Fields<'_>, residue: &str) -> String {
     let residue = Fields::parse(residue).unwrap_or_default();
     let set = residue.object("set").unwrap_or_default();
-    let absent = residue.raw("absent").and_then(|raw| elements(raw).ok()).unwrap_or_default();
-    let absent: Vec<_> = absent.into_iter().filter_map(text_of).collect();
+    let (absent, order) = (super::texts(residue.raw("absent")), super::texts(residue.raw("order")));
+    let own = usual.each().filter(|(name, _)| !absent.iter().any(|it| it == name));
+    let own = own.map(|(name, raw)| (name, set.raw(name).unwrap_or(raw)));
+    let added = set.each().filter(|(name, _)| usual.raw(name).is_none());
+    let mut fields: Vec<(&str, &str)> = own.chain(added).collect();
+    let places: HashMap<&str, usize> =
+        order.iter().enumerate().map(|(n, name)| (name.as_str(), n)).collect();
+    fields.sort_by_key(|(name, _)| places.get(name).copied().unwrap_or(order.len()));
     let mut whole = Object::new();
-    for name in usual.names().filter(|name| !absent.iter().any(|it| it == name)) {
-        let raw = set.raw(name).or_else(|| usual.raw(name)).unwrap_or("null");
-        whole.put(name, raw);
-    }
-    let known: Vec<&str> = usual.names().collect();
-    whole.put_others(&set, &known);
+    fields.iter().for_each(|(name, raw)| whole.put(name, raw));
     whole.end()
 }
 
@@ -68,12 +78,13 @@ mod tests {
             r#"{"role":"tool","content":"a"}"#,
             r#"{"role":"tool","name":null,"content":["a"],"z":1,"y":{"a":1}}"#,
             r#"{}"#,
+            r#"{"content":"a","role":"tool","name":"x"}"#,
+            r#"{"z":1,"role":"tool","y":2,"content":"b"}"#,
         ] {
             let object = Fields::parse(raw).unwrap();
-            let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
             match residue(&object, &usual) {
-                None => assert_eq!(value(raw), value(&usual.rewritten(&[]))),
-                Some(left) => assert_eq!(value(&completed(&usual, &left)), value(raw), "{left}"),
+                None => assert_eq!(raw, usual.rewritten(&[])),
+                Some(left) => assert_eq!(completed(&usual, &left), raw, "{left}"),
             }
         }
     }
