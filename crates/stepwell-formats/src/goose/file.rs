@@ -1,7 +1,9 @@
 //! Sessions of goose in files: one of lines, as it kept them before, and its export.
 
+use stepwell::Time;
+
 use super::SYSTEM;
-use super::telling::{Row, Session, attributes, opening};
+use super::telling::{Row, Session, attributes, opening, seconds};
 use crate::fields::{Fields, elements};
 use crate::input::Input;
 use crate::neutral::{Item, Sink, Telling, Warning};
@@ -17,7 +19,10 @@ pub(super) fn read_lines(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let first = lines.next_line()?.ok_or_else(|| fault(input, "it is empty"))?;
     let (text, about) = first.object().map_err(|why| fault(input, &why))?;
     let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let mut opening = opening(id, &about, task(input)?);
+    let (asked, began) = front(input)?;
+    let mut opening = opening(id, &about, asked);
+    // Older versions do not say when it began.
+    opening.started_at = opening.started_at.or(began);
     let attributes = attributes(&about);
     opening.file = Some(path.to_owned());
     if sink.begin(opening)? == Telling::Known {
@@ -73,15 +78,18 @@ fn tell(session: &mut Session<'_>, message: &Fields<'_>) -> Result<()> {
     })
 }
 
-fn task(input: &Input) -> Result<String> {
-    let mut lines = input.lines(input.root())?;
+/// What was asked first, and when something was said first.
+fn front(input: &Input) -> Result<(String, Option<Time>)> {
+    let (mut lines, mut began) = (input.lines(input.root())?, None);
     for _ in 0..MAX_FRONT {
         let Some(line) = lines.next_line()? else { break };
-        if let Some(text) = line.object().ok().and_then(|(_, line)| asked(&line)) {
-            return Ok(text);
+        let Ok((_, line)) = line.object() else { continue };
+        began = began.or_else(|| line.get("created").and_then(seconds));
+        if let Some(text) = asked(&line) {
+            return Ok((text, began));
         }
     }
-    Ok(String::new())
+    Ok((String::new(), began))
 }
 
 /// What a user asked for, if the message says so.

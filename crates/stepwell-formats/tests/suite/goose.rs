@@ -57,3 +57,17 @@ fn files_of_lines_and_exports_come_in_as_well() {
     assert_eq!(export[0].id, id("20260506_1"));
     assert_eq!(shown(&well, &export[0].id).len(), 1);
 }
+
+#[test]
+fn a_file_that_does_not_say_when_it_began_began_with_its_first_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = r#"{"working_dir":"/w","description":"d"}
+{"role":"user","created":1741675500,"content":[{"type":"text","text":"when do we open?"}]}
+"#;
+    std::fs::write(folder.path().join("20250311_1.jsonl"), lines).unwrap();
+    let well = Stepwell::in_memory();
+    taken(&well, folder.path());
+    let head = well.standing(&id("20250311_1")).unwrap().head;
+    let times = (head.created_at.to_string(), head.updated_at.to_string());
+    assert_eq!(times, ("2025-03-11T06:45:00Z".to_owned(), "2025-03-11T06:45:00Z".to_owned()));
+}
