@@ -11,7 +11,9 @@ use stepwell::{
 use super::SYSTEM;
 use super::content::hollow;
 use super::line::NO_MODEL;
-use super::said::{hash, is_conversation, is_kept, kept_task, label, lane, opening, task, usage};
+use super::said::{
+    hash, is_conversation, is_kept, kept_task, label, lane, larger, opening, task, usage,
+};
 use super::tree::{self, Tree};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
@@ -307,7 +309,8 @@ impl<'a> Reading<'a> {
         let uuid = fields.text("uuid").unwrap_or_default().into_owned();
         let key = message.text("id").unwrap_or_default().into_owned();
         let line = fields.rewritten(&[("message", Some(&hollow))]);
-        let usage = usage(&message).filter(|_| {
+        let spent = usage(&message);
+        let usage = spent.filter(|_| {
             let request = fields.text("requestId").unwrap_or_default();
             key.is_empty() || self.counted.insert(hash(&(key.as_str(), request.as_ref())))
         });
@@ -318,6 +321,10 @@ impl<'a> Reading<'a> {
             && pending.message.lane == lane
         {
             pending.message.parts.extend(parts);
+            // What is counted while an answer is written grows with it.
+            if let (Some(known), Some(spent)) = (&mut pending.message.usage, spent) {
+                *known = larger(*known, spent);
+            }
             pending.uuids.push(uuid);
             pending.lines.push_str(&line);
             pending.lines.push('\n');

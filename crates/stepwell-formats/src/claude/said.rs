@@ -115,3 +115,14 @@ pub(super) fn usage(message: &Fields<'_>) -> Option<Usage> {
     // Nothing was counted: no call takes no token.
     (usage != Usage::default()).then_some(usage)
 }
+
+/// The larger of two counts of one answer.
+pub(super) fn larger(one: Usage, other: Usage) -> Usage {
+    Usage {
+        input: one.input.max(other.input),
+        output: one.output.max(other.output),
+        cached: one.cached.max(other.cached),
+        cache_written: one.cache_written.max(other.cache_written),
+        reasoning: one.reasoning.max(other.reasoning),
+    }
+}

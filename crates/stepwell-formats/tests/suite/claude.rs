@@ -189,3 +189,15 @@ fn a_session_without_a_conversation_comes_back_with_all_that_was_kept() {
     }
     assert_eq!(became(&taken(&there, folder.path()), Became::Unchanged), 2);
 }
+
+#[test]
+fn an_answer_spent_what_its_last_lines_say() {
+    let mut file = Transcript::new();
+    file.user("u1", "", "one").text("a1", "u1", "m1", "I").text("a2", "a1", "m1", "see");
+    file.lines[1] = file.lines[1].replace(r#""output_tokens":5"#, r#""output_tokens":1"#);
+    file.lines[2] = file.lines[2].replace(r#""output_tokens":5"#, r#""output_tokens":50"#);
+    let well = Stepwell::in_memory();
+    let taken = taken(&well, &file.write());
+    let spent = well.standing(&taken[0].id).unwrap().head.spent;
+    assert_eq!((spent.calls, spent.usage.input, spent.usage.output), (1, 10, 50));
+}
