@@ -26,6 +26,17 @@ pub(crate) struct Elsewhere {
     pub(crate) exec: bool,
 }
 
+/// What is done once it is known how another agent goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The session is written, and the command printed.
+    Print,
+    /// The session is written, and the command run.
+    Run,
+    /// The command is printed, and nothing is done.
+    OnlySay,
+}
+
 #[derive(Serialize)]
 struct Answer<'a> {
     session: &'a str,
@@ -39,7 +50,7 @@ struct Answer<'a> {
 pub(crate) fn hand_over(
     (well, id): (&Well, &SessionId),
     to: Format,
-    exec: bool,
+    then: Then,
     app: &mut App,
 ) -> Result<Exit> {
     let standing = well.standing(id)?;
@@ -74,6 +85,10 @@ pub(crate) fn hand_over(
     let original = origin_of(&head).filter(|_| untouched.is_some());
     let file = match original.filter(|path| is_found(path, &handoff)) {
         Some(path) => path,
+        None if then == Then::OnlySay => {
+            note(format_args!("Would write {id} to {}", handoff.path.display()));
+            handoff.path.clone()
+        }
         None => write((well, id), to, &handoff)?,
     };
     let Handoff { command, folder, .. } = handoff;
@@ -84,7 +99,7 @@ pub(crate) fn hand_over(
         folder: &folder,
         command: &command,
     };
-    if exec {
+    if then == Then::Run {
         return run(&command, &folder);
     }
     let line = format!("cd {} && {}", quoted(&folder.to_string_lossy()), shell(&command));
@@ -134,7 +149,15 @@ fn meant(to: Format, head: &Head) -> Format {
 fn takes_none(format: Format) -> Failure {
     let message = format!("{format} does not go on with sessions of others");
     let names: Vec<&str> = Format::all().filter_map(taking).collect();
-    Failure::new(Exit::Usage, message).hint(format_args!("use {}", names.join(" or ")))
+    Failure::new(Exit::Usage, message).hint(format_args!("use {}", one_of(&names)))
+}
+
+fn one_of(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 fn taking(format: Format) -> Option<&'static str> {

@@ -1,8 +1,9 @@
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell::{Access, ErrorKind, Stepwell};
+use stepwell::{Access, ErrorKind, SessionId, Stepwell};
 use stepwell_formats::{
     Became, Error, Format, Found, Mode, Report, Watcher, find, take_in_watched,
 };
@@ -54,6 +55,11 @@ pub(crate) struct Summary {
     pub(crate) updated: usize,
     pub(crate) unchanged: usize,
     pub(crate) damaged: usize,
+    /// Those that somebody holds, or that are in the trash.
+    pub(crate) skipped: usize,
+    /// What a dry run said would be imported: it is not there the second time either.
+    #[serde(skip)]
+    would: HashSet<(&'static str, SessionId)>,
 }
 
 impl Summary {
@@ -68,11 +74,15 @@ impl Summary {
 
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { imported, updated, unchanged, damaged } = self;
+        let Self { imported, updated, unchanged, damaged, skipped, .. } = self;
         write!(
             f,
             "{imported} imported, {updated} updated, {unchanged} unchanged, {damaged} damaged"
-        )
+        )?;
+        if *skipped > 0 {
+            write!(f, ", {skipped} skipped")?;
+        }
+        Ok(())
     }
 }
 
@@ -152,6 +162,13 @@ pub(crate) fn tell(
     summary: &mut Summary,
     telling: Telling,
 ) -> Result<()> {
+    let mut report = report;
+    for taken in report.sessions.iter_mut().filter(|_| telling == Telling::Would) {
+        let again = !summary.would.insert((format.as_str(), taken.id.clone()));
+        if again && taken.became == Became::Imported {
+            taken.became = Became::Unchanged;
+        }
+    }
     let shown = report.sessions.iter().filter(|_| telling != Telling::NotSessions);
     for taken in shown.filter(|it| telling != Telling::OnlyNews || it.became != Became::Unchanged) {
         let (word, says, n) = match taken.became {
@@ -171,7 +188,7 @@ pub(crate) fn tell(
             imported: word,
             from: Some(path),
             format: Some(format.as_str()),
-            instead_of: instead.map(stepwell::SessionId::as_str),
+            instead_of: instead.map(SessionId::as_str),
         };
         match app.out.is_json() {
             true => app.out.object(&line)?,
@@ -188,14 +205,12 @@ pub(crate) fn tell(
     }
     if let Some(error) = report.fault {
         // What runs, or lies in the trash, is as sound as it was.
-        let word = match error.kind() {
-            ErrorKind::Busy => "skipped",
-            _ if matches!(error, Error::Store(stepwell::Error::Trashed(_))) => "skipped",
-            _ => {
-                summary.damaged += 1;
-                "damaged"
-            }
+        let trashed = matches!(error, Error::Store(stepwell::Error::Trashed(_)));
+        let (word, n) = match error.kind() == ErrorKind::Busy || trashed {
+            true => ("skipped", &mut summary.skipped),
+            false => ("damaged", &mut summary.damaged),
         };
+        *n += 1;
         let named = matches!(
             error,
             Error::Unreadable { .. } | Error::Foreign { .. } | Error::FileTooLarge { .. }
@@ -273,6 +288,17 @@ fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
     Ok(Some(all))
 }
 
+/// Why nothing could be read. As with a file, that has its own exit code.
+fn unread(error: Error) -> Failure {
+    let ours = matches!(error, Error::Store(_) | Error::Write(_));
+    match Failure::from(error) {
+        Failure::Said { message, hint, .. } if !ours => {
+            Failure::Said { message, hint, exit: Exit::Damaged }
+        }
+        failure => failure,
+    }
+}
+
 /// What export wrote, from a pipe.
 fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
     let name = Path::new("-");
@@ -283,8 +309,7 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
     let well = app.make()?;
     let mut from = BufReader::new(std::io::stdin());
     let from: &mut dyn BufRead = &mut from;
-    let imported =
-        stepwell_formats::import(&well, from).map_err(|error| Failure::from(error).at(name))?;
+    let imported = stepwell_formats::import(&well, from).map_err(|error| unread(error).at(name))?;
     let groups = [
         ("Imported", "imported", &imported.made),
         ("Updated", "updated", &imported.completed),

@@ -8,7 +8,7 @@ use crate::ask::{Consent, Unasked};
 use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{refuse_halves, settle_all};
-use crate::handoff::{Elsewhere, hand_over};
+use crate::handoff::{Elsewhere, Then, hand_over};
 use crate::output::note;
 use crate::runner::flow::{self as runner_flow, FlowFlags, Reply, each_once, variable};
 use crate::runner::{Flags, Prepared, Words, drive};
@@ -100,7 +100,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return super::log::follow(&well, &id, app);
     }
     if let Some(agent) = args.handoff.with {
-        return hand_over((&well, &id), agent, args.handoff.exec, app);
+        let then = match (args.flags.dry_run, args.handoff.exec) {
+            (true, _) => Then::OnlySay,
+            (false, true) => Then::Run,
+            (false, false) => Then::Print,
+        };
+        return hand_over((&well, &id), agent, then, app);
     }
     let head = well.standing(&id)?.head;
     refuse_external(&head)?;

@@ -230,6 +230,37 @@ fn watching_takes_in_what_grows_and_can_be_killed() {
 }
 
 #[test]
+fn a_dry_run_of_a_handoff_says_all_and_writes_nothing() {
+    let mut desk = agents();
+    desk.quietly(&["import", "--yes", "--from", "claude"]);
+    let before = std::fs::read_dir(desk.path("home").join(".codex/sessions/2026")).unwrap().count();
+    desk.run(&["resume", CLAUDE, "--with", "codex", "--dry-run"]);
+    desk.run(&["resume", CLAUDE, "--with", "codex", "--dry-run", "--exec"]);
+    let after = std::fs::read_dir(desk.path("home").join(".codex/sessions/2026")).unwrap().count();
+    let files = |desk: &Desk| desk.quietly(&["import", "--from", "codex", "--dry-run"]).stdout;
+    assert!(before == after && files(&desk).contains("3 imported"), "{}", files(&desk));
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn the_numbers_of_an_import_are_those_of_its_dry_run_and_what_is_skipped_counts() {
+    let mut desk = agents();
+    // The same session twice: the second time there is nothing to do.
+    let copy = desk.work().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::copy(transcript(&desk), copy.join(format!("{CLAUDE}.jsonl"))).unwrap();
+    let home = desk.path("home").join(".claude");
+    let home = home.to_str().unwrap();
+    desk.run(&["import", home, "copy", "--dry-run"]);
+    desk.run(&["import", home, "copy"]);
+    desk.quietly(&["delete", CLAUDE]);
+    grow(&desk, "ask-5", "say-6", "said to the trash");
+    let file = transcript(&desk);
+    desk.run(&["import", file.to_str().unwrap()]);
+    assert_snapshot!(desk.transcript());
+}
+
+#[test]
 fn watching_complains_once_and_leaves_nothing_where_there_is_nothing() {
     let mut desk = Desk::new();
     desk.say("watch");
