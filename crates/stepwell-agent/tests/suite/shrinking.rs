@@ -21,7 +21,7 @@ use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Fault, Provider, Purpose, Request};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Ended, Happening, Keeping, Question, Reply, Run, Setup, Shrunk, TRUNCATED, Watcher,
+    Ended, Happening, Keeping, Question, Reply, Run, Setup, Shrunk, Watcher,
 };
 use stepwell_agent::tool::{self, Place};
 use stepwell_strict::{Say, Strict};
@@ -186,7 +186,7 @@ fn events(session: &Session) -> Vec<Recorded> {
 }
 
 fn is_truncated(session: &Session) -> bool {
-    session.standing().unwrap().head.metadata.get(TRUNCATED) == Some(&true.into())
+    session.standing().unwrap().head.metadata.get("truncated") == Some(&true.into())
 }
 
 #[tokio::test]
