@@ -65,15 +65,13 @@ impl Trouble {
         if kind.contains("authentication error") {
             return Self::Unfit(format!("{cause}: {CREDENTIALS}"));
         }
-        let tls = kind.contains("TLS");
         let io = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
-        match (tls, io) {
-            (true, None) => Self::Unfit(format!("{cause}: {TLS}")),
-            // The connection broke, or what came over it was not believed.
-            (true, Some(io)) if io.get_ref().is_some_and(|it| it.is::<rustls::Error>()) => {
-                Self::Unfit(format!("{cause}: {TLS}"))
-            }
-            _ => Self::Lost(said(error)),
+        let inner = io.and_then(std::io::Error::get_ref);
+        let distrusted = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some();
+        // The connection broke, or what came over it was not believed.
+        match kind.contains("TLS") && (io.is_none() || distrusted) {
+            true => Self::Unfit(format!("{cause}: {TLS}")),
+            false => Self::Lost(said(error)),
         }
     }
 
