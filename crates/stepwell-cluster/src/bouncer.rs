@@ -1,5 +1,6 @@
 //! A pooler in transaction mode before a server.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::keeper::Keeper;
@@ -46,7 +47,10 @@ impl Bouncer {
             }
         }
         let keeper = Keeper::new(&folder, &folder.join("pid"));
-        let mut start = as_server("/usr/sbin/pgbouncer".as_ref(), &folder);
+        // Debian keeps it where only root's path leads.
+        let debians = Path::new("/usr/sbin/pgbouncer");
+        let program = if debians.exists() { debians } else { Path::new("pgbouncer") };
+        let mut start = as_server(program, &folder);
         start.arg("-d").arg("-q").arg(&config).stdin(Stdio::null());
         done(&mut start);
         Self { port, _keeper: keeper }

@@ -41,8 +41,11 @@ impl Writer {
         Self { child, input, heard, kept }
     }
 
-    /// Waits until so many more messages were acknowledged.
+    /// Waits until so many more messages were acknowledged, from now on.
     pub(crate) fn until(&mut self, more: usize) {
+        while let Ok(line) = self.heard.try_recv() {
+            self.take(&line);
+        }
         let wanted = self.kept.seqs.len() + more;
         while self.kept.seqs.len() < wanted {
             let line = self.heard.recv_timeout(Duration::from_secs(120));
