@@ -169,8 +169,9 @@ fn a_store_that_cannot_be_written_is_exit_7_and_never_0() {
     let spec = SPEC.replace("about {{ topic }}.'}", "about {{ topic }}.', tools: [run_command]}");
     let script = "lanes: {writer: [{calls: [{tool: run_command, arguments: {command: 'mv .stepwell gone'}}]}, {text: done}]}";
     let desk = desk(&spec, script);
-    let ran = run(&desk, &["--mode", "yolo"]);
+    let ran = run(&desk, &["--mode", "yolo", "--json"]);
     ends(&ran, 7);
+    assert_eq!(ran.json()[0]["tools_used"], serde_json::json!(["run_command"]), "{}", ran.stdout);
     assert!(ran.stderr.contains("could not be saved"), "{}", ran.stderr);
     assert!(ran.stderr.contains("stepwell resume"), "{}", ran.stderr);
 }
