@@ -97,7 +97,7 @@ impl Status {
             ),
             (_, false) if !self.sees_standbys => Durability::Local(
                 "no standby is waited for; whether there are others this role may not see \
-                 (its owner runs: GRANT pg_monitor TO …)"
+                 (an administrator runs: GRANT pg_monitor TO …)"
                     .to_owned(),
             ),
             (_, false) if self.standbys.is_empty() => {
