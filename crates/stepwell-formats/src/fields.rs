@@ -10,7 +10,7 @@ use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use stepwell::Time;
 
-use crate::halves;
+use crate::{halves, split};
 
 /// The fields of a JSON object, in order, each as its text. Of several of one name the
 /// last counts, as everywhere in JSON.
@@ -23,6 +23,16 @@ impl<'a> Fields<'a> {
     /// The fields of an object.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
+    }
+
+    /// The fields of an object in a text that was looked over before. `None`, if it is no
+    /// object.
+    pub(crate) fn sound(text: &'a str) -> Option<Self> {
+        let mut list = Vec::with_capacity(16);
+        for (name, raw) in split::members(text)? {
+            list.push((text_of(name)?, raw));
+        }
+        Some(Self { list })
     }
 
     /// The text of a field.
@@ -52,7 +62,7 @@ impl<'a> Fields<'a> {
     /// The fields of a field that is an object.
     #[must_use]
     pub fn object(&self, name: &str) -> Option<Self> {
-        Self::parse(self.raw(name)?).ok()
+        Self::sound(self.raw(name)?)
     }
 
     /// The moment in a field.

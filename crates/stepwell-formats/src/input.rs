@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use memchr::memchr;
 use sha2::{Digest as _, Sha256};
 use stepwell::Digest;
 
@@ -372,7 +373,7 @@ impl Lines {
             if chunk.is_empty() {
                 return Ok((read, false));
             }
-            let end = memchr(chunk);
+            let end = memchr(b'\n', chunk);
             let used = end.map_or(chunk.len(), |end| end + 1);
             let room = (MAX_LINE_BYTES + 1).saturating_sub(self.buffer.len());
             self.buffer.extend_from_slice(&chunk[..used.min(room)]);
@@ -383,9 +384,4 @@ impl Lines {
             }
         }
     }
-}
-
-/// Where a line ends in it.
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
 }

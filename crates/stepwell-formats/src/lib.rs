@@ -72,6 +72,7 @@ mod raw;
 mod reader;
 mod registry;
 mod snapshot;
+mod split;
 mod steps;
 mod strands_cli;
 mod strands_sdk;

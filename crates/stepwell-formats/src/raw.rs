@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::fields::{Fields, elements, push_field, quoted};
+use crate::split::text_end;
 
 /// How deep parts are exchanged. No system's own parts lie deeper.
 const MAX_DEPTH: usize = 16;
@@ -38,7 +39,7 @@ fn pieces(raw: &str) -> impl Iterator<Item = Piece<'_>> {
         rest = rest.trim_start();
         let first = rest.chars().next()?;
         let end = match first {
-            '"' => text_end(rest),
+            '"' => text_end(rest.as_bytes(), 0),
             '{' | '}' | '[' | ']' | ',' | ':' => 1,
             _ => rest
                 .find(|c: char| c.is_whitespace() || "{}[],:\"".contains(c))
@@ -52,20 +53,6 @@ fn pieces(raw: &str) -> impl Iterator<Item = Piece<'_>> {
             _ => Piece::Word(piece),
         })
     })
-}
-
-/// Where a string ends that begins a text.
-fn text_end(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 /// A string as it is always written; one that is no text, such as half of a pair of

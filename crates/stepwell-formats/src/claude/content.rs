@@ -5,6 +5,7 @@ use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
 use super::PROVIDER;
 use crate::fields::{Fields, elements, push_field, quoted, text_of};
+use crate::split;
 
 /// Takes what parts hold out of a message. The answer is the parts, and the message
 /// without them.
@@ -23,11 +24,11 @@ pub(super) fn hollow(message: &Fields<'_>) -> (Vec<Part>, String) {
 
 fn hollow_blocks(raw: &str, parts: &mut Vec<Part>) -> Option<String> {
     let mut blocks = String::from("[");
-    for raw in elements(raw).ok()? {
+    for raw in split::elements(raw)? {
         if blocks.len() > 1 {
             blocks.push(',');
         }
-        let known = Fields::parse(raw).ok().and_then(|block| hollow_block(&block));
+        let known = Fields::sound(raw).and_then(|block| hollow_block(&block));
         match known {
             Some((part, rest)) => {
                 parts.push(part);
@@ -110,11 +111,8 @@ fn hollow_result(block: &Fields<'_>) -> Option<(Part, String)> {
 /// What a tool returned as blocks. Where it is more than one text and pictures, the blocks
 /// keep their texts, since one text could not be taken apart again.
 fn hollow_answer(raw: &str, result: &mut ToolResult) -> Option<String> {
-    let blocks: Vec<(Fields<'_>, &str)> = elements(raw)
-        .ok()?
-        .into_iter()
-        .map(|raw| (Fields::parse(raw).unwrap_or_default(), raw))
-        .collect();
+    let blocks: Vec<(Fields<'_>, &str)> =
+        split::elements(raw)?.map(|raw| (Fields::sound(raw).unwrap_or_default(), raw)).collect();
     let is = |block: &Fields<'_>, kind: &str| block.text("type").as_deref() == Some(kind);
     let texts: Vec<_> = blocks
         .iter()

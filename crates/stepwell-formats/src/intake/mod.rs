@@ -5,6 +5,7 @@ mod claim;
 mod counted;
 mod name;
 mod place;
+mod scribe;
 mod track;
 
 use std::collections::BTreeMap;
@@ -242,7 +243,7 @@ impl Sink for Intake<'_> {
                 }
                 let path = opening.file.as_deref().unwrap_or(self.input.root());
                 let claim = Claim::of(path, &well.store().standing(&id)?.head);
-                let mut track = Track::lay_beside((well, mode), id, source)?;
+                let mut track = Track::lay_beside((well, mode), id, &source)?;
                 track.claim = claim;
                 self.current = Some((track, taken, opening.file));
             }
@@ -260,7 +261,7 @@ impl Sink for Intake<'_> {
                 opening.created.id = id.clone();
                 opening.created.source = Some(source.clone());
                 let (taken, file) = (taken(id, Became::Imported), opening.file.clone());
-                let track = Track::create((well, mode), opening, source)?;
+                let track = Track::create((well, mode), opening, &source)?;
                 self.current = Some((track, taken, file));
             }
         }

@@ -69,18 +69,62 @@ fn numbered(wanted: &SessionId, n: u32) -> SessionId {
     }
 }
 
-/// The id of an imported event, which tells it from those that were recorded here.
-pub(super) fn mark(source: &Source, seq: Seq) -> EventId {
-    derived("import", source, seq)
+/// The ids of a session's imported events, which tell them from those that were recorded
+/// here. They grow with the seq, so that in a store's index one comes behind the other, and a
+/// long session is not written all over it.
+pub(super) struct Marks {
+    source: Source,
+    told: [u8; 12],
+    again: [u8; 12],
 }
 
-/// The id of the rewind that takes back what another system has since told differently.
-pub(super) fn again(source: &Source, seq: Seq) -> EventId {
-    derived("import again", source, seq)
+impl Marks {
+    /// Those of the session that came from there.
+    pub(super) fn of(source: &Source) -> Self {
+        let Source { system, id, .. } = source;
+        let front = |what: &str| {
+            let mut front = [0; 12];
+            let whole = EventId::derived(format!("{what}\0{system}\0{id}").as_bytes());
+            front.copy_from_slice(&whole.as_bytes()[..12]);
+            front
+        };
+        Self { source: source.clone(), told: front("import"), again: front("import again") }
+    }
+
+    /// The id of an imported event.
+    pub(super) fn told(&self, seq: Seq) -> EventId {
+        at(self.told, seq)
+    }
+
+    /// The id of the rewind that takes back what another system has since told differently.
+    pub(super) fn again(&self, seq: Seq) -> EventId {
+        at(self.again, seq)
+    }
+
+    /// Was this event imported?
+    pub(super) fn is_told(&self, id: Option<EventId>, seq: Seq) -> bool {
+        id.is_some_and(|id| id == self.told(seq) || id == self.former("import", seq))
+    }
+
+    /// Is this such a rewind?
+    pub(super) fn is_again(&self, id: Option<EventId>, seq: Seq) -> bool {
+        id.is_some_and(|id| id == self.again(seq) || id == self.former("import again", seq))
+    }
+
+    /// The ids of what was imported before they had an order.
+    fn former(&self, what: &str, seq: Seq) -> EventId {
+        let Source { system, id, .. } = &self.source;
+        EventId::derived(format!("{what}\0{system}\0{id}\0{seq}").as_bytes())
+    }
 }
 
-fn derived(what: &str, Source { system, id, .. }: &Source, seq: Seq) -> EventId {
-    EventId::derived(format!("{what}\0{system}\0{id}\0{seq}").as_bytes())
+fn at(front: [u8; 12], seq: Seq) -> EventId {
+    let mut bytes = [0; 16];
+    bytes[..12].copy_from_slice(&front);
+    // A session has fewer events than this holds.
+    let seq = u32::try_from(seq.get()).unwrap_or(u32::MAX);
+    bytes[12..].copy_from_slice(&seq.to_be_bytes());
+    EventId::from_bytes(bytes)
 }
 
 #[cfg(test)]
@@ -112,5 +156,18 @@ mod tests {
             assert!(!ids[..n].contains(id), "{id}");
         }
         assert_eq!(wanted("7be2d940-15c3").as_str(), "7be2d940-15c3");
+    }
+
+    #[test]
+    fn ids_follow_each_other_and_those_of_before_are_known_still() {
+        let source =
+            Source { system: "claude-code".to_owned(), id: "7be2".to_owned(), started_at: None };
+        let marks = Marks::of(&source);
+        let (one, two) = (Seq::new(255), Seq::new(256));
+        assert!(marks.told(one) < marks.told(two) && marks.again(one) != marks.told(one));
+        let former = EventId::derived(b"import\0claude-code\x007be2\x00255");
+        assert!(marks.is_told(Some(former), one) && !marks.is_told(Some(former), two));
+        assert!(marks.is_told(Some(marks.told(one)), one) && !marks.is_told(None, one));
+        assert!(!marks.is_again(Some(marks.told(one)), one));
     }
 }

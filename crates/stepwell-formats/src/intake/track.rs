@@ -10,13 +10,14 @@ use stepwell::{
 
 use super::claim::Claim;
 use super::counted::Counted;
-use super::name::{again, mark};
+use super::name::Marks;
 use super::place::Places;
+use super::scribe::Scribe;
 use crate::neutral::{Item, Opening};
 use crate::{Error, Result};
 
 /// How many events are written at a time, and of how many bytes, to bound memory.
-const BATCH: usize = 512;
+const BATCH: usize = 8192;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// How many events are read at a time.
@@ -36,7 +37,7 @@ pub(super) struct Track<'a> {
     well: &'a Stepwell,
     mode: Mode,
     id: SessionId,
-    source: Source,
+    marks: Marks,
     places: Places,
     /// What came in before and was not met again yet.
     past: Past,
@@ -44,8 +45,10 @@ pub(super) struct Track<'a> {
     last: Seq,
     /// The seq that the next event will have.
     next: Seq,
+    /// Before the session, which is given back when nothing of it is being written.
+    scribe: Scribe,
     session: Option<Session>,
-    batch: Vec<Waiting>,
+    batch: Vec<NewEvent>,
     batch_bytes: usize,
     /// The latest time that was told: what tells none is taken to have happened then.
     told_at: Option<Time>,
@@ -55,13 +58,6 @@ pub(super) struct Track<'a> {
     pub(super) claim: Claim,
     /// Does another file know better? Then nothing more is taken from this one.
     pub(super) overruled: bool,
-}
-
-/// An event that waits to be written.
-struct Waiting {
-    at: Option<Time>,
-    event: Event,
-    id: EventId,
 }
 
 /// What came in before.
@@ -82,15 +78,16 @@ impl<'a> Track<'a> {
     pub(super) fn create(
         (well, mode): (&'a Stepwell, Mode),
         opening: Opening,
-        source: Source,
+        source: &Source,
     ) -> Result<Self> {
         let (id, began) = (opening.created.id.clone(), opening.started_at);
+        let marks = Marks::of(source);
         let session = match mode {
             Mode::Look => None,
             Mode::Write => {
                 let create = Create {
                     created: opening.created,
-                    event_id: Some(mark(&source, Seq::FIRST)),
+                    event_id: Some(marks.told(Seq::FIRST)),
                     at: opening.started_at,
                     claim: Some(well.claim()),
                 };
@@ -106,17 +103,18 @@ impl<'a> Track<'a> {
             continued: false,
             done: true,
         };
-        Ok(Self { told_at: began, ..Self::at((well, mode), id, source, past, session) })
+        Ok(Self { told_at: began, ..Self::at((well, mode), id, marks, past, session) })
     }
 
     /// A session that came in before.
     pub(super) fn lay_beside(
         (well, mode): (&'a Stepwell, Mode),
         id: SessionId,
-        source: Source,
+        source: &Source,
     ) -> Result<Self> {
         let began = source.started_at;
-        let dropped = dropped(&well.store().facts(&id, &[Kind::Rewound])?, &source);
+        let marks = Marks::of(source);
+        let dropped = dropped(&well.store().facts(&id, &[Kind::Rewound])?, &marks);
         let past = Past {
             page: VecDeque::new(),
             after: Seq::FIRST,
@@ -125,13 +123,13 @@ impl<'a> Track<'a> {
             continued: false,
             done: false,
         };
-        Ok(Self { told_at: began, ..Self::at((well, mode), id, source, past, None) })
+        Ok(Self { told_at: began, ..Self::at((well, mode), id, marks, past, None) })
     }
 
     fn at(
         (well, mode): (&'a Stepwell, Mode),
         id: SessionId,
-        source: Source,
+        marks: Marks,
         past: Past,
         session: Option<Session>,
     ) -> Self {
@@ -139,15 +137,17 @@ impl<'a> Track<'a> {
         places.push(Seq::FIRST);
         let (last, next) = (Seq::FIRST, Seq::new(2));
         let (batch, batch_bytes, told_at, grown) = (Vec::new(), 0, None, false);
+        let scribe = Scribe::new(well.store());
         Self {
             well,
             mode,
             id,
-            source,
+            marks,
             places,
             past,
             last,
             next,
+            scribe,
             session,
             batch,
             batch_bytes,
@@ -201,13 +201,13 @@ impl<'a> Track<'a> {
         if self.grown {
             self.append(None, provenance.into())?;
         }
-        self.flush()?;
+        self.finish()?;
         Ok(self.grown)
     }
 
     /// Writes what was told until now, of a session that cannot be told to its end.
     pub(super) fn cut_off(&mut self) -> Result<()> {
-        self.flush()
+        self.finish()
     }
 
     /// What came in before at this place.
@@ -222,9 +222,8 @@ impl<'a> Track<'a> {
             self.past.after = last.seq;
             self.next = last.seq.next();
             for event in events {
-                let ours = event.id == Some(mark(&self.source, event.seq));
-                let taken_back = event.id == Some(again(&self.source, event.seq));
-                if !ours && !taken_back && !is_trailer(&event.event) {
+                let ours = self.marks.is_told(event.id, event.seq);
+                if !ours && !self.marks.is_again(event.id, event.seq) && !is_trailer(&event.event) {
                     self.past.continued = true;
                 }
                 match ours {
@@ -244,14 +243,14 @@ impl<'a> Track<'a> {
             self.past.let_go();
         }
         let (to, scope) = (self.last, Scope::Chat);
-        let id = again(&self.source, self.next);
+        let id = self.marks.again(self.next);
         self.write(None, Rewound { to, scope, restored: Restored::default() }.into(), id)
     }
 
     fn append(&mut self, at: Option<Time>, event: Event) -> Result<Seq> {
         let seq = self.next;
         let event = self.past.counted.rest(at.or(self.told_at), event);
-        self.write(at, event, mark(&self.source, seq))?;
+        self.write(at, event, self.marks.told(seq))?;
         self.last = seq;
         Ok(self.places.push(seq))
     }
@@ -269,32 +268,43 @@ impl<'a> Track<'a> {
         if self.mode == Mode::Write {
             self.batch_bytes += weight(&event);
             let at = at.or(self.told_at);
-            self.batch.push(Waiting { at, event, id });
+            self.batch.push(NewEvent { id: Some(id), at, event });
         }
         Ok(())
     }
 
-    /// Writes what waits. Where somebody changed the session meanwhile, the seqs that were
-    /// counted on are taken, and it fails: whoever imports begins again.
+    /// Has what waits written. Where somebody changed the session meanwhile, the seqs that
+    /// were counted on are taken, and it fails: whoever imports begins again.
     fn flush(&mut self) -> Result<()> {
+        match self.gather()? {
+            Some(append) => self.scribe.hand_over(append),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, and waits until all of it is durable.
+    fn finish(&mut self) -> Result<()> {
+        let last = self.gather()?;
+        self.scribe.finish(last)
+    }
+
+    fn gather(&mut self) -> Result<Option<Append>> {
         if self.batch.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        if self.session.is_none() {
-            self.session = Some(self.well.hold(&self.id)?);
-        }
-        let Some(session) = &self.session else { return Ok(()) };
+        let session = match &mut self.session {
+            Some(session) => session,
+            none => none.insert(self.well.hold(&self.id)?),
+        };
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
         let first = self.next.get() - batch.len() as u64;
-        let new = |Waiting { at, event, id }| NewEvent { id: Some(id), at, event };
-        self.well.store().write(Write::Append(Append {
+        Ok(Some(Append {
             session: self.id.clone(),
             epoch: Some(session.lease().epoch),
             expected: Some(Seq::new(first).prev()),
-            events: batch.into_iter().map(new).collect(),
-        }))?;
-        Ok(())
+            events: batch,
+        }))
     }
 }
 
@@ -324,11 +334,11 @@ impl Past {
 }
 
 /// What was taken back, by the rewinds that did it.
-fn dropped(rewinds: &[Recorded], source: &Source) -> Vec<(Seq, Seq)> {
+fn dropped(rewinds: &[Recorded], marks: &Marks) -> Vec<(Seq, Seq)> {
     let mut ranges = Vec::new();
     for Recorded { seq, id, event, .. } in rewinds {
         if let Event::Rewound(rewound) = event
-            && *id == Some(again(source, *seq))
+            && marks.is_again(*id, *seq)
         {
             ranges.push((rewound.to.next(), *seq));
         }

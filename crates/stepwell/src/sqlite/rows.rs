@@ -328,6 +328,17 @@ impl Rows for SqliteRows<'_> {
         self.one(&sql, params![key, id.as_bytes().as_slice()], own_event)
     }
 
+    /// Ids that were given in order lie beside each other: one look at where they would be
+    /// is enough for all of them.
+    fn has_any_id(&self, key: Key, ids: &[EventId]) -> Result<bool> {
+        let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+            return Ok(false);
+        };
+        let sql = "SELECT 1 FROM events WHERE pos >> 32 = ?1 AND id BETWEEN ?2 AND ?3 LIMIT 1";
+        let range = params![key, first.as_bytes().as_slice(), last.as_bytes().as_slice()];
+        Ok(self.one(sql, range, |_| Ok(()))?.is_some())
+    }
+
     fn visit(
         &self,
         stretch: Stretch,

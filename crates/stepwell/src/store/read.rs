@@ -233,6 +233,24 @@ pub(crate) fn event_by_id(
     Ok(None)
 }
 
+/// One of several ids that a session's events bear already, those that it shares included,
+/// and the event that bears it.
+pub(crate) fn any_by_id(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    ids: &[EventId],
+) -> Result<Option<(EventId, Seq)>> {
+    if !rows.has_any_id(row.key, ids)? && row.base.is_none() {
+        return Ok(None);
+    }
+    for id in ids {
+        if let Some(found) = event_by_id(rows, row, row.head.seq, id)? {
+            return Ok(Some((*id, found.seq)));
+        }
+    }
+    Ok(None)
+}
+
 /// The row of one of a session's own events.
 pub fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
     let mut found = None;

@@ -1,5 +1,6 @@
 //! Creating sessions, appending to them, and the leases that guard it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::admit::{admit, check_edit};
@@ -230,6 +231,7 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Vec<Body>) 
         return Err(Error::UnexpectedSeq { session, expected, actual: row.head.seq });
     }
     let first = row.head.seq.next();
+    refuse_known_ids(rows, &row, &events)?;
     for (event, body) in events.into_iter().zip(bodies) {
         let event = NewEvent { event: complete(rows, &row, event.event)?, ..event };
         // What the store completed has another body now.
@@ -267,11 +269,6 @@ fn record(
         });
     }
     let event = Recorded { seq, at: new.at.unwrap_or(world.now), id: new.id, event: new.event };
-    if let Some(id) = &event.id
-        && let Some(other) = read::event_by_id(rows, row, row.head.seq, id)?
-    {
-        return Err(Error::EventIdReused { session: row.head.id.clone(), id: *id, seq: other.seq });
-    }
     let sealed = codec::seal(&event, body, &row.chain);
     row.bytes += rows.insert_event(row.key, &sealed)?;
     row.chain = sealed.row.chain;
@@ -335,6 +332,30 @@ fn repeated_append(
         seq = seq.next();
     }
     Ok(Some(Written { first: first.seq, last: seq.prev(), lease: None }))
+}
+
+/// An id is given once in a session. That of the first event is known to be new: it would
+/// have been taken for a [repeated append](repeated_append).
+fn refuse_known_ids(rows: &dyn Rows, row: &SessionRow, events: &[NewEvent]) -> Result<()> {
+    let [first, others @ ..] = events else { return Ok(()) };
+    if others.is_empty() {
+        return Ok(());
+    }
+    let reused = |id, seq| Error::EventIdReused { session: row.head.id.clone(), id, seq };
+    let mut given = HashMap::with_capacity(events.len());
+    let mut ids = Vec::with_capacity(others.len());
+    given.extend(first.id.map(|id| (id, row.head.seq.next())));
+    for (event, seq) in others.iter().zip(row.head.seq.get() + 2..) {
+        let Some(id) = event.id else { continue };
+        if let Some(seq) = given.insert(id, Seq::new(seq)) {
+            return Err(reused(id, seq));
+        }
+        ids.push(id);
+    }
+    match read::any_by_id(rows, row, &ids)? {
+        None => Ok(()),
+        Some((id, seq)) => Err(reused(id, seq)),
+    }
 }
 
 /// Is this the event that was recorded there? A scrub may have replaced its body: then
