@@ -81,16 +81,20 @@ impl<'a> Fields<'a> {
     /// have that text instead.
     #[must_use]
     pub fn rewritten(&self, changes: &[(&str, Option<&str>)]) -> String {
-        let mut text = String::from("{");
         // Of several of one name only the last is kept.
-        for (name, raw) in self.each() {
-            let raw = match changes.iter().find(|(changed, _)| *changed == name) {
-                Some((_, None)) => continue,
-                Some((_, Some(raw))) => raw,
-                None => raw,
-            };
-            push_field(&mut text, name, raw);
-        }
+        let kept = || {
+            self.each().filter_map(|(name, raw)| {
+                match changes.iter().find(|(changed, _)| *changed == name) {
+                    Some((_, changed)) => changed.map(|raw| (name, raw)),
+                    None => Some((name, raw)),
+                }
+            })
+        };
+        // Quotes, a colon and a comma besides.
+        let room: usize = kept().map(|(name, raw)| name.len() + raw.len() + 4).sum();
+        let mut text = String::with_capacity(room + 3);
+        text.push('{');
+        kept().for_each(|(name, raw)| push_field(&mut text, name, raw));
         text.push('}');
         text
     }

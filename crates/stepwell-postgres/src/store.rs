@@ -9,8 +9,7 @@ use stepwell::backend::{Rows as _, read, remove, write};
 use stepwell::{
     Access, Claim, Clock, Counts, Damage, Digest, DiskUse, Error, Filter, Found, Holder, Kind,
     Lane, LaneState, Lease, Page, Processes, Query, Recorded, Removal, Result, Scrub, Search, Seq,
-    SessionId, Slice, Span, Standing, Store, SystemProcesses, Target, Time, Verdict, Write,
-    Written,
+    SessionId, Slice, Span, Standing, Store, SystemProcesses, Target, Time, Verdict, Written,
 };
 
 use crate::address::Address;
@@ -165,8 +164,8 @@ fn taken_before(
 }
 
 impl Store for PostgresStore {
-    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
-        batches::batch(&self.engine, writes)
+    fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
+        batches::batch(&self.engine, prepared)
     }
 
     fn standing(&self, id: &SessionId) -> Result<Standing> {

@@ -54,9 +54,8 @@ enum Quick {
 }
 
 /// Does several writes, all or none.
-pub(crate) fn batch(engine: &Engine, writes: Vec<Write>) -> Result<Vec<Written>> {
+pub(crate) fn batch(engine: &Engine, prepared: Vec<Prepared>) -> Result<Vec<Written>> {
     engine.writable()?;
-    let prepared = Prepared::all(writes)?;
     let marks = Marks::new();
     let mut doubt = Doubt::None;
     let tried: Vec<Cell<Option<Seq>>> = prepared.iter().map(|_| Cell::new(None)).collect();

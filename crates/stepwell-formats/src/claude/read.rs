@@ -308,7 +308,7 @@ impl<'a> Reading<'a> {
         let (parts, hollow) = hollow(&message);
         let uuid = fields.text("uuid").unwrap_or_default().into_owned();
         let key = message.text("id").unwrap_or_default().into_owned();
-        let line = fields.rewritten(&[("message", Some(&hollow))]);
+        let mut line = fields.rewritten(&[("message", Some(&hollow))]);
         let spent = usage(&message);
         let usage = spent.filter(|_| {
             let request = fields.text("requestId").unwrap_or_default();
@@ -337,7 +337,8 @@ impl<'a> Reading<'a> {
         let mut said = Message::new(Role::Assistant, parts).in_lane(lane);
         said.model = model;
         said.usage = usage;
-        let (uuids, lines) = (vec![uuid], format!("{line}\n"));
+        line.push('\n');
+        let (uuids, lines) = (vec![uuid], line);
         self.pending = Some(Pending { key, at, message: said, uuids, lines });
         Ok(())
     }
@@ -347,7 +348,7 @@ impl<'a> Reading<'a> {
         let message = fields.object("message").unwrap_or_default();
         let (parts, hollow) = hollow(&message);
         let uuid = fields.text("uuid").unwrap_or_default().into_owned();
-        let line = fields.rewritten(&[("message", Some(&hollow))]);
+        let mut line = fields.rewritten(&[("message", Some(&hollow))]);
         if fields.is_true("isCompactSummary")
             && let Some(boundary) = self.boundary.take()
         {
@@ -365,7 +366,8 @@ impl<'a> Reading<'a> {
         }
         let main = said.lane == Lane::main();
         self.take(Item::new(at, said))?;
-        let place = self.take(Item::beside(SYSTEM, at, format!("{line}\n")))?;
+        line.push('\n');
+        let place = self.take(Item::beside(SYSTEM, at, line))?;
         if !main {
             return Ok(());
         }

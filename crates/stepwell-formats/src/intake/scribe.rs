@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use stepwell::{Append, Store, Write};
+use stepwell::Store;
+use stepwell::backend::write::Prepared;
 
 use crate::Result;
 
@@ -21,7 +22,7 @@ pub(super) struct Scribe {
 }
 
 struct AtWork {
-    to: SyncSender<Append>,
+    to: SyncSender<Prepared>,
     thread: JoinHandle<stepwell::Result<()>>,
 }
 
@@ -31,12 +32,12 @@ impl Scribe {
     }
 
     /// Has this written, soon. The answer may be the failure of an earlier append.
-    pub(super) fn hand_over(&mut self, append: Append) -> Result<()> {
+    pub(super) fn hand_over(&mut self, append: Prepared) -> Result<()> {
         if self.at_work.is_none() {
             self.at_work = begin(&self.store);
         }
         let refused = match &self.at_work {
-            None => return self.write(append),
+            None => return Ok(write(&*self.store, append)?),
             Some(at_work) => at_work.to.send(append).is_err(),
         };
         // It stops early only because it failed.
@@ -44,14 +45,9 @@ impl Scribe {
     }
 
     /// Waits until all that was handed over is durable, and writes this behind it.
-    pub(super) fn finish(&mut self, last: Option<Append>) -> Result<()> {
+    pub(super) fn finish(&mut self, last: Option<Prepared>) -> Result<()> {
         self.settle()?;
-        last.map_or(Ok(()), |append| self.write(append))
-    }
-
-    fn write(&self, append: Append) -> Result<()> {
-        self.store.write(Write::Append(append))?;
-        Ok(())
+        Ok(last.map_or(Ok(()), |append| write(&*self.store, append))?)
     }
 
     fn settle(&mut self) -> Result<()> {
@@ -63,12 +59,15 @@ impl Scribe {
 
 /// Where there is no thread to be had, whoever reads writes as well.
 fn begin(store: &Arc<dyn Store>) -> Option<AtWork> {
-    let (to, from) = sync_channel::<Append>(WAITING);
+    let (to, from) = sync_channel(WAITING);
     let store = Arc::clone(store);
-    let write =
-        move || from.iter().try_for_each(|append| store.write(Write::Append(append)).map(drop));
-    let thread = Builder::new().name("import".to_owned()).spawn(write).ok()?;
+    let work = move || from.iter().try_for_each(|append| write(&*store, append));
+    let thread = Builder::new().name("import".to_owned()).spawn(work).ok()?;
     Some(AtWork { to, thread })
+}
+
+fn write(store: &dyn Store, append: Prepared) -> stepwell::Result<()> {
+    store.batch_prepared(vec![append]).map(drop)
 }
 
 /// What was handed over is written even if the reading fails: the session is given back

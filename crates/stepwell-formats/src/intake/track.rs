@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use stepwell::backend::write::{Prepared, PreparedEvent};
 use stepwell::{
     About, Append, Create, Edited, Event, EventId, Kind, Message, NewEvent, Recorded, Restored,
     Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
@@ -48,7 +49,7 @@ pub(super) struct Track<'a> {
     /// Before the session, which is given back when nothing of it is being written.
     scribe: Scribe,
     session: Option<Session>,
-    batch: Vec<NewEvent>,
+    batch: Vec<PreparedEvent>,
     batch_bytes: usize,
     /// The latest time that was told: what tells none is taken to have happened then.
     told_at: Option<Time>,
@@ -264,12 +265,13 @@ impl<'a> Track<'a> {
         if !beside && (self.batch.len() >= BATCH || self.batch_bytes >= BATCH_BYTES) {
             self.flush()?;
         }
-        self.next = self.next.next();
         if self.mode == Mode::Write {
             self.batch_bytes += weight(&event);
             let at = at.or(self.told_at);
-            self.batch.push(NewEvent { id: Some(id), at, event });
+            // Encoded at once, while its texts are at hand: they are not kept besides.
+            self.batch.push(PreparedEvent::of(NewEvent { id: Some(id), at, event })?);
         }
+        self.next = self.next.next();
         Ok(())
     }
 
@@ -288,7 +290,7 @@ impl<'a> Track<'a> {
         self.scribe.finish(last)
     }
 
-    fn gather(&mut self) -> Result<Option<Append>> {
+    fn gather(&mut self) -> Result<Option<Prepared>> {
         if self.batch.is_empty() {
             return Ok(None);
         }
@@ -299,12 +301,13 @@ impl<'a> Track<'a> {
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
         let first = self.next.get() - batch.len() as u64;
-        Ok(Some(Append {
+        let append = Append {
             session: self.id.clone(),
             epoch: Some(session.lease().epoch),
             expected: Some(Seq::new(first).prev()),
-            events: batch,
-        }))
+            events: Vec::new(),
+        };
+        Ok(Some(Prepared::append(append, batch)))
     }
 }
 
@@ -379,20 +382,9 @@ fn is_same(known: &Recorded, at: Option<Time>, event: &Event, counted: &Counted)
 
 /// About how many bytes an event takes.
 fn weight(event: &Event) -> usize {
-    use stepwell::Part;
-    let part = |part: &Part| match part {
-        Part::Text(it) | Part::Thinking(it) => it.text.len(),
-        Part::Image(it) => it.data.len(),
-        Part::ToolCall(it) => it.arguments.len(),
-        Part::ToolResult(it) => {
-            it.text.len() + it.images.iter().map(|image| image.data.len()).sum::<usize>()
-        }
-    };
-    200 + match event {
-        Event::Message(message) => message.parts.iter().map(part).sum(),
-        Event::Foreign(foreign) => foreign.data.len(),
-        Event::Compacted(compacted) => compacted.summary.as_ref().map_or(0, String::len),
+    let output = match event {
         Event::Node(node) => node.output.as_ref().map_or(0, |output| output.to_string().len()),
         _ => 0,
-    }
+    };
+    event.weight() + output
 }

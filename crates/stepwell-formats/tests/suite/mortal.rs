@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use stepwell::backend::write::Prepared;
 use stepwell::{
     Claim, Counts, Digest, DiskUse, Filter, Found, Kind, Lane, LaneState, Lease, Page, Query,
     Recorded, Removal, Result, Scrub, Search, Seq, SessionId, Slice, Span, Standing, Store, Target,
-    Verdict, Write, Written,
+    Verdict, Written,
 };
 
 /// Does the process die before its last write, or when that is durable?
@@ -50,8 +51,8 @@ macro_rules! pass_on {
 }
 
 impl Store for Mortal {
-    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
-        self.write(|inner| inner.batch(writes))
+    fn batch_prepared(&self, prepared: Vec<Prepared>) -> Result<Vec<Written>> {
+        self.write(|inner| inner.batch_prepared(prepared))
     }
 
     fn purge(&self, targets: &[Target]) -> Result<Removal> {

@@ -10,8 +10,8 @@ use crate::search::{Question, searchable, snippet, words};
 use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, Search};
 use crate::store::rows::{Rows, SessionRow, World};
 use crate::store::{
-    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Write,
-    Written, read, remove, write,
+    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Written,
+    read, remove, write,
 };
 use crate::{
     Clock, Digest, Error, Kind, Lane, LaneState, Lease, Processes, Recorded, Result, Seq,
@@ -85,8 +85,7 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
-        let prepared = write::Prepared::all(writes)?;
+    fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
         self.transact(|rows, world| {
             prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
         })

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::Edited;
 use super::id::{EventId, Lane};
-use super::message::Message;
+use super::message::{Message, Part};
 use super::origin::Created;
 use super::position::Seq;
 use super::time::Time;
@@ -67,10 +67,14 @@ macro_rules! kinds {
 
             /// The body as JSON bytes.
             pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+                // One allocation, where the usual escapes fit as well.
+                let weight = self.weight();
+                let mut bytes = Vec::with_capacity(weight + weight / 8);
                 match self {
-                    $(Self::$variant(body) => serde_json::to_vec(body),)*
-                    Self::Unknown(unknown) => Ok(unknown.body.clone().into_bytes()),
+                    $(Self::$variant(body) => serde_json::to_writer(&mut bytes, body)?,)*
+                    Self::Unknown(unknown) => bytes.extend_from_slice(unknown.body.as_bytes()),
                 }
+                Ok(bytes)
             }
 
             /// Reads a body back.
@@ -219,6 +223,29 @@ impl Event {
     /// Does it hold JSON of the user's, of any shape?
     pub(crate) const fn holds_json(&self) -> bool {
         matches!(self, Self::Created(_) | Self::Edited(_) | Self::Node(_) | Self::Checkpoint(_))
+    }
+
+    /// Lets go of the long texts of a conversation, once they are encoded: what a session's
+    /// head and lanes are folded from needs none of them.
+    pub(crate) fn shed(&mut self) {
+        match self {
+            Self::Message(message) => message.parts = Vec::new(),
+            Self::Foreign(foreign) => foreign.data = String::new(),
+            _ => {}
+        }
+    }
+
+    /// About how many bytes its body takes, as far as its texts tell.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let texts = match self {
+            Self::Message(message) => message.parts.iter().map(Part::weight).sum(),
+            Self::Foreign(foreign) => foreign.data.len() + foreign.data.len() / 8,
+            Self::Compacted(compacted) => compacted.summary.as_ref().map_or(0, String::len),
+            Self::Unknown(unknown) => unknown.body.len(),
+            _ => 0,
+        };
+        200 + texts
     }
 
     /// The blobs that it names.

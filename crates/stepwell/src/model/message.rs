@@ -213,6 +213,18 @@ impl Part {
         Self::Text(Text { text: text.into(), opaque: None })
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn weight(&self) -> usize {
+        let opaque = |it: &Option<Opaque>| it.as_ref().map_or(0, |it| it.data.len());
+        let image = |it: &Image| it.data.len() + opaque(&it.opaque);
+        64 + match self {
+            Self::Text(it) | Self::Thinking(it) => it.text.len() + opaque(&it.opaque),
+            Self::Image(it) => image(it),
+            Self::ToolCall(it) => it.arguments.len() + opaque(&it.opaque),
+            Self::ToolResult(it) => it.text.len() + it.images.iter().map(image).sum::<usize>(),
+        }
+    }
+
     /// The plain text of a text part.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {

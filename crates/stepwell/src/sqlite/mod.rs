@@ -23,8 +23,8 @@ use crate::failpoint::failpoint;
 use crate::store::query::{Filter, Found, Page, Query, Search};
 use crate::store::rows::{Rows, World};
 use crate::store::{
-    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Write,
-    Written, read, remove, write,
+    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Written,
+    read, remove, write,
 };
 use crate::{
     Clock, Damage, Digest, Error, Holder, Kind, Lane, LaneState, Lease, Processes, Recorded,
@@ -336,8 +336,7 @@ impl Drop for SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
-        let prepared = write::Prepared::all(writes)?;
+    fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
         self.write_rows(move |rows, world| {
             prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
         })

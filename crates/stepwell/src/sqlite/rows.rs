@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Params, params};
 
 use super::blob;
@@ -485,7 +486,8 @@ fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
     Ok(Some(LeaseRow { epoch: Epoch::new(epoch), held }))
 }
 
-/// Bodies are JSON, written as text so that any SQLite tool shows them.
-fn body_text<'a>(row: &'a Row<'_>) -> &'a str {
-    std::str::from_utf8(&row.body).expect("serde_json writes UTF-8")
+/// Bodies are JSON, written as text so that any SQLite tool shows them. They come from
+/// `serde_json`, which writes UTF-8.
+fn body_text<'a>(row: &'a Row<'_>) -> ToSqlOutput<'a> {
+    ToSqlOutput::Borrowed(ValueRef::Text(&row.body))
 }

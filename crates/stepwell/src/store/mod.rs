@@ -15,6 +15,7 @@ use crate::{
     Recorded, Result, Seq, SessionId, Time,
 };
 use query::{Filter, Found, Page, Query, Search};
+use write::Prepared;
 
 /// Where sessions live.
 ///
@@ -43,7 +44,12 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Does several writes, in order, all or none, in one durable transaction. The
     /// answers come in the order of the writes. A later write sees the earlier
     /// ones: a session made by the first may be appended to by the second.
-    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
+    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        self.batch_prepared(Prepared::all(writes)?)
+    }
+
+    /// Does the same with writes whose events were encoded before, on another thread perhaps.
+    fn batch_prepared(&self, prepared: Vec<Prepared>) -> Result<Vec<Written>>;
 
     /// How a session stands. `running` without a living lease holder MUST read as
     /// `interrupted`, here and in every other answer. Sessions in the trash are

@@ -10,8 +10,8 @@ use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
 use crate::codec::{self, Body};
 use crate::failpoint::failpoint;
 use crate::{
-    Created, Digest, Epoch, Erased, Error, Event, Held, Lane, LaneState, Lease, NewEvent, Origin,
-    Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq, SessionId, State, Undone,
+    Created, Digest, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease, NewEvent,
+    Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq, SessionId, State, Undone,
 };
 
 /// After how many events a session's fold is kept, so that the state at any seq,
@@ -26,10 +26,27 @@ const SNAPSHOT_LANES: u64 = 32;
 /// head repeats.
 const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 
-/// A write with its events encoded and hashed, which can be done before the store's
-/// turn to write comes.
+/// An event that was encoded and hashed, which can be done before the store's turn to write
+/// comes. Its long texts are in its body, and nowhere else.
+#[derive(Clone, Debug)]
+pub struct PreparedEvent {
+    event: NewEvent,
+    body: Body,
+}
+
+impl PreparedEvent {
+    /// Prepares an event.
+    pub fn of(mut event: NewEvent) -> Result<Self> {
+        let body = Body::of(&event.event)?;
+        event.event.shed();
+        Ok(Self { event, body })
+    }
+}
+
+/// A write whose events were prepared.
 #[derive(Clone, Debug)]
 pub struct Prepared {
+    /// An append's events have no long texts any more.
     write: Write,
     /// The bodies of an append's events, in order.
     bodies: Vec<Body>,
@@ -38,17 +55,24 @@ pub struct Prepared {
 impl Prepared {
     /// Prepares the writes of a batch.
     pub fn all(writes: Vec<Write>) -> Result<Vec<Self>> {
-        let prepare = |write: Write| {
-            let bodies = match &write {
-                Write::Create(_) => Vec::new(),
-                Write::Append(append) => {
-                    let bodies = append.events.iter().map(|event| Body::of(&event.event));
-                    bodies.collect::<Result<_>>()?
-                }
-            };
-            Ok(Self { write, bodies })
+        let prepare = |write: Write| match write {
+            Write::Create(_) => Ok(Self { write, bodies: Vec::new() }),
+            Write::Append(mut append) => {
+                let events = std::mem::take(&mut append.events).into_iter();
+                let events = events.map(PreparedEvent::of).collect::<Result<_>>()?;
+                Ok(Self::append(append, events))
+            }
         };
         writes.into_iter().map(prepare).collect()
+    }
+
+    /// An append of these events, whatever it named before.
+    #[must_use]
+    pub fn append(mut append: Append, events: Vec<PreparedEvent>) -> Self {
+        let (events, bodies): (Vec<_>, _) =
+            events.into_iter().map(|PreparedEvent { event, body }| (event, body)).unzip();
+        append.events = events;
+        Self { write: Write::Append(append), bodies }
     }
 
     /// The write itself.
@@ -128,7 +152,7 @@ fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
 fn repeated_create(
     rows: &dyn Rows,
     row: &SessionRow,
-    event_id: Option<crate::EventId>,
+    event_id: Option<EventId>,
     claim: Option<&Claim>,
 ) -> Result<Written> {
     let first = row.own_from();
@@ -168,11 +192,7 @@ fn branch_off(
 }
 
 /// An id is unique within a session, the events that it shares included.
-fn refuse_shared_id(
-    rows: &dyn Rows,
-    created: &Created,
-    event_id: Option<crate::EventId>,
-) -> Result<()> {
+fn refuse_shared_id(rows: &dyn Rows, created: &Created, event_id: Option<EventId>) -> Result<()> {
     let (Some(id), Origin::Fork { parent, at }) = (event_id, &created.origin) else {
         return Ok(());
     };
@@ -337,21 +357,22 @@ fn repeated_append(
 /// An id is given once in a session. That of the first event is known to be new: it would
 /// have been taken for a [repeated append](repeated_append).
 fn refuse_known_ids(rows: &dyn Rows, row: &SessionRow, events: &[NewEvent]) -> Result<()> {
-    let [first, others @ ..] = events else { return Ok(()) };
+    let [_, others @ ..] = events else { return Ok(()) };
     if others.is_empty() {
         return Ok(());
     }
     let reused = |id, seq| Error::EventIdReused { session: row.head.id.clone(), id, seq };
-    let mut given = HashMap::with_capacity(events.len());
-    let mut ids = Vec::with_capacity(others.len());
-    given.extend(first.id.map(|id| (id, row.head.seq.next())));
-    for (event, seq) in others.iter().zip(row.head.seq.get() + 2..) {
-        let Some(id) = event.id else { continue };
-        if let Some(seq) = given.insert(id, Seq::new(seq)) {
-            return Err(reused(id, seq));
+    // Those that grow differ.
+    if !events.is_sorted_by(|one, next| one.id.is_some() && one.id < next.id) {
+        let mut given = HashMap::with_capacity(events.len());
+        for (event, seq) in events.iter().zip(row.head.seq.get() + 1..) {
+            let Some(id) = event.id else { continue };
+            if let Some(seq) = given.insert(id, Seq::new(seq)) {
+                return Err(reused(id, seq));
+            }
         }
-        ids.push(id);
     }
+    let ids: Vec<EventId> = others.iter().filter_map(|event| event.id).collect();
     match read::any_by_id(rows, row, &ids)? {
         None => Ok(()),
         Some((id, seq)) => Err(reused(id, seq)),
