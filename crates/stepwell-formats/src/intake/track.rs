@@ -18,7 +18,7 @@ use crate::neutral::{Item, Opening};
 use crate::{Error, Result};
 
 /// How many events are written at a time, and of how many bytes, to bound memory.
-const BATCH: usize = 8192;
+const BATCH: usize = 4096;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// How many events are read at a time.
