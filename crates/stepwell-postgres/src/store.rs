@@ -165,7 +165,7 @@ fn taken_before(
 
 impl Store for PostgresStore {
     fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
-        batches::batch(&self.engine, prepared)
+        batches::batch(&self.engine, &prepared)
     }
 
     fn standing(&self, id: &SessionId) -> Result<Standing> {

@@ -54,12 +54,12 @@ enum Quick {
 }
 
 /// Does several writes, all or none.
-pub(crate) fn batch(engine: &Engine, prepared: Vec<Prepared>) -> Result<Vec<Written>> {
+pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Written>> {
     engine.writable()?;
     let marks = Marks::new();
     let mut doubt = Doubt::None;
     let tried: Vec<Cell<Option<Seq>>> = prepared.iter().map(|_| Cell::new(None)).collect();
-    if let [one] = &prepared[..]
+    if let [one] = prepared
         && let Write::Append(append) = one.write()
     {
         match quick(engine, one, append, marks)? {
@@ -93,7 +93,7 @@ pub(crate) fn batch(engine: &Engine, prepared: Vec<Prepared>) -> Result<Vec<Writ
             // The first attempt that got so far began lowest.
             tried[n].set(tried[n].get().or(rows.marked_from.get()));
         }
-        *known.borrow_mut() = match &prepared[..] {
+        *known.borrow_mut() = match prepared {
             [one] => stands(rows, one.write())?,
             _ => None,
         };
