@@ -30,7 +30,13 @@ impl<'a> Fields<'a> {
     pub(crate) fn sound(text: &'a str) -> Option<Self> {
         let mut list = Vec::with_capacity(16);
         for (name, raw) in split::members(text)? {
-            list.push((text_of(name)?, raw));
+            // A name that is no text makes no object of it, as when it is parsed: mended, it
+            // would not go back as it was.
+            let name = match name.contains('\\') {
+                false => Cow::Borrowed(name.strip_prefix('"')?.strip_suffix('"')?),
+                true => Cow::Owned(serde_json::from_str(name).ok()?),
+            };
+            list.push((name, raw));
         }
         Some(Self { list })
     }
@@ -241,6 +247,19 @@ mod tests {
         assert_eq!(fields.raw("a"), Some(r#"{"z":[1,  2]}"#));
         assert_eq!(fields.rewritten(&[("x", None)]), r#"{"a":{"z":[1,  2]},"c":null}"#);
         assert!(!fields.has("c") && fields.has("a"));
+    }
+
+    #[test]
+    fn taken_apart_it_is_what_it_is_parsed() {
+        for text in [
+            r#"{"x" : 1.0e5,"\u0061":{"z":[1,  2]},"c":null,"x":"a\\"}"#,
+            r#"{ }"#,
+            r#"{"\ud800":1}"#,
+            r#"[1]"#,
+        ] {
+            let parsed = Fields::parse(text).ok().map(|it| it.rewritten(&[]));
+            assert_eq!(Fields::sound(text).map(|it| it.rewritten(&[])), parsed, "{text}");
+        }
     }
 
     #[test]
