@@ -148,6 +148,11 @@ impl Patch {
         {
             line(&mut self.diff, format_args!("# {path}{from}: mode {was:o} became {is:o}"));
         }
+        if let (Side::Absent, Side::File { mode, .. }) = (before, after)
+            && is_odd(*mode)
+        {
+            line(&mut self.diff, format_args!("# {path}: mode {mode:o}"));
+        }
     }
 
     fn compare(&mut self, (from, was): (&str, &str), (to, is): (&str, &str)) {
@@ -168,6 +173,12 @@ impl Patch {
         }
         let _ = write!(self.diff, "{}", diff.unified_diff().header(from, to));
     }
+}
+
+/// Would a file of this mode be another one, if git made it? It makes files that all may read, and
+/// leaves the rest to the umask.
+const fn is_odd(mode: u32) -> bool {
+    mode & 0o7000 != 0 || mode & 0o444 != 0o444
 }
 
 impl Side {
