@@ -9,23 +9,31 @@ use crate::text::{count, one_line};
 /// How points are written, for help and errors.
 pub(crate) const FORMS: &str = "SEQ|CHECKPOINT|-N";
 
-/// Does a text mean a point by itself, as a seq or as steps back? A checkpoint of that name
-/// would stand in front of it.
+/// Does a text mean a point by itself, as a seq or as steps back?
 pub(crate) fn is_numbered(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The seq that a text means: a checkpoint's name (the latest of that name), a seq, or `-N`
-/// for N steps back.
+/// What stands before a checkpoint's name that would mean something else by itself.
+const NAMED: &str = "checkpoint:";
+
+/// The seq that a text means: a seq, `-N` for N steps back, or a checkpoint's name (the latest of
+/// that name). A number is never a name: earlier versions took such names, which
+/// `checkpoint:NAME` means.
 pub(crate) fn point(well: &Well, id: &SessionId, text: &str) -> Result<Seq> {
     let last = well.standing(id)?.head.seq;
     let checkpoints = well.store().facts(id, &[Kind::Checkpoint])?;
-    let named = checkpoints.iter().rev().find(
-        |fact| matches!(&fact.event, Event::Checkpoint(checkpoint) if checkpoint.name == text),
-    );
-    if let Some(checkpoint) = named {
-        return Ok(checkpoint.seq);
+    let named = |name: &str| {
+        let is_it =
+            |fact: &&Recorded| matches!(&fact.event, Event::Checkpoint(it) if it.name == name);
+        checkpoints.iter().rev().find(is_it).map(|fact| fact.seq)
+    };
+    let by_prefix = || text.strip_prefix(NAMED).and_then(&named);
+    if !is_numbered(text)
+        && let Some(seq) = named(text).or_else(by_prefix)
+    {
+        return Ok(seq);
     }
     let digits = |steps: &&str| steps.bytes().all(|byte| byte.is_ascii_digit());
     let steps = text.strip_prefix('-').filter(digits).and_then(|steps| steps.parse().ok());

@@ -30,7 +30,7 @@ fn git(desk: &Desk, args: &[&str]) {
 }
 
 /// A desk on which a session has done its work, in a git work tree.
-fn worked() -> Desk {
+pub(crate) fn worked() -> Desk {
     let desk = Desk::new();
     desk.file("script.yaml", SCRIPT);
     desk.file("notes.txt", "one\ntwo\nthree\n");
@@ -492,7 +492,7 @@ fn without_a_point_all_that_was_done_since_the_last_words_is_taken_back() {
 }
 
 /// Leaves a rewind of the last session cut off, just after it was recorded what it would do.
-fn cut_rewind_off(desk: &Desk, name: &str) -> String {
+pub(crate) fn cut_rewind_off(desk: &Desk, name: &str) -> String {
     cut_rewind_of(desk, "@last", name)
 }
 
@@ -805,19 +805,35 @@ fn undoing_a_rewind_sets_no_plan_aside_without_a_word() {
 }
 
 #[test]
-fn a_fork_of_a_session_whose_rewind_was_cut_off_begins_with_whole_files() {
+fn a_number_means_a_seq_whatever_checkpoints_are_called() {
     let desk = worked();
-    let id = cut_rewind_off(&desk, "link");
-    let ran = desk.quietly(&["fork", &id]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("A rewind of {id} that was cut off")), "{}", ran.stderr);
-    assert!(desk.work().join("link").symlink_metadata().is_err());
-    // Someone is in the way: nothing is forked.
-    let desk = worked();
-    let id = cut_rewind_off(&desk, "notes.txt");
-    desk.file("notes.txt", "mine\n");
-    let ran = desk.quietly(&["fork", &id]);
-    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
-    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
+    let well = desk.well();
+    // As earlier versions let one be called.
+    let session = well.hold(&well.find("@last").unwrap()).unwrap();
+    let seq = session.checkpoint("3").unwrap();
+    drop(session);
+    let goes_to = |point: &str, seq: u64| {
+        let ran = desk.quietly(&["rewind", "@last", "--to", point, "--dry-run", "--json"]);
+        assert_eq!(ran.json()[0]["to"], seq, "{point}: {}", ran.stderr);
+    };
+    goes_to("3", 3);
+    goes_to("checkpoint:3", seq.get());
+    assert_eq!(desk.quietly(&["checkpoint", "@last", "checkpoint:x"]).code, Some(0));
+    goes_to("checkpoint:x", seq.get() + 1);
+}
+
+#[test]
+fn the_mode_of_a_file_that_came_is_told_where_git_has_no_word_for_it() {
+    let desk = Desk::new();
+    let command =
+        "umask 022; for mode in 600 4755 644 755; do echo x > f$mode; chmod $mode f$mode; done";
+    desk.file(
+        "script.yaml",
+        &format!("- {{text: I make., calls: [{{tool: run_command, arguments: {{command: '{command}'}}}}]}}\n- {{text: Done.}}\n"),
+    );
+    let run = ["run", "go", "--model", "script:script.yaml", "--mode", "yolo"];
+    assert_eq!(desk.quietly(&run).code, Some(0));
+    let diff = desk.quietly(&["diff", "@last"]).stdout;
+    let remarks: Vec<&str> = diff.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(remarks, ["# f4755: mode 4755", "# f600: mode 600"], "{diff}");
 }
