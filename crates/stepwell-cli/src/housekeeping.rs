@@ -1,15 +1,17 @@
 //! What is done by the way when a person changes something: the trash lets go of what
 //! has been in it for long enough, and, if asked for, old sessions are cleaned up.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime};
 
-use stepwell::{Policy, Protection};
+use stepwell::{Filter, Origin, Place, Policy, Protection, Query, Removal};
 
-use crate::app::{App, Well};
+use crate::app::{App, Go, Well, each_session};
 use crate::failure::Result;
+use crate::files::refuse_removal;
 use crate::output::note;
 use crate::text::count;
 
@@ -28,7 +30,7 @@ pub(crate) fn cleanup_age(app: &App) -> Duration {
 
 /// Empties the trash of what is due, and cleans up if that is wanted. Says so.
 pub(crate) fn tidy(app: &App, well: &Well) -> Result<()> {
-    let removal = well.empty_trash(retention(app))?;
+    let removal = empty_trash(app, well, retention(app))?;
     if !removal.taken.is_empty() {
         let days = app.config.settings.retention_days.get();
         let gone = count(removal.taken.len(), "session");
@@ -50,6 +52,34 @@ pub(crate) fn tidy(app: &App, well: &Well) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Erases what has been in the trash for at least so long; not a session that alone knows how its
+/// files get whole again, which is named, nor those that it would go with.
+pub(crate) fn empty_trash(app: &App, well: &Well, older_than: Duration) -> Result<Removal> {
+    let filter = Filter { place: Place::Trash, rewinding: true, ..Filter::default() };
+    let (mut stay, limit) = (BTreeSet::new(), app.now().minus(older_than));
+    each_session(well, Query { filter, ..Query::default() }, |standing| {
+        if refuse_removal(&standing, app).is_err() {
+            let id = &standing.head.id;
+            if standing.trashed_at.is_some_and(|when| when <= limit) {
+                note(format_args!(
+                    "{id} stays in the trash: a rewind of it was cut off\n\
+                     hint: stepwell trash restore {id}, then stepwell rewind {id} --finish"
+                ));
+            }
+            let mut above = Some(standing.head);
+            while let Some(head) = above {
+                stay.insert(head.id);
+                above = match head.origin {
+                    Origin::Subagent { parent } => Some(well.store().standing(&parent)?.head),
+                    Origin::Root | Origin::Fork { .. } => None,
+                };
+            }
+        }
+        Ok(Go::On)
+    })?;
+    Ok(well.empty_trash_but(older_than, &stay)?)
 }
 
 /// Is a day over since the last time? Notes that this is the next one.

@@ -1,5 +1,6 @@
 //! The friendly surface: a well of sessions.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -371,11 +372,21 @@ impl Stepwell {
 
     /// Erases what has been in the trash for at least so long.
     pub fn empty_trash(&self, older_than: Duration) -> Result<Removal> {
+        self.empty_trash_but(older_than, &BTreeSet::new())
+    }
+
+    /// Erases what has been in the trash for at least so long, but for these.
+    pub fn empty_trash_but(
+        &self,
+        older_than: Duration,
+        stay: &BTreeSet<SessionId>,
+    ) -> Result<Removal> {
         let filter = Filter { place: Place::Trash, ..Filter::default() };
         let query = Query { filter, order: Order::Oldest, ..Query::default() };
         let limit = self.now().minus(older_than);
         let sessions = self.store().list(&query)?.sessions.into_iter();
         let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
+        let due = due.filter(|s| !stay.contains(&s.head.id));
         let target =
             |standing: Standing| Target { place: Place::Trash, ..Target::from(standing.head.id) };
         let targets: Vec<Target> = due.map(target).collect();

@@ -7,7 +7,7 @@ use super::sessions::{status_cell, task};
 use crate::app::{App, Go, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::housekeeping::{retention, tidy};
+use crate::housekeeping::{empty_trash, retention, tidy};
 use crate::output::note;
 use crate::table::{Align, Column, Table};
 use crate::text::{bytes, count, moment};
@@ -135,11 +135,14 @@ fn empty(consent: Consent, app: &mut App) -> Result<Exit> {
     let question = format!("Erase {} ({}) for good?", count(sessions, "session"), bytes(size));
     consent.ask(app, &question, Unasked::Refuse)?;
     let well = app.existing(Access::Write)?;
-    let removal = well.empty_trash(Duration::ZERO)?;
+    let removal = empty_trash(app, &well, Duration::ZERO)?;
     for id in &removal.taken {
         app.out.answer(&Gone { erased: id.as_str() }, format_args!("Erased {id}"))?;
     }
+    let erased = !removal.taken.is_empty();
     left(removal)?;
-    note("This cannot be undone.");
+    if erased {
+        note("This cannot be undone.");
+    }
     Ok(Exit::Done)
 }
