@@ -33,6 +33,7 @@ mod models;
 mod output;
 mod place;
 mod point;
+mod readiness;
 mod registry;
 mod runner;
 mod selection;

@@ -5,15 +5,14 @@ use stepwell::{
 
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
-use crate::cutoff;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{refuse_halves, settle_all};
 use crate::handoff::{Elsewhere, Then, hand_over};
 use crate::output::note;
+use crate::readiness::make_ready;
 use crate::runner::flow::{self as runner_flow, FlowFlags, Reply, each_once, variable};
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
-use crate::worktrees::{self, sweep};
+use crate::worktrees;
 
 /// Takes a session up again, exactly where it stopped.
 #[derive(Debug, Default, clap::Args)]
@@ -128,7 +127,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let answer =
         if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
     prepared.connect()?;
-    make_ready(&args.flags, &well, Some(&head), app)?;
+    make_ready(args.flags.touch(), &well, Some(&head), app)?;
     let done = is_done(&well, &head)?;
     let session = if done { well.hold(&id) } else { well.resume(&id) };
     let session = session.map_err(|error| match error {
@@ -159,23 +158,6 @@ fn is_done(well: &Well, head: &Head) -> Result<bool> {
     let view = View::of(&Lane::main(), events);
     let last = view.messages.last().map(|shown| &shown.message);
     Ok(last.is_some_and(|it| it.role == Role::Assistant && it.calls().next().is_none()))
-}
-
-/// Looks after the workspace before a run begins in it, or goes on: what was cut off is told of,
-/// what nobody needs is removed, and files are made whole. A dry run changes no files, and is
-/// refused if some have to be moved first.
-pub(super) fn make_ready(
-    flags: &Flags,
-    well: &Well,
-    taken_up: Option<&Head>,
-    app: &App,
-) -> Result<()> {
-    cutoff::tell(app, well, taken_up.map(|head| &head.id));
-    sweep(app, well, taken_up);
-    match flags.dry_run {
-        true => refuse_halves(well, app),
-        false => settle_all(well, app),
-    }
 }
 
 /// Sees to it that a session's worktree is whole, if it works in one. A dry run does not need it

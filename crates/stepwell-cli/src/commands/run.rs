@@ -6,6 +6,7 @@ use super::resume::{self, refuse_external, refuse_unsaved};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
+use crate::readiness::make_ready;
 use crate::runner::{Flags, Prepared, Words, drive};
 
 /// Runs an agent on a task. Each step is saved before the next begins.
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         prepared.check_priced(&head, &well.subagents(&id)?)?;
         // Whatever can be refused is refused before anything is recorded.
         prepared.connect()?;
-        resume::make_ready(&args.flags, &well, Some(&head), app)?;
+        make_ready(args.flags.touch(), &well, Some(&head), app)?;
         let session = well.resume(&id)?;
         resume::take_up(&args.flags, &head, app)?;
         well.edit(&id, prepared.remembered())?;
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     prepared.connect()?;
     let well: Stepwell = if app.config.settings.auto_save {
         let well = app.make()?;
-        resume::make_ready(&args.flags, &well, None, app)?;
+        make_ready(args.flags.touch(), &well, None, app)?;
         Stepwell::clone(&*well)
     } else {
         note("sessions.auto_save is off: this run is kept in memory only and cannot be resumed.");

@@ -38,6 +38,7 @@ use crate::config::replace;
 use crate::failure::{Exit, Failure, Result};
 use crate::mirror::{Mirror, Mirroring};
 use crate::output::note;
+use crate::readiness::Touch;
 use crate::when;
 use crate::wire;
 pub(crate) use gauge::Gauge;
@@ -87,6 +88,13 @@ pub(crate) struct Flags {
     /// Prints every event as JSON, one per line, as it is recorded.
     #[arg(long, conflicts_with = "json")]
     pub(crate) events: bool,
+}
+
+impl Flags {
+    /// May the run change files?
+    pub(crate) const fn touch(&self) -> Touch {
+        if self.dry_run { Touch::Nothing } else { Touch::Files }
+    }
 }
 
 fn dollars(text: &str) -> Result<Money, String> {

@@ -228,3 +228,20 @@ fn a_worktree_in_which_a_fork_is_at_work_is_not_removed() {
     running.kill().unwrap();
     running.wait().unwrap();
 }
+
+#[test]
+fn a_rewind_that_was_cut_off_where_the_worktree_is_gone_is_in_nobodys_way() {
+    let (desk, child) = kept();
+    cut_rewind_of(&desk, &child, "new.txt");
+    assert_eq!(desk.quietly(&["worktrees", "remove", &child, "--force"]).code, Some(0));
+    let look = ["run", "look", "--model", "script:looker.yaml"];
+    for typed in [&look[..], &["fork", &child]] {
+        let ran = desk.quietly(typed);
+        assert_eq!(ran.code, Some(0), "{typed:?}: {}", ran.stderr);
+        let warns = format!("warning: a rewind of {child} was cut off");
+        assert!(ran.stderr.contains(&warns), "{typed:?}: {}", ran.stderr);
+    }
+    let ran = desk.quietly(&["rewind", &child, "--finish"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is gone"), "{}", ran.stderr);
+}

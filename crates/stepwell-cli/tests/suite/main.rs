@@ -15,6 +15,7 @@ mod elsewhere;
 mod erasing;
 mod flows;
 mod foreign;
+mod half_rewound;
 mod hooks;
 mod looking;
 mod mcp;

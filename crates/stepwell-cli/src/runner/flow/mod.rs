@@ -31,6 +31,7 @@ use super::{Flags, MODE, MODEL, signals};
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
+use crate::readiness::make_ready;
 pub(crate) use answer::{Reply, is_permission, open_gates};
 pub(crate) use report::Waiting;
 use screen::Screen;
@@ -76,7 +77,7 @@ pub(crate) fn start(
     check_budget(spec, flags, &crew)?;
     let well: Stepwell = if app.config.settings.auto_save {
         let well = app.make()?;
-        crate::cutoff::tell(app, &well, None);
+        make_ready(flags.touch(), &well, None, app)?;
         Stepwell::clone(&well)
     } else {
         note("sessions.auto_save is off: this flow is kept in memory only and cannot be resumed.");
@@ -204,6 +205,10 @@ pub(crate) fn resume(
     own: &FlowFlags,
     app: &mut App,
 ) -> Result<Exit> {
+    let standing = well.standing(id)?;
+    if standing.held.is_none() {
+        make_ready(flags.touch(), well, Some(&standing.head), app)?;
+    }
     // What is decided from here on is decided while nobody else runs it.
     let held = match well.hold(id) {
         Ok(session) => Some(session),
@@ -235,7 +240,6 @@ pub(crate) fn resume(
     let kept = history.described.as_ref().map(|flow| flow.variables.clone()).unwrap_or_default();
     let typed = (crew.redactor(), id);
     let variables = variables::revealed(&kept, &reply.variables, &spec, typed)?;
-    crate::cutoff::tell(app, well, Some(id));
     session.take_up()?;
     if let Some(answer) = answer {
         let gate = answer.id.clone();
