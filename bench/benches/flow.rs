@@ -87,6 +87,10 @@ impl Audience for Stopwatch {
             self.0.push(Instant::now());
         }
     }
+
+    fn can_ask(&self) -> bool {
+        false
+    }
 }
 
 /// Tasks that each depend on the one before, so that what one costs can be told.

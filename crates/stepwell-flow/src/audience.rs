@@ -9,9 +9,7 @@ pub trait Audience: Send {
     fn saw(&mut self, news: News<'_>);
 
     /// Is there somebody who can be asked?
-    fn can_ask(&self) -> bool {
-        false
-    }
+    fn can_ask(&self) -> bool;
 
     /// Asks a person a question that the flow waits with. Nothing, if they do not answer: the
     /// flow then pauses. `is_over` says when the answer is no longer wanted.

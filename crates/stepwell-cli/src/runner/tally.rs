@@ -111,6 +111,10 @@ impl<A: Audience> Audience for Tallying<A> {
         self.watcher.saw(news);
     }
 
+    fn can_ask(&self) -> bool {
+        self.watcher.can_ask()
+    }
+
     fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
         self.watcher.ask(gate, is_over)
     }
