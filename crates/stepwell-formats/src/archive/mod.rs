@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Damage, Digest, Origin, Recorded, Seq, SessionId};
 
 pub(crate) use format::{JSON, JSONL};
+pub(crate) use restore::import_as;
 pub use restore::{Imported, import};
 pub(crate) use track::compare;
 pub(crate) use write::{Form, export};

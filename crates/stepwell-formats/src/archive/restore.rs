@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stepwell::{Digest, Recorded, Seq, SessionId, Stepwell, Target};
+use stepwell::{Digest, Event, Origin, Recorded, Seq, SessionId, Stepwell, Target};
 
 use super::log::{Log, Outcome};
 use super::read::{Receive, read};
@@ -31,8 +31,18 @@ pub struct Imported {
 /// it is. After an error nothing is left of the sessions that this import made; after a
 /// crash, the same import completes them.
 pub fn import(well: &Stepwell, from: &mut dyn BufRead) -> Result<Imported> {
+    import_as(well, from, &SessionId::clone)
+}
+
+/// The same, under other names: what each session of the archive is called here.
+pub(crate) fn import_as(
+    well: &Stepwell,
+    from: &mut dyn BufRead,
+    name: &dyn Fn(&SessionId) -> SessionId,
+) -> Result<Imported> {
     let mut restoring = Restoring {
         well,
+        name,
         imported: Imported::default(),
         named: HashSet::new(),
         blobs: HashSet::new(),
@@ -50,6 +60,7 @@ pub fn import(well: &Stepwell, from: &mut dyn BufRead) -> Result<Imported> {
 
 struct Restoring<'a> {
     well: &'a Stepwell,
+    name: &'a dyn Fn(&SessionId) -> SessionId,
     imported: Imported,
     /// Every session of the archive so far.
     named: HashSet<SessionId>,
@@ -64,14 +75,20 @@ struct Restoring<'a> {
 impl Receive for Restoring<'_> {
     fn take(&mut self, entry: Entry) -> Result<()> {
         match (entry, &mut self.log) {
-            (Entry::Opening(opening), _) => {
+            (Entry::Opening(mut opening), _) => {
+                opening.id = (self.name)(&opening.id);
+                rename(&mut opening.origin, self.name);
                 if !self.named.insert(opening.id.clone()) {
                     let why = "the session is in the archive twice".to_owned();
                     return Err(Error::Unfit { session: opening.id, seq: Seq::FIRST, why });
                 }
                 self.log = Some(Log::open(self.well, opening)?);
             }
-            (Entry::Event(event, bytes), Some(log)) => {
+            (Entry::Event(mut event, bytes), Some(log)) => {
+                if let Event::Created(created) = &mut event.event {
+                    created.id = (self.name)(&created.id);
+                    rename(&mut created.origin, self.name);
+                }
                 has_blobs(log.id(), &event, &self.blobs)?;
                 log.take(*event, bytes)?;
             }
@@ -135,6 +152,14 @@ impl Restoring<'_> {
                 self.well.store().purge(&[Target::from(id)]).ok();
             }
         }
+    }
+}
+
+/// Gives the session that another one grew out of the name that it has here.
+fn rename(origin: &mut Origin, name: &dyn Fn(&SessionId) -> SessionId) {
+    match origin {
+        Origin::Root => {}
+        Origin::Fork { parent, .. } | Origin::Subagent { parent } => *parent = name(parent),
     }
 }
 

@@ -21,12 +21,15 @@ use crate::neutral::{Item, Opening, PROVENANCE, Sink, Telling, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
 use claim::{Claim, told_by};
-use name::{Berth, berth, wanted};
+use name::{Berth, berth, beside, wanted};
 pub use track::Mode;
 use track::Track;
 
 /// How often a session is begun again because somebody changed it meanwhile.
 const TRIES: usize = 5;
+
+/// How many sessions of an archive may have names that others have here.
+const MAX_TABOO: usize = 1_000;
 
 /// How many warnings of one import are kept: a file may be wrong on every line.
 const MAX_WARNINGS: usize = 20;
@@ -100,6 +103,12 @@ pub fn take_in_watched(
         match fault {
             None => break,
             Some(Error::Continued { session }) => taboo.push(session),
+            // Another session has the name of one in an archive.
+            Some(Error::Differs { session, .. })
+                if !taboo.contains(&session) && taboo.len() < MAX_TABOO =>
+            {
+                taboo.push(session);
+            }
             Some(Error::Store(stepwell::Error::UnexpectedSeq { .. })) if tries < TRIES => {}
             Some(error) => {
                 report.fault = Some(error);
@@ -299,19 +308,26 @@ impl Sink for Intake<'_> {
         // What would be is found out in a store that is thrown away.
         let elsewhere = Stepwell::in_memory();
         let well = if self.mode == Mode::Write { self.well } else { &elsewhere };
-        let imported = archive::import(well, from)?;
+        let taboo = self.taboo;
+        let imported = archive::import_as(well, from, &|own| beside(own, taboo))?;
         let groups = [
             (Became::Imported, imported.made),
             (Became::Updated, imported.completed),
             (Became::Unchanged, imported.already_there),
         ];
-        for (became, ids) in groups {
+        let mut sessions = Vec::new();
+        for (group, ids) in groups {
             for id in ids {
-                let here = self.mode == Mode::Write || !self.well.store().exists(&id)?;
-                let became = if here { became } else { Became::Unchanged };
-                self.report.sessions.push(Taken { id, became, instead_of: None });
+                let mut became = group;
+                if self.mode == Mode::Look && self.well.store().exists(&id)? {
+                    archive::compare(&elsewhere, self.well, &id)?;
+                    became = Became::Unchanged;
+                }
+                let instead_of = taboo.iter().find(|own| beside(own, taboo) == id).cloned();
+                sessions.push(Taken { id, became, instead_of });
             }
         }
+        self.report.sessions.append(&mut sessions);
         for id in imported.cut_short {
             let what = "it was damaged where it was exported; it ends before the damage".to_owned();
             self.warn(Warning { place: id.to_string(), what });

@@ -62,10 +62,18 @@ pub(super) fn wanted(id: &str) -> SessionId {
     name.trim_start_matches('-').parse().expect("it keeps the rules")
 }
 
+/// The name of a session that keeps its own where it can: with a number, if it is one of
+/// those in `taboo`.
+pub(super) fn beside(own: &SessionId, taboo: &[SessionId]) -> SessionId {
+    let free = |id: &SessionId| !taboo.contains(id);
+    (1..=MAX_CLASHES).map(|n| numbered(own, n)).find(free).unwrap_or_else(|| own.clone())
+}
+
 fn numbered(wanted: &SessionId, n: u32) -> SessionId {
     match n {
         1 => wanted.clone(),
-        n => format!("{wanted}-{n}").parse().expect("there is room for a number"),
+        // Only a name of the greatest length has no room for a number.
+        n => format!("{wanted}-{n}").parse().unwrap_or_else(|_| wanted.clone()),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod architect;
 mod bad_input;
+mod clashes;
 mod claude;
 mod codex;
 mod converting;
