@@ -105,6 +105,6 @@ fn a_folder_in_the_place_of_a_file_stays() {
     for format in ["json", "claude", "markdown"] {
         let error = written(&well, &path, format, Existing::Replace).unwrap_err();
         assert!(matches!(error, Error::NotReplaced { .. }), "{error}");
-        assert_eq!(all(folder.path()), [path.clone()]);
+        assert_eq!(all(folder.path()), std::slice::from_ref(&path));
     }
 }
