@@ -75,6 +75,13 @@ impl Desk {
         std::fs::read_to_string(self.work().join(name)).unwrap()
     }
 
+    /// Waits until a command has written to a file; that it is there is not enough.
+    pub(crate) fn wait_for(&self, name: &str) {
+        while std::fs::metadata(self.work().join(name)).map_or(0, |file| file.len()) == 0 {
+            std::thread::yield_now();
+        }
+    }
+
     /// The store, as another program would use it.
     pub(crate) fn well(&self) -> Stepwell {
         Stepwell::open(self.work().join(".stepwell")).unwrap()

@@ -733,9 +733,7 @@ fn cut_off(end: impl FnOnce(&Desk, &mut std::process::Child, &str)) -> (Desk, St
          - {text: Done.}\n",
     );
     let (mut child, id) = crate::running::running(&desk);
-    while !desk.work().join("made.txt").exists() {
-        std::thread::yield_now();
-    }
+    desk.wait_for("made.txt");
     end(&desk, &mut child, &id);
     child.wait().unwrap();
     (desk, id)

@@ -150,9 +150,7 @@ fn a_command_that_was_interrupted_is_repeated_only_if_asked() {
     for (flags, times) in [(&[][..], 1), (&["--retry-unsafe"][..], 2)] {
         let desk = desk(SLOW);
         let (mut child, id) = running(&desk);
-        while !desk.work().join("log.txt").exists() {
-            std::thread::yield_now();
-        }
+        desk.wait_for("log.txt");
         interrupt(&child);
         assert_eq!(child.wait().unwrap().code(), Some(130));
         desk.file("go", "");

@@ -274,9 +274,7 @@ fn at_work(desk: &Desk) -> std::process::Child {
     let mut command = desk.command(&run(&["--mode", "yolo"]));
     command.env_remove("STEPWELL_NOW").stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().unwrap();
-    while !desk.work().join("log.txt").exists() {
-        std::thread::yield_now();
-    }
+    desk.wait_for("log.txt");
     child
 }
 
