@@ -11,7 +11,7 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 use stepwell::{Image, Message, Opaque, Part, Text, ToolResult};
 
-use self::rules::{PLACEHOLDER, RULES, Value, is_secret};
+use self::rules::{RULES, Value, is_secret};
 
 /// The name of the rule for values that were given, such as the keys in use.
 const GIVEN: &str = "provider-key";
@@ -64,6 +64,11 @@ struct Hit {
     group: Group,
 }
 
+/// The names that redaction leaves in place of secrets.
+fn names() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.name).chain([GIVEN, ENVIRONMENT, lines::NAME])
+}
+
 impl fmt::Debug for Redactor {
     /// Without the values that were given.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,7 +99,9 @@ impl Redactor {
         // Of two that begin alike the longer one is tried first.
         given.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then(one.cmp(other)));
         given.dedup_by(|(later, _), (earlier, _)| later == earlier);
-        let mut alternatives = vec![format!("({PLACEHOLDER})")];
+        // Only of names that redaction gives: in brackets of its kind a secret could hide.
+        let names: Vec<_> = names().collect();
+        let mut alternatives = vec![format!(r"(\[redacted:(?:{})\])", names.join("|"))];
         let mut groups = vec![Group { name: "", value: Value::Placeholder }];
         for (value, name) in &given {
             alternatives.push(format!("({})", regex::escape(value)));
@@ -153,9 +160,8 @@ impl Redactor {
     /// Does a text hold what redaction leaves behind?
     #[must_use]
     pub fn is_redacted(text: &str) -> bool {
-        let names = RULES.iter().map(|rule| rule.name).chain([GIVEN, ENVIRONMENT, lines::NAME]);
         text.contains("[redacted:")
-            && names.into_iter().any(|name| text.contains(&format!("[redacted:{name}]")))
+            && names().any(|name| text.contains(&format!("[redacted:{name}]")))
     }
 
     /// The rule by which a file's bytes hold a secret.

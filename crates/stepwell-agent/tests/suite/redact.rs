@@ -317,6 +317,12 @@ fn shaped() -> Vec<String> {
     secrets.map(|(_, _, secret, _)| secret).filter(|secret| !secret.contains("sk-aB")).collect()
 }
 
+#[test]
+fn brackets_of_redactions_kind_hide_no_secret() {
+    let redacted = redactor().redact("[redacted:my-own-gateway-key-17]").into_owned();
+    assert_eq!(redacted, "[redacted:[redacted:provider-key]]");
+}
+
 proptest! {
     #[test]
     fn a_planted_secret_never_survives(
