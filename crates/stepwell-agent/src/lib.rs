@@ -8,6 +8,7 @@ pub mod agent;
 pub mod context;
 mod error;
 pub mod files;
+pub mod gates;
 pub mod machine;
 pub mod mcp;
 pub mod permission;

@@ -17,6 +17,7 @@ use super::shift::Shift;
 use super::site::Site;
 use crate::context::live::{self, Extent};
 use crate::error::{Error, Result};
+use crate::gates::Gates;
 
 /// Where a rewind is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,7 +250,7 @@ fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
 }
 
 /// How the run stands where a move leads to, if it stands otherwise now: one that was not done
-/// there can be taken up again, and one that was is done. What the user gave up stays so, and how
+/// there can be taken up again, and one that was is done; one waits if a question does. What the user gave up stays so, and how
 /// an agent of someone else's stands, its phase says.
 fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
     let head = session.standing()?.head;
@@ -258,15 +259,23 @@ fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
     }
     let timeline = Timeline::at(asked.follows(), session.facts(&MOVES)?.iter());
     let then = last_status(session, asked.follows(), &timeline)?;
-    let then = match then {
-        Some(it) if it.status != Status::Running => it,
-        // Nobody is at it: it was cut off nowhere.
-        _ => StatusChanged { status: Status::Interrupted, reason: None, error: None },
+    let waits = || -> Result<bool> {
+        let store = session.well().store();
+        Ok(Gates::once(&**store, session.id(), asked.follows())?.open().next().is_some())
     };
+    let then = match then {
+        // An answer counts before the run that it lets go on.
+        Some(it) if it.status == Status::Paused && !waits()? => None,
+        Some(it) if it.status == Status::Running => None,
+        it => it,
+    };
+    // Nobody is at it: it was cut off nowhere.
+    let nobody = StatusChanged { status: Status::Interrupted, reason: None, error: None };
+    let then = then.unwrap_or(nobody);
     let differs = (head.status, head.stop_reason) != (then.status, then.reason);
     // One that was stopped is as resumable as before.
-    let matters = differs && ([then.status, head.status].contains(&Status::Success));
-    Ok(matters.then_some(then))
+    let weighs = |status| matches!(status, Status::Success | Status::Paused);
+    Ok((differs && (weighs(then.status) || weighs(head.status))).then_some(then))
 }
 
 /// The last status that counts on a branch.

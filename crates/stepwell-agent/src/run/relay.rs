@@ -1,22 +1,28 @@
 //! Questions of subagents: asked by those above them too, and answered in both.
 
-use stepwell::{Event, Gate, GateAnswered, Kind, Session, SessionId, Status, StopReason, ToolCall};
+use stepwell::{Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
 
 use super::charge::{Charge, wants};
 use super::dispatch::Halt;
 use super::{Run, THE_USER};
 use crate::error::Result;
+use crate::gates::Gates;
 use crate::machine::Stop;
 
 impl Run<'_> {
     /// A child waits for a person: so does its parent, with the same question.
     pub(super) fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
-        for (gate, answer) in gates(self.session, id)? {
-            let ours = above(call, &gate.id);
-            if answer.is_none() && !self.state.is_asked(&ours) {
-                let prompt = wants(id, &gate.prompt);
-                self.record(vec![Gate { id: ours, prompt, ..gate }.into()])?;
+        let gates = self.gates_of(id)?;
+        let mut events = self.closed(&call.id, &gates, Waiting::StaysOpen);
+        for asked in gates.open() {
+            let ours = above(&call.id, &asked.gate.id, gates.moved);
+            if !self.state.is_asked(&ours) {
+                let prompt = wants(id, &asked.gate.prompt);
+                events.push(Gate { id: ours, prompt, ..asked.gate.clone() }.into());
             }
+        }
+        if !events.is_empty() {
+            self.record(events)?;
         }
         Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
     }
@@ -25,11 +31,13 @@ impl Run<'_> {
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
         let head = self.session.well().store().standing(id)?.head;
         let Some(charge) = Charge::of(&head) else { return Ok(()) };
-        for (gate, answer) in gates(self.session, id)? {
-            let given = self.state.answered(&format!("{}/{}", charge.call, gate.id));
-            if let (None, Some(given)) = (answer, given) {
-                let who = THE_USER.to_owned();
-                let answer = GateAnswered { id: gate.id, answer: given.words(), who };
+        let gates = self.gates_of(id)?;
+        for asked in gates.open() {
+            let id_below = asked.gate.id.clone();
+            let given = self.state.answered(&above(&charge.call, &id_below, gates.moved));
+            if let Some(given) = given {
+                let (answer, who) = (given.words(), THE_USER.to_owned());
+                let answer = GateAnswered { id: id_below, answer, who };
                 self.session.well().answer(id, answer)?;
             }
         }
@@ -38,39 +46,46 @@ impl Run<'_> {
 
     /// Questions of a child's that its parent asked too, and that nothing waits for any more.
     pub(super) fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
-        let gates = gates(self.session, id)?;
-        let closed = self.state.open_below(&call.id).into_iter().map(|ours| {
-            let its = gates.iter().find(|(gate, _)| above(call, &gate.id) == ours);
-            let answer = its.and_then(|(_, answer)| answer.clone());
-            let (answer, who) = answer.map_or_else(
-                // It was asked in a session that this one was forked from.
-                || ("deny: it is no longer asked".to_owned(), THE_USER.to_owned()),
-                |answer| (answer.answer, answer.who),
-            );
-            GateAnswered { id: ours, answer, who }.into()
+        Ok(self.closed(&call.id, &self.gates_of(id)?, Waiting::Closes))
+    }
+
+    /// Closes what was asked for a child, with the child's own answer if it has one.
+    fn closed(&self, call: &str, gates: &Gates, waiting: Waiting) -> Vec<Event> {
+        let open = self.state.open_below(call).into_iter();
+        let closed = open.filter_map(|ours| {
+            let mut all = gates.asked.iter();
+            let its = all.find(|asked| above(call, &asked.gate.id, gates.moved) == ours);
+            let answer = its.map(|asked| asked.answer.clone());
+            let (answer, who) = match answer {
+                Some(None) if waiting == Waiting::StaysOpen => return None,
+                Some(Some(answer)) => (answer.answer, answer.who),
+                // It was rewound, or asked in a session that this one was forked from.
+                _ => ("deny: it is no longer asked".to_owned(), THE_USER.to_owned()),
+            };
+            Some(GateAnswered { id: ours, answer, who }.into())
         });
-        Ok(closed.collect())
+        closed.collect()
+    }
+
+    fn gates_of(&self, id: &SessionId) -> Result<Gates> {
+        Gates::of(&**self.session.well().store(), id)
     }
 }
 
-/// The name of a child's question in its parent's session.
-fn above(call: &ToolCall, gate: &str) -> String {
-    format!("{}/{gate}", call.id)
+/// What becomes of a question that a child still waits with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    /// It waits on.
+    StaysOpen,
+    /// The child is over: it waits for nothing.
+    Closes,
 }
 
-/// A session's questions, each with its answer.
-fn gates(session: &Session, id: &SessionId) -> Result<Vec<(Gate, Option<GateAnswered>)>> {
-    let mut found: Vec<(Gate, Option<GateAnswered>)> = Vec::new();
-    for fact in session.well().store().facts(id, &[Kind::Gate, Kind::GateAnswered])? {
-        match fact.event {
-            Event::Gate(gate) => found.push((gate, None)),
-            Event::GateAnswered(answer) => {
-                if let Some(gate) = found.iter_mut().find(|(gate, _)| gate.id == answer.id) {
-                    gate.1 = Some(answer);
-                }
-            }
-            _ => {}
-        }
+/// The name of a child's question in its parent's session. Whoever rewinds a child is asked anew:
+/// what was allowed before was perhaps another call of the same name.
+fn above(call: &str, gate: &str, moved: Option<Seq>) -> String {
+    match moved {
+        Some(moved) => format!("{call}/{gate}@{moved}"),
+        None => format!("{call}/{gate}"),
     }
-    Ok(found)
 }

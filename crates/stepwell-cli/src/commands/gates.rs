@@ -1,10 +1,11 @@
 use serde::Serialize;
 use stepwell::{Access, Filter, Query, SessionId, Status};
+use stepwell_agent::gates::{Asked, Gates};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
-use crate::runner::flow::{Waiting, is_permission, open_gates};
+use crate::runner::flow::{Waiting, is_permission};
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{ago, one_line};
 
@@ -48,29 +49,31 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         wells.push((None, well));
     }
     let mut table = Table::new(COLUMNS);
-    let (mut questions, mut permissions, now) = (0, 0, app.now());
+    let (mut questions, mut permissions, mut of_flows, now) = (0, 0, 0, app.now());
     for (store, well) in &wells {
         for id in waiting(args, well, app)? {
-            for (gate, at) in open_gates(well, &id)? {
-                match is_permission(&gate) {
+            let is_flow = well.standing(&id)?.head.flow.is_some();
+            for Asked { gate, at, .. } in Gates::of(&**well.store(), &id)?.open() {
+                match is_permission(gate) {
+                    true if is_flow => of_flows += 1,
                     true => permissions += 1,
                     false => questions += 1,
                 }
                 if app.out.is_json() {
-                    let (gate, store) = (Waiting::new(&gate), store.clone());
-                    app.out.object(&Line { session_id: &id, gate, asked_at: at, store })?;
+                    let (gate, store) = (Waiting::new(gate), store.clone());
+                    app.out.object(&Line { session_id: &id, gate, asked_at: *at, store })?;
                     continue;
                 }
                 table.push(vec![
                     id.to_string().into(),
                     gate.id.clone().into(),
-                    Cell { text: ago(at, now), style: Style::Dim },
+                    Cell { text: ago(*at, now), style: Style::Dim },
                     one_line(&gate.prompt).into(),
                 ]);
             }
         }
     }
-    if questions + permissions == 0 {
+    if questions + permissions + of_flows == 0 {
         note("No question waits.");
         return Ok(Exit::Done);
     }
@@ -80,8 +83,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         if questions > 0 {
             note(format_args!("hint: stepwell resume SESSION --respond \"your answer\" {several}"));
         }
-        if permissions > 0 {
-            note(format_args!("hint: stepwell resume SESSION --approve, or --deny {several}"));
+        match (permissions, of_flows) {
+            (0, 0) => {}
+            (_, 0) => note("hint: stepwell resume SESSION --approve, or --deny"),
+            _ => note(format_args!(
+                "hint: stepwell resume SESSION --approve, or --deny (--gate GATE, if several wait in a flow)"
+            )),
         }
     }
     Ok(Exit::Done)

@@ -1,7 +1,8 @@
 use stepwell::{
-    Access, Driver, Error, Family, Filter, GateAnswered, Head, Kind, Lane, Origin, Query, Role,
+    Access, Driver, Error, Family, Filter, GateAnswered, Head, Lane, Origin, Query, Role,
     SessionId, Span, Status, View,
 };
+use stepwell_agent::gates::Gates;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
@@ -129,8 +130,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     prepared.connect()?;
     make_ready(args.flags.touch(), &well, Some(&head), app)?;
     let done = is_done(&well, &head)?;
-    let session = if done { well.hold(&id) } else { well.resume(&id) };
-    let session = session.map_err(|error| match error {
+    let session = well.hold(&id).map_err(|error| match error {
         Error::Held { .. } => Failure::from(error).hint(format_args!(
             "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
         )),
@@ -138,10 +138,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     })?;
     // Another process may have removed it until the lease was taken.
     take_up(&args.flags, &head, app)?;
+    // First: another process may have answered it until then, which leaves all as it is.
     if let Some(answer) = answer {
         well.answer(&id, answer)?;
     }
     if !done {
+        session.take_up()?;
         well.edit(&id, prepared.remembered())?;
     }
     drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)
@@ -262,18 +264,8 @@ fn nothing_to_resume() -> Failure {
 
 /// The answer to the question that the session waits with.
 fn answer(args: &Args, prepared: &Prepared, well: &Well, id: &SessionId) -> Result<GateAnswered> {
-    let facts = well.store().facts(id, &[Kind::Gate, Kind::GateAnswered])?;
-    let mut open = None;
-    for fact in &facts {
-        match &fact.event {
-            stepwell::Event::Gate(gate) => open = Some(gate.id.clone()),
-            stepwell::Event::GateAnswered(answer) if open.as_ref() == Some(&answer.id) => {
-                open = None;
-            }
-            _ => {}
-        }
-    }
-    let Some(gate) = open else {
+    let gates = Gates::of(&**well.store(), id)?;
+    let Some(asked) = gates.open().next_back() else {
         return Err(Failure::new(Exit::Failed, format_args!("{id} does not wait for an answer")));
     };
     let word = if args.approve { "approve" } else { "deny" };
@@ -281,7 +273,7 @@ fn answer(args: &Args, prepared: &Prepared, well: &Well, id: &SessionId) -> Resu
         Some(reason) => format!("{word}: {}", prepared.redactor().redact(reason)),
         None => word.to_owned(),
     };
-    Ok(GateAnswered { id: gate, answer, who: "the user".to_owned() })
+    Ok(GateAnswered { id: asked.gate.id.clone(), answer, who: "the user".to_owned() })
 }
 
 /// What is not saved cannot be taken up again.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stepwell::{Lane, LaneState, Session, Spent, Standing, State, Status, StopReason};
+use stepwell_agent::gates::Gates;
 use stepwell_agent::provider::Fault;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Ended;
@@ -192,13 +193,10 @@ pub(super) fn unsaved(
     })
 }
 
-/// The last question that was asked.
+/// The last question that waits, which is the one that a plain yes or no answers.
 pub(super) fn waiting(session: &Session) -> Result<Option<String>> {
-    let gates = session.facts(&[stepwell::Kind::Gate])?;
-    Ok(gates.into_iter().next_back().and_then(|gate| match gate.event {
-        stepwell::Event::Gate(gate) => Some(gate.prompt),
-        _ => None,
-    }))
+    let gates = Gates::of(&**session.well().store(), session.id())?;
+    Ok(gates.open().next_back().map(|asked| asked.gate.prompt.clone()))
 }
 
 /// The exit code that tells how a run ended.

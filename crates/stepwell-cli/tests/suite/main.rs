@@ -28,6 +28,7 @@ mod planning;
 mod remembering;
 mod repairing;
 mod rewinding;
+mod rewound_questions;
 mod running;
 mod setting_up;
 mod shortening;

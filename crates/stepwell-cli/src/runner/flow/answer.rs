@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Event, Gate, GateAnswered, Head, Kind, NodeKey, SessionId, Stepwell};
+use stepwell::{Gate, GateAnswered, Head, NodeKey, SessionId};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{Memo, NoAnswer, Staff as _, accept};
 
@@ -113,21 +113,4 @@ fn unclear(gate: &Gate, text: &str, head: &Head) -> Failure {
 /// Who answers: the user, by the name that the machine knows them by.
 fn who(app: &App) -> String {
     app.world.key("USER").unwrap_or_else(|| "the user".to_owned())
-}
-
-/// A session's open questions, in the order in which they were asked.
-pub(crate) fn open_gates(well: &Stepwell, id: &SessionId) -> Result<Vec<(Gate, stepwell::Time)>> {
-    let kinds = [Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
-    let facts = well.store().facts(id, &kinds)?;
-    let head = well.store().standing(id)?.head;
-    let timeline = stepwell::Timeline::at(head.seq, facts.iter());
-    let mut open: Vec<(Gate, stepwell::Time)> = Vec::new();
-    for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
-        match &fact.event {
-            Event::Gate(gate) => open.push((gate.clone(), fact.at)),
-            Event::GateAnswered(answer) => open.retain(|(gate, _)| gate.id != answer.id),
-            _ => {}
-        }
-    }
-    Ok(open)
 }

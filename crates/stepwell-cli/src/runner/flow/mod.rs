@@ -32,7 +32,7 @@ use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::readiness::make_ready;
-pub(crate) use answer::{Reply, is_permission, open_gates};
+pub(crate) use answer::{Reply, is_permission};
 pub(crate) use report::Waiting;
 use screen::Screen;
 use staff::Crew;
