@@ -51,6 +51,8 @@ pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
         if base.is_none() && !worktree.path.exists() {
             continue;
         }
+        // If git cannot find it again, its state says so.
+        let _ = worktree.find_again();
         let ended = charge.as_ref().and_then(|charge| charge.outcome.as_ref());
         let state = worktree.state(base.as_deref(), ended);
         let lodgers = lodgers.remove(&id).unwrap_or_default();

@@ -177,11 +177,16 @@ impl Worktree {
 
     /// Makes git find it again, if it was moved together with its repository. One that was copied
     /// leads to another repository, which git would mend in its place.
-    fn mend(&self) -> Result<(), String> {
+    pub fn find_again(&self) -> Result<(), String> {
         if self.leads_to().is_some_and(|repository| !repository.exists()) {
             let path = self.path.to_string_lossy().into_owned();
             git(&self.workspace, &["worktree", "repair", &path])?;
         }
+        Ok(())
+    }
+
+    fn mend(&self) -> Result<(), String> {
+        self.find_again()?;
         match self.folder() {
             Folder::Whole => Ok(()),
             Folder::Broken | Folder::Missing => Err(self.broken()),

@@ -114,6 +114,30 @@ fn a_subagent_of_a_moved_workspace_is_rewound_and_run_there() {
 }
 
 #[test]
+fn worktrees_of_a_moved_workspace_stand_as_before_and_can_go() {
+    let (desk, child) = kept();
+    let moved = desk.path("moved");
+    std::fs::rename(desk.work(), &moved).unwrap();
+    let listed = there(&desk, &moved, &["worktrees", "--json"]).json();
+    assert_eq!(listed[0]["state"], "unmerged", "{listed:?}");
+    // What was merged since is swept there.
+    let merge = ["merge", "-q", &format!("stepwell/{child}")];
+    assert!(Command::new("git").arg("-C").arg(&moved).args(merge).status().unwrap().success());
+    let again = desk.path("again");
+    std::fs::rename(&moved, &again).unwrap();
+    let ran = there(&desk, &again, &["run", "look", "--model", "script:looker.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Removed the worktree of subagent"), "{}", ran.stderr);
+
+    let (desk, child) = kept();
+    let moved = desk.path("moved");
+    std::fs::rename(desk.work(), &moved).unwrap();
+    let gone = there(&desk, &moved, &["worktrees", "remove", &child, "--force"]);
+    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
+    assert!(there(&desk, &moved, &["worktrees", "--json"]).json().is_empty());
+}
+
+#[test]
 fn an_imported_session_reaches_no_folder_that_it_names() {
     let (from, child) = kept();
     let victim = from.path("victim");
