@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime};
 
-use stepwell::{Filter, Origin, Place, Policy, Protection, Query, Removal};
+use stepwell::{Error, Filter, Origin, Place, Policy, Protection, Query, Removal};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::Result;
@@ -72,7 +72,12 @@ pub(crate) fn empty_trash(app: &App, well: &Well, older_than: Duration) -> Resul
             while let Some(head) = above {
                 stay.insert(head.id);
                 above = match head.origin {
-                    Origin::Subagent { parent } => Some(well.store().standing(&parent)?.head),
+                    // One that was erased by hand ends the chain.
+                    Origin::Subagent { parent } => match well.store().standing(&parent) {
+                        Ok(standing) => Some(standing.head),
+                        Err(Error::NoSession(_)) => None,
+                        Err(error) => return Err(error.into()),
+                    },
                     Origin::Root | Origin::Fork { .. } => None,
                 };
             }

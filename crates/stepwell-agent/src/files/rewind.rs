@@ -6,8 +6,8 @@
 
 use stepwell::{
     Checkpoint, Digest, Driver, Event, FileChanged, FileState, Kind, NewEvent, Order, Recorded,
-    Restored, Rewinding, Rewound, Seq, Session, SessionId, Span, Status, StatusChanged, Store,
-    Timeline, Undone,
+    Restored, Rewinding, Rewound, Seq, Session, SessionId, Span, Status, StatusChanged, StopReason,
+    Store, Timeline, Undone,
 };
 
 use super::history::History;
@@ -267,6 +267,10 @@ fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
         // An answer counts before the run that it lets go on.
         Some(it) if it.status == Status::Paused && !waits()? => None,
         Some(it) if it.status == Status::Running => None,
+        // It is this move that leads here, not the crash.
+        Some(it) if it.reason == Some(StopReason::Crashed) => {
+            Some(StatusChanged { reason: None, ..it })
+        }
         it => it,
     };
     // Nobody is at it: it was cut off nowhere.

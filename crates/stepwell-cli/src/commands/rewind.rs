@@ -70,7 +70,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let asked = asked(args, &well, &id)?;
         let place = workspace(&asked, &standing.head, app)?;
         let preview = rewind::preview(&**well.store(), &id, &asked, &site(&place, &redactor, app))?;
-        say(&Said { id: &id, asked: &asked, way, preview: &preview, done: None }, app)?;
+        say(
+            &Said {
+                id: &id,
+                asked: &asked,
+                head: &standing.head,
+                way,
+                preview: &preview,
+                done: None,
+            },
+            app,
+        )?;
         return Ok(Exit::Done);
     }
     let mut session = well.hold(&id)?;
@@ -82,13 +92,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     settle(&mut session, Foreign::Refused, app)?;
     let asked = asked(args, &well, &id)?;
-    let place = workspace(&asked, &session.standing()?.head, app)?;
+    let head = session.standing()?.head;
+    let place = workspace(&asked, &head, app)?;
     let site = site(&place, &redactor, app);
     match rewind::rewind(&mut session, &site, &asked, &mut |_| {})? {
         Done::Refused(preview) => Err(refused(&id, &asked, &preview)),
         Done::Rewound { seq, checkpoint, preview } => {
             let done = Some((seq, checkpoint.as_str()));
-            say(&Said { id: &id, asked: &asked, way, preview: &preview, done }, app)?;
+            say(&Said { id: &id, asked: &asked, head: &head, way, preview: &preview, done }, app)?;
             let_go(&well, &session, app)?;
             drop(session);
             tidy(app, &well)?;

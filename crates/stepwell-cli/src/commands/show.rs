@@ -504,6 +504,9 @@ pub(crate) fn parts(message: &Message) -> Vec<String> {
         Part::ToolCall(call) => {
             format!("-> {}({})", one_line(&call.name), one_line(&call.arguments))
         }
+        Part::ToolResult(result) if result.is_error => {
+            indented(&format!("(failed) {}", result.text), "<- ")
+        }
         Part::ToolResult(result) => indented(&result.text, "<- "),
     });
     parts.filter(|part| !part.is_empty()).collect()

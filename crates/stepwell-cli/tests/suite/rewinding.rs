@@ -835,3 +835,31 @@ fn the_mode_of_a_file_that_came_is_told_where_git_has_no_word_for_it() {
     let remarks: Vec<&str> = diff.lines().filter(|line| line.starts_with('#')).collect();
     assert_eq!(remarks, ["# f4755: mode 4755", "# f600: mode 600"], "{diff}");
 }
+
+#[test]
+fn a_rewind_of_a_session_that_was_given_up_hints_at_what_goes_on_with_it() {
+    let desk = worked();
+    assert_eq!(desk.quietly(&["abandon", "@last"]).code, Some(0));
+    let ran = desk.quietly(&["rewind", "@last", "--to", "step-2"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("stepwell resume"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("stepwell run \"TASK\" --session"), "{}", ran.stderr);
+    let ran = desk.quietly(&["run", "more", "--session", "@last", "--mode", "yolo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn a_session_that_is_rewound_to_where_it_had_crashed_was_not_cut_off_now() {
+    let (desk, id) = cut_off(|_, child, _| child.kill().unwrap());
+    let ran = desk.quietly(&["resume", &id]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let log = desk.quietly(&["log", &id, "--kind", "status"]).json();
+    let crash = log.iter().find(|it| it["body"]["reason"] == "crashed").unwrap();
+    let ran = desk.quietly(&["rewind", &id, "--chat", "--to", &crash["seq"].to_string()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let shown = desk.quietly(&["show", &id, "--json"]).json().remove(0);
+    assert_eq!(
+        (shown["status"].as_str(), shown["stop_reason"].as_str()),
+        (Some("interrupted"), None)
+    );
+}

@@ -294,3 +294,19 @@ fn the_view_tells_calls_that_were_not_run_from_those_that_were_cut_off() {
     assert_eq!(view(&id)[0]["parts"][0]["text"]["text"], "write it");
     assert_eq!(view(&id).as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn a_result_that_tells_of_a_failure_is_marked_in_the_view() {
+    let desk = Desk::new();
+    desk.file(
+        "script.yaml",
+        "- {text: I look., calls: [{tool: read_file, arguments: {path: gone.txt}}]}\n\
+         - {text: I list., calls: [{tool: list_files, arguments: {}}]}\n- {text: Done.}\n",
+    );
+    let ran = desk.quietly(&["run", "look", "--model", "script:script.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let view = desk.quietly(&["show", "@last", "--view"]).stdout;
+    let results: Vec<&str> = view.lines().filter(|line| line.starts_with("  <- ")).collect();
+    assert!(results[0].starts_with("  <- (failed) "), "{view}");
+    assert!(!results[1..].iter().any(|line| line.contains("(failed)")), "{view}");
+}

@@ -1,7 +1,7 @@
 //! What a rewind does, or would do, in words.
 
 use serde::Serialize;
-use stepwell::{FileChanged, FileState, Scope, Seq, SessionId};
+use stepwell::{FileChanged, FileState, Head, Scope, Seq, SessionId, Status};
 use stepwell_agent::files::moves::{Asked, Way};
 use stepwell_agent::files::plan::Remark;
 use stepwell_agent::files::rewind::{CutOff, Preview};
@@ -17,6 +17,8 @@ use crate::wire::word;
 pub(super) struct Said<'a> {
     pub(super) id: &'a SessionId,
     pub(super) asked: &'a Asked,
+    /// The session before it.
+    pub(super) head: &'a Head,
     /// Which way it goes.
     pub(super) way: Way,
     pub(super) preview: &'a Preview,
@@ -158,9 +160,14 @@ pub(super) fn say_cut_off(id: &SessionId, half: &CutOff, app: &mut App) -> Resul
 /// The command that takes it back. It is typed as it stands here.
 fn hint(said: &Said<'_>) {
     let Said { id, asked, .. } = said;
-    let goes_on = match asked.scope.moves_view() {
-        true => format!("stepwell resume {id} goes on from there; "),
-        false => String::new(),
+    let goes_on = match (said.head.status, &said.head.flow) {
+        _ if !asked.scope.moves_view() => String::new(),
+        // What was given up is not resumed.
+        (Status::Abandoned, Some(_)) => String::new(),
+        (Status::Abandoned, None) => {
+            format!("stepwell run \"TASK\" --session {id} goes on from there; ")
+        }
+        _ => format!("stepwell resume {id} goes on from there; "),
     };
     let back = match said.way {
         Way::Back => "--undo",

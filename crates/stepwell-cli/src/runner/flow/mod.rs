@@ -221,8 +221,9 @@ pub(crate) fn resume(
     let mut history = History::of(&events);
     if history.finished {
         let message = format!("{id} is finished: there is nothing left to do");
-        return Err(Failure::new(Exit::Absent, message)
-            .hint(format_args!("stepwell show {id}; stepwell rewind {id} takes nodes back")));
+        return Err(Failure::new(Exit::Absent, message).hint(format_args!(
+            "stepwell show {id} --events; stepwell rewind {id} --to SEQ takes nodes back"
+        )));
     }
     if held.is_none() && history.memo.open().is_empty() {
         let message = format!("{id} runs elsewhere, and does not wait for an answer");
