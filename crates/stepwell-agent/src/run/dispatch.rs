@@ -217,8 +217,8 @@ impl Run<'_> {
         Ok((well.new_id(), None))
     }
 
-    /// Why a call's child cannot be gone on with now: a user may run it by hand, or have deleted
-    /// it. It is waited for.
+    /// Why a call's child cannot be gone on with now: a user may run it by hand, have deleted it,
+    /// or be in a copy of the workspace. It is waited for.
     fn taken(&self, call: &ToolCall) -> Result<Option<String>> {
         let (id, child) = self.child_of(call)?;
         if child.is_none() {
@@ -230,8 +230,15 @@ impl Run<'_> {
                 "subagent {id} is in the trash: stepwell trash restore {id}, then resume this"
             )));
         }
-        Ok(standing.held.map(|held| {
-            format!("subagent {id} is run by {}: resume this when it is done", held.holder)
+        if let Some(held) = standing.held {
+            let notice = "resume this when it is done";
+            return Ok(Some(format!("subagent {id} is run by {}: {notice}", held.holder)));
+        }
+        let works = |it: Charge| it.ground == Ground::Worktree && it.outcome.is_none();
+        let is_copy = Charge::of(&standing.head).is_some_and(works)
+            && ground::Site::new(&self.setup.place, &id).is_copy();
+        Ok(is_copy.then(|| {
+            format!("subagent {id}: this workspace is a copy; resume this in the original")
         }))
     }
 

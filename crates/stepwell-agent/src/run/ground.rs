@@ -65,6 +65,11 @@ impl<'a> Site<'a> {
         self.worktree.as_ref().is_some_and(|it| it.path.exists() || it.has_branch())
     }
 
+    /// Is it the copy of a worktree, in which nobody can work?
+    pub(super) fn is_copy(&self) -> bool {
+        self.worktree.as_ref().is_some_and(Worktree::is_copy)
+    }
+
     fn worktree(&self) -> std::result::Result<&Worktree, String> {
         let without = "a worktree needs a store on disk, and this run is not saved".to_owned();
         self.worktree.as_ref().ok_or(without)

@@ -112,6 +112,11 @@ impl Worktree {
         Some(self.path.join(text.strip_prefix("gitdir: ")?.trim_end_matches('\n')))
     }
 
+    /// Is it a copy, whose `.git` leads to the repository of the one that it was copied from?
+    pub(crate) fn is_copy(&self) -> bool {
+        self.leads_to().is_some_and(|it| it.exists()) && self.folder() == Folder::Broken
+    }
+
     /// Why git cannot say how it stands, though its folder is there.
     #[must_use]
     pub fn broken(&self) -> String {

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use crate::desk::{Desk, Ran};
 use crate::rewinding::cut_rewind_of;
-use crate::subagents::{CHANGE, children, git};
+use crate::running::{one, run};
+use crate::subagents::{CHANGE, children, dispatching, git, repository};
 use crate::worktrees::{after, folder};
 
 /// A desk on which a subagent's worktree is kept, with a file that the subagent made.
@@ -111,6 +112,24 @@ fn a_subagent_of_a_moved_workspace_is_rewound_and_run_there() {
     let rows = there(&desk, &moved, &["ledger", "--json"]).json();
     let row = rows.iter().find(|row| row["session"] == *fork || row["id"] == *fork).unwrap();
     assert!(row["commits"].is_u64(), "{row}");
+}
+
+#[test]
+fn a_parent_in_a_copied_workspace_waits_for_its_subagent() {
+    let desk = repository(&dispatching(CHANGE));
+    let asked = one(&desk, &run(&[]), 8);
+    let id = asked["session_id"].as_str().unwrap().to_owned();
+    one(&desk, &["resume", &id, "--approve"], 8);
+    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
+    let copy = copied(&desk, "copy");
+    for _ in 0..2 {
+        let ran = there(&desk, &copy, &["resume", &id, "--mode", "yolo"]);
+        assert_eq!(ran.code, Some(130), "{}{}", ran.stdout, ran.stderr);
+        let why =
+            format!("subagent {child}: this workspace is a copy; resume this in the original");
+        assert!(ran.stderr.contains(&why), "{}", ran.stderr);
+    }
+    assert_eq!(one(&desk, &["resume", &id, "--approve"], 0)["output"], "All done.");
 }
 
 #[test]
