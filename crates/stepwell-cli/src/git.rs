@@ -1,6 +1,6 @@
 //! What git knows of a folder, asked through its command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stepwell::Time;
@@ -14,6 +14,18 @@ pub(crate) struct Commits {
 
 /// A variable of git's that would make it look elsewhere than in the folder.
 const ELSEWHERE: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"];
+
+/// The repository that a folder is in, which all of its work trees share.
+pub(crate) fn repository(folder: &Path) -> Option<PathBuf> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(folder).args(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+    ELSEWHERE.iter().for_each(|name| {
+        git.env_remove(name);
+    });
+    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    std::fs::canonicalize(path.trim_end_matches('\n')).ok()
+}
 
 impl Commits {
     /// The commits from a moment on; `None` where there is no git, or no work tree.

@@ -9,6 +9,7 @@ use stepwell_agent::worktree::{Berth, State, Worktree, all};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
+use crate::git::repository;
 use crate::output::note;
 use crate::wire::is_final;
 
@@ -43,6 +44,11 @@ pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
     let mut lodgers = if names.is_empty() { Lodgers::new() } else { lodgers(well)? };
     for id in names {
         let session = standing(well, &id)?;
+        if let Some(session) = &session
+            && elsewhere(well, &session.head, app)?.is_some()
+        {
+            continue;
+        }
         let charge = session.as_ref().and_then(|it| Charge::of(&it.head));
         let worktree = Worktree::of(&root, &store, &id);
         let base = charge.as_ref().and_then(|charge| charge.base.clone());
@@ -141,9 +147,29 @@ impl Site {
     }
 }
 
+/// The workspace that a session's worktree grew out of, if that is in another repository than the
+/// folder that the user is in: a store that lies in no workspace may serve several.
+fn elsewhere(well: &Well, head: &Head, app: &App) -> Result<Option<PathBuf>> {
+    let (root, store) = (resolved(&app.place.root), resolved(&app.place.store));
+    if store.parent() == Some(&*root) {
+        return Ok(None);
+    }
+    let mut top = head.clone();
+    while let Some(parent) = top.origin.parent() {
+        match standing(well, parent)? {
+            Some(above) => top = above.head,
+            None => break,
+        }
+    }
+    let there = PathBuf::from(&top.workspace);
+    // Of one that was moved away or erased, nobody can say.
+    let is_other = repository(&there).is_some_and(|it| repository(&root) != Some(it));
+    Ok(is_other.then_some(there))
+}
+
 /// Sees to it that a session that works in a worktree finds it whole: one that was removed is
 /// brought back, and one that was moved with its workspace is mended.
-pub(crate) fn take_up(head: &Head, app: &App) -> Result<()> {
+pub(crate) fn take_up(well: &Well, head: &Head, app: &App) -> Result<()> {
     let Some(charge) = Charge::of(head) else { return Ok(()) };
     let berths = Charge::berths(head).unwrap_or_default();
     let is_there = |berth: &&Berth| berth.folder(&app.place.store).is_some();
@@ -151,6 +177,16 @@ pub(crate) fn take_up(head: &Head, app: &App) -> Result<()> {
     let (root, store) = (resolved(&app.place.root), resolved(&app.place.store));
     let worktree = Worktree::of(&root, &store, &berth.worktree);
     let removed = !worktree.path.exists();
+    if removed && let Some(there) = elsewhere(well, head, app)? {
+        let (id, there) = (&head.id, there.display());
+        let message = format!(
+            "the worktree of {id} was removed, and is one of {there}, not of this folder's repository"
+        );
+        return Err(Failure::new(Exit::Failed, message).hint(format_args!(
+            "stepwell -C {there} --store {} resume {id} brings it back there",
+            store.display()
+        )));
+    }
     let brought = match charge.outcome.filter(|_| removed && !worktree.has_branch()) {
         Some(outcome) => worktree.make_again(&outcome),
         None => worktree.restore(),

@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return flow((&well, &id), &args.reply()?, (&args.flags, &args.own), app);
     }
     args.refuse_flow_flags(&id)?;
-    take_up(&args.flags, &head, app)?;
+    take_up(&args.flags, &well, &head, app)?;
     let prepared = Prepared::new(&args.flags, Some(&head), app)?;
     prepared.check_priced(&head, &well.subagents(&id)?)?;
     // Known before anything is recorded: a session that is done stays done.
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         error => error.into(),
     })?;
     // Another process may have removed it until the lease was taken.
-    take_up(&args.flags, &head, app)?;
+    take_up(&args.flags, &well, &head, app)?;
     // First: another process may have answered it until then, which leaves all as it is.
     if let Some(answer) = answer {
         well.answer(&id, answer)?;
@@ -164,8 +164,8 @@ fn is_done(well: &Well, head: &Head) -> Result<bool> {
 
 /// Sees to it that a session's worktree is whole, if it works in one. A dry run does not need it
 /// to be.
-pub(super) fn take_up(flags: &Flags, head: &Head, app: &App) -> Result<()> {
-    if flags.dry_run { Ok(()) } else { worktrees::take_up(head, app) }
+pub(super) fn take_up(flags: &Flags, well: &Well, head: &Head, app: &App) -> Result<()> {
+    if flags.dry_run { Ok(()) } else { worktrees::take_up(well, head, app) }
 }
 
 /// How sessions stand that can be taken up again.

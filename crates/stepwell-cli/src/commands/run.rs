@@ -62,14 +62,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let head = well.standing(&id)?.head;
         refuse_external(&head)?;
         refuse_flow(&head)?;
-        resume::take_up(&args.flags, &head, app)?;
+        resume::take_up(&args.flags, &well, &head, app)?;
         let prepared = Prepared::new(&args.flags, Some(&head), app)?;
         prepared.check_priced(&head, &well.subagents(&id)?)?;
         // Whatever can be refused is refused before anything is recorded.
         prepared.connect()?;
         make_ready(args.flags.touch(), &well, Some(&head), app)?;
         let session = well.resume(&id)?;
-        resume::take_up(&args.flags, &head, app)?;
+        resume::take_up(&args.flags, &well, &head, app)?;
         well.edit(&id, prepared.remembered())?;
         return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
     }

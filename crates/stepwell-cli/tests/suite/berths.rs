@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::desk::{Desk, Ran};
 use crate::rewinding::cut_rewind_of;
 use crate::running::{one, run};
-use crate::subagents::{CHANGE, children, dispatching, git, repository};
+use crate::subagents::{CHANGE, MERGE, children, dispatching, git, repository};
 use crate::worktrees::{after, folder};
 
 /// A desk on which a subagent's worktree is kept, with a file that the subagent made.
@@ -287,4 +287,38 @@ fn a_rewind_that_was_cut_off_where_the_worktree_is_gone_is_in_nobodys_way() {
     let ran = desk.quietly(&["rewind", &child, "--finish"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("is gone"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_store_of_several_repositories_brings_no_worktree_back_in_another_one() {
+    let desk = repository(&dispatching(MERGE));
+    desk.file("more.yaml", MORE);
+    let store = desk.path("sessions").display().to_string();
+    let at = |folder: &Path, typed: &[&str]| {
+        there(&desk, folder, &[typed, &["--store", &store, "--json"]].concat())
+    };
+    let ran = at(&desk.work(), &run(&["--mode", "yolo"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let all = at(&desk.work(), &["sessions", "--tree"]).json();
+    let child = all.iter().find(|it| it["metadata"]["subagent"].is_object()).unwrap();
+    let child = child["id"].as_str().unwrap().to_owned();
+    let worktree = desk.path("sessions").join("worktrees").join(&child);
+    assert!(!worktree.exists());
+    let clone = desk.path("clone");
+    git(&desk, &["clone", "-q", ".", clone.to_str().unwrap()]);
+    std::fs::copy(desk.work().join("more.yaml"), clone.join("more.yaml")).unwrap();
+    let more =
+        ["run", "more", "--session", &child, "--model", "script:more.yaml", "--mode", "yolo"];
+    for typed in [&more[..], &["resume", &child]] {
+        let ran = at(&clone, typed);
+        assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+        let work = std::fs::canonicalize(desk.work()).unwrap();
+        assert!(ran.stderr.contains(&format!("stepwell -C {}", work.display())), "{}", ran.stderr);
+        assert!(!worktree.exists());
+    }
+    let ran = at(&desk.work(), &more);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(worktree.exists());
+    assert_eq!(at(&desk.work(), &["worktrees"]).json().len(), 1);
+    assert!(at(&clone, &["worktrees"]).json().is_empty());
 }
