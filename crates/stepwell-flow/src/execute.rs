@@ -70,6 +70,13 @@ impl Flow<'_> {
                 if *self.interrupt.borrow() {
                     return self.stop(Halt::Interrupted);
                 }
+                let ended = self.stop(halt)?;
+                // Whoever answers after this sees that it has paused, and goes on with it.
+                if !self.take_answers().map_err(broken)? {
+                    return Ok(ended);
+                }
+                self.record(vec![runs()]).map_err(broken)?;
+                continue;
             }
             return self.stop(halt);
         }
@@ -86,14 +93,14 @@ impl Flow<'_> {
             return Ok(false);
         }
         let since = tokio::time::Instant::now();
-        let stands = |status, reason| StatusChanged { status, reason, error: None }.into();
-        let paused = stands(Status::Paused, Some(StopReason::Gate));
-        self.record(vec![paused]).map_err(broken)?;
+        let (status, reason) = (Status::Paused, Some(StopReason::Gate));
+        let paused = StatusChanged { status, reason, error: None };
+        self.record(vec![paused.into()]).map_err(broken)?;
         let heard = can_ask && self.ask_people()?;
         let heard = heard || (patience == Patience::Wait && self.wait(late).await?);
         self.purse.extend(since.elapsed());
         if heard {
-            self.record(vec![stands(Status::Running, None)]).map_err(broken)?;
+            self.record(vec![runs()]).map_err(broken)?;
         }
         Ok(heard)
     }
@@ -226,6 +233,11 @@ impl Flow<'_> {
         let (output, artifacts) = (Value::Null, Vec::new());
         Ok(Ended { status, reason, error, output, artifacts, open })
     }
+}
+
+/// That a flow which paused runs again.
+fn runs() -> stepwell::Event {
+    StatusChanged { status: Status::Running, reason: None, error: None }.into()
 }
 
 /// What could not be recorded.

@@ -546,3 +546,65 @@ fn a_default_that_counts_is_not_said_to_be_yours() {
     ends(&ran, 0);
     assert!(ran.stderr.contains("step/1 done (its time was up: the default)"), "{}", ran.stderr);
 }
+
+/// A question in one branch, a slow answer in the other, and a server that takes its time.
+const SLOW_TO_START: &str = "
+version: 0
+name: branches
+agents:
+  a: {prompt: You are a., tools: [far]}
+tools: {mcp: [{id: far, command: sh, args: [-c, 'sleep 2; exec sh SERVER FOLDER']}]}
+pattern:
+  type: parallel
+  config:
+    branches:
+      - id: ask
+        steps: [{type: hitl, prompt: 'Go?', validation: {pattern: 'yes|no'}}]
+      - id: work
+        steps: [{agent: a, input: work}]
+";
+
+fn slow_to_start(script: &str) -> Desk {
+    let mut desk = Desk::new();
+    desk.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    std::fs::write(desk.path("server.sh"), crate::mcp::SERVER).unwrap();
+    let (server, folder) = (desk.path("server.sh"), desk.path(""));
+    let spec = SLOW_TO_START.replace("SERVER", &server.display().to_string());
+    desk.file("flow.yaml", &spec.replace("FOLDER", &folder.display().to_string()));
+    desk.file("script.yaml", script);
+    desk
+}
+
+fn begun(desk: &Desk, args: &[&str]) -> std::process::Child {
+    let mut command = desk.command(args);
+    command.env_remove("STEPWELL_NOW").stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn an_answer_to_a_flow_that_runs_starts_no_servers_and_is_gone_on_with() {
+    let desk = slow_to_start("lanes: {work/a: [{delay_ms: 1500, text: worked}]}");
+    let first = begun(&desk, &["flow", "run", "flow.yaml", "--model", "script:script.yaml"]);
+    while !desk.quietly(&["log", "@last"]).stdout.contains(r#""prompt":"Go?""#) {}
+    let second = begun(&desk, &["resume", "@last", "--respond", "yes"]);
+    let [first, second] = [first, second].map(|child| child.wait_with_output().unwrap());
+    let said = [&first, &second].map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
+    assert_eq!(show(&desk)["status"], "success", "{said:?}");
+    assert_eq!((first.status.code(), second.status.code()), (Some(0), Some(0)), "{said:?}");
+    assert!(said[1].contains("goes on there"), "{said:?}");
+}
+
+#[test]
+fn an_answer_beside_one_that_is_refused_is_gone_on_with_by_whoever_gave_it() {
+    let desk = slow_to_start("lanes: {work/a: [{text: worked}]}");
+    let begin = ["flow", "run", "flow.yaml", "--model", "script:script.yaml"];
+    assert_eq!(begun(&desk, &begin).wait().unwrap().code(), Some(8));
+    let first = begun(&desk, &["resume", "@last", "--respond", "bad"]);
+    while show(&desk)["held_by"].is_null() {}
+    let second = begun(&desk, &["resume", "@last", "--respond", "yes"]);
+    let [first, second] = [first, second].map(|child| child.wait_with_output().unwrap());
+    let said = [&first, &second].map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
+    assert_eq!(first.status.code(), Some(2), "{said:?}");
+    assert_eq!(second.status.code(), Some(0), "{said:?}");
+    assert_eq!(show(&desk)["status"], "success", "{said:?}");
+}

@@ -11,7 +11,7 @@ use crate::running::one;
 
 /// A server of tools: one looks, one changes something, one takes for ever, one tells its
 /// variables. It notes its process, what it did, and what was cancelled.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 echo $$ > "$1/pid"
 tools='[{"name":"look","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}},
 {"name":"put","inputSchema":{"type":"object","properties":{"line":{"type":"string"}}}},

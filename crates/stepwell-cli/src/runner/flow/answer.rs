@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use stepwell::{Gate, GateAnswered, Head, NodeKey, SessionId};
+use stepwell_agent::redact::Redactor;
 use stepwell_flow::spec::Spec;
-use stepwell_flow::{Memo, NoAnswer, Staff as _, accept};
+use stepwell_flow::{Memo, NoAnswer, accept};
 
-use super::staff::Crew;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::text::{cut, one_line};
@@ -30,7 +30,7 @@ impl Reply {
         &self,
         memo: &Memo,
         spec: &Spec,
-        (head, crew): (&Head, &Crew),
+        (head, redactor): (&Head, &Redactor),
         app: &App,
     ) -> Result<Option<GateAnswered>> {
         let Some(text) = &self.text else { return Ok(None) };
@@ -42,7 +42,7 @@ impl Reply {
             }
             Err(_) => verdict(text).ok_or_else(|| unclear(gate, text, head))?,
         };
-        let answer = crew.redactor().redact(&answer).into_owned();
+        let answer = redactor.redact(&answer).into_owned();
         Ok(Some(GateAnswered { id: gate.id.clone(), answer, who: who(app) }))
     }
 

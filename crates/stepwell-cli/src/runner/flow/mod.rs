@@ -3,6 +3,7 @@
 
 mod answer;
 mod change;
+mod reach;
 mod report;
 mod screen;
 mod staff;
@@ -14,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use stepwell::{
-    Created, Edited, Event, Flow as Described, GateAnswered, Head, NewEvent, Node, NodeKey,
-    NodeState, Query, Session, SessionId, Span, Status, Stepwell, Usage,
+    Created, Edited, Event, Flow as Described, Head, NewEvent, Node, NodeKey, NodeState, Query,
+    Session, SessionId, Span, Status, Stepwell, Usage,
 };
 use stepwell_agent::run::{Allowed, Purse};
 use stepwell_flow::revision::agent_of;
@@ -33,6 +34,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::readiness::make_ready;
 pub(crate) use answer::{Reply, is_permission};
+use reach::{GoesOn, reach};
 pub(crate) use report::Waiting;
 use screen::Screen;
 use staff::Crew;
@@ -210,34 +212,52 @@ pub(crate) fn resume(
         make_ready(flags.touch(), well, Some(&standing.head), app)?;
     }
     // What is decided from here on is decided while nobody else runs it.
-    let held = match well.hold(id) {
-        Ok(session) => Some(session),
+    match well.hold(id) {
+        Ok(session) => go_on((well, session), reply, flags, own, app),
         // An answer reaches a flow that runs.
-        Err(stepwell::Error::Held { .. }) if reply.text.is_some() => None,
-        Err(error) => return Err(runs_elsewhere(error, id)),
-    };
+        Err(stepwell::Error::Held { .. }) if reply.text.is_some() => {
+            match reach((well, id), reply, app)? {
+                GoesOn::There => Ok(Exit::Done),
+                GoesOn::Here(session) => {
+                    let answered = Reply { text: None, gate: None, ..reply.clone() };
+                    go_on((well, session), &answered, flags, own, app)
+                }
+            }
+        }
+        Err(error) => Err(runs_elsewhere(error, id)),
+    }
+}
+
+fn refuse_finished(history: &History, id: &SessionId) -> Result<()> {
+    if !history.finished {
+        return Ok(());
+    }
+    let message = format!("{id} is finished: there is nothing left to do");
+    Err(Failure::new(Exit::Absent, message).hint(format_args!(
+        "stepwell show {id} --events; stepwell rewind {id} --to SEQ takes nodes back"
+    )))
+}
+
+/// Goes on with a flow that is held.
+fn go_on(
+    (well, session): (&Well, Session),
+    reply: &Reply,
+    flags: &Flags,
+    own: &FlowFlags,
+    app: &mut App,
+) -> Result<Exit> {
+    let id = &session.id().clone();
     let head = well.standing(id)?.head;
     let events = well.store().events(id, Span::ALL)?.intact(id)?;
     let mut history = History::of(&events);
-    if history.finished {
-        let message = format!("{id} is finished: there is nothing left to do");
-        return Err(Failure::new(Exit::Absent, message).hint(format_args!(
-            "stepwell show {id} --events; stepwell rewind {id} --to SEQ takes nodes back"
-        )));
-    }
-    if held.is_none() && history.memo.open().is_empty() {
-        let message = format!("{id} runs elsewhere, and does not wait for an answer");
-        return Err(Failure::new(Exit::Busy, message)
-            .hint(format_args!("stepwell resume {id} --attach follows it")));
-    }
+    refuse_finished(&history, id)?;
     let stored = history.stored.clone().ok_or_else(|| Error::NoFlow(id.clone()))?;
     let (spec, accepted) = change::settle(&stored, &head, &history.memo, reply.use_current_spec)?;
     let crew = Crew::new(&spec, flags, Some(&head), app)?;
     check_budget(&spec, flags, &crew)?;
     // Known before anything is recorded.
-    let answer = reply.to(&history.memo, &spec, (&head, &crew), app)?;
+    let answer = reply.to(&history.memo, &spec, (&head, crew.redactor()), app)?;
     drop(events);
-    let Some(session) = held else { return reach((well, id), answer) };
     let kept = history.described.as_ref().map(|flow| flow.variables.clone()).unwrap_or_default();
     let typed = (crew.redactor(), id);
     let variables = variables::revealed(&kept, &reply.variables, &spec, typed)?;
@@ -276,24 +296,6 @@ pub(crate) fn resume(
         flow.variables = variables;
     }
     drive((session, history), &spec, &crew, (flags, own), Some(head.seq.get()), app)
-}
-
-/// Brings an answer to a flow that runs elsewhere.
-fn reach((well, id): (&Well, &SessionId), answer: Option<GateAnswered>) -> Result<Exit> {
-    let Some(answer) = answer else { return Ok(Exit::Done) };
-    let gate = answer.id.clone();
-    match well.answer(id, answer) {
-        Err(stepwell::Error::Illegal { why, .. }) => {
-            let message = format!("[{gate}] {why}, and {id} runs elsewhere");
-            Err(Failure::new(Exit::Busy, message)
-                .hint(format_args!("stepwell resume {id} --attach follows it")))
-        }
-        answered => {
-            answered?;
-            note(format_args!("{id} runs elsewhere, and goes on there with the answer"));
-            Ok(Exit::Done)
-        }
-    }
 }
 
 fn runs_elsewhere(error: stepwell::Error, id: &SessionId) -> Failure {
