@@ -22,6 +22,8 @@ pub struct Folder {
     pub root: PathBuf,
     /// What happens to files that are there already.
     pub over: Over,
+    /// Where sessions are kept, whatever it is called: nothing is written there.
+    pub store: Option<PathBuf>,
 }
 
 /// What keeps an artifact from being written.
@@ -96,9 +98,11 @@ impl Folder {
         fs::create_dir_all(&self.root).map_err(|error| at(&error))?;
         let (name, folders) = path.0.split_last().expect("a path names a file");
         let mut folder = self.root.clone();
+        self.refuse_store(&folder)?;
         for part in folders {
             folder.push(part);
             enter(&folder).map_err(|error| at(&error))?;
+            self.refuse_store(&folder)?;
         }
         let target = folder.join(name);
         match fs::symlink_metadata(&target) {
@@ -120,6 +124,20 @@ impl Folder {
             _ => at(&error),
         })?;
         Ok(artifact)
+    }
+
+    /// Refuses a folder that lies where sessions are kept, by whatever way it is reached.
+    fn refuse_store(&self, folder: &Path) -> Result<(), (Unwritten, String)> {
+        let Some(store) = self.store.as_ref().and_then(|store| fs::canonicalize(store).ok()) else {
+            return Ok(());
+        };
+        match fs::canonicalize(folder) {
+            Ok(folder) if folder.starts_with(&store) => {
+                let what = format!("{}: sessions are kept there", folder.display());
+                Err((Unwritten::Described, what))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn put(&self, folder: &Path, target: &Path, text: &str) -> io::Result<()> {
@@ -174,7 +192,7 @@ mod tests {
     fn folder(over: Over) -> (tempfile::TempDir, Folder) {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("out");
-        (dir, Folder { root, over })
+        (dir, Folder { root, over, store: None })
     }
 
     #[test]
@@ -210,6 +228,28 @@ mod tests {
         assert!(write(&folder, "link/x", "x").is_err());
         assert!(write(&folder, "file", "x").is_err());
         assert!(!dir.path().join("x").exists() && !dir.path().join("y").exists());
+    }
+
+    #[test]
+    fn nothing_is_written_where_sessions_are_kept_whatever_it_is_called() {
+        let (dir, mut folder) = folder(Over::Replace);
+        let store = folder.root.join("mystore");
+        fs::create_dir_all(&store).unwrap();
+        fs::write(store.join("stepwell.db"), "sessions").unwrap();
+        std::os::unix::fs::symlink(&store, dir.path().join("link")).unwrap();
+        // It may be named by a link, and by any of its ways.
+        for named in [store.clone(), dir.path().join("link"), store.join("../mystore")] {
+            folder.store = Some(named);
+            for path in ["mystore/stepwell.db", "mystore/new/x"] {
+                let why = write(&folder, path, "x").unwrap_err();
+                assert!(why.ends_with("sessions are kept there"), "{why}");
+            }
+            let inside = Folder { root: store.clone(), ..folder.clone() };
+            assert!(write(&inside, "stepwell.db", "x").is_err());
+        }
+        assert_eq!(fs::read_to_string(store.join("stepwell.db")).unwrap(), "sessions");
+        assert!(!store.join("new").exists());
+        write(&folder, "beside.md", "x").unwrap();
     }
 
     #[test]

@@ -236,7 +236,7 @@ impl Shop {
             purse,
         };
         let flow = Flow::new(parts, history);
-        let folder = OutputFolder { root: self.root.join("out"), over: self.over };
+        let folder = OutputFolder { root: self.root.join("out"), over: self.over, store: None };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(flow.run(self.patience, &folder))
     }

@@ -360,7 +360,7 @@ fn drive(
     // Where someone else wanted files is not where the user does.
     let root = output(own, Some(&head).filter(|_| crew.own), app);
     let over = if own.force { Over::Replace } else { Over::Refuse };
-    let folder = OutputFolder { root, over };
+    let folder = OutputFolder { root, over, store: Some(app.place.store.clone()) };
     let patience = if own.wait { Patience::Wait } else { Patience::Pause };
     let below = session.well().subagents(session.id())?.into_iter().map(|it| it.head).collect();
     let tally = Tally::new(head.clone(), session.lanes()?, below);
