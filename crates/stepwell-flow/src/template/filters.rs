@@ -10,27 +10,31 @@ use super::{MAX_RENDERED_BYTES, work};
 /// Adds them, each so that what it is given is weighed first.
 pub(super) fn add(environment: &mut Environment<'static>) {
     macro_rules! add {
-        ($($name:literal: $filter:path),* $(,)?) => {
+        ($looks:expr, $($name:literal: $filter:path),* $(,)?) => {
             $(
                 // No template can say a name that begins so.
                 let by = concat!("=", $name);
                 environment.add_filter(by, $filter);
-                work::weighing(environment, $name, by.to_owned());
+                work::weighing(environment, $name, by.to_owned(), $looks);
             )*
         };
     }
     add! {
-        "lower": filters::lower,
-        "upper": filters::upper,
-        "title": filters::title,
-        "capitalize": filters::capitalize,
-        "trim": filters::trim,
+        work::Looks::Outside,
         "length": filters::length,
         "count": filters::length,
         "default": filters::default,
         "d": filters::default,
         "first": filters::first,
         "last": filters::last,
+    }
+    add! {
+        work::Looks::Through,
+        "lower": filters::lower,
+        "upper": filters::upper,
+        "title": filters::title,
+        "capitalize": filters::capitalize,
+        "trim": filters::trim,
         "min": filters::min,
         "max": filters::max,
         "sort": filters::sort,

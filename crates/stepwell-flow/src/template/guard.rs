@@ -19,6 +19,12 @@ const MAX_BRACKETS: usize = 32;
 /// How deep `if` and `for` are nested; each `elif` counts, as it does to the engine.
 const MAX_NESTING: usize = 40;
 
+/// What stands for a text in quotes.
+const TEXT: char = '"';
+
+/// Words that a value follows: a bracket behind them begins a list.
+const BEFORE_VALUES: [&str; 8] = ["in", "not", "and", "or", "if", "else", "is", "elif"];
+
 /// Checks a template.
 pub(super) fn check(source: &str) -> Result<(), TemplateError> {
     let mut counts = Counts::default();
@@ -147,6 +153,7 @@ impl Counts {
             let what = format!("an expression is longer than {MAX_EXPRESSION} bytes");
             return Err(TemplateError::new(what));
         }
+        refuse_repeating(text)?;
         let (mut lists, mut brackets): (usize, usize) = (0, 0);
         for (n, c) in text.char_indices() {
             let next = text[n + c.len_utf8()..].trim_start().chars().next();
@@ -193,9 +200,45 @@ impl Counts {
     }
 }
 
+/// Refuses to multiply a list or a text that is written down: the engine would do it, and what
+/// follows from it, while it reads the template.
+fn refuse_repeating(text: &str) -> Result<(), TemplateError> {
+    // For each open bracket, whether it began a list; and whether what was last is a literal.
+    let (mut open, mut literal) = (Vec::new(), false);
+    let mut before = "";
+    for (n, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
+        let (so_far, after) = (before, text[n + c.len_utf8()..].trim_start());
+        before = text[..n + c.len_utf8()].trim_end();
+        literal = match c {
+            '*' if literal || after.starts_with(['[', TEXT]) => {
+                return Err(TemplateError::new(
+                    "`*` is for numbers: a list or a text cannot be multiplied in a template",
+                ));
+            }
+            '[' => {
+                open.push(begins_value(so_far));
+                false
+            }
+            ']' => open.pop().unwrap_or(false),
+            c => c == TEXT,
+        };
+    }
+    Ok(())
+}
+
+/// Does a value begin behind this? Else a bracket there takes something out of what it follows.
+fn begins_value(before: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let start = before.rfind(|c| !is_part(c)).map_or(0, |n| n + 1);
+    match before.get(start..).unwrap_or_default() {
+        "" => !before.ends_with([']', ')', TEXT]),
+        word => BEFORE_VALUES.contains(&word),
+    }
+}
+
 /// The inside of a tag.
 struct Code<'a> {
-    /// Without what is in quotes.
+    /// With [`TEXT`] in place of what is in quotes.
     bare: String,
     /// What follows the tag.
     rest: &'a str,
@@ -219,7 +262,7 @@ impl<'a> Code<'a> {
                 None if c == '"' || c == '\'' => {
                     quote = Some(c);
                     // Something stands here, so that a sum is not seen where there is none.
-                    bare.push('_');
+                    bare.push(TEXT);
                 }
                 None if c == '{' => {
                     return Err(TemplateError::new("mappings cannot be written in a template"));

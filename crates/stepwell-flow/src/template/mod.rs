@@ -16,6 +16,7 @@ mod work;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,7 +45,11 @@ pub struct Template {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
-pub struct Condition(String);
+pub struct Condition {
+    source: String,
+    /// What it asks for.
+    names: BTreeSet<String>,
+}
 
 /// Why a template cannot be filled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,10 +97,17 @@ impl Template {
             return Ok(Self { source, names: BTreeSet::new() });
         }
         guard::check(&source)?;
-        let compiled = environment::shared().template_from_str(&source);
-        let compiled = compiled.map_err(|error| TemplateError::of(&error, &source))?;
-        let names = compiled.undeclared_variables(true).into_iter().collect();
-        Ok(Self { source, names })
+        let long = work::may_be_long_to_read(&source);
+        let read = move || {
+            let compiled = environment::shared().template_from_str(&source);
+            let compiled = compiled.map_err(|error| TemplateError::of(&error, &source))?;
+            let names = compiled.undeclared_variables(true).into_iter().collect();
+            Ok(Self { source, names })
+        };
+        match long {
+            true => work::within(work::PATIENCE, read),
+            false => read(),
+        }
     }
 
     /// It as it was written.
@@ -113,10 +125,15 @@ impl Template {
 
     /// Fills it.
     pub fn render(&self, scope: &Scope) -> Result<String, TemplateError> {
-        match self.may_be_long() {
+        match work::may_be_long(&self.source) {
             true => self.fill_within(work::PATIENCE, scope),
             false => self.fill(scope),
         }
+    }
+
+    fn fill_within(&self, patience: Duration, scope: &Scope) -> Result<String, TemplateError> {
+        let (template, scope) = (self.clone(), scope.clone());
+        work::within(patience, move || template.fill(&scope))
     }
 
     fn fill(&self, scope: &Scope) -> Result<String, TemplateError> {
@@ -139,58 +156,78 @@ impl Template {
 impl Condition {
     /// Reads a condition.
     pub fn parse(source: impl Into<String>) -> Result<Self, TemplateError> {
-        let condition = Self(source.into());
-        if let Some(expression) = condition.expression() {
-            if expression.len() > MAX_TEMPLATE_BYTES {
-                return Err(TemplateError::new("the condition is too long"));
-            }
-            guard::check_expression(expression)?;
-            let compiled = environment::shared().compile_expression(expression);
-            compiled.map_err(|error| TemplateError::of(&error, expression))?;
+        Self::parse_within(work::PATIENCE, source.into())
+    }
+
+    fn parse_within(patience: Duration, source: String) -> Result<Self, TemplateError> {
+        let Some(expression) = expression(&source).map(str::to_owned) else {
+            return Ok(Self { source, names: BTreeSet::new() });
+        };
+        if expression.len() > MAX_TEMPLATE_BYTES {
+            return Err(TemplateError::new("the condition is too long"));
         }
-        Ok(condition)
+        guard::check_expression(&expression)?;
+        let long = work::may_be_long_to_read(&expression);
+        let read = move || {
+            let compiled = environment::shared().compile_expression(&expression);
+            let compiled = compiled.map_err(|error| TemplateError::of(&error, &expression))?;
+            Ok(compiled.undeclared_variables(true).into_iter().collect())
+        };
+        let names = if long { work::within(patience, read) } else { read() }?;
+        Ok(Self { source, names })
     }
 
     /// It as it was written.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.0
+        &self.source
     }
 
     /// Does it hold whatever is the case?
     #[must_use]
     pub fn is_else(&self) -> bool {
-        self.expression().is_none()
-    }
-
-    fn expression(&self) -> Option<&str> {
-        let source = self.0.trim();
-        let bare = source.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
-        let bare = bare.unwrap_or(source).trim();
-        (bare != "else").then_some(bare)
+        expression(&self.source).is_none()
     }
 
     /// What it asks for.
     #[must_use]
-    pub fn names(&self) -> BTreeSet<String> {
-        let Some(expression) = self.expression() else { return BTreeSet::new() };
-        let compiled = environment::shared().compile_expression(expression);
-        compiled.map(|it| it.undeclared_variables(true)).unwrap_or_default().into_iter().collect()
+    pub const fn names(&self) -> &BTreeSet<String> {
+        &self.names
     }
 
     /// Does it hold?
     pub fn holds(&self, scope: &Scope) -> Result<bool, TemplateError> {
-        let Some(expression) = self.expression() else { return Ok(true) };
+        match work::may_be_long(&self.source) {
+            true => self.decide_within(work::PATIENCE, scope),
+            false => self.decide(scope),
+        }
+    }
+
+    fn decide_within(&self, patience: Duration, scope: &Scope) -> Result<bool, TemplateError> {
+        let (condition, scope) = (self.clone(), scope.clone());
+        work::within(patience, move || condition.decide(&scope))
+    }
+
+    fn decide(&self, scope: &Scope) -> Result<bool, TemplateError> {
+        let Some(expression) = expression(&self.source) else { return Ok(true) };
         let compiled = environment::shared().compile_expression(expression);
         let compiled = compiled.map_err(|error| TemplateError::of(&error, expression))?;
         work::begin();
         match compiled.eval(scope.value()) {
             Ok(value) => Ok(value.is_true()),
             Err(error) => {
-                Err(scope.explain(TemplateError::of(&error, expression), &error, &self.names()))
+                Err(scope.explain(TemplateError::of(&error, expression), &error, &self.names))
             }
         }
     }
+}
+
+/// What a condition asks, without its braces; `else` asks nothing.
+fn expression(source: &str) -> Option<&str> {
+    let source = source.trim();
+    let bare = source.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    let bare = bare.unwrap_or(source).trim();
+    (bare != "else").then_some(bare)
 }
 
 impl TryFrom<String> for Template {

@@ -41,8 +41,20 @@ fn a_template_that_takes_too_long_is_given_up() {
     let scope = scope().with("all", &all).with("same", &all);
     let source = "{% for a in range(500) %}{% if all == same %}{% endif %}{% endfor %}";
     let template = Template::parse(source).unwrap();
-    assert!(template.may_be_long());
-    let ended = template.fill_within(std::time::Duration::from_micros(1), &scope);
+    assert!(work::may_be_long(template.source()));
+    let ended = template.fill_within(Duration::from_micros(1), &scope);
     assert_eq!(ended.unwrap_err().what, "it takes longer than 1µs: it was stopped");
     assert_eq!(template.render(&scope).unwrap(), "");
+}
+
+#[test]
+fn a_condition_that_takes_too_long_is_given_up_when_it_is_read_and_when_it_is_asked() {
+    let soon = Duration::from_millis(1);
+    let long = "2 in ([1]) * 5000000";
+    let ended = Condition::parse_within(soon, long.to_owned());
+    assert_eq!(ended.unwrap_err().what, "it takes longer than 1ms: it was stopped");
+    let condition = Condition::parse("'no' in steps * 5000000").unwrap();
+    assert!(work::may_be_long(condition.source()));
+    let ended = condition.decide_within(soon, &scope());
+    assert_eq!(ended.unwrap_err().what, "it takes longer than 1ms: it was stopped");
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
-use super::{Scope, Template, TemplateError};
+use super::TemplateError;
 
 /// How much a template may go through: three thousand answers of ten kilobytes.
 const MAX_WORK_BYTES: usize = 32 << 20;
@@ -43,7 +43,16 @@ pub(super) fn begin() {
 
 /// Takes what a value weighs from what the template may go through.
 pub(super) fn charge(value: &Value) -> Result<(), Error> {
-    let left = weigh(value, LEFT.get(), DEPTH);
+    take(weigh(value, LEFT.get(), DEPTH))
+}
+
+/// The same for what looks at a value from outside: at a text, or at how many items there are.
+fn charge_outside(value: &Value) -> Result<(), Error> {
+    let text = value.as_str().map_or(0, str::len);
+    take(LEFT.get().checked_sub(ITEM.saturating_add(text)))
+}
+
+fn take(left: Option<usize>) -> Result<(), Error> {
     LEFT.set(left.unwrap_or(0));
     match left {
         Some(_) => Ok(()),
@@ -87,10 +96,27 @@ fn weigh(value: &Value, left: usize, depth: usize) -> Option<usize> {
     }
 }
 
+/// How much of what it is given a filter looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looks {
+    /// At all that is in it.
+    Through,
+    /// At how much it is, or at an end of it.
+    Outside,
+}
+
 /// Has a filter, that is there by another name, weigh what it is given.
-pub(super) fn weighing(environment: &mut Environment<'static>, name: &'static str, by: String) {
+pub(super) fn weighing(
+    environment: &mut Environment<'static>,
+    name: &'static str,
+    by: String,
+    looks: Looks,
+) {
     let weighed = move |state: &mut State<'_, '_>, mut given: Rest<Value>, options: Kwargs| {
-        given.iter().try_for_each(charge)?;
+        given.iter().try_for_each(|value| match looks {
+            Looks::Through => charge(value),
+            Looks::Outside => charge_outside(value),
+        })?;
         if options.args().next().is_some() {
             given.push(Value::from(options));
         }
@@ -99,37 +125,38 @@ pub(super) fn weighing(environment: &mut Environment<'static>, name: &'static st
     environment.add_filter(name, weighed);
 }
 
-impl Template {
-    /// Could the engine be at it for long?
-    pub(super) fn may_be_long(&self) -> bool {
-        let has = |what: &str| self.source.contains(what);
-        self.source.len() > SHORT || has("*") || (has("{%") && has("for"))
-    }
+/// Could the engine be at a template or a condition for long?
+pub(super) fn may_be_long(source: &str) -> bool {
+    let has = |what: &str| source.contains(what);
+    source.len() > SHORT || has("*") || (has("{%") && has("for"))
+}
 
-    /// Fills it in a thread of its own, which is left to itself when it takes too long: its
-    /// fuel ends it.
-    pub(super) fn fill_within(
-        &self,
-        patience: Duration,
-        scope: &Scope,
-    ) -> Result<String, TemplateError> {
-        let (tell, told) = channel();
-        let (template, seen) = (self.clone(), scope.clone());
-        let fill = move || {
-            // Nobody listens if it took too long.
-            let _ = tell.send(template.fill(&seen));
-        };
-        let thread = std::thread::Builder::new().name("template".to_owned()).stack_size(STACK);
-        if thread.spawn(fill).is_err() {
-            return self.fill(scope);
-        }
-        told.recv_timeout(patience).unwrap_or_else(|error| {
-            Err(TemplateError::new(match error {
-                RecvTimeoutError::Timeout => {
-                    format!("it takes longer than {patience:?}: it was stopped")
-                }
-                RecvTimeoutError::Disconnected => "the engine failed".to_owned(),
-            }))
-        })
+/// Can the engine be at it for long while it reads it? It computes what it can.
+pub(super) fn may_be_long_to_read(source: &str) -> bool {
+    source.contains('*')
+}
+
+/// Does something in a thread of its own, which is left to itself when it takes too long: the
+/// engine can be at a single instruction until the process ends.
+pub(super) fn within<T: Send + 'static>(
+    patience: Duration,
+    work: impl FnOnce() -> Result<T, TemplateError> + Send + 'static,
+) -> Result<T, TemplateError> {
+    let (tell, told) = channel();
+    let work = move || {
+        // Nobody listens if it took too long.
+        let _ = tell.send(work());
+    };
+    let thread = std::thread::Builder::new().name("template".to_owned()).stack_size(STACK);
+    if let Err(error) = thread.spawn(work) {
+        return Err(TemplateError::new(format!("no thread could be started for it: {error}")));
     }
+    told.recv_timeout(patience).unwrap_or_else(|error| {
+        Err(TemplateError::new(match error {
+            RecvTimeoutError::Timeout => {
+                format!("it takes longer than {patience:?}: it was stopped")
+            }
+            RecvTimeoutError::Disconnected => "the engine failed".to_owned(),
+        }))
+    })
 }

@@ -160,11 +160,11 @@ fn templates_that_loop_or_grow_end() {
 fn templates_that_go_through_much_again_and_again_are_stopped() {
     let ended = |source: &str| Template::parse(source).unwrap().render(&scope());
     for source in [
-        "{% for a in range(10000) %}{{ items|length }}{% endfor %}",
+        "{% for a in range(10000) %}{{ items|tojson|length }}{% endfor %}",
         "{% for a in range(10000) %}{{ text|length }}{% endfor %}",
         "{% for a in range(10000) %}{% if text.startswith('b') %}x{% endif %}{% endfor %}",
-        "{{ [1] * 100000000 }}",
-        "{{ ([1] * 100000000)|join }}",
+        "{{ items * 100000 }}",
+        "{{ (items * 100000)|join }}",
     ] {
         let why = ended(source).unwrap_err().to_string();
         assert!(why.contains("it goes through more than 32 MiB"), "{source}: {why}");
@@ -178,9 +178,31 @@ fn templates_that_go_through_much_again_and_again_are_stopped() {
         let why = ended(source).unwrap_err().to_string();
         assert!(why.ends_with("it was stopped"), "{source}: {why}");
     }
-    let condition = Condition::parse("([1] * 100000000)|list|length > 1").unwrap();
+    let condition = Condition::parse("(items * 100000)|list|length > 1").unwrap();
     let why = condition.holds(&scope()).unwrap_err().to_string();
     assert!(why.contains("it goes through more than 32 MiB"), "{why}");
+}
+
+#[test]
+fn what_the_engine_would_be_at_for_long_while_it_reads_is_refused() {
+    for source in [
+        "2 in [1]*100000000",
+        "[1] * 30000000 == [1] * 30000000",
+        "nodes.w.response in [ 1 ]*50000000",
+        "'ab' * 100000000 == n",
+        "n == 100000000 * 'ab'",
+        "n in 100000000 * [1]",
+    ] {
+        let why = Condition::parse(source).unwrap_err().to_string();
+        assert!(why.starts_with("`*` is for numbers"), "{source}: {why}");
+        let why = Template::parse(format!("{{{{ {source} }}}}")).unwrap_err().to_string();
+        assert!(why.starts_with("`*` is for numbers"), "{source}: {why}");
+    }
+    for source in
+        ["n * 2 == 6", "[4, 6][1] == n * 2", "items[0].response|length * n == 0", "n in [n * 1]"]
+    {
+        assert!(Condition::parse(source).unwrap().holds(&scope()).unwrap(), "{source}");
+    }
 }
 
 #[test]
@@ -194,6 +216,18 @@ fn templates_do_their_ordinary_work() {
     assert_eq!(json, r#"[{"response":""},{"response":"x"}]"#);
     let raw = Template::parse("{% raw %}{{ not }} {% filled %}{% endraw %}").unwrap();
     assert_eq!(raw.render(&scope()).unwrap(), "{{ not }} {% filled %}");
+}
+
+#[test]
+fn to_ask_how_many_there_are_costs_no_more_for_long_answers() {
+    let workers: Vec<_> =
+        (0..70).map(|_| serde_json::json!({"response": "x".repeat(10_000)})).collect();
+    let scope = Scope::new().with("workers", workers);
+    let text = "{% for w in workers %}{{ loop.index }}/{{ workers|length }} of {{ workers|count }}: \
+                {{ (workers|first).response[:1] }}{{ w.response }}{{ (workers|last).response|d('')|length }}\n\
+                {% endfor %}";
+    let text = Template::parse(text).unwrap().render(&scope).unwrap();
+    assert!(text.contains("\n70/70 of 70: xxx"), "{}", &text[..80]);
 }
 
 #[test]

@@ -91,7 +91,7 @@ pub(super) fn check<'a>(spec: &'a Spec, all: &[Site<'a>], problems: &mut Vec<Pro
             let Go::Choose(choices) = &edge.go else { continue };
             for (c, choice) in choices.iter().enumerate() {
                 let path = || edges.at(n).at("choose").at(c).at("when");
-                seen.names(&choice.when.names(), choice.when.source(), None, &path, problems);
+                seen.names(choice.when.names(), choice.when.source(), None, &path, problems);
             }
         }
     }
