@@ -321,12 +321,23 @@ fn what_guardrails_take_away_is_said_and_what_they_misspell_is_refused() {
     let (_, ran) = guarded("calc, read_file", "calc");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("agents.writer does not get read_file"), "{}", ran.stderr);
-    for wrong in ["clac", "clac__look", "read_fil"] {
-        let (_, ran) = guarded("calc", wrong);
-        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-        let told = format!("allow_tools: there is no tool \"{wrong}\"");
-        assert!(ran.stderr.contains(&told) && ran.stderr.contains("calc__*"), "{}", ran.stderr);
+    for wrong in ["clac", "read_fil"] {
+        let (desk, ran) = guarded("calc", wrong);
+        let told = format!("allow_tools[0]: there is no tool `{wrong}`");
+        for ran in [ran, desk.quietly(&["flow", "validate", "flow.yaml"])] {
+            assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains(&told) && ran.stderr.contains("did you mean"),
+                "{}",
+                ran.stderr
+            );
+        }
     }
+    let (desk, ran) = guarded("calc", "clac__look");
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let told = "allow_tools: there is no tool \"clac__look\"";
+    assert!(ran.stderr.contains(told) && ran.stderr.contains("calc__*"), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["flow", "validate", "flow.yaml"]).code, Some(3));
     let (_, ran) = guarded("calc", "calc__lok");
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("calc__look"), "{}", ran.stderr);

@@ -307,6 +307,38 @@ fn a_misspelt_tool_is_told_with_its_place_and_the_nearest_known_one() {
 }
 
 #[test]
+fn a_tool_that_guardrails_misspell_is_told_with_its_place() {
+    let with = |allowed: &str| {
+        format!(
+            "version: 0\nname: t\nsecurity: {{guardrails: {{allow_tools: {allowed}}}}}\n\
+             agents: {{a: {{prompt: p}}}}\ntools: {{mcp: [{{id: git, command: g}}]}}\n\
+             pattern: {{type: chain, config: {{steps: [{{agent: a}}]}}}}\n"
+        )
+    };
+    let why = read(&with("[search, raed_file]")).unwrap_err().to_string();
+    let place = "f.yaml:3:47: security.guardrails.allow_tools[1]: there is no tool `raed_file`";
+    assert!(why.starts_with(place) && why.ends_with("did you mean `read_file`?"), "{why}");
+    read(&with("[read_file, git, git__log, grep, head]")).unwrap();
+    assert_eq!(read(&with("[gitt__log]")).unwrap().servers[0].0, "gitt");
+}
+
+#[test]
+fn a_secret_that_stands_in_a_spec_is_warned_of() {
+    let spec = "version: 0\nname: t\nagents: {a: {prompt: p}}\n\
+                inputs: {values: {plain: word, token: ghp_0123456789abcdefghijABCDEFGHIJ012345}}\n\
+                pattern: {type: chain, config: {steps: [{agent: a, input: '{{ token }}{{ plain }}'}]}}\n";
+    let warnings = read(spec).unwrap().warnings;
+    let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "4:39: inputs.values.token: this looks like a secret, and a session keeps its spec as it \
+          is: leave it out, and give it with --var token=…"
+        ]
+    );
+}
+
+#[test]
 fn a_prompt_is_read_from_a_file_beside_the_spec_and_from_nowhere_else() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret"), "s").unwrap();

@@ -67,7 +67,7 @@ fn is_among(name: &str, of: &str) -> bool {
     }
 }
 
-/// Refuses guardrails that allow a tool which is none, and says which tools they take away:
+/// Refuses guardrails that allow a tool of a server that is none, and says which tools they take away:
 /// nobody would look for either in an agent that does not do its work.
 pub(super) fn check_guardrails(spec: &Spec, app: &App) -> Result<()> {
     let Some(allowed) = allowed(spec) else { return Ok(()) };
@@ -77,12 +77,10 @@ pub(super) fn check_guardrails(spec: &Spec, app: &App) -> Result<()> {
         spec.tools.mcp.iter().map(|server| server.id.to_string()).chain(configured).collect();
     for name in allowed.iter().filter(|name| !spec.tools.is_foreign(name)) {
         let meant = looks_up(name).map_or_else(|| meant(spec, name), str::to_owned);
-        // Which tools a server has is only known of one that some agent uses.
-        let is_one = match meant.split_once("__") {
-            Some((server, _)) => servers.iter().any(|known| known == server),
-            None => known.contains(&meant),
-        };
-        if !is_one {
+        // Which tools a server has is only known of one that some agent uses; a tool that is no
+        // server's was looked for when the spec was read.
+        let Some((server, _)) = meant.split_once("__") else { continue };
+        if !servers.iter().any(|known| known == server) {
             let message = format!("security.guardrails.allow_tools: there is no tool {name:?}");
             let servers = servers.iter().map(|server| format!("{server}__*"));
             let all: Vec<_> = known.iter().cloned().chain(servers).collect();

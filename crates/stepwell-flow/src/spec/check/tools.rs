@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::MOST_PROBLEMS;
 use super::sites::Site;
+use super::warnings::JIT_TOOLS;
 use crate::spec::Spec;
 use crate::spec::place::{Path, Problem, listed, nearest};
 
@@ -24,7 +25,9 @@ pub(super) fn check(spec: &Spec, all: &[Site<'_>], problems: &mut Vec<Problem>) 
             if problems.len() >= MOST_PROBLEMS {
                 return;
             }
-            if !own.contains(name) && !of_spec(spec, name) && server_of(name).is_none() {
+            let is_own =
+                own.contains(name) || JIT_TOOLS.contains(&name.as_str()) && is_guard(spec, list);
+            if !is_own && !of_spec(spec, name) && server_of(name).is_none() {
                 problems.push(nowhere(spec, &own, path.at(n), name));
             }
         }
@@ -64,7 +67,18 @@ fn lists<'a>(spec: &'a Spec, all: &[Site<'a>]) -> Vec<(Path, &'a [String])> {
         let (key, list) = site.tools?;
         Some((site.path.at(key), list))
     });
-    agents.chain(sites).collect()
+    let allowed = guard(spec)
+        .map(|list| (Path::root().at("security").at("guardrails").at("allow_tools"), list));
+    agents.chain(sites).chain(allowed).collect()
+}
+
+/// The tools that the guardrails allow.
+fn guard(spec: &Spec) -> Option<&[String]> {
+    spec.security.guardrails.as_ref()?.allow_tools.as_deref()
+}
+
+fn is_guard(spec: &Spec, list: &[String]) -> bool {
+    guard(spec).is_some_and(|guard| std::ptr::eq(guard, list))
 }
 
 /// Is it a tool of the spec's, if only one that agents go without?

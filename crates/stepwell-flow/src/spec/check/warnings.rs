@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use stepwell_agent::redact::Redactor;
+
 use super::sites;
 use crate::spec::pattern::{Go, Graph, Pattern};
 use crate::spec::place::{Path, Problem, listed};
@@ -11,7 +13,7 @@ use crate::spec::{Name, Spec};
 const FOREIGN_PROVIDERS: [&str; 3] = ["bedrock", "azure_openai", "danskegpt"];
 
 /// Tools of strands-cli for looking things up, which Stepwell's own do as well.
-const JIT_TOOLS: [&str; 4] = ["grep", "head", "search", "tail"];
+pub(super) const JIT_TOOLS: [&str; 4] = ["grep", "head", "search", "tail"];
 
 /// What does not do what one might think.
 pub(in crate::spec) fn warnings(spec: &Spec) -> Vec<Problem> {
@@ -19,11 +21,28 @@ pub(in crate::spec) fn warnings(spec: &Spec) -> Vec<Problem> {
     idle(spec, &mut told);
     providers(spec, &mut told);
     unused(spec, &mut told);
+    secrets(spec, &mut told);
     absent_tools(spec, &mut told);
     if let Pattern::Graph(graph) = &spec.pattern {
         unreached(graph, &mut told);
     }
     told
+}
+
+/// Values that look like secrets: a session keeps its spec as it is, byte for byte.
+fn secrets(spec: &Spec, told: &mut Vec<Problem>) {
+    let redactor = Redactor::new([]);
+    for (name, value) in &spec.inputs.values {
+        let text = value.to_string();
+        if redactor.redact(&text) != text {
+            let path = Path::root().at("inputs").at("values").at(name.as_str());
+            let what = format!(
+                "this looks like a secret, and a session keeps its spec as it is: leave it out, and \
+                 give it with --var {name}=…"
+            );
+            told.push(Problem::new(path, what));
+        }
+    }
 }
 
 /// Keys that have no meaning here.
