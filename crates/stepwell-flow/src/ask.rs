@@ -21,7 +21,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) agent: &'a str,
     /// Tools in place of its own.
     pub(crate) tools: Option<&'a [String]>,
-    /// What it is asked. Only made if it has not been asked yet.
+    /// What it is asked. Only made if it has no result yet.
     pub(crate) prompt: &'a dyn Fn() -> Result<String, String>,
     /// What becomes of its answer.
     pub(crate) read: &'a Read<'a>,
@@ -34,18 +34,21 @@ impl Flow<'_> {
     pub(crate) async fn ask(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
         let hired = self.hire(key, ask.agent, ask.tools)?;
         let noted = self.desk().memo.node(key).map(|noted| noted.state);
-        let mut said = None;
         match noted {
             // Taken up again; what it was asked is in its lane.
             Some(NodeState::Failed) if self.was_asked(key, &ask.lane) => {
                 let again = NodeEvent::new(key, Some(ask.agent), NodeState::Started);
                 self.record_node(again, Vec::new())?;
+                self.reveal_again(ask);
             }
-            None | Some(NodeState::Failed) => said = Some(self.begin(key, ask, &hired)?),
-            Some(_) => self.tell_running(key, ask.agent),
+            None | Some(NodeState::Failed) => self.begin(key, ask, &hired)?,
+            Some(_) => {
+                self.tell_running(key, ask.agent);
+                self.reveal_again(ask);
+            }
         }
         loop {
-            let ended = self.drive(key, ask, (&hired, said.take())).await?;
+            let ended = self.drive(key, ask, &hired).await?;
             self.ended(key, ask, &ended)?;
             let answer = self.answer(&ask.lane);
             match (ask.read)(&answer) {
@@ -78,8 +81,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Records that a node starts, together with what its agent is asked, which is returned.
-    fn begin(&self, key: &NodeKey, ask: &Ask<'_>, hired: &Hired) -> Result<String, Halt> {
+    /// Records that a node starts, together with what its agent is asked.
+    fn begin(&self, key: &NodeKey, ask: &Ask<'_>, hired: &Hired) -> Result<(), Halt> {
         let prompt = (ask.prompt)().map_err(|why| self.fail(key, Some(ask.agent), &why, None))?;
         // No provider takes a message that says nothing.
         let prompt = if prompt.trim().is_empty() { "Go on.".to_owned() } else { prompt };
@@ -93,26 +96,34 @@ impl Flow<'_> {
         let user = Message::user(prompt.as_str()).in_lane(ask.lane.clone());
         said.push(redactor.redact_message(user).0.into());
         self.record_node(NodeEvent::new(key, Some(ask.agent), NodeState::Started), said)?;
-        Ok(prompt)
+        self.reveal(&ask.lane, &prompt);
+        Ok(())
+    }
+
+    /// Shows what an agent was asked as it was said: what was recorded lacks its secrets.
+    fn reveal(&self, lane: &Lane, prompt: &str) {
+        let recorded = self.staff.redactor().redact_message(Message::user(prompt)).0.text();
+        if recorded != prompt {
+            self.desk().past.reveal(lane, &recorded, prompt);
+        }
+    }
+
+    /// The same for one that was asked before this process began: it is asked in the same words,
+    /// if they can still be found.
+    fn reveal_again(&self, ask: &Ask<'_>) {
+        if let Ok(prompt) = (ask.prompt)() {
+            self.reveal(&ask.lane, &prompt);
+        }
     }
 
     /// Runs a lane until something stops it.
-    async fn drive(
-        &self,
-        key: &NodeKey,
-        ask: &Ask<'_>,
-        (hired, said): (&Hired, Option<String>),
-    ) -> Result<Ended, Halt> {
+    async fn drive(&self, key: &NodeKey, ask: &Ask<'_>, hired: &Hired) -> Result<Ended, Halt> {
         let mut ear = Ear { desk: &self.desk, key };
         let at = self.desk().past.lane(&ask.lane, &self.purse);
         let mut run = Run::in_lane(self.session, &hired.setup, &mut ear, at);
         let ended = async {
             if !run.is_over() && !hired.system.trim().is_empty() {
                 run.instruct(&hired.system)?;
-            }
-            if let Some(said) = said {
-                // As it was said: what was recorded lacks its secrets.
-                run.reveal(&said);
             }
             run.drive(self.interrupt.clone()).await
         };

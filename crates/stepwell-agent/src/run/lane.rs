@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stepwell::{Event, Lane, NodeKey, Recorded, Session, Spent};
+use stepwell::{Event, Lane, NodeKey, Part, Recorded, Role, Session, Spent};
 
 use super::{Purse, Run, Setup, Taken, Watcher};
 
@@ -79,6 +79,19 @@ impl Past {
     #[must_use]
     pub fn said(&self, lane: &Lane) -> &[Recorded] {
         self.lanes.get(lane).map_or(&[], Vec::as_slice)
+    }
+
+    /// Shows what was last asked in these words as it was said, in place of what was recorded:
+    /// to all that take the lane up from here.
+    pub fn reveal(&mut self, lane: &Lane, recorded: &str, said: &str) {
+        let events = self.lanes.get_mut(lane).into_iter().flatten().rev();
+        let mut asked = events.filter_map(|event| match &mut event.event {
+            Event::Message(message) if message.role == Role::User => Some(message),
+            _ => None,
+        });
+        if let Some(message) = asked.find(|message| message.text() == recorded) {
+            message.parts = vec![Part::text(said)];
+        }
     }
 
     /// A lane, to be taken up where it stands.

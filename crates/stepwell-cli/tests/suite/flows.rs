@@ -467,6 +467,35 @@ fn a_variables_secret_reaches_the_model_and_is_not_kept() {
 }
 
 #[test]
+fn a_variables_secret_reaches_the_model_each_time_that_it_is_asked() {
+    use stepwell_strict::{Reply, Say};
+    let (desk, strict, _runtime) = crate::running::with_provider("openai");
+    let spec = SPEC
+        .replace("about {{ topic }}.'}", "letters.', output_schema: {type: object, required: [a]}}")
+        .replace("      - {type: hitl, prompt: 'Is it good?', context_display: '{{ steps[0].response }}'}\n", "")
+        .replace("hitl_response", "topic");
+    desk.file("flow.yaml", &spec);
+    let topic = format!("topic={SECRET}");
+    strict.push(Say::text("no object"));
+    strict.push(Say::text(r#"{"a": 1}"#));
+    strict.push(Reply::error(400, "not today"));
+    let begin = ["flow", "run", "flow.yaml", "--model", "local/large", "--var", &topic];
+    ends(&desk.quietly(&begin), 1);
+    let shown = |n: usize| strict.asked()[n].body["messages"].to_string();
+    // Asked; asked again, since the answer is no good; the next step, which goes on from there.
+    for n in 0..3 {
+        assert!(shown(n).contains(&format!("Draft {SECRET}")), "{n}: {}", shown(n));
+        assert!(!shown(n).contains("[redacted:"), "{n}: {}", shown(n));
+    }
+    // Taken up by another process, in the words of before.
+    strict.push(Say::text(r#"{"a": 2}"#));
+    ends(&desk.quietly(&["resume", "@last", "--var", &topic]), 0);
+    assert!(shown(3).contains(&format!("Final: {SECRET}")), "{}", shown(3));
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(!log.contains(SECRET) && log.contains("[redacted:"), "{log}");
+}
+
+#[test]
 fn a_tools_question_takes_a_yes_or_a_no_and_nothing_else() {
     let spec = SPEC.replace("about {{ topic }}.'}", "about {{ topic }}.', tools: [write_file]}");
     let write = "{calls: [{tool: write_file, arguments: {path: a.txt, content: x}}]}";
