@@ -17,6 +17,11 @@ pub trait Audience: Send {
         let _ = (gate, is_over);
         None
     }
+
+    /// Who answers when it is asked, as it is recorded.
+    fn who(&self) -> String {
+        "the user".to_owned()
+    }
 }
 
 /// What happens in a flow.

@@ -42,9 +42,6 @@ pub struct Ended {
     pub open: Vec<Gate>,
 }
 
-/// Who answers where a person is asked.
-const THE_USER: &str = "the user";
-
 /// How often it is looked whether somebody answered.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -134,7 +131,7 @@ impl Flow<'_> {
             let why = match accept(gate, described, &said, self.session.now()) {
                 Ok(answer) => {
                     let answer = self.staff.redactor().redact(&answer).into_owned();
-                    let (id, who) = (gate.id.clone(), THE_USER.to_owned());
+                    let (id, who) = (gate.id.clone(), self.desk().audience.who());
                     self.give(GateAnswered { id, answer, who }).map_err(broken)?;
                     return Ok(true);
                 }
@@ -167,7 +164,7 @@ impl Flow<'_> {
 
     /// Writes the artifacts, and records that the flow is done.
     fn complete(&self, reached: Reached, folder: &Folder) -> Result<Ended> {
-        let mut artifacts = Vec::new();
+        let (mut artifacts, mut taken) = (Vec::new(), Vec::<Inside>::new());
         // There is no trace of strands-cli's kind to write; the spec's warnings say so.
         let artifacts_of = self.spec.outputs.artifacts.iter();
         for described in artifacts_of.filter(|artifact| !artifact.is_trace()) {
@@ -179,6 +176,11 @@ impl Flow<'_> {
             let written = written.and_then(|path| {
                 let wrong = |what: String| (path.clone(), Unwritten::Described, what);
                 let inside = Inside::parse(&path).map_err(wrong)?;
+                // Paths that are filled in are known only here.
+                if taken.iter().any(|other| other.clashes(&inside)) {
+                    return Err(wrong("another artifact is written there".to_owned()));
+                }
+                taken.push(inside.clone());
                 let text = described.from.render(&reached.scope);
                 let text = text.map_err(|error| wrong(format!("from: {error}")))?;
                 folder.write(&inside, &text).map_err(|(why, what)| (path, why, what))

@@ -118,4 +118,8 @@ impl<A: Audience> Audience for Tallying<A> {
     fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
         self.watcher.ask(gate, is_over)
     }
+
+    fn who(&self) -> String {
+        self.watcher.who()
+    }
 }

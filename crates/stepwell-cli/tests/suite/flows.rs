@@ -374,12 +374,15 @@ fn on_a_terminal_the_question_is_asked_right_there() {
     let args =
         ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
     let mut answer = Some("fine\n");
-    let (seen, code) =
-        watched(desk.command(&args), &desk, 80, |seen, _| match seen.ends_with("later): ") {
-            true => answer.take().unwrap_or_default().to_owned(),
-            false => String::new(),
-        });
+    let mut command = desk.command(&args);
+    command.env("USER", "ada");
+    let (seen, code) = watched(command, &desk, 80, |seen, _| match seen.ends_with("later): ") {
+        true => answer.take().unwrap_or_default().to_owned(),
+        false => String::new(),
+    });
     assert_eq!(code, Some(0), "{seen}");
+    let log = desk.quietly(&["log", "@last"]).stdout;
+    assert!(log.contains(r#""answer":"fine","who":"ada""#), "{log}");
     assert!(seen.contains("Is it good?") && seen.contains("a draft"), "{seen}");
     assert!(seen.contains("1 running"), "the live view shows what is worked on: {seen}");
     assert!(seen.contains("the letter"), "{seen}");
@@ -574,6 +577,46 @@ fn a_default_that_counts_is_not_said_to_be_yours() {
     let ran = resume(&desk, &[]);
     ends(&ran, 0);
     assert!(ran.stderr.contains("step/1 done (its time was up: the default)"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_question_whose_time_is_up_can_still_be_answered_and_the_hint_says_so() {
+    let timed =
+        SPEC.replace("prompt: 'Is it good?',", "prompt: 'Is it good?', timeout_seconds: 60,");
+    let mut desk = desk(&timed, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    desk.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
+    let late = resume(&desk, &[]);
+    ends(&late, 1);
+    assert!(
+        late.stderr.contains("@last --respond") || late.stderr.contains("--respond \""),
+        "{}",
+        late.stderr
+    );
+    ends(&resume(&desk, &["--respond", "yes"]), 0);
+}
+
+#[test]
+fn two_artifacts_that_come_to_one_path_are_refused_by_name() {
+    let twice = SPEC.replace(
+        "[{path: letter.md, from: '{{ last_response }}'}]",
+        "[{path: '{{ topic }}.md', from: one}, {path: 'wells.md', from: two}]",
+    );
+    let desk = desk(&twice, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    let ran = resume(&desk, &["--respond", "ok", "--force"]);
+    ends(&ran, 1);
+    assert!(
+        ran.stderr.contains("artifact wells.md: another artifact is written there"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("--use-current-spec") && !ran.stderr.contains("--force"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(desk.read("wells.md"), "one");
 }
 
 /// A question in one branch, a slow answer in the other, and a server that takes its time.

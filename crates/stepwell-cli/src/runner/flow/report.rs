@@ -169,8 +169,30 @@ impl Report<'_> {
                 Some(Unwritten::Folder) => {
                     format!("hint: when that is mended, stepwell resume {id}, or --output DIR")
                 }
-                None => format!("hint: stepwell resume {id}"),
+                None => self.hint_of_failure(),
             }),
+        }
+    }
+
+    /// What helps where something failed that is no file.
+    fn hint_of_failure(&self) -> String {
+        let id = &self.standing.head.id;
+        let Some(error) = &self.ended.error else { return format!("hint: stepwell resume {id}") };
+        // Its time is up: only an answer helps.
+        if let Some(gate) = self.ended.open.iter().find(|gate| gate.id == error.node) {
+            let which = match self.ended.open.len() {
+                1 => String::new(),
+                _ => format!(" --gate {}", gate.id),
+            };
+            return format!("hint: stepwell resume {id}{which} --respond \"your answer\"");
+        }
+        match error.fault {
+            Some(_) => format!("hint: stepwell resume {id}"),
+            // No call failed: what was asked for, or how, is the spec's.
+            None => format!(
+                "hint: stepwell resume {id}; if the spec is to blame, mend it and add \
+                 --use-current-spec"
+            ),
         }
     }
 

@@ -9,6 +9,7 @@ use stepwell_agent::run::Happening;
 use stepwell_flow::{Audience, NOBODY, News, Standing};
 
 use super::super::screen::typed;
+use super::answer::who;
 use crate::app::App;
 use crate::output::{Form, Paint, Style};
 use crate::text::{cost, cut, grouped, one_line, took, visible};
@@ -32,6 +33,8 @@ pub(super) struct Screen {
     paint: Paint,
     width: usize,
     can_ask: bool,
+    /// Who sits before it.
+    who: String,
     clock: std::sync::Arc<dyn Clock>,
     begun: Time,
     /// Nodes that are worked on, by their keys, and what they do.
@@ -60,6 +63,7 @@ impl Screen {
             paint: app.out.paint,
             width: terminal.width.unwrap_or(100),
             can_ask: terminal.can_ask && show != Show::Events && show != Show::Nothing,
+            who: who(app),
             clock: std::sync::Arc::clone(&app.world.clock),
             begun: app.now(),
             running: BTreeMap::new(),
@@ -208,6 +212,10 @@ impl Audience for Screen {
 
     fn can_ask(&self) -> bool {
         self.can_ask
+    }
+
+    fn who(&self) -> String {
+        self.who.clone()
     }
 
     fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
