@@ -315,7 +315,7 @@ fn a_tool_that_guardrails_misspell_is_told_with_its_place() {
              pattern: {{type: chain, config: {{steps: [{{agent: a}}]}}}}\n"
         )
     };
-    let why = read(&with("[search, raed_file]")).unwrap_err().to_string();
+    let why = read(&with("[search, raed_file]")).unwrap_err();
     let place = "f.yaml:3:47: security.guardrails.allow_tools[1]: there is no tool `raed_file`";
     assert!(why.starts_with(place) && why.ends_with("did you mean `read_file`?"), "{why}");
     read(&with("[read_file, git, git__log, grep, head]")).unwrap();
