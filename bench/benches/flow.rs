@@ -168,7 +168,7 @@ fn run(
         purse,
     };
     let flow = Flow::new(parts, history);
-    let folder = OutputFolder { root: root.to_owned(), over: Over::Refuse };
+    let folder = OutputFolder { root: root.to_owned(), over: Over::Refuse, store: None };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(flow.run(Patience::Pause, &folder)).unwrap();
     drop(flow);
