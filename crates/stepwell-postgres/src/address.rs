@@ -415,6 +415,7 @@ mod tests {
         assert_eq!((local.opening, local.patience), (OPENING, PATIENCE));
         assert!(Address::parse("postgres://localhost/db").is_err());
     }
+
     #[test]
     fn nothing_goes_to_another_machine_unencrypted_unless_it_is_asked_for() {
         let modes = |rest: &str| {

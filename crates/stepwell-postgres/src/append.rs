@@ -3,78 +3,14 @@
 
 use std::fmt::Write as _;
 
-use stepwell::backend::{SessionRow, head_sum};
-use stepwell::{Epoch, EventId, Result};
+use stepwell::{EventId, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::draft::{Draft, Entry};
+use crate::draft::Entry;
 use crate::fault::Trouble;
 use crate::link::{Conn, Link, Param, SERVER_TIME};
-use crate::plain;
-use crate::rows::{cost_column, json, number, signed, version_column};
-use crate::standings::Known;
-
-/// An append, worked out, and what it was made for.
-#[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) known: Known,
-    pub(crate) epoch: Option<Epoch>,
-    pub(crate) mark: Option<[u8; 16]>,
-    pub(crate) draft: Draft,
-    /// How the session stands afterwards, but for its bytes.
-    row: SessionRow,
-    /// The same as columns.
-    pub(crate) columns: Columns,
-}
-
-impl Order {
-    /// An append, unless its draft says nothing of how the session stands afterwards.
-    pub(crate) fn new(
-        known: Known,
-        (epoch, mark): (Option<Epoch>, Option<[u8; 16]>),
-        mut draft: Draft,
-    ) -> Option<Self> {
-        let row = draft.row.take()?;
-        let columns = Columns::of(&row);
-        Some(Self { known, epoch, mark, draft, row, columns })
-    }
-
-    /// Its event, if it adds one and nothing else.
-    pub(crate) fn only_event(&self) -> Option<&Entry> {
-        let draft = &self.draft;
-        let [event] = &draft.events[..] else { return None };
-        let bare = self.known.row.base.is_none()
-            && draft.lanes.is_empty()
-            && draft.snapshots.is_empty()
-            && event.spill.is_empty()
-            && event.names.is_empty();
-        bare.then_some(event)
-    }
-
-    pub(crate) fn fence(&self) -> Option<i64> {
-        self.epoch.map(|epoch| signed(epoch.get()))
-    }
-
-    /// How the session stands, now that it has this many bytes.
-    pub(crate) fn into_known(self, bytes: i64) -> Known {
-        let Self { known: Known { mut lanes, version, .. }, draft, mut row, .. } = self;
-        row.bytes = bytes.unsigned_abs();
-        lanes.extend(draft.lanes);
-        if let Some((lane, _)) = &row.lane {
-            lanes.remove(lane);
-        }
-        Known { row, version: version + 1, lanes }
-    }
-}
-
-/// What became of an append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// It is durable, and the session now has this many bytes.
-    Done(i64),
-    /// The session is not what the append was made for.
-    Stale,
-}
+use crate::order::{Columns, Order, Sent};
+use crate::rows::{json, number, signed, version_column};
 
 /// Sends an append. An error of the kind [`Trouble::Lost`] leaves open whether it was kept.
 pub(crate) fn send(
@@ -83,9 +19,6 @@ pub(crate) fn send(
     namespace: i32,
     order: &Order,
 ) -> Result<Sent, Trouble> {
-    if let Some(event) = order.only_event() {
-        return plain::send(link, conn, namespace, (order, event));
-    }
     let Order { known, draft, .. } = order;
     let columns = &order.columns;
     let events = Events::of(&draft.events);
@@ -131,7 +64,7 @@ pub(crate) fn send(
             )
         }
     };
-    let assigned = columns.assign(&mut text);
+    let assigned = assign(columns, &mut text);
     let _ = write!(
         text.sql,
         "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, unindexed = true, \
@@ -196,54 +129,22 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A head as columns.
-#[derive(Debug)]
-pub(crate) struct Columns {
-    pub(crate) seq: i64,
-    pub(crate) updated: i64,
-    pub(crate) status: &'static str,
-    pub(crate) cost: i64,
-    pub(crate) steps: i64,
-    pub(crate) chain: Vec<u8>,
-    pub(crate) sum: Vec<u8>,
-    pub(crate) model: Vec<u8>,
-    pub(crate) lane: Option<Vec<u8>>,
-    pub(crate) head: Vec<u8>,
-}
-
-impl Columns {
-    fn of(row: &SessionRow) -> Self {
-        let head = json(&row.head);
-        Self {
-            seq: number(row.head.seq),
-            updated: row.head.updated_at.as_micros(),
-            status: row.head.status.as_str(),
-            cost: cost_column(row.head.spent.cost),
-            steps: signed(row.head.steps),
-            chain: row.chain.as_bytes().to_vec(),
-            sum: head_sum(&head, &row.chain).to_vec(),
-            model: row.head.model.as_bytes().to_vec(),
-            lane: row.lane.as_ref().map(json),
-            head,
-        }
-    }
-
-    fn assign<'a>(&'a self, text: &mut Text<'a>) -> String {
-        let columns: [(&str, &'a (dyn ToSql + Sync), Type); 10] = [
-            ("seq", &self.seq, Type::INT8),
-            ("updated", &self.updated, Type::INT8),
-            ("status", &self.status, Type::TEXT),
-            ("cost", &self.cost, Type::INT8),
-            ("steps", &self.steps, Type::INT8),
-            ("chain", &self.chain, Type::BYTEA),
-            ("sum", &self.sum, Type::BYTEA),
-            ("model", &self.model, Type::BYTEA),
-            ("lane", &self.lane, Type::BYTEA),
-            ("head", &self.head, Type::BYTEA),
-        ];
-        let assign = |(name, value, kind)| format!("{name} = {}", text.bind(value, kind));
-        columns.map(assign).join(", ")
-    }
+/// Sets the columns of a head.
+fn assign<'a>(head: &'a Columns, text: &mut Text<'a>) -> String {
+    let columns: [(&str, &'a (dyn ToSql + Sync), Type); 10] = [
+        ("seq", &head.seq, Type::INT8),
+        ("updated", &head.updated, Type::INT8),
+        ("status", &head.status, Type::TEXT),
+        ("cost", &head.cost, Type::INT8),
+        ("steps", &head.steps, Type::INT8),
+        ("chain", &head.chain, Type::BYTEA),
+        ("sum", &head.sum, Type::BYTEA),
+        ("model", &head.model, Type::BYTEA),
+        ("lane", &head.lane, Type::BYTEA),
+        ("head", &head.head, Type::BYTEA),
+    ];
+    let assign = |(name, value, kind)| format!("{name} = {}", text.bind(value, kind));
+    columns.map(assign).join(", ")
 }
 
 /// Events as columns.

@@ -5,10 +5,10 @@
 
 use tokio_postgres::types::Type;
 
-use crate::append::{Order, Sent};
 use crate::draft::Entry;
 use crate::fault::Trouble;
 use crate::link::{Conn, Link, Param};
+use crate::order::{Order, Sent};
 use crate::rows::{number, signed, version_column};
 
 const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \

@@ -10,11 +10,13 @@ use stepwell::{
     Written,
 };
 
-use crate::append::{self, Order, Sent};
+use crate::append;
 use crate::draft::Desk;
 use crate::engine::{Doubt, Engine, Structure, Unsure};
 use crate::fault::Trouble;
 use crate::link::params;
+use crate::order::{Order, Sent};
+use crate::plain;
 use crate::rows::{PgRows, number, seq};
 use crate::standings::Known;
 
@@ -131,7 +133,12 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
     };
     let conn = engine.link.connect(&mut engine.patience());
     let conn = conn.map_err(|trouble| engine.fault(trouble, "writing"))?;
-    match append::send(&engine.link, &conn, engine.namespace, &order) {
+    let (link, team) = (&engine.link, engine.namespace);
+    let sent = match order.only_event() {
+        Some(event) => plain::send(link, &conn, team, (&order, event)),
+        None => append::send(link, &conn, team, &order),
+    };
+    match sent {
         Ok(Sent::Done(bytes)) => {
             engine.standings.keep(order.into_known(bytes));
             Ok(Quick::Done(written))

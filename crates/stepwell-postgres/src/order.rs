@@ -1,0 +1,104 @@
+//! An append that is ready to be sent: what it was made for, what it writes, and how the
+//! session stands then.
+
+use stepwell::Epoch;
+use stepwell::backend::{SessionRow, head_sum};
+
+use crate::draft::{Draft, Entry};
+use crate::rows::{cost_column, json, number, signed};
+use crate::standings::Known;
+
+/// An append, worked out, and what it was made for.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) known: Known,
+    pub(crate) epoch: Option<Epoch>,
+    pub(crate) mark: Option<[u8; 16]>,
+    pub(crate) draft: Draft,
+    /// How the session stands afterwards, but for its bytes.
+    row: SessionRow,
+    /// The same as columns.
+    pub(crate) columns: Columns,
+}
+
+impl Order {
+    /// An append, unless its draft says nothing of how the session stands afterwards.
+    pub(crate) fn new(
+        known: Known,
+        (epoch, mark): (Option<Epoch>, Option<[u8; 16]>),
+        mut draft: Draft,
+    ) -> Option<Self> {
+        let row = draft.row.take()?;
+        let columns = Columns::of(&row);
+        Some(Self { known, epoch, mark, draft, row, columns })
+    }
+
+    /// Its event, if it adds one and nothing else.
+    pub(crate) fn only_event(&self) -> Option<&Entry> {
+        let draft = &self.draft;
+        let [event] = &draft.events[..] else { return None };
+        let bare = self.known.row.base.is_none()
+            && draft.lanes.is_empty()
+            && draft.snapshots.is_empty()
+            && event.spill.is_empty()
+            && event.names.is_empty();
+        bare.then_some(event)
+    }
+
+    pub(crate) fn fence(&self) -> Option<i64> {
+        self.epoch.map(|epoch| signed(epoch.get()))
+    }
+
+    /// How the session stands, now that it has this many bytes.
+    pub(crate) fn into_known(self, bytes: i64) -> Known {
+        let Self { known: Known { mut lanes, version, .. }, draft, mut row, .. } = self;
+        row.bytes = bytes.unsigned_abs();
+        lanes.extend(draft.lanes);
+        if let Some((lane, _)) = &row.lane {
+            lanes.remove(lane);
+        }
+        Known { row, version: version + 1, lanes }
+    }
+}
+
+/// What became of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It is durable, and the session now has this many bytes.
+    Done(i64),
+    /// The session is not what the append was made for.
+    Stale,
+}
+
+/// A head as columns.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    pub(crate) seq: i64,
+    pub(crate) updated: i64,
+    pub(crate) status: &'static str,
+    pub(crate) cost: i64,
+    pub(crate) steps: i64,
+    pub(crate) chain: Vec<u8>,
+    pub(crate) sum: Vec<u8>,
+    pub(crate) model: Vec<u8>,
+    pub(crate) lane: Option<Vec<u8>>,
+    pub(crate) head: Vec<u8>,
+}
+
+impl Columns {
+    fn of(row: &SessionRow) -> Self {
+        let head = json(&row.head);
+        Self {
+            seq: number(row.head.seq),
+            updated: row.head.updated_at.as_micros(),
+            status: row.head.status.as_str(),
+            cost: cost_column(row.head.spent.cost),
+            steps: signed(row.head.steps),
+            chain: row.chain.as_bytes().to_vec(),
+            sum: head_sum(&head, &row.chain).to_vec(),
+            model: row.head.model.as_bytes().to_vec(),
+            lane: row.lane.as_ref().map(json),
+            head,
+        }
+    }
+}
