@@ -69,33 +69,30 @@ impl Crew {
         let more: Vec<_> =
             connected.selection.tools.iter().filter(|tool| !ours(tool)).cloned().collect();
         all.extend(more);
-        let mut crew = Self {
-            setups: BTreeMap::new(),
-            all,
-            spec: spec.clone(),
-            connected,
-            redactor: Redactor::new([]),
-            model: (String::new(), String::new()),
-            own,
-            priced: true,
-        };
         let mut given: Vec<String> = keys.values().cloned().collect();
         given.extend(wanted.secrets.iter().cloned().chain(secrets));
-        let mut hires = Vec::new();
+        let (mut hires, mut first, mut priced) = (Vec::new(), None, true);
         for (name, agent) in &spec.agents {
             let model = find(&spec.runtime, agent, typed.as_deref(), app)
                 .map_err(|failure| about(failure, name.as_str()))?;
             given.extend(model.secrets.iter().cloned());
             let one = Usage { input: 1, output: 1, ..Usage::default() };
-            crew.priced &= (model.cost)(&one).is_some();
-            if crew.model.1.is_empty() {
-                crew.model = (model.provider_name.clone(), model.name.clone());
-            }
+            priced &= (model.cost)(&one).is_some();
+            first.get_or_insert_with(|| (model.provider_name.clone(), model.name.clone()));
             hires.push((name.to_string(), agent, model));
         }
         let elsewhere = hires.iter().filter_map(|(_, _, model)| model.elsewhere.as_ref());
         tell_elsewhere(&elsewhere.collect(), own)?;
-        crew.redactor = Redactor::with_environment(given, app.world.secrets());
+        let mut crew = Self {
+            setups: BTreeMap::new(),
+            all,
+            spec: spec.clone(),
+            connected,
+            redactor: Redactor::with_environment(given, app.world.secrets()),
+            model: first.unwrap_or_default(),
+            own,
+            priced,
+        };
         for (name, agent, model) in hires {
             let flags = Flags {
                 dry_run: flags.dry_run,
