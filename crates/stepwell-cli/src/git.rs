@@ -15,32 +15,31 @@ pub(crate) struct Commits {
 /// A variable of git's that would make it look elsewhere than in the folder.
 const ELSEWHERE: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"];
 
-/// The repository that a folder is in, which all of its work trees share.
-pub(crate) fn repository(folder: &Path) -> Option<PathBuf> {
+/// What git answers in a folder; `None` where there is no git, or it has no answer.
+fn git(folder: &Path, args: &[&str]) -> Option<String> {
     let mut git = Command::new("git");
-    git.arg("-C").arg(folder).args(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+    git.arg("-C").arg(folder).args(args);
     ELSEWHERE.iter().for_each(|name| {
         git.env_remove(name);
     });
     let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let path = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
+}
+
+/// The repository that a folder is in, which all of its work trees share.
+pub(crate) fn repository(folder: &Path) -> Option<PathBuf> {
+    let path = git(folder, &["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     std::fs::canonicalize(path.trim_end_matches('\n')).ok()
 }
 
 impl Commits {
     /// The commits from a moment on; `None` where there is no git, or no work tree.
     pub(crate) fn since(root: &Path, since: Time) -> Option<Self> {
-        let mut git = Command::new("git");
-        // Before the first commit there is no HEAD.
-        let which = ["rev-list", "--timestamp", "--ignore-missing", "--branches", "HEAD"];
-        git.arg("-C").arg(root).args(which);
         // A second earlier: git counts whole ones.
-        git.arg(format!("--since=@{}", seconds(since).saturating_sub(1).max(0)));
-        ELSEWHERE.iter().for_each(|name| {
-            git.env_remove(name);
-        });
-        let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-        output.status.success().then(|| Self::read(&String::from_utf8_lossy(&output.stdout)))
+        let since = format!("--since=@{}", seconds(since).saturating_sub(1).max(0));
+        // Before the first commit there is no HEAD.
+        let which = ["rev-list", "--timestamp", "--ignore-missing", "--branches", "HEAD", &since];
+        git(root, &which).map(|text| Self::read(&text))
     }
 
     /// Reads lines of a time and a commit.

@@ -250,8 +250,8 @@ fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
 }
 
 /// How the run stands where a move leads to, if it stands otherwise now: one that was not done
-/// there can be taken up again, and one that was is done; one waits if a question does. What the user gave up stays so, and how
-/// an agent of someone else's stands, its phase says.
+/// there can be taken up again, and one that was is done; one waits if a question does. What the
+/// user gave up stays so, and how an agent of someone else's stands, its phase says.
 fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
     let head = session.standing()?.head;
     if head.status == Status::Abandoned || head.driver == Driver::External {

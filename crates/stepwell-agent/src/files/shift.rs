@@ -1,5 +1,5 @@
-//! What a move does to the conversation and the state of work: what leaves the view, what comes back, and what was
-//! done since the move that it takes back.
+//! What a move does to the conversation and the state of work: what leaves the view, what comes
+//! back, and what was done since the move that it takes back.
 
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::desk::{Desk, Ran};
-use crate::rewinding::cut_rewind_of;
+use crate::half_rewound::cut_rewind_of;
 use crate::running::{one, run};
 use crate::subagents::{CHANGE, MERGE, children, dispatching, git, repository};
 use crate::worktrees::{after, folder};

@@ -245,15 +245,21 @@ fn a_gate_keeps_its_time_its_default_and_no_empty_answer() {
     assert!(NOW.starts_with("2026-03-09T12:00"));
 }
 
-#[test]
-fn a_flow_that_was_killed_is_found_by_its_spec_and_variables() {
+/// A flow that waits for its first answer.
+fn at_its_first_call() -> (Desk, std::process::Child) {
     let slow = SCRIPT.replace("{text: a draft,", "{delay_ms: 60000, text: a draft,");
     let desk = desk(SPEC, &slow);
     let args =
         ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
-    let mut child = desk.command(&args);
-    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut command = desk.command(&args);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !desk.quietly(&["log", "@last"]).stdout.contains(r#""state":"started""#) {}
+    (desk, child)
+}
+
+#[test]
+fn a_flow_that_was_killed_is_found_by_its_spec_and_variables() {
+    let (desk, mut child) = at_its_first_call();
     child.kill().unwrap();
     child.wait().unwrap();
     desk.file("script.yaml", SCRIPT);
@@ -523,13 +529,7 @@ fn a_tools_question_takes_a_yes_or_a_no_and_nothing_else() {
 
 #[test]
 fn a_run_beside_one_that_runs_is_refused_and_not_paid_twice() {
-    let slow = SCRIPT.replace("{text: a draft,", "{delay_ms: 60000, text: a draft,");
-    let desk = desk(SPEC, &slow);
-    let args =
-        ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
-    let mut child = desk.command(&args);
-    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !desk.quietly(&["log", "@last"]).stdout.contains(r#""state":"started""#) {}
+    let (desk, mut child) = at_its_first_call();
     let ran = run(&desk, &["--auto-resume"]);
     child.kill().unwrap();
     child.wait().unwrap();

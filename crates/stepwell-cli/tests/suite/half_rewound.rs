@@ -1,6 +1,9 @@
 //! Sessions whose rewind was cut off: what others do about it, and what they must not do.
 
-use crate::rewinding::{cut_rewind_of, cut_rewind_off, worked};
+use stepwell::{Event, Kind, Rewinding, Scope, Seq};
+
+use crate::desk::Desk;
+use crate::rewinding::{status, worked};
 
 #[test]
 fn a_fork_of_a_session_whose_rewind_was_cut_off_begins_with_whole_files() {
@@ -105,4 +108,187 @@ fn cleaning_up_by_the_way_says_what_stays() {
     let says = format!("{id} stays: a rewind of it was cut off; stepwell rewind {id} --finish");
     assert!(ran.stderr.contains(&says), "{}", ran.stderr);
     assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 2);
+}
+
+#[test]
+fn a_rewind_that_was_cut_off_is_finished_by_the_next_command() {
+    let commands: [&[&str]; 4] = [
+        &["checkpoint", "@last", "later"],
+        &["rewind", "@last", "--to", "3", "--chat"],
+        &["resume", "@last"],
+        &["run", "more", "--session", "@last", "--mode", "yolo"],
+    ];
+    for command in commands {
+        let desk = worked();
+        cut_rewind_off(&desk, "link");
+        assert!(desk.work().join("link").symlink_metadata().is_ok());
+        let ran = desk.quietly(command);
+        assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("that was cut off at seq"), "{command:?}: {}", ran.stderr);
+        let facts = desk
+            .well()
+            .store()
+            .facts(&desk.well().find("@last").unwrap(), &[Kind::Rewound])
+            .unwrap();
+        assert!(!facts.is_empty());
+        let resumes = command[0] == "resume" || command[0] == "run";
+        // The run that goes on makes it once more.
+        assert_eq!(desk.work().join("link").symlink_metadata().is_ok(), resumes, "{command:?}");
+    }
+}
+
+/// Leaves a rewind of the last session cut off, just after it was recorded what it would do.
+pub(crate) fn cut_rewind_off(desk: &Desk, name: &str) -> String {
+    cut_rewind_of(desk, "@last", name)
+}
+
+/// The same for a session.
+pub(crate) fn cut_rewind_of(desk: &Desk, id: &str, name: &str) -> String {
+    let well = desk.well();
+    let session = well.hold(&well.find(id).unwrap()).unwrap();
+    let facts = session.facts(&[Kind::File]).unwrap().into_iter();
+    let moves: Vec<_> = facts
+        .filter_map(|fact| match fact.event {
+            Event::File(file) if file.path == name => {
+                Some(stepwell::FileChanged { before: file.after, after: file.before, ..file })
+            }
+            _ => None,
+        })
+        .collect();
+    let (to, scope, files) = (Seq::new(3), Scope::Both, moves.len() as u64);
+    let begun = Rewinding::Begun { to, scope, undoes: None, files };
+    let events = [begun.into()].into_iter().chain(moves.into_iter().map(Into::into));
+    session.append_all(events.collect()).unwrap();
+    session.id().to_string()
+}
+
+#[test]
+fn a_rewind_that_was_cut_off_is_told_of_and_finished_by_a_run_of_another_session() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    for looks in [&["sessions"][..], &["show", &id], &["files", &id], &["rewind", &id, "--dry-run"]]
+    {
+        let ran = desk.quietly(looks);
+        assert_eq!(ran.code, Some(0), "{looks:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("a rewind of"), "{looks:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    }
+    assert!(desk.quietly(&["sessions", "--json"]).json()[0]["rewinding"].is_u64());
+    desk.file("other.yaml", "- {text: Done.}\n");
+    let ran = desk.quietly(&["run", "something else", "--model", "script:other.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("A rewind of {id} that was cut off")), "{}", ran.stderr);
+    assert!(desk.work().join("link").symlink_metadata().is_err());
+    let listed = desk.quietly(&["sessions"]);
+    assert!(!listed.stderr.contains("rewind"), "{}", listed.stderr);
+}
+
+#[test]
+fn a_rewind_that_was_cut_off_and_that_someone_is_in_the_way_of_is_named() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "notes.txt");
+    desk.file("notes.txt", "mine\n");
+    desk.file("other.yaml", "- {text: Done.}\n");
+    let run = ["run", "something else", "--model", "script:other.yaml"];
+    let sessions = desk.quietly(&["sessions", "--json"]).json().len();
+    for refused in [&run[..], &["resume", &id], &["rewind", &id], &["checkpoint", &id, "x"]] {
+        let ran = desk.quietly(refused);
+        assert_eq!(ran.code, Some(1), "{refused:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("conflict notes.txt"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    }
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), sessions);
+    let ran = desk.quietly(&["rewind", &id, "--finish"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("left notes.txt"), "{}", ran.stderr);
+    assert_eq!(desk.read("notes.txt"), "mine\n");
+    assert_eq!(desk.quietly(&run).code, Some(0));
+}
+
+/// Types this, which is refused with the command that finishes the rewind that was cut off.
+fn is_refused_by_half(desk: &Desk, id: &str, typed: &[&str]) {
+    let seq = || desk.quietly(&["show", id, "--json"]).json()[0]["seq"].clone();
+    let before = seq();
+    let ran = desk.quietly(typed);
+    assert_eq!(ran.code, Some(1), "{typed:?}: {}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains(&format!("a rewind of {id} was cut off")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    assert_eq!(seq(), before, "{typed:?}");
+}
+
+#[test]
+fn a_session_whose_rewind_was_cut_off_is_not_removed_until_it_is_finished() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    is_refused_by_half(&desk, &id, &["delete", &id]);
+    is_refused_by_half(&desk, &id, &["purge", &id, "--yes"]);
+    let cleanup = ["cleanup", "--keep-last", "0", "--yes"];
+    let ran = desk.quietly(&cleanup);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Sessions removed: 0\n"));
+    let says = format!("{id} stays: a rewind of it was cut off; stepwell rewind {id} --finish");
+    assert!(ran.stderr.contains(&says), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["rewind", &id, "--finish"]).code, Some(0));
+    let ran = desk.quietly(&cleanup);
+    assert_eq!(ran.stdout.lines().last(), Some("Sessions removed: 1"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_would_be_set_aside_when_a_rewind_is_finished_is_refused_before() {
+    let desk = worked();
+    let phases = ["run", "go", "--model", "script:script.yaml", "--phases", "workflow"];
+    desk.file("script.yaml", "- {text: Done.}\n");
+    let id = cut_rewind_off(&desk, "link");
+    for typed in [
+        &["tasks", &id, "add", "more"][..],
+        &["state", &id, "goal", "another"],
+        &["state", &id, "ask", "why?"],
+        &["pin-message", &id, "2"],
+        &["unpin-message", &id, "2"],
+        &["compact", &id, "--truncate"],
+    ] {
+        is_refused_by_half(&desk, &id, typed);
+    }
+    assert_eq!(desk.quietly(&["rewind", &id, "--finish"]).code, Some(0));
+    assert_eq!(desk.quietly(&["tasks", &id, "add", "more"]).code, Some(0));
+    assert_eq!(desk.quietly(&phases).code, Some(0));
+    let id = cut_rewind_off(&desk, "none");
+    is_refused_by_half(&desk, &id, &["phase", &id, "initialize"]);
+}
+
+#[test]
+fn a_dry_run_moves_no_files_of_a_rewind_that_was_cut_off() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    desk.file("other.yaml", "- {text: Done.}\n");
+    let (before, model) = (status(&desk), "script:other.yaml");
+    for typed in [
+        &["resume", &id, "--dry-run", "--model", model][..],
+        &["run", "more", "--session", &id, "--dry-run", "--model", model],
+        &["run", "something else", "--dry-run", "--model", model],
+    ] {
+        is_refused_by_half(&desk, &id, typed);
+    }
+    assert_eq!(status(&desk), before);
+    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
+}
+
+#[test]
+fn a_dry_run_of_a_rewind_says_what_finishing_the_one_that_was_cut_off_would_do() {
+    let desk = worked();
+    let id = cut_rewind_off(&desk, "link");
+    let dry = ["rewind", &id, "--to", "3", "--dry-run"];
+    let ran = desk.quietly(&dry);
+    let says = format!(
+        "{id}: finishing what was cut off, back to seq 3, chat and files (not done: --dry-run)\n  \
+         remove   link\n"
+    );
+    assert_eq!((ran.code, ran.stdout), (Some(0), says), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
+    std::fs::remove_file(desk.work().join("link")).unwrap();
+    desk.file("link", "mine");
+    let ran = desk.quietly(&[&dry[..], &["--json"]].concat()).json();
+    assert!(ran[0]["cut_off"].is_u64(), "{ran:?}");
+    assert_eq!(ran[0]["left"][0]["path"], "link");
+    assert_eq!(ran[0]["files"], serde_json::json!([]));
+    assert_eq!(desk.read("link"), "mine");
 }

@@ -11,6 +11,7 @@ mod berths;
 mod cleaning;
 mod configuring;
 mod desk;
+mod diffing;
 mod elsewhere;
 mod erasing;
 mod flows;

@@ -1,10 +1,10 @@
-//! rewind, diff, files, and the points that they and fork go to.
+//! rewind, files, and the points that they and fork go to.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use insta::assert_snapshot;
-use stepwell::{Event, Kind, Rewinding, Scope, Seq};
+use stepwell::Kind;
 
 use crate::desk::Desk;
 
@@ -22,7 +22,7 @@ answers:
   - text: All done.
 ";
 
-fn git(desk: &Desk, args: &[&str]) {
+pub(crate) fn git(desk: &Desk, args: &[&str]) {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
     let ran = Command::new("git").current_dir(desk.work()).args(identity).args(args).output();
     let ran = ran.unwrap();
@@ -55,7 +55,7 @@ pub(crate) fn worked() -> Desk {
 }
 
 /// What git says of the workspace: nothing, if it is as it was.
-fn status(desk: &Desk) -> String {
+pub(crate) fn status(desk: &Desk) -> String {
     let ran = Command::new("git")
         .current_dir(desk.work())
         .args(["status", "--porcelain", "-uall"])
@@ -197,114 +197,6 @@ fn a_session_that_runs_is_not_rewound() {
 }
 
 #[test]
-fn changes_are_shown_as_a_diff() {
-    let mut desk = worked();
-    desk.say("diff @last");
-    desk.say("diff @last --from step-2");
-    desk.say("diff @last --from 3 --to step-2 --json");
-    assert_snapshot!(desk.transcript());
-}
-
-/// Everything a diff has to carry: bytes that are no text, made, changed and gone; modes, also
-/// those that git does not keep; links that become files; odd names, and nothing at all.
-const EVERYTHING: &str = "answers:
-  - text: I do it all.
-    calls: [{tool: run_command, arguments: {command: 'sh ../deeds.sh'}}]
-  - text: All done.
-";
-
-const DEEDS: &str = r#"
-head -c 100000 /dev/urandom > made.bin
-head -c 3000 /dev/urandom >> changed.bin
-rm gone.bin
-mv moved.bin 'moved two.bin'
-printf 'x' >> 'moved two.bin'
-printf 'caf\351\n' > latin1.txt
-printf 'no newline' >> text.txt
-printf 'a\r\nb\r\n' > crlf.txt
-: > empty
-: > emptied.txt
-chmod 600 text.txt
-chmod 444 latin1.txt
-chmod 755 run.sh
-ln -s text.txt link
-rm was-link; echo 'a file' > was-link
-rm was-file; ln -s nowhere was-file
-rm -r folder; echo 'a file' > folder
-printf 'odd\n' > 'odd "name".txt'
-mkdir 'deep down'; printf 'x\n' > 'deep down/é.txt'
-"#;
-
-#[test]
-fn git_applies_a_diff_byte_for_byte_and_takes_it_back() {
-    let desk = Desk::new();
-    desk.file("script.yaml", EVERYTHING);
-    std::fs::write(desk.path("deeds.sh"), DEEDS).unwrap();
-    let bytes: Vec<u8> =
-        (0..20_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 11) as u8).collect();
-    for name in ["changed.bin", "gone.bin", "moved.bin"] {
-        std::fs::write(desk.work().join(name), &bytes).unwrap();
-    }
-    for name in ["text.txt", "was-file", "run.sh", "folder/one", "folder/two", "emptied.txt"] {
-        desk.file(name, "one\ntwo\n");
-    }
-    std::os::unix::fs::symlink("text.txt", desk.work().join("was-link")).unwrap();
-    desk.file(".gitignore", ".stepwell/\n");
-    git(&desk, &["init", "-q"]);
-    git(&desk, &["add", "-A"]);
-    git(&desk, &["commit", "-qm", "x"]);
-    let ran = desk.quietly(&["run", "go", "--model", "script:script.yaml", "--mode", "yolo"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let tree = |desk: &Desk| {
-        // What git would commit: every byte, and the modes that it knows.
-        git(desk, &["add", "-A"]);
-        let ran = Command::new("git").current_dir(desk.work()).arg("write-tree").output().unwrap();
-        String::from_utf8(ran.stdout).unwrap()
-    };
-    let done = tree(&desk);
-    let diff = desk.command(&["diff", "@last"]).output().unwrap().stdout;
-    let patch = desk.path("patch");
-    std::fs::write(&patch, &diff).unwrap();
-    let text = String::from_utf8_lossy(&diff);
-    assert!(!text.contains("100600") && !text.contains("100444"), "{text}");
-    assert!(text.contains("# text.txt: mode 644 became 600\n"), "{text}");
-    git(&desk, &["reset", "-q", "--hard"]);
-    git(&desk, &["clean", "-qfd"]);
-    let patch = patch.to_str().unwrap();
-    git(&desk, &["apply", "--check", patch]);
-    git(&desk, &["apply", "--whitespace=nowarn", patch]);
-    assert_eq!(tree(&desk), done);
-    git(&desk, &["apply", "-R", "--check", patch]);
-    git(&desk, &["apply", "-R", "--whitespace=nowarn", patch]);
-    // A link that had become a file comes back as a file, also from a patch of git's own.
-    tree(&desk);
-    assert_eq!(status(&desk), "T  was-link\n");
-}
-
-#[test]
-fn what_was_not_captured_does_not_spoil_a_diff() {
-    let mut desk = Desk::new();
-    desk.file(
-        "script.yaml",
-        "- {text: I write., calls: [{tool: run_command, arguments: {command: 'echo 2 > a.txt; echo 2222222222 > big.txt'}}]}\n\
-         - {text: Done.}\n",
-    );
-    desk.file("a.txt", "1\n");
-    desk.file("big.txt", "1111111111\n");
-    desk.set("STEPWELL_FILES_MAX_FILE_BYTES", "8");
-    let ran = desk.quietly(&["run", "go", "--model", "script:script.yaml", "--mode", "yolo"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let diff = desk.quietly(&["diff", "@last"]).stdout;
-    assert!(diff.contains("# big.txt: before: not captured"), "{diff}");
-    assert_eq!(diff.matches("diff --git").count(), 1, "{diff}");
-    std::fs::write(desk.path("patch"), &diff).unwrap();
-    desk.file("a.txt", "1\n");
-    git(&desk, &["init", "-q"]);
-    git(&desk, &["apply", desk.path("patch").to_str().unwrap()]);
-    assert_eq!(desk.read("a.txt"), "2\n");
-}
-
-#[test]
 fn versions_of_files_are_listed_and_printed() {
     let mut desk = worked();
     desk.say("files @last");
@@ -341,33 +233,6 @@ fn forks_begin_at_checkpoints_and_are_shown_below_their_parent() {
     let tree: Vec<&str> = ran.stdout.split("Grown out of it").nth(1).unwrap().lines().collect();
     assert_eq!(tree.iter().filter(|line| line.contains("fork at ")).count(), 3, "{tree:?}");
     desk.say("fork @last --at nowhere");
-}
-
-#[test]
-fn a_rewind_that_was_cut_off_is_finished_by_the_next_command() {
-    let commands: [&[&str]; 4] = [
-        &["checkpoint", "@last", "later"],
-        &["rewind", "@last", "--to", "3", "--chat"],
-        &["resume", "@last"],
-        &["run", "more", "--session", "@last", "--mode", "yolo"],
-    ];
-    for command in commands {
-        let desk = worked();
-        cut_rewind_off(&desk, "link");
-        assert!(desk.work().join("link").symlink_metadata().is_ok());
-        let ran = desk.quietly(command);
-        assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("that was cut off at seq"), "{command:?}: {}", ran.stderr);
-        let facts = desk
-            .well()
-            .store()
-            .facts(&desk.well().find("@last").unwrap(), &[Kind::Rewound])
-            .unwrap();
-        assert!(!facts.is_empty());
-        let resumes = command[0] == "resume" || command[0] == "run";
-        // The run that goes on makes it once more.
-        assert_eq!(desk.work().join("link").symlink_metadata().is_ok(), resumes, "{command:?}");
-    }
 }
 
 #[test]
@@ -489,162 +354,6 @@ fn without_a_point_all_that_was_done_since_the_last_words_is_taken_back() {
     // The words stay, and are gone on from.
     assert_eq!(desk.quietly(&["resume", "@last", "--mode", "yolo"]).code, Some(0));
     assert_eq!(desk.read("added.txt"), "x");
-}
-
-/// Leaves a rewind of the last session cut off, just after it was recorded what it would do.
-pub(crate) fn cut_rewind_off(desk: &Desk, name: &str) -> String {
-    cut_rewind_of(desk, "@last", name)
-}
-
-/// The same for a session.
-pub(crate) fn cut_rewind_of(desk: &Desk, id: &str, name: &str) -> String {
-    let well = desk.well();
-    let session = well.hold(&well.find(id).unwrap()).unwrap();
-    let facts = session.facts(&[Kind::File]).unwrap().into_iter();
-    let moves: Vec<_> = facts
-        .filter_map(|fact| match fact.event {
-            Event::File(file) if file.path == name => {
-                Some(stepwell::FileChanged { before: file.after, after: file.before, ..file })
-            }
-            _ => None,
-        })
-        .collect();
-    let (to, scope, files) = (Seq::new(3), Scope::Both, moves.len() as u64);
-    let begun = Rewinding::Begun { to, scope, undoes: None, files };
-    let events = [begun.into()].into_iter().chain(moves.into_iter().map(Into::into));
-    session.append_all(events.collect()).unwrap();
-    session.id().to_string()
-}
-
-#[test]
-fn a_rewind_that_was_cut_off_is_told_of_and_finished_by_a_run_of_another_session() {
-    let desk = worked();
-    let id = cut_rewind_off(&desk, "link");
-    for looks in [&["sessions"][..], &["show", &id], &["files", &id], &["rewind", &id, "--dry-run"]]
-    {
-        let ran = desk.quietly(looks);
-        assert_eq!(ran.code, Some(0), "{looks:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("a rewind of"), "{looks:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
-    }
-    assert!(desk.quietly(&["sessions", "--json"]).json()[0]["rewinding"].is_u64());
-    desk.file("other.yaml", "- {text: Done.}\n");
-    let ran = desk.quietly(&["run", "something else", "--model", "script:other.yaml"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("A rewind of {id} that was cut off")), "{}", ran.stderr);
-    assert!(desk.work().join("link").symlink_metadata().is_err());
-    let listed = desk.quietly(&["sessions"]);
-    assert!(!listed.stderr.contains("rewind"), "{}", listed.stderr);
-}
-
-#[test]
-fn a_rewind_that_was_cut_off_and_that_someone_is_in_the_way_of_is_named() {
-    let desk = worked();
-    let id = cut_rewind_off(&desk, "notes.txt");
-    desk.file("notes.txt", "mine\n");
-    desk.file("other.yaml", "- {text: Done.}\n");
-    let run = ["run", "something else", "--model", "script:other.yaml"];
-    let sessions = desk.quietly(&["sessions", "--json"]).json().len();
-    for refused in [&run[..], &["resume", &id], &["rewind", &id], &["checkpoint", &id, "x"]] {
-        let ran = desk.quietly(refused);
-        assert_eq!(ran.code, Some(1), "{refused:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("conflict notes.txt"), "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
-    }
-    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), sessions);
-    let ran = desk.quietly(&["rewind", &id, "--finish"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("left notes.txt"), "{}", ran.stderr);
-    assert_eq!(desk.read("notes.txt"), "mine\n");
-    assert_eq!(desk.quietly(&run).code, Some(0));
-}
-
-/// Types this, which is refused with the command that finishes the rewind that was cut off.
-fn is_refused_by_half(desk: &Desk, id: &str, typed: &[&str]) {
-    let seq = || desk.quietly(&["show", id, "--json"]).json()[0]["seq"].clone();
-    let before = seq();
-    let ran = desk.quietly(typed);
-    assert_eq!(ran.code, Some(1), "{typed:?}: {}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains(&format!("a rewind of {id} was cut off")), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
-    assert_eq!(seq(), before, "{typed:?}");
-}
-
-#[test]
-fn a_session_whose_rewind_was_cut_off_is_not_removed_until_it_is_finished() {
-    let desk = worked();
-    let id = cut_rewind_off(&desk, "link");
-    is_refused_by_half(&desk, &id, &["delete", &id]);
-    is_refused_by_half(&desk, &id, &["purge", &id, "--yes"]);
-    let cleanup = ["cleanup", "--keep-last", "0", "--yes"];
-    let ran = desk.quietly(&cleanup);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Sessions removed: 0\n"));
-    let says = format!("{id} stays: a rewind of it was cut off; stepwell rewind {id} --finish");
-    assert!(ran.stderr.contains(&says), "{}", ran.stderr);
-    assert_eq!(desk.quietly(&["rewind", &id, "--finish"]).code, Some(0));
-    let ran = desk.quietly(&cleanup);
-    assert_eq!(ran.stdout.lines().last(), Some("Sessions removed: 1"), "{}", ran.stderr);
-}
-
-#[test]
-fn what_would_be_set_aside_when_a_rewind_is_finished_is_refused_before() {
-    let desk = worked();
-    let phases = ["run", "go", "--model", "script:script.yaml", "--phases", "workflow"];
-    desk.file("script.yaml", "- {text: Done.}\n");
-    let id = cut_rewind_off(&desk, "link");
-    for typed in [
-        &["tasks", &id, "add", "more"][..],
-        &["state", &id, "goal", "another"],
-        &["state", &id, "ask", "why?"],
-        &["pin-message", &id, "2"],
-        &["unpin-message", &id, "2"],
-        &["compact", &id, "--truncate"],
-    ] {
-        is_refused_by_half(&desk, &id, typed);
-    }
-    assert_eq!(desk.quietly(&["rewind", &id, "--finish"]).code, Some(0));
-    assert_eq!(desk.quietly(&["tasks", &id, "add", "more"]).code, Some(0));
-    assert_eq!(desk.quietly(&phases).code, Some(0));
-    let id = cut_rewind_off(&desk, "none");
-    is_refused_by_half(&desk, &id, &["phase", &id, "initialize"]);
-}
-
-#[test]
-fn a_dry_run_moves_no_files_of_a_rewind_that_was_cut_off() {
-    let desk = worked();
-    let id = cut_rewind_off(&desk, "link");
-    desk.file("other.yaml", "- {text: Done.}\n");
-    let (before, model) = (status(&desk), "script:other.yaml");
-    for typed in [
-        &["resume", &id, "--dry-run", "--model", model][..],
-        &["run", "more", "--session", &id, "--dry-run", "--model", model],
-        &["run", "something else", "--dry-run", "--model", model],
-    ] {
-        is_refused_by_half(&desk, &id, typed);
-    }
-    assert_eq!(status(&desk), before);
-    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 1);
-}
-
-#[test]
-fn a_dry_run_of_a_rewind_says_what_finishing_the_one_that_was_cut_off_would_do() {
-    let desk = worked();
-    let id = cut_rewind_off(&desk, "link");
-    let dry = ["rewind", &id, "--to", "3", "--dry-run"];
-    let ran = desk.quietly(&dry);
-    let says = format!(
-        "{id}: finishing what was cut off, back to seq 3, chat and files (not done: --dry-run)\n  \
-         remove   link\n"
-    );
-    assert_eq!((ran.code, ran.stdout), (Some(0), says), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
-    std::fs::remove_file(desk.work().join("link")).unwrap();
-    desk.file("link", "mine");
-    let ran = desk.quietly(&[&dry[..], &["--json"]].concat()).json();
-    assert!(ran[0]["cut_off"].is_u64(), "{ran:?}");
-    assert_eq!(ran[0]["left"][0]["path"], "link");
-    assert_eq!(ran[0]["files"], serde_json::json!([]));
-    assert_eq!(desk.read("link"), "mine");
 }
 
 #[test]
@@ -818,22 +527,6 @@ fn a_number_means_a_seq_whatever_checkpoints_are_called() {
     goes_to("checkpoint:3", seq.get());
     assert_eq!(desk.quietly(&["checkpoint", "@last", "checkpoint:x"]).code, Some(0));
     goes_to("checkpoint:x", seq.get() + 1);
-}
-
-#[test]
-fn the_mode_of_a_file_that_came_is_told_where_git_has_no_word_for_it() {
-    let desk = Desk::new();
-    let command =
-        "umask 022; for mode in 600 4755 644 755; do echo x > f$mode; chmod $mode f$mode; done";
-    desk.file(
-        "script.yaml",
-        &format!("- {{text: I make., calls: [{{tool: run_command, arguments: {{command: '{command}'}}}}]}}\n- {{text: Done.}}\n"),
-    );
-    let run = ["run", "go", "--model", "script:script.yaml", "--mode", "yolo"];
-    assert_eq!(desk.quietly(&run).code, Some(0));
-    let diff = desk.quietly(&["diff", "@last"]).stdout;
-    let remarks: Vec<&str> = diff.lines().filter(|line| line.starts_with('#')).collect();
-    assert_eq!(remarks, ["# f4755: mode 4755", "# f600: mode 600"], "{diff}");
 }
 
 #[test]

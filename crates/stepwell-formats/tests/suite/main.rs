@@ -26,6 +26,7 @@ mod round_trip;
 mod seeds;
 mod sheet;
 mod strands_cli;
+mod strands_cli_back;
 mod strands_loader;
 mod strands_original;
 mod strands_sdk;

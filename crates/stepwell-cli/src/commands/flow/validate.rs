@@ -11,8 +11,8 @@ use crate::text::count;
 
 /// Checks a spec without running it.
 ///
-/// Agents, tasks, edges, tools, variables and what templates ask for are looked up. What is wrong is told
-/// with line and column; what has no effect is warned of.
+/// Agents, tasks, edges, tools, variables and what templates ask for are looked up. What is wrong
+/// is told with line and column; what has no effect is warned of.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The spec: a YAML or JSON file.

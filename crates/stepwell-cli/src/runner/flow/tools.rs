@@ -67,8 +67,8 @@ fn is_among(name: &str, of: &str) -> bool {
     }
 }
 
-/// Refuses guardrails that allow a tool of a server that is none, and says which tools they take away:
-/// nobody would look for either in an agent that does not do its work.
+/// Refuses guardrails that allow a tool of a server that is none, and says which tools they take
+/// away: nobody would look for either in an agent that does not do its work.
 pub(super) fn check_guardrails(spec: &Spec, app: &App) -> Result<()> {
     let Some(allowed) = allowed(spec) else { return Ok(()) };
     let known: Vec<String> = tool::builtin().iter().map(|tool| tool.spec().name.clone()).collect();
