@@ -108,7 +108,7 @@ fn spec() -> String {
     text
 }
 
-fn setup(model: &Arc<Instantly>, root: &std::path::Path) -> Setup {
+fn setup(model: &Arc<Instantly>, root: &std::path::Path, redactor: Redactor) -> Setup {
     let (mode, limits) = (Mode::Yolo, Limits::default());
     Setup {
         provider: model.clone(),
@@ -117,7 +117,7 @@ fn setup(model: &Arc<Instantly>, root: &std::path::Path) -> Setup {
         tools: Vec::new(),
         place: Place::new(root.to_owned()),
         rules: Rules { mode, retry_unsafe: false, effects: BTreeMap::new(), limits },
-        redactor: Redactor::new([]),
+        redactor,
         max_output: 1_000,
         timeout: None,
         dry_run: false,
@@ -155,7 +155,8 @@ fn run(
     };
     let history = History::read(&session).unwrap();
     let purse = Purse::new(Allowed::default(), history.spent, history.calls);
-    let crew = Crew(Arc::new(setup(&model, root)), Redactor::new([]));
+    let redactor = Redactor::new([]);
+    let crew = Crew(Arc::new(setup(&model, root, redactor.clone())), redactor);
     let mut watch = Stopwatch(Vec::new());
     let (_stop, interrupt) = tokio::sync::watch::channel(false);
     let parts = Parts {

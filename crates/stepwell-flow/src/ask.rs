@@ -237,7 +237,7 @@ impl Watcher for Ear<'_, '_> {
     fn saw(&mut self, happening: Happening<'_>) {
         let mut desk = self.desk.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match happening {
-            Happening::Recorded(event) => desk.take(event),
+            Happening::Recorded(event) => desk.take(event.clone()),
             Happening::Notice(text) => desk.audience.saw(News::Notice(text)),
             happening => desk.audience.saw(News::Within(self.key, &happening)),
         }

@@ -199,7 +199,7 @@ impl<'a> Flow<'a> {
         };
         let mut desk = self.desk();
         for event in events {
-            desk.take(&Recorded { seq, at, id: None, event });
+            desk.take(Recorded { seq, at, id: None, event });
             seq = seq.next();
         }
         Ok(())
@@ -272,9 +272,9 @@ impl<'a> NodeEvent<'a> {
 
 impl Desk<'_> {
     /// Takes an event in, and tells of it.
-    pub(crate) fn take(&mut self, event: &Recorded) {
-        self.memo.take(event);
+    pub(crate) fn take(&mut self, event: Recorded) {
+        self.memo.take(&event);
+        self.audience.saw(News::Recorded(&event));
         self.past.take(event);
-        self.audience.saw(News::Recorded(event));
     }
 }

@@ -174,7 +174,7 @@ impl Flow<'_> {
             let stepwell::Event::GateAnswered(answer) = &fact.event else { continue };
             let open = desk.memo.gate(&answer.id).is_some_and(|asked| asked.answer.is_none());
             if open && fact.seq > self.read_to {
-                desk.take(&fact);
+                desk.take(fact);
                 news = true;
             }
         }

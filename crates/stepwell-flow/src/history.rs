@@ -82,18 +82,18 @@ impl History {
     /// Reads a session.
     pub fn read(session: &Session) -> Result<Self> {
         let events = session.events(Span::ALL)?.intact(session.id())?;
-        Ok(Self::of(&events))
+        Ok(Self::of(events))
     }
 
     /// What some events come to.
     #[must_use]
-    pub fn of(events: &[Recorded]) -> Self {
+    pub fn of(events: Vec<Recorded>) -> Self {
         let mut history = Self::default();
         let Some(last) = events.last() else { return history };
         history.seq = last.seq;
         let timeline = Timeline::at(last.seq, events.iter());
         for event in events {
-            history.count(event);
+            history.count(&event);
             if timeline.contains(event.seq) {
                 history.take(event);
             }
@@ -109,9 +109,9 @@ impl History {
             *self = Self::read(session)?;
             return Ok(());
         }
-        for event in &events {
+        for event in events {
             self.seq = event.seq;
-            self.count(event);
+            self.count(&event);
             self.take(event);
         }
         Ok(())
@@ -142,7 +142,7 @@ impl History {
         }
     }
 
-    fn take(&mut self, event: &Recorded) {
+    fn take(&mut self, event: Recorded) {
         match &event.event {
             Event::Created(created) => {
                 self.finished = false;
@@ -163,7 +163,7 @@ impl History {
             }
             _ => {}
         }
-        self.memo.take(event);
+        self.memo.take(&event);
         self.past.take(event);
     }
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn only_time_in_which_it_ran_counts() {
-        let history = History::of(&log(vec![
+        let history = History::of(log(vec![
             (0, created()),
             (5, Message::user("x").into()),
             // Killed; found an hour later.
@@ -254,7 +254,7 @@ mod tests {
             error: None,
         };
         let back = Rewound { to: Seq::new(1), scope: Scope::Chat, restored: Restored::default() };
-        let history = History::of(&log(vec![
+        let history = History::of(log(vec![
             (0, created()),
             (1, Message::assistant("x").spending(usage, None).into()),
             (2, done.into()),
@@ -268,7 +268,7 @@ mod tests {
     fn the_newest_spec_counts_with_the_files_it_was_read_from() {
         let files: BTreeMap<_, _> = [("p.md".to_owned(), "text".to_owned())].into();
         let stored = Stored::new("name: x", files);
-        let history = History::of(&log(vec![(0, created()), (1, stored.checkpoint().into())]));
+        let history = History::of(log(vec![(0, created()), (1, stored.checkpoint().into())]));
         assert_eq!(history.stored, Some(stored));
     }
 }

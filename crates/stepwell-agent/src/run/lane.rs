@@ -34,7 +34,7 @@ pub struct Past {
 
 impl Past {
     /// Takes in an event that counts. Those that no conversation depends on are let go.
-    pub fn take(&mut self, event: &Recorded) {
+    pub fn take(&mut self, event: Recorded) {
         if let Event::Message(message) = &event.event {
             for call in message.calls() {
                 self.ids.take(&call.id);
@@ -42,9 +42,9 @@ impl Past {
         }
         match (event.event.lane(), &event.event) {
             (Some(lane), _) => match self.lanes.get_mut(lane) {
-                Some(events) => events.push(event.clone()),
+                Some(events) => events.push(event),
                 None => {
-                    self.lanes.insert(lane.clone(), vec![event.clone()]);
+                    self.lanes.insert(lane.clone(), vec![event]);
                 }
             },
             (
@@ -56,7 +56,7 @@ impl Past {
                 | Event::Status(_)
                 | Event::Phase(_)
                 | Event::Undone(_),
-            ) => self.common.push(event.clone()),
+            ) => self.common.push(event),
             _ => {}
         }
     }

@@ -53,7 +53,7 @@ struct Ear<'a>(&'a Mutex<Past>);
 impl Watcher for Ear<'_> {
     fn saw(&mut self, happening: Happening<'_>) {
         if let Happening::Recorded(event) = happening {
-            self.0.lock().unwrap().take(event);
+            self.0.lock().unwrap().take(event.clone());
         }
     }
 
@@ -109,7 +109,7 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     assert_eq!(purse.spent().usage.input, 120);
     // Taken up again from what was recorded, each is where it was, and asks for nothing.
     let mut again = Past::default();
-    events.iter().for_each(|event| again.take(event));
+    events.iter().for_each(|event| again.take(event.clone()));
     let again = Mutex::new(again);
     let ended = drive(&session, &setup, (&again, &purse), "left").await;
     assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "L"));
@@ -149,7 +149,7 @@ async fn a_lane_costs_the_same_whatever_the_others_said() {
     for n in 0..1000 {
         let event: Event = Message::user(format!("{n}")).in_lane(long.clone()).into();
         let seq = session.append(event.clone()).unwrap();
-        past.take(&Recorded { seq, at: session.now(), id: None, event });
+        past.take(Recorded { seq, at: session.now(), id: None, event });
     }
     let purse = Purse::new(Allowed::default(), Spent::default(), 0);
     let short: Lane = "short".parse().unwrap();

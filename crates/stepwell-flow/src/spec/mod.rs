@@ -18,6 +18,7 @@ mod step;
 mod surroundings;
 mod tree;
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, Result};
 use crate::template::Template;
+use tree::Tree;
 
 pub use agent::{Agent, Inference, Prompt};
 pub use dag::{Before, Dag};
@@ -137,25 +139,30 @@ impl Spec {
     /// which prompts may stand in.
     pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Reading> {
         let invalid = |problems| Error::Invalid { file: file.to_owned(), problems };
-        let tree = tree::Tree::parse(text).map_err(|problem| invalid(vec![problem]))?;
-        let mut spec: Self = read::read(&tree).map_err(|problem| invalid(vec![problem]))?;
-        let mut problems = spec.read_prompts(files);
-        problems.extend(check::errors(&spec));
-        let placed = |mut problems: Vec<Problem>| {
-            for problem in &mut problems {
-                problem.place = problem.place.or_else(|| tree.place_of(&problem.path));
-            }
+        let tree = Tree::parse(text).map_err(|problem| invalid(vec![problem]))?;
+        // Nobody asks for places unless there is something to tell.
+        let places = LazyCell::new(|| Tree::with_places(text).ok());
+        let mut spec: Self = read::read(&tree).map_err(|problem| {
+            let again = places.as_ref().and_then(|tree| read::read::<Self>(tree).err());
+            invalid(vec![again.unwrap_or(problem)])
+        })?;
+        let place = |mut problem: Problem| {
+            let place = || places.as_ref()?.place_of(&problem.path);
+            problem.place = problem.place.or_else(place);
+            problem
+        };
+        let placed = |problems: Vec<Problem>| {
+            let mut problems: Vec<_> = problems.into_iter().map(place).collect();
             problems.sort_by_key(|problem| problem.place);
             problems
         };
+        let mut problems = spec.read_prompts(files);
+        problems.extend(check::errors(&spec));
         if !problems.is_empty() {
             return Err(invalid(placed(problems)));
         }
-        let place = |(server, problem): (String, Problem)| {
-            let place = tree.place_of(&problem.path);
-            (server, Problem { place, ..problem })
-        };
-        let servers = check::servers(&spec).into_iter().map(place).collect();
+        let servers = check::servers(&spec).into_iter();
+        let servers = servers.map(|(server, problem)| (server, place(problem))).collect();
         Ok(Reading { warnings: placed(check::warnings(&spec)), servers, spec })
     }
 

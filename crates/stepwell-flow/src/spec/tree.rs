@@ -1,6 +1,11 @@
-//! A spec's text as a tree whose every value knows its place. YAML, of which JSON is a part.
+//! A spec's text as a tree whose every value may know its place. YAML, of which JSON is a part.
+//!
+//! Places are as dear to find as all the rest, and nobody asks for them unless there is
+//! something to tell: a text is read [without](Tree::parse) them first, and
+//! [with](Tree::with_places) them only then.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
@@ -17,7 +22,7 @@ const MAX_DEPTH: usize = 40;
 /// How many values a spec may have, aliases followed. A thousand tasks have ten thousand.
 const MAX_NODES: usize = 200_000;
 
-/// A value and its place.
+/// A value and its place, if it was read with places.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
     pub(super) place: Option<Place>,
@@ -46,8 +51,18 @@ pub(super) struct Entry {
 }
 
 impl Tree {
-    /// Reads a text. Whatever it is, this ends soon and takes memory in proportion.
+    /// Reads a text, without places. Whatever it is, this ends soon and takes memory in
+    /// proportion.
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        Self::parse_as::<Bare>(text)
+    }
+
+    /// Reads a text, with places.
+    pub(super) fn with_places(text: &str) -> Result<Self, Problem> {
+        Self::parse_as::<Placed>(text)
+    }
+
+    fn parse_as<T: Branch>(text: &str) -> Result<Self, Problem> {
         if text.len() > MAX_SPEC_BYTES {
             let what =
                 format!("the spec has {} bytes, and at most {MAX_SPEC_BYTES} are read", text.len());
@@ -69,7 +84,8 @@ impl Tree {
             strict_booleans: true,
             with_snippet: false,
         };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| problem(&error))
+        let read = serde_saphyr::from_str_with_options(text, options).map(T::tree);
+        read.map_err(|error| problem(&error))
     }
 
     /// The place of a value, or of what is nearest to it.
@@ -123,22 +139,70 @@ fn place(location: Location) -> Option<Place> {
     (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
 }
 
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Value>::deserialize(deserializer)?;
-        Ok(Self { place: place(spanned.referenced), value: spanned.value })
+/// A way to read a tree.
+trait Branch: de::DeserializeOwned {
+    type Key: de::DeserializeOwned;
+
+    fn tree(self) -> Tree;
+
+    fn key(key: Self::Key) -> (String, Option<Place>);
+}
+
+/// A tree that knows its places.
+struct Placed(Spanned<Node<Self>>);
+
+/// A tree that does not.
+struct Bare(Node<Self>);
+
+/// A value whose parts are read in the same way as itself.
+struct Node<T>(Value, PhantomData<T>);
+
+impl Branch for Placed {
+    type Key = Spanned<String>;
+
+    fn tree(self) -> Tree {
+        Tree { place: place(self.0.referenced), value: self.0.value.0 }
+    }
+
+    fn key(key: Spanned<String>) -> (String, Option<Place>) {
+        (key.value, place(key.referenced))
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
+impl Branch for Bare {
+    type Key = String;
+
+    fn tree(self) -> Tree {
+        Tree { place: None, value: self.0.0 }
+    }
+
+    fn key(key: String) -> (String, Option<Place>) {
+        (key, None)
     }
 }
 
-struct ValueVisitor;
+impl<'de> Deserialize<'de> for Placed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Spanned::deserialize(deserializer).map(Self)
+    }
+}
 
-impl<'de> Visitor<'de> for ValueVisitor {
+impl<'de> Deserialize<'de> for Bare {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Node::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<'de, T: Branch> Deserialize<'de> for Node<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = deserializer.deserialize_any(ValueVisitor::<T>(PhantomData))?;
+        Ok(Self(value, PhantomData))
+    }
+}
+
+struct ValueVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Branch> Visitor<'de> for ValueVisitor<T> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,18 +243,82 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
-            items.push(item);
+        while let Some(item) = seq.next_element::<T>()? {
+            items.push(item.tree());
         }
         Ok(Value::List(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
-        while let Some(key) = map.next_key::<Spanned<String>>()? {
-            let value = map.next_value()?;
-            entries.push(Entry { key: key.value, place: place(key.referenced), value });
+        while let Some(key) = map.next_key()? {
+            let (key, place) = T::key(key);
+            let value = map.next_value::<T>()?.tree();
+            entries.push(Entry { key, place, value });
         }
         Ok(Value::Map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    impl Tree {
+        /// It, as if it had been read without places.
+        fn bare(self) -> Self {
+            let value = match self.value {
+                Value::List(items) => Value::List(items.into_iter().map(Self::bare).collect()),
+                Value::Map(entries) => Value::Map(entries.into_iter().map(Entry::bare).collect()),
+                value => value,
+            };
+            Self { place: None, value }
+        }
+    }
+
+    impl Entry {
+        fn bare(self) -> Self {
+            Self { place: None, value: self.value.bare(), ..self }
+        }
+    }
+
+    /// Reads a text in both ways, and says why it cannot be.
+    fn reads_alike(text: &str) -> Result<(), Problem> {
+        match (Tree::parse(text), Tree::with_places(text)) {
+            (Ok(bare), Ok(placed)) => {
+                assert!(placed.place.is_some(), "{text:?} has a place");
+                assert_eq!(bare, placed.bare(), "{text:?}");
+                Ok(())
+            }
+            (Err(wrong), Err(_)) => Err(wrong),
+            (bare, placed) => panic!("{text:?}: {bare:?} and {placed:?}"),
+        }
+    }
+
+    #[test]
+    fn values_are_the_same_with_places_and_without() {
+        for text in [
+            "a: 1\nb: [-2, 1.5, ~, null, true, 'true', \"x\\ty\", 0x1f, 1e3, yes, 007]",
+            "a: &x {k: v}\nb: *x\nc: [*x, *x]",
+            "a: |\n  two\n  lines\nb: >-\n  one\n  line\n",
+            "{\"a\": [1, {\"b\": null}], \"c\": \"d\"}",
+            "1: one\ntrue: two",
+            "a: !!str 1\nb: !!int '1'\nc: !own x",
+            "a:\nb: ''\n? c\n: d",
+        ] {
+            assert_eq!(reads_alike(text), Ok(()), "{text:?} can be read");
+        }
+        for text in ["a: [1", "a: 1\na: 2", "a: *nobody", "--- 1\n--- 2", "a: .nan", "~: x"] {
+            assert!(reads_alike(text).is_err(), "{text:?} cannot be read");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_is_read_alike_in_both_ways(text in r#"([a-c&*!~:,'"\[\]{}0-9.\-|> ]|\n|: |- ){0,40}"#) {
+            let _ = reads_alike(&text);
+        }
     }
 }

@@ -270,7 +270,7 @@ fn time_in_which_a_person_is_waited_for_is_none_in_which_it_ran() {
     let (ended, calls) = place.calls();
     assert_eq!(ended.status, Status::Success, "{ended:?}");
     assert_eq!(calls.len(), 4);
-    let ran = stepwell_flow::History::of(&place.shop.events()).ran();
+    let ran = stepwell_flow::History::of(place.shop.events()).ran();
     assert!(ran < most, "{ran:?}");
 }
 

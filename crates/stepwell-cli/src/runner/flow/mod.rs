@@ -186,8 +186,7 @@ pub(crate) fn unfinished(asked: &Asked<'_>, well: &Well, app: &App) -> Result<Op
         if over || head.flow.as_ref().is_none_or(|flow| flow.name != asked.reading.spec.name) {
             return Ok(Go::On);
         }
-        let events = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
-        let history = History::of(&events);
+        let history = History::of(well.store().events(&head.id, Span::ALL)?.intact(&head.id)?);
         let same = history.stored.as_ref().is_some_and(|stored| stored.hash == hash)
             && history.described.is_some_and(|flow| flow.variables == kept);
         if same {
@@ -248,8 +247,7 @@ fn go_on(
 ) -> Result<Exit> {
     let id = &session.id().clone();
     let head = well.standing(id)?.head;
-    let events = well.store().events(id, Span::ALL)?.intact(id)?;
-    let mut history = History::of(&events);
+    let mut history = History::read(&session)?;
     refuse_finished(&history, id)?;
     let stored = history.stored.clone().ok_or_else(|| Error::NoFlow(id.clone()))?;
     let (spec, accepted) = change::settle(&stored, &head, &history.memo, reply.use_current_spec)?;
@@ -257,7 +255,6 @@ fn go_on(
     check_budget(&spec, flags, &crew)?;
     // Known before anything is recorded.
     let answer = reply.to(&history.memo, &spec, (&head, crew.redactor()), app)?;
-    drop(events);
     let kept = history.described.as_ref().map(|flow| flow.variables.clone()).unwrap_or_default();
     let typed = (crew.redactor(), id);
     let variables = variables::revealed(&kept, &reply.variables, &spec, typed)?;

@@ -24,7 +24,7 @@ pub(super) enum GoesOn {
 /// Records an answer. It needs no agents: nothing is started for it.
 pub(super) fn reach((well, id): (&Well, &SessionId), reply: &Reply, app: &App) -> Result<GoesOn> {
     let head = well.standing(id)?.head;
-    let history = History::of(&well.store().events(id, Span::ALL)?.intact(id)?);
+    let history = History::of(well.store().events(id, Span::ALL)?.intact(id)?);
     super::refuse_finished(&history, id)?;
     let busy = |message: String| {
         Failure::new(Exit::Busy, message)

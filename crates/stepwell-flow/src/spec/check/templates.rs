@@ -2,6 +2,7 @@
 //! tasks that are done by then.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -11,6 +12,10 @@ use crate::spec::pattern::{Go, Pattern};
 use crate::spec::place::{Path, Problem, listed, nearest};
 use crate::spec::{Before, Dag, Name, Spec};
 use crate::template::Template;
+
+/// A step that is asked for by its number.
+static INDEXED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\bsteps\s*\[\s*(\d+)\s*\]").expect("it is written here"));
 
 /// What every template sees.
 const EVERYWHERE: [&str; 2] = ["last_response", "hitl_response"];
@@ -106,7 +111,6 @@ struct Seen<'a> {
     /// A workflow's tasks by name, and which are done before which.
     tasks: BTreeMap<&'a str, usize>,
     before: Option<Before>,
-    indexed: Regex,
 }
 
 impl<'a> Seen<'a> {
@@ -120,8 +124,7 @@ impl<'a> Seen<'a> {
             tasks = flow.tasks.iter().enumerate().map(|(n, task)| (task.id.as_str(), n)).collect();
             before = Some(Dag::of(flow).before());
         }
-        let indexed = Regex::new(r"\bsteps\s*\[\s*(\d+)\s*\]").expect("it is written here");
-        Self { spec, known, gates: false, tasks, before, indexed }
+        Self { spec, known, gates: false, tasks, before }
     }
 
     fn template(
@@ -244,7 +247,7 @@ impl<'a> Seen<'a> {
             (None, Pattern::Chain(chain)) => chain.steps.len(),
             _ => return None,
         };
-        let asked = self.indexed.captures_iter(source).filter_map(|it| it[1].parse::<usize>().ok());
+        let asked = INDEXED.captures_iter(source).filter_map(|it| it[1].parse::<usize>().ok());
         let asked = asked.into_iter().find(|n| *n >= before)?;
         let what = match before {
             0 => format!("`steps[{asked}]` is not there: no step is done before this one"),
