@@ -139,10 +139,12 @@ fn run(
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let id = "bench".parse().unwrap();
     let none: BTreeMap<String, String> = BTreeMap::new();
-    let spec = Spec::parse(text, "bench.yaml", &none).unwrap().spec;
-    let session = if well.store().exists(&id).unwrap() {
-        well.resume(&id).unwrap()
+    let (session, history, spec) = if well.store().exists(&id).unwrap() {
+        let session = well.resume(&id).unwrap();
+        let (history, reading) = History::read_with_spec(&session).unwrap();
+        (session, history, reading.unwrap().spec)
     } else {
+        let spec = Spec::parse(text, "bench.yaml", &none).unwrap().spec;
         let stored = Stored::new(text, BTreeMap::new());
         let flow = Described {
             name: "bench".to_owned(),
@@ -151,9 +153,11 @@ fn run(
             hash: stored.hash,
             variables: BTreeMap::new(),
         };
-        well.create(Created { flow: Some(flow), ..Created::new(id, "bench") }).unwrap()
+        let created = Created { flow: Some(flow), ..Created::new(id, "bench") };
+        let session = well.create(created).unwrap();
+        let history = History::read(&session).unwrap();
+        (session, history, spec)
     };
-    let history = History::read(&session).unwrap();
     let purse = Purse::new(Allowed::default(), history.spent, history.calls);
     let redactor = Redactor::new([]);
     let crew = Crew(Arc::new(setup(&model, root, redactor.clone())), redactor);

@@ -11,6 +11,7 @@ use stepwell_agent::run::Past;
 
 use crate::error::{Error, Result};
 use crate::memo::Memo;
+use crate::spec::{Reading, Spec};
 
 /// What a flow's session recorded.
 #[derive(Debug, Default)]
@@ -68,6 +69,11 @@ impl Stored {
         Checkpoint { name, reason, metadata: metadata.into() }
     }
 
+    /// Reads it.
+    pub fn read(&self) -> Result<Reading> {
+        Spec::parse(&self.spec, "the stored spec", &self.files)
+    }
+
     fn of(checkpoint: &Checkpoint) -> Option<Self> {
         if checkpoint.name != SPEC || checkpoint.reason != CheckpointReason::Automatic {
             return None;
@@ -83,6 +89,28 @@ impl History {
     pub fn read(session: &Session) -> Result<Self> {
         let events = session.events(Span::ALL)?.intact(session.id())?;
         Ok(Self::of(events))
+    }
+
+    /// Reads a session and the spec that counts in it, side by side: of a large flow one takes
+    /// as long as the other. The spec is nearly always the one that the session began with.
+    pub fn read_with_spec(session: &Session) -> Result<(Self, Result<Reading>)> {
+        let first = session.events(Span { limit: 1, ..Span::ALL })?.intact(session.id())?;
+        let begun = first.first().and_then(|first| match &first.event {
+            Event::Created(created) => created.flow.as_ref(),
+            _ => None,
+        });
+        let begun = begun.map(|flow| Stored::new(&flow.spec, BTreeMap::new()));
+        std::thread::scope(|scope| {
+            let ahead = begun.as_ref().map(|begun| scope.spawn(|| begun.read()));
+            let history = Self::read(session)?;
+            let ahead = ahead.and_then(|reading| reading.join().ok());
+            let reading = match (history.spec(session), ahead) {
+                (Err(none), _) => Err(none),
+                (Ok(stored), Some(reading)) if Some(stored) == begun.as_ref() => reading,
+                (Ok(stored), _) => stored.read(),
+            };
+            Ok((history, reading))
+        })
     }
 
     /// What some events come to.

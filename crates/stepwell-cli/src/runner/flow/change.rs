@@ -21,12 +21,11 @@ pub(super) type Accepted = Option<(Stored, Vec<String>)>;
 /// The spec to go on with: the stored one, or the one on disk if it is wanted and what is done
 /// still stands by it.
 pub(super) fn settle(
-    stored: &Stored,
+    (stored, old): (&Stored, Spec),
     head: &Head,
     memo: &Memo,
     wants_current: bool,
 ) -> Result<(Spec, Accepted)> {
-    let old = Spec::parse(&stored.spec, "the stored spec", &stored.files)?.spec;
     let path = head.metadata.get(FLOW).and_then(|kept| kept.get("spec")?.as_str());
     let now = path.and_then(|path| std::fs::read_to_string(path).ok().map(|now| (path, now)));
     let Some((path, now)) = now else {

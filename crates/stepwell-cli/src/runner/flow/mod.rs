@@ -247,10 +247,10 @@ fn go_on(
 ) -> Result<Exit> {
     let id = &session.id().clone();
     let head = well.standing(id)?.head;
-    let mut history = History::read(&session)?;
+    let (mut history, reading) = History::read_with_spec(&session)?;
     refuse_finished(&history, id)?;
-    let stored = history.stored.clone().ok_or_else(|| Error::NoFlow(id.clone()))?;
-    let (spec, accepted) = change::settle(&stored, &head, &history.memo, reply.use_current_spec)?;
+    let stored = (history.spec(&session)?, reading?.spec);
+    let (spec, accepted) = change::settle(stored, &head, &history.memo, reply.use_current_spec)?;
     let crew = Crew::new(&spec, flags, Some(&head), app)?;
     check_budget(&spec, flags, &crew)?;
     // Known before anything is recorded.

@@ -34,7 +34,8 @@ pub(super) fn reach((well, id): (&Well, &SessionId), reply: &Reply, app: &App) -
         return Err(busy(format!("{id} runs elsewhere, and does not wait for an answer")));
     }
     let stored = history.stored.ok_or_else(|| stepwell_flow::Error::NoFlow(id.clone()))?;
-    let (spec, _) = change::settle(&stored, &head, &history.memo, reply.use_current_spec)?;
+    let stored = (&stored, stored.read()?.spec);
+    let (spec, _) = change::settle(stored, &head, &history.memo, reply.use_current_spec)?;
     let redactor = staff::redactor(&spec, app)?;
     let Some(answer) = reply.to(&history.memo, &spec, (&head, &redactor), app)? else {
         return Ok(GoesOn::There);
