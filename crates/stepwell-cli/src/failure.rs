@@ -155,6 +155,8 @@ impl From<stepwell_formats::Error> for Failure {
                     Formats::Differs { session, .. } => {
                         failure.hint(format_args!("stepwell show {session} shows the one here"))
                     }
+                    Formats::NotWhole { session, .. } => failure
+                        .hint(format_args!("copy or import {session} first: that adds the rest")),
                     Formats::NoParent { parent, .. } => {
                         failure.hint(format_args!("export {parent}, which brings it along"))
                     }

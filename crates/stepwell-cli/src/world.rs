@@ -132,8 +132,9 @@ impl World {
     /// The values of variables whose names say that they are secret. Read when they are
     /// needed, to keep them out of what is written.
     pub(crate) fn secrets(&self) -> Vec<String> {
+        // Some are written in one word, such as PGPASSWORD.
         const ENDINGS: [&str; 7] =
-            ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_PASS", "_CREDENTIALS"];
+            ["_KEY", "_TOKEN", "_SECRET", "PASSWORD", "PASSWD", "_PASS", "_CREDENTIALS"];
         let is_secret = |name: &str| ENDINGS.iter().any(|ending| name.ends_with(ending));
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.to_str()?.to_ascii_uppercase();

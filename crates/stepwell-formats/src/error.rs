@@ -78,6 +78,8 @@ pub enum Error {
 
     #[error("session {session} is in the store already and differs from the archive at seq {seq}")]
     Differs { session: SessionId, seq: Seq },
+    #[error("session {session} is in the store already, but only up to seq {}", seq.prev())]
+    NotWhole { session: SessionId, seq: Seq },
     #[error("session {session} belongs to session {parent}, which is not in the store")]
     NoParent { session: SessionId, parent: SessionId },
 }
@@ -111,6 +113,7 @@ impl Error {
             | Self::WrongBlob { .. } => ErrorKind::Invalid,
             Self::Newer { .. } => ErrorKind::Incompatible,
             Self::Differs { .. }
+            | Self::NotWhole { .. }
             | Self::Continued { .. }
             | Self::Exists { .. }
             | Self::ExistsBeside { .. }

@@ -83,7 +83,11 @@ impl Address {
                 false => Err(refused("the address of a team's store begins with postgres://")),
             };
         }
-        let mistyped = text.split_once(':').is_some_and(|(scheme, _)| is_ours(scheme))
+        let has_login =
+            |part: &str| part.split_once(':').is_some_and(|(_, rest)| rest.contains('@'));
+        let mistyped = text.split('/').any(has_login)
+            || text.contains("password=")
+            || text.split_once(':').is_some_and(|(scheme, _)| is_ours(scheme))
             || text.split_once("//").is_some_and(|(front, rest)| {
                 let login = rest.split_once('@').map(|(login, _)| login);
                 login.is_some_and(|login| is_ours(front) || login.contains(':'))
@@ -193,6 +197,13 @@ impl Address {
             }
         }
         self
+    }
+
+    /// The password that is sent to the server: to be kept out of what is written elsewhere.
+    #[must_use]
+    pub fn password(&self) -> Option<String> {
+        let password = self.config.get_password()?;
+        String::from_utf8(password.to_vec()).ok()
     }
 
     /// The same store, another part of it.
@@ -390,6 +401,10 @@ mod tests {
             "postgre://ann:s3cret@db/runs",
             "postgres:://ann:s3cret@db/runs",
             "https://db/s3cret",
+            "ann:s3cret@127.0.0.1:5432/runs",
+            "pg:ann:s3cret@db/runs",
+            "postgrs:/ann:s3cret@db/runs",
+            "host=db user=ann password=s3cret",
         ] {
             let error = Address::of_store(text).expect_err(text);
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");

@@ -46,6 +46,12 @@ pub(crate) fn pending(rows: &PgRows<'_>) -> Result<Vec<Key>> {
     found.iter().map(|row| rows.get(row, 0)).collect()
 }
 
+/// Is the server one that only reads?
+pub(crate) fn is_standby(rows: &PgRows<'_>) -> Result<bool> {
+    let row = rows.one("SELECT pg_is_in_recovery()", params![])?;
+    row.map_or(Ok(false), |row| rows.get(&row, 0))
+}
+
 /// How many events are not indexed.
 fn unseen(rows: &PgRows<'_>) -> Result<u64> {
     let sql = "SELECT coalesce(sum(h.seq - i.seq), 0)::bigint FROM stepwell.heads h \

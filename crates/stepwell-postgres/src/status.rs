@@ -128,7 +128,7 @@ pub(crate) fn ask(rows: &PgRows<'_>) -> Result<Status> {
     let sql = "SELECT current_setting('server_version'), pg_is_in_recovery(), \
          current_setting('synchronous_commit'), current_setting('fsync') = 'on', \
          current_setting('full_page_writes') = 'on', current_setting('synchronous_standby_names'), \
-         pg_has_role('pg_read_all_stats', 'MEMBER') OR \
+         pg_has_role('pg_read_all_stats', 'USAGE') OR \
          (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), \
          (SELECT count(*) FROM stepwell.heads WHERE namespace = $1 AND trashed IS NULL)";
     let row = rows.one(sql, crate::link::params![rows.namespace => INT4])?;

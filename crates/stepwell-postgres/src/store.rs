@@ -100,7 +100,13 @@ impl PostgresStore {
 
     /// Brings the search index up to date.
     pub fn catch_up(&self) -> Result<()> {
-        for key in self.engine.glance(search::pending)? {
+        let pending = self.engine.glance(search::pending)?;
+        // A standby is not waited for: it does not become one that writes.
+        if !pending.is_empty() && self.engine.glance(search::is_standby)? {
+            let (path, doing) = (self.address().shown().to_owned(), "indexing on a standby");
+            return Err(Error::Denied { path, doing });
+        }
+        for key in pending {
             let once = (Structure::Open, Unsure::Repeat, Doubt::None);
             while self.engine.change(once, |rows, _, _| search::index(rows, key))? == Left::More {}
         }

@@ -78,7 +78,9 @@ impl Run<'_> {
         if !self.ended.tools_used.contains(&call.name) {
             self.ended.tools_used.push(call.name.clone());
         }
-        self.watcher.saw(Happening::ToolStarted(call, &self.preview(call)));
+        let preview = self.preview(call);
+        let preview = self.setup.redactor.redact(&preview);
+        self.watcher.saw(Happening::ToolStarted(call, &preview));
         Ok(())
     }
 
@@ -149,7 +151,8 @@ impl Run<'_> {
         events.push(finished.into());
         events.push(message.into());
         self.record(events)?;
-        self.watcher.saw(Happening::ToolFinished(call, done));
+        let told = self.setup.redactor.redact(&done.text);
+        self.watcher.saw(Happening::ToolFinished(call, done.outcome, &told));
         Ok(())
     }
 }

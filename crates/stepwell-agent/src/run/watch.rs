@@ -1,10 +1,9 @@
 //! What a run tells as it goes, and asks.
 
-use stepwell::{Compacted, Message, Recorded, SessionId, Spent, ToolCall};
+use stepwell::{Compacted, Message, Outcome, Recorded, SessionId, Spent, ToolCall};
 
 use crate::context::plan::Why;
 use crate::provider::Delta;
-use crate::tool::Done;
 
 /// Sees what happens, and is asked for permission.
 pub trait Watcher: Send {
@@ -34,10 +33,10 @@ pub enum Happening<'a> {
     Delta(Delta),
     /// An answer was recorded.
     Answered(&'a Message),
-    /// A tool is about to run; what it does, in one line.
+    /// A tool is about to run; what it does, in one line, without secrets.
     ToolStarted(&'a ToolCall, &'a str),
-    /// A tool's result was recorded.
-    ToolFinished(&'a ToolCall, &'a Done),
+    /// A tool's result was recorded: how it ended, and what the model is told, without secrets.
+    ToolFinished(&'a ToolCall, Outcome, &'a str),
     /// A tool was stopped in the middle; what becomes of it is for the next run to find.
     CutOff(&'a ToolCall),
     /// Something that the user should know.

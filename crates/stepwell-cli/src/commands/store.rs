@@ -251,17 +251,22 @@ fn copy(
 /// session that was there before is whose store it is in, and may be at work.
 fn to_trash(target: &Well, standing: &Standing, copied: &Copied) -> Result<Vec<SessionId>> {
     let id = &standing.head.id;
-    if standing.trashed_at.is_none() {
-        return Ok(Vec::new());
-    }
-    if copied.imported.already_there.contains(id) {
+    if !copied.imported.made.contains(id) {
         // So it is, too, if a copy was cut off before this.
-        if target.standing(id)?.trashed_at.is_none() {
-            note(format_args!(
+        match (standing.trashed_at, target.standing(id)?.trashed_at) {
+            (Some(_), None) => note(format_args!(
                 "{id} is in the trash here, and stays out of it there; \
                  stepwell delete {id} --store TO moves it"
-            ));
+            )),
+            (None, Some(_)) => note(format_args!(
+                "{id} is in the trash there, and stays in it; \
+                 stepwell trash restore {id} --store TO brings it back"
+            )),
+            _ => {}
         }
+        return Ok(Vec::new());
+    }
+    if standing.trashed_at.is_none() {
         return Ok(Vec::new());
     }
     let removal = target.store().trash(&[Target::from(id.clone())])?;

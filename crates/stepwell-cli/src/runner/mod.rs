@@ -583,10 +583,18 @@ fn unsaved(error: stepwell_agent::Error, session: &Session) -> Failure {
     match error {
         stepwell_agent::Error::Store(error) => {
             let message = format!("the run stopped: what it did could not be saved: {error}");
-            Failure::new(Exit::Damaged, message)
-                .hint(format_args!("when that is mended: stepwell resume {}", session.id()))
+            Failure::new(Exit::Damaged, message).hint(after_unsaved(&error, session.id()))
         }
         error => Failure::new(Exit::Failed, error),
+    }
+}
+
+/// What to type after something could not be saved.
+fn after_unsaved(error: &stepwell::Error, id: &stepwell::SessionId) -> String {
+    match error {
+        // Somebody else went on with it, and may be done.
+        stepwell::Error::Fenced { .. } => format!("stepwell show {id} shows what became of it"),
+        _ => format!("when that is mended: stepwell resume {id}"),
     }
 }
 

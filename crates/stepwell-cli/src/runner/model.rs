@@ -13,6 +13,7 @@ use stepwell_agent::provider::retry::{Patience, Retrying};
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{CallError, Fault, Provider};
 use stepwell_agent::run::Cost;
+use stepwell_postgres::Address;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -261,7 +262,8 @@ fn providers(app: &App) -> Result<Providers> {
     Ok(all)
 }
 
-/// The providers' keys that are in the environment, by their variables' names.
+/// The providers' keys that are in the environment, and the password of the team's store, by
+/// their variables' names.
 pub(super) fn keys(app: &App) -> Result<BTreeMap<String, String>> {
     let providers = providers(app)?;
     let specs = providers.names().filter_map(|name| providers.get(name));
@@ -269,7 +271,9 @@ pub(super) fn keys(app: &App) -> Result<BTreeMap<String, String>> {
         KeySource::Variable(name) => Some(name.clone()),
         _ => None,
     });
-    Ok(variables.filter_map(|name| Some((name.clone(), app.world.key(&name)?))).collect())
+    let keys = variables.filter_map(|name| Some((name.clone(), app.world.key(&name)?)));
+    let team = app.place.team.as_ref().and_then(Address::password);
+    Ok(keys.chain(team.map(|password| ("PGPASSWORD".to_owned(), password))).collect())
 }
 
 /// A key, from where the user keeps it.

@@ -142,15 +142,15 @@ impl Watcher for Screen {
             (Show::Words, Happening::ToolStarted(_, preview)) => {
                 self.aside(Style::Cyan, "> ", preview);
             }
-            (Show::Words, Happening::ToolFinished(call, done)) => {
-                let (style, how) = match done.outcome {
+            (Show::Words, Happening::ToolFinished(call, outcome, told)) => {
+                let (style, how) = match outcome {
                     Outcome::Done => (Style::Dim, ""),
                     Outcome::Failed => (Style::Red, "failed: "),
                     Outcome::Denied => (Style::Yellow, "not allowed: "),
                     Outcome::TimedOut => (Style::Red, "took too long: "),
                     Outcome::Unknown => (Style::Yellow, "cut off: "),
                 };
-                self.aside(style, "  ", &format!("{}: {how}{}", call.name, done.text));
+                self.aside(style, "  ", &format!("{}: {how}{told}", call.name));
             }
             (Show::Words, Happening::Step(steps, spent)) => {
                 let left = self.budget_left(spent);

@@ -146,6 +146,10 @@ fn a_runner_that_lost_its_lease_says_how_far_it_came() {
     assert_eq!(answer["tools_used"], serde_json::json!(["write_file", "run_command"]));
     assert_eq!(answer["files_modified"], serde_json::json!(["a.txt"]));
     assert_eq!(answer["output"], "two");
+    // Whoever took it over may be done: going on with it is not the first thing to type.
+    let told = desk.quietly(&run(&["--mode", "yolo"]));
+    assert_eq!(told.code, Some(7), "{}", told.stderr);
+    assert!(told.stderr.contains("hint: stepwell show "), "{}", told.stderr);
 }
 
 #[test]
@@ -205,6 +209,23 @@ fn a_copy_moves_only_what_it_copies_to_the_trash() {
     assert!(again.stderr.contains("stays out of it there; stepwell delete"), "{}", again.stderr);
     assert_eq!(there.quietly(&["show", "ours"]).code, Some(0));
     assert!(there.quietly(&["trash", "list", "--json"]).json().is_empty());
+    // The same goes for one that has more here than there, and for one in their trash.
+    assert_eq!(desk.quietly(&["trash", "restore", AUTH]).code, Some(0));
+    assert_eq!(there.quietly(&["delete", AUTH]).code, Some(0));
+    let theirs = copy();
+    assert!(theirs.stderr.contains("stays in it; stepwell trash restore"), "{}", theirs.stderr);
+    assert_eq!(there.quietly(&["trash", "restore", AUTH]).code, Some(0));
+    let second = self::team();
+    let other = at(Desk::new(), &second);
+    let to_other = || desk.quietly(&["store", "copy", ".stepwell", &second, AUTH]);
+    assert_eq!(to_other().code, Some(0));
+    assert_eq!(desk.quietly(&["label", AUTH, "more"]).code, Some(0));
+    assert_eq!(desk.quietly(&["delete", AUTH]).code, Some(0));
+    let rest = to_other();
+    assert!(rest.stdout.contains("Copied the rest of"), "{} {}", rest.stdout, rest.stderr);
+    assert!(!rest.stdout.contains("into the trash"), "{}", rest.stdout);
+    assert!(rest.stderr.contains("stays out of it there"), "{}", rest.stderr);
+    assert_eq!(other.quietly(&["show", "more"]).code, Some(0));
     // What comes there from the trash goes to the trash, and that is said.
     let elsewhere = desk.quietly(&["store", "copy", ".stepwell", "copy", AUTH]);
     let lines: Vec<&str> = elsewhere.stdout.lines().collect();
@@ -213,6 +234,25 @@ fn a_copy_moves_only_what_it_copies_to_the_trash() {
     let again = desk.quietly(&["store", "copy", ".stepwell", "copy", AUTH]);
     assert!(again.stdout.starts_with(&format!("Already there: {AUTH}\n")), "{}", again.stdout);
     assert_eq!(again.stderr, "");
+}
+
+#[test]
+fn a_stores_password_is_in_nothing_that_a_run_stores_or_prints() {
+    let with_password = team().replacen("://stepwell@", "://stepwell:S3cr3tPw@", 1);
+    assert!(with_password.contains(":S3cr3tPw@"), "{with_password}");
+    // The quotes are there for the script, which is redacted as well.
+    let script = "- {text: one, calls: [{tool: run_command, arguments: {command: \"echo it is S3cr''3tPw\"}}]}\n\
+         - {text: done}\n";
+    let mut plain = at(desk(script), &with_password.replacen(":S3cr3tPw@", "@", 1));
+    plain.set("PGPASSWORD", "S3cr3tPw");
+    for desk in [at(desk(script), &with_password), plain] {
+        let ran = desk.quietly(&run(&["--mode", "yolo"]));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let said =
+            format!("{}{}{}", ran.stdout, ran.stderr, desk.quietly(&["log", "@last"]).stdout);
+        assert!(said.contains("it is [redacted:"), "{said}");
+        assert!(!said.contains("S3cr3tPw"), "{said}");
+    }
 }
 
 #[test]
@@ -258,6 +298,7 @@ fn an_address_is_never_printed_as_it_was_typed() {
         "postgres:/ann:s3cret@db/runs",
         "postgres//ann:s3cret@db/runs",
         "mysql://ann:s3cret@db/runs",
+        "ann:s3cret@db/runs",
     ] {
         assert_eq!(hear(desk.quietly(&["init", "--store", wrong])), Some(2));
         assert_eq!(hear(desk.quietly(&["store", "copy", wrong, "copy"])), Some(2));

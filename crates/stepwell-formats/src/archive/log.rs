@@ -199,6 +199,7 @@ impl Log {
             let seq = other.last.next();
             match (one.next(&self.well)?, other.next(&self.well)?) {
                 (Some(one), Some(other)) if same(&one, &other) => {}
+                (None, Some(_)) => return Err(Error::NotWhole { session: session.clone(), seq }),
                 _ => return Err(Error::Differs { session: session.clone(), seq }),
             }
         }
@@ -222,7 +223,8 @@ impl Log {
                 self.track = Track::Written(chunk);
                 Ok(())
             }
-            _ => Err(Error::Differs { session: stored.session.clone(), seq: event.seq }),
+            None => Err(Error::NotWhole { session: stored.session.clone(), seq: event.seq }),
+            Some(_) => Err(Error::Differs { session: stored.session.clone(), seq: event.seq }),
         }
     }
 

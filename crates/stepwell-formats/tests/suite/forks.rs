@@ -156,17 +156,23 @@ fn an_ancestor_that_was_scrubbed_here_differs() {
 }
 
 #[test]
-fn a_parent_that_is_shorter_than_the_fork_needs_differs() {
+fn a_parent_that_is_not_whole_yet_is_not_called_different() {
     let (well, there) = (Stepwell::in_memory(), Stepwell::in_memory());
     let mut parent = root(&well, "a");
     say(&mut parent, &["one"]);
+    // As an import that was cut off leaves it.
     imported(&there, exported(&well, "a", Format::JSON)).unwrap();
     say(&mut parent, &["two", "three"]);
     drop(fork(&well, "a", 4, "b"));
-    let error = imported(&there, exported(&well, "b", Format::JSON)).unwrap_err();
-    assert!(matches!(error, Error::Differs { .. }), "{error}");
+    let forked = exported(&well, "b", Format::JSON);
+    let error = imported(&there, forked.clone()).unwrap_err();
+    assert!(matches!(&error, Error::NotWhole { session, .. } if *session == id("a")), "{error}");
     assert_eq!(names(&there), ["a"]);
     assert_eq!(log(&there, &id("a")).len(), 2);
+    let whole = imported(&there, exported(&well, "a", Format::JSON)).unwrap();
+    assert_eq!(whole.completed, [id("a")]);
+    assert_eq!(imported(&there, forked).unwrap().made, [id("b")]);
+    assert_same(&well, &there, &id("b"));
 }
 
 #[test]

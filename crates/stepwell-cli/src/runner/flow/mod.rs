@@ -431,8 +431,7 @@ fn unsaved(error: Error, session: &Session) -> Failure {
     match error {
         Error::Store(error) => {
             let message = format!("the flow stopped: what it did could not be saved: {error}");
-            Failure::new(Exit::Damaged, message)
-                .hint(format_args!("when that is mended: stepwell resume {}", session.id()))
+            Failure::new(Exit::Damaged, message).hint(super::after_unsaved(&error, session.id()))
         }
         error => Failure::new(Exit::Failed, error),
     }
