@@ -207,8 +207,17 @@ fn only_what_a_standby_has_flushed_is_called_replicated() {
     let _ = primary.sql(&script("team", "team").unwrap());
     let url = format!("{}?namespace=team", primary.url().replace("stepwell@", "team@"));
     let blind = || PostgresStore::open(Address::parse(&url).unwrap()).unwrap().status().unwrap();
-    let found = blind().durability();
-    assert!(matches!(&found, Durability::Local(why) if why.contains("may not see")), "{found:?}");
+    let sees_nothing = || {
+        let found = blind().durability();
+        matches!(&found, Durability::Local(why) if why.contains("may not see"))
+    };
+    assert!(sees_nothing());
+    // A member that would have to ask for it first does not see them either.
+    let _ = primary.sql("ALTER ROLE team NOINHERIT");
+    let _ = primary.sql("GRANT pg_monitor TO team");
+    assert!(sees_nothing());
+    let _ = primary.sql("REVOKE pg_monitor FROM team");
+    let _ = primary.sql("ALTER ROLE team INHERIT");
     let _ = primary.sql("GRANT pg_monitor TO team");
     let found = blind().durability();
     assert!(matches!(&found, Durability::Local(why) if why.contains("asynchronous")), "{found:?}");
@@ -234,6 +243,25 @@ fn only_what_a_standby_has_flushed_is_called_replicated() {
     let status = store.status().unwrap();
     assert_eq!(status.role, Role::Standby);
     assert!(matches!(status.durability(), Durability::Unknown(_)), "{status:?}");
+}
+
+#[test]
+fn a_search_on_a_standby_finds_what_is_indexed_and_counts_the_rest() {
+    let primary = Server::start(Disk::Lazy);
+    let standby = primary.standby("twin");
+    let store = PostgresStore::open(Address::parse(&primary.url()).unwrap()).unwrap();
+    create(&store, "before");
+    assert_eq!(store.search(&Search::new("task")).unwrap().hits.len(), 1);
+    create(&store, "after");
+    // Replayed there, not only received.
+    primary.wait_for("twin", Sync::Waited);
+    let _ = primary.sql("ALTER ROLE stepwell SET synchronous_commit = remote_apply");
+    let store = PostgresStore::open(Address::parse(&primary.url()).unwrap()).unwrap();
+    say(&store, "after");
+    let url = format!("{}?target_session_attrs=any", standby.url());
+    let there = PostgresStore::open(Address::parse(&url).unwrap()).unwrap();
+    let found = there.search(&Search::new("task")).unwrap();
+    assert_eq!((found.hits.len(), found.unseen), (1, 2));
 }
 
 #[test]
