@@ -30,7 +30,8 @@
 //!
 //! # Adding a format
 //!
-//! A format is a module with an [`Entry`] in it, and a word in the list of `registry.rs`.
+//! A format is a module with an [`Entry`] in it. Of what is there already only this file is
+//! touched: the module is declared, and its entry gets a line in `FORMATS`.
 //!
 //! - To be read, implement [`Reader`]: say how a session is recognised by what is in it, and
 //!   tell what is there to a [`Sink`], in the words of [`stepwell::Event`]. Open files through
@@ -101,3 +102,19 @@ pub use writer::{
     Exported, Handoff, Handover, Length, Losses, Outlet, Shape, Subagents, Wishes, Writer,
     each_event, subagents, word_for,
 };
+
+/// Every format, in the order in which they are shown and tried.
+static FORMATS: &[&Entry] = &[
+    &archive::JSON,
+    &archive::JSONL,
+    &markdown::FORMAT,
+    &html::FORMAT,
+    &claude::FORMAT,
+    &codex::FORMAT,
+    &goose::FORMAT,
+    &architect::FORMAT,
+    &m31a::FORMAT,
+    &gaia::FORMAT,
+    &strands_cli::FORMAT,
+    &strands_sdk::FORMAT,
+];

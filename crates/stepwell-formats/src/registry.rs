@@ -1,4 +1,4 @@
-//! Every format, once. `lib.rs` says how another is added.
+//! What is known of every format. `lib.rs` lists them, and says how another is added.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,22 +6,6 @@ use std::str::FromStr;
 
 use crate::reader::{Homes, Probe, Reader};
 use crate::writer::Writer;
-
-/// Every format, in the order in which they are shown and tried.
-static ALL: &[&Entry] = &[
-    &crate::archive::JSON,
-    &crate::archive::JSONL,
-    &crate::markdown::FORMAT,
-    &crate::html::FORMAT,
-    &crate::claude::FORMAT,
-    &crate::codex::FORMAT,
-    &crate::goose::FORMAT,
-    &crate::architect::FORMAT,
-    &crate::m31a::FORMAT,
-    &crate::gaia::FORMAT,
-    &crate::strands_cli::FORMAT,
-    &crate::strands_sdk::FORMAT,
-];
 
 /// What there is to know of a format.
 pub struct Entry {
@@ -53,7 +37,7 @@ impl Format {
 
     /// Every format.
     pub fn all() -> impl Iterator<Item = Self> {
-        ALL.iter().map(|entry| Self(entry))
+        crate::FORMATS.iter().map(|entry| Self(entry))
     }
 
     /// The word for it.
@@ -119,7 +103,7 @@ pub struct UnknownFormat(pub String);
 
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+        let names: Vec<_> = crate::FORMATS.iter().map(|entry| entry.name).collect();
         let (last, others) = names.split_last().unwrap_or((&"", &[]));
         write!(f, "{:?} is not a format; use {} or {last}", self.0, others.join(", "))
     }
@@ -132,7 +116,8 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
         let named = |entry: &&&Entry| entry.name == text || entry.aliases.contains(&text);
-        ALL.iter()
+        crate::FORMATS
+            .iter()
             .find(named)
             .map(|entry| Self(entry))
             .ok_or_else(|| UnknownFormat(text.to_owned()))
@@ -145,7 +130,7 @@ mod tests {
 
     #[test]
     fn every_word_means_one_format() {
-        let words: Vec<&str> = ALL
+        let words: Vec<&str> = crate::FORMATS
             .iter()
             .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
             .collect();
