@@ -5,12 +5,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
+use memchr::memchr2;
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use stepwell::Time;
 
-use crate::{halves, split};
+use crate::halves;
+use crate::split::Values;
 
 /// The fields of a JSON object, in order, each as its text. Of several of one name the
 /// last counts, as everywhere in JSON.
@@ -28,15 +30,33 @@ impl<'a> Fields<'a> {
     /// The fields of an object in a text that was looked over before. `None`, if it is no
     /// object.
     pub(crate) fn sound(text: &'a str) -> Option<Self> {
-        let mut list = Vec::with_capacity(16);
-        for (name, raw) in split::members(text)? {
-            // A name that is no text makes no object of it, as when it is parsed: mended, it
-            // would not go back as it was.
-            let name = match name.contains('\\') {
-                false => Cow::Borrowed(name.strip_prefix('"')?.strip_suffix('"')?),
-                true => Cow::Owned(serde_json::from_str(name).ok()?),
+        Self::inside(&mut Values::inside(text, b'{')?)
+    }
+
+    /// The same, with the elements of the list that a field is; none, if it is no list. All of
+    /// it is found by one look at the text.
+    pub(crate) fn sound_with(text: &'a str, list: &str) -> Option<(Self, Elements<'a>)> {
+        let (mut fields, mut elements) = (Vec::with_capacity(16), None);
+        let mut left = Values::inside(text, b'{')?;
+        while let Some(raw) = left.next() {
+            let name = name_of(raw)?;
+            let entered = if name == list { left.enter(b'[') } else { None };
+            let value = match entered {
+                Some(mut inner) => {
+                    elements = Some(elements_inside(&mut inner)?);
+                    left.leave(&inner)?
+                }
+                None => left.next()?,
             };
-            list.push((name, raw));
+            fields.push((name, value));
+        }
+        Some((Self { list: fields }, elements))
+    }
+
+    fn inside(left: &mut Values<'a>) -> Option<Self> {
+        let mut list = Vec::with_capacity(8);
+        while let Some(name) = left.next() {
+            list.push((name_of(name)?, left.next()?));
         }
         Some(Self { list })
     }
@@ -127,6 +147,40 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The elements of a list, each with its text, and with its fields if it is an object.
+pub(crate) type Elements<'a> = Option<Vec<(&'a str, Option<Fields<'a>>)>>;
+
+/// The elements of a list in a text that was looked over before. `None`, if it is no list.
+pub(crate) fn sound_elements(text: &str) -> Elements<'_> {
+    elements_inside(&mut Values::inside(text, b'[')?)
+}
+
+fn elements_inside<'a>(left: &mut Values<'a>) -> Elements<'a> {
+    let mut elements = Vec::new();
+    while left.first().is_some() {
+        let element = match left.enter(b'{') {
+            Some(mut inner) => {
+                // What has a name that is no text is passed by all the same.
+                let fields = Fields::inside(&mut inner);
+                while inner.next().is_some() {}
+                (left.leave(&inner)?, fields)
+            }
+            None => (left.next()?, None),
+        };
+        elements.push(element);
+    }
+    Some(elements)
+}
+
+/// The name of a field. One that is no text makes no object of it, as when it is parsed:
+/// mended, it would not go back as it was.
+fn name_of(raw: &str) -> Option<Cow<'_, str>> {
+    Some(match raw.contains('\\') {
+        false => Cow::Borrowed(raw.strip_prefix('"')?.strip_suffix('"')?),
+        true => Cow::Owned(serde_json::from_str(raw).ok()?),
+    })
+}
+
 /// Adds a field to a JSON object that is being written.
 pub fn push_field(object: &mut String, name: &str, raw: &str) {
     if !object.ends_with('{') {
@@ -168,11 +222,42 @@ pub fn text_of(raw: &str) -> Option<Cow<'_, str>> {
     match inner.contains('\\') {
         false => Some(Cow::Borrowed(inner)),
         true => {
-            let text = serde_json::from_str(raw).ok();
+            let text = unescaped(inner).or_else(|| serde_json::from_str(raw).ok());
             let mended = || serde_json::from_str(&halves::mended(raw)?).ok();
             text.or_else(mended).map(Cow::Owned)
         }
     }
+}
+
+/// The text between the quotes of a JSON string. `None` where something in it is rare, or
+/// wrong, and wants a closer look.
+fn unescaped(inner: &str) -> Option<String> {
+    let mut text = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(at) = memchr2(b'\\', b'"', rest.as_bytes()) {
+        text.push_str(rest.get(..at)?);
+        let (c, length) = match rest.as_bytes().get(at..at + 2)? {
+            b"\\n" => ('\n', 2),
+            b"\\\"" => ('"', 2),
+            b"\\\\" => ('\\', 2),
+            b"\\t" => ('\t', 2),
+            b"\\r" => ('\r', 2),
+            b"\\/" => ('/', 2),
+            // Half of a pair of surrogates is no character.
+            b"\\u" => (char::from_u32(unit(rest.get(at + 2..at + 6)?)?)?, 6),
+            _ => return None,
+        };
+        text.push(c);
+        rest = rest.get(at + length..)?;
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+/// Four hexadecimal digits.
+fn unit(digits: &str) -> Option<u32> {
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
 /// The elements of a JSON array, each as its text.
@@ -231,6 +316,8 @@ impl<'de> Deserialize<'de> for Key<'de> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -259,6 +346,47 @@ mod tests {
         ] {
             let parsed = Fields::parse(text).ok().map(|it| it.rewritten(&[]));
             assert_eq!(Fields::sound(text).map(|it| it.rewritten(&[])), parsed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_taken_apart_with_the_object_that_it_is_in() {
+        for text in [
+            r#"{"a":1,"list":[{"x":"]}\\"},[{"y":1}],"z",{},{"\ud800":1,"v":[{}]}, 7 ],"b":{"c":2}}"#,
+            r#"{"list":[],"list":[ {"x" : {"y":[1]}} ]}"#,
+            r#"{"list":{"x":1},"l\u0069st":[1]}"#,
+            r#"{"list":"[]"}"#,
+        ] {
+            let (fields, elements) = Fields::sound_with(text, "list").unwrap();
+            assert_eq!(fields.rewritten(&[]), Fields::sound(text).unwrap().rewritten(&[]));
+            let raw = fields.raw("list").unwrap();
+            let expected = super::elements(raw).ok();
+            let found = elements.as_ref().map(|list| list.iter().map(|(raw, _)| *raw).collect());
+            assert_eq!(found, expected, "{text}");
+            for (raw, fields) in elements.unwrap_or_default() {
+                let same = Fields::sound(raw).map(|it| it.rewritten(&[]));
+                assert_eq!(fields.map(|it| it.rewritten(&[])), same, "{raw}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_what_it_is_when_it_is_parsed(pieces in prop::collection::vec(
+            prop::sample::select(vec![
+                "a", "é", "\\n", "\\\"", "\\\\", "\\t", "\\r", "\\/", "\\b", "\\f", "\\u0000",
+                "\\u00e9", "\\ud83d\\ude00", "\\ud83d", "\\u+123", "\\x", "\"", "\\",
+            ]),
+            0..8,
+        )) {
+            let raw = format!("\"{}\"", pieces.concat());
+            let parsed: Option<String> = serde_json::from_str(&raw).ok();
+            if let Some(parsed) = parsed {
+                prop_assert_eq!(text_of(&raw), Some(Cow::Owned(parsed)));
+            } else if let Some(text) = raw.contains('\\').then(|| text_of(&raw)).flatten() {
+                // Only what was mended is a text all the same.
+                prop_assert!(halves::mended(&raw).is_some(), "{} is no {}", raw, text);
+            }
         }
     }
 

@@ -149,13 +149,23 @@ impl Input {
     pub fn lines(&self, path: &Path) -> Result<Lines> {
         let file = open(path)?;
         let size = file.metadata().map_err(|error| unreadable(path, error))?.len();
-        let stamped = self.stamped(path, file);
+        self.lines_of(path, self.stamped(path, file), size)
+    }
+
+    /// The same, for a look ahead: nobody watches, and nothing is known of the file by it.
+    pub(crate) fn glance(&self, path: &Path) -> Result<Lines> {
+        let file = open(path)?;
+        let size = file.metadata().map_err(|error| unreadable(path, error))?.len();
+        self.lines_of(path, file, size)
+    }
+
+    fn lines_of(&self, path: &Path, from: impl Read + 'static, size: u64) -> Result<Lines> {
         let from: Box<dyn BufRead> = match is_compressed(path) {
-            false => Box::new(BufReader::with_capacity(256 << 10, stamped)),
-            true => Box::new(expanded(stamped, size).map_err(|error| unreadable(path, error))?),
+            false => Box::new(BufReader::with_capacity(256 << 10, from)),
+            true => Box::new(expanded(from, size).map_err(|error| unreadable(path, error))?),
         };
         let (path, flaws) = (path.to_owned(), Rc::clone(&self.flaws));
-        Ok(Lines { from, path, number: 0, offset: 0, buffer: Vec::new(), flaws })
+        Ok(Lines { from, path, number: 0, offset: 0, used: 0, buffer: Vec::new(), flaws })
     }
 
     /// What is in a folder, sorted, without links. A folder that is not there is empty.
@@ -287,6 +297,9 @@ pub struct Lines {
     path: PathBuf,
     number: u64,
     offset: u64,
+    /// How long the line is that lies whole in what was read ahead, and is passed by there.
+    used: usize,
+    /// A line that does not.
     buffer: Vec<u8>,
     flaws: Rc<Flaws>,
 }
@@ -338,7 +351,11 @@ impl Lines {
     /// The next line that is not empty.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         loop {
-            let (read, ended) = self.fill()?;
+            self.from.consume(std::mem::take(&mut self.used));
+            let (read, ended) = match self.ahead()? {
+                Some(length) => (length, true),
+                None => self.fill()?,
+            };
             if read == 0 {
                 return Ok(None);
             }
@@ -346,13 +363,38 @@ impl Lines {
             self.offset += read;
             self.number += 1;
             let too_long = read > MAX_LINE_BYTES as u64 + 1;
-            if too_long || !self.buffer.trim_ascii().is_empty() {
-                let bytes = (!too_long).then(|| self.buffer.trim_ascii());
+            if too_long || !self.present()?.is_empty() {
                 let end = if ended { LineEnd::Newline } else { LineEnd::File };
-                let (number, path, flaws) = (self.number, &*self.path, &*self.flaws);
+                let number = self.number;
+                let present = match self.used {
+                    0 => &self.buffer,
+                    used => front(&mut *self.from, &self.path, used)?,
+                };
+                let bytes = (!too_long).then(|| present.trim_ascii());
+                let (path, flaws) = (&*self.path, &*self.flaws);
                 return Ok(Some(Line { number, offset, bytes, end, path, flaws }));
             }
         }
+    }
+
+    /// How long the next line is, if it lies whole in what was read ahead.
+    fn ahead(&mut self) -> Result<Option<u64>> {
+        let ahead = match self.from.fill_buf() {
+            Ok(ahead) => ahead,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
+            Err(error) => return Err(unreadable(&self.path, error)),
+        };
+        let end = memchr(b'\n', ahead);
+        self.used = end.map_or(0, |end| end + 1);
+        Ok(end.map(|end| end as u64 + 1))
+    }
+
+    /// The line that was found, without spaces around it.
+    fn present(&mut self) -> Result<&[u8]> {
+        Ok(match self.used {
+            0 => self.buffer.trim_ascii(),
+            used => front(&mut *self.from, &self.path, used)?.trim_ascii(),
+        })
     }
 
     /// Reads a line into the buffer; of one that is too long, its front. The answer is
@@ -384,4 +426,10 @@ impl Lines {
             }
         }
     }
+}
+
+/// The front of what was read ahead.
+fn front<'a>(from: &'a mut dyn BufRead, path: &Path, length: usize) -> Result<&'a [u8]> {
+    let ahead = from.fill_buf().map_err(|error| unreadable(path, error))?;
+    Ok(ahead.get(..length).unwrap_or(ahead))
 }

@@ -5,19 +5,6 @@
 
 use memchr::memchr;
 
-/// The fields of an object: each name as it is written, quotes included, and its value.
-/// `None`, if it is no object.
-pub(crate) fn members(raw: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
-    let mut left = Values::inside(raw, b'{')?;
-    Some(std::iter::from_fn(move || Some((left.next()?, left.next()?))))
-}
-
-/// The elements of an array. `None`, if it is none.
-pub(crate) fn elements(raw: &str) -> Option<impl Iterator<Item = &str>> {
-    let mut left = Values::inside(raw, b'[')?;
-    Some(std::iter::from_fn(move || left.next()))
-}
-
 /// Where a string ends whose opening quote is there.
 pub(crate) fn text_end(text: &[u8], open: usize) -> usize {
     let mut from = open + 1;
@@ -34,28 +21,49 @@ pub(crate) fn text_end(text: &[u8], open: usize) -> usize {
 }
 
 /// The values between two brackets, in order.
-struct Values<'a> {
+pub(crate) struct Values<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Values<'a> {
-    fn inside(raw: &'a str, open: u8) -> Option<Self> {
+    /// Those of a text that begins with this bracket.
+    pub(crate) fn inside(raw: &'a str, open: u8) -> Option<Self> {
         (raw.as_bytes().first() == Some(&open)).then_some(Self { text: raw, at: 1 })
     }
 
-    fn next(&mut self) -> Option<&'a str> {
-        let bytes = self.text.as_bytes();
-        let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':');
-        let start = self.at + bytes.get(self.at..)?.iter().position(|byte| !between(byte))?;
-        let end = match bytes[start] {
-            b'}' | b']' => return None,
+    /// The next value.
+    pub(crate) fn next(&mut self) -> Option<&'a str> {
+        let first = self.first()?;
+        let (bytes, start) = (self.text.as_bytes(), self.at);
+        let end = match first {
             b'"' => text_end(bytes, start),
             b'{' | b'[' => nested_end(bytes, start),
             _ => word_end(bytes, start),
         };
         self.at = end;
         self.text.get(start..end)
+    }
+
+    /// How the next value begins; `None`, if there is none.
+    pub(crate) fn first(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':');
+        self.at += bytes.get(self.at..)?.iter().position(|byte| !between(byte))?;
+        Some(bytes[self.at]).filter(|first| !matches!(first, b'}' | b']'))
+    }
+
+    /// The values in the next one, if that begins with this bracket. They must be passed by
+    /// to the last, and then [left](Self::leave).
+    pub(crate) fn enter(&mut self, open: u8) -> Option<Self> {
+        (self.first() == Some(open)).then_some(Self { text: self.text, at: self.at + 1 })
+    }
+
+    /// Goes on behind the value that was entered. The answer is all of it.
+    pub(crate) fn leave(&mut self, inner: &Self) -> Option<&'a str> {
+        let start = self.at;
+        self.at = inner.at + 1;
+        self.text.get(start..self.at)
     }
 }
 
@@ -113,6 +121,17 @@ mod tests {
                     .prop_map(|fields| fields.into_iter().collect::<Value>()),
             ]
         })
+    }
+
+    /// The fields of an object: each name as it is written, quotes included, and its value.
+    fn members(raw: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
+        let mut left = Values::inside(raw, b'{')?;
+        Some(std::iter::from_fn(move || Some((left.next()?, left.next()?))))
+    }
+
+    fn elements(raw: &str) -> Option<impl Iterator<Item = &str>> {
+        let mut left = Values::inside(raw, b'[')?;
+        Some(std::iter::from_fn(move || left.next()))
     }
 
     /// Takes a text apart all the way down and puts it together again.

@@ -4,32 +4,51 @@
 use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
 use super::PROVIDER;
-use crate::fields::{Fields, elements, push_field, quoted, text_of};
-use crate::split;
+use crate::fields::{Elements, Fields, elements, push_field, quoted, sound_elements, text_of};
 
-/// Takes what parts hold out of a message. The answer is the parts, and the message
-/// without them.
-pub(super) fn hollow(message: &Fields<'_>) -> (Vec<Part>, String) {
-    let mut parts = Vec::new();
-    let raw = message.raw("content").unwrap_or("null");
-    let content = match text_of(raw) {
-        Some(text) => {
-            parts.push(Part::text(text));
-            "\"\"".to_owned()
-        }
-        None => hollow_blocks(raw, &mut parts).unwrap_or_else(|| raw.to_owned()),
-    };
-    (parts, message.rewritten(&[("content", Some(&content))]))
+/// A message as a line has it.
+#[derive(Debug, Default)]
+pub(super) struct Said<'a> {
+    pub(super) fields: Fields<'a>,
+    /// The blocks of its content, if it has any.
+    blocks: Elements<'a>,
 }
 
-fn hollow_blocks(raw: &str, parts: &mut Vec<Part>) -> Option<String> {
+impl<'a> Said<'a> {
+    /// The message of a line.
+    pub(super) fn of(line: &Fields<'a>) -> Option<Self> {
+        Self::parse(line.raw("message")?)
+    }
+
+    fn parse(raw: &'a str) -> Option<Self> {
+        let (fields, blocks) = Fields::sound_with(raw, "content")?;
+        Some(Self { fields, blocks })
+    }
+
+    /// Takes what parts hold out of it. The answer is the parts, and the message without
+    /// them.
+    pub(super) fn hollow(&self) -> (Vec<Part>, String) {
+        let mut parts = Vec::new();
+        let raw = self.fields.raw("content").unwrap_or("null");
+        let content = match (text_of(raw), &self.blocks) {
+            (Some(text), _) => {
+                parts.push(Part::text(text));
+                "\"\"".to_owned()
+            }
+            (None, Some(blocks)) => hollow_blocks(blocks, &mut parts),
+            (None, None) => raw.to_owned(),
+        };
+        (parts, self.fields.rewritten(&[("content", Some(&content))]))
+    }
+}
+
+fn hollow_blocks(list: &[(&str, Option<Fields<'_>>)], parts: &mut Vec<Part>) -> String {
     let mut blocks = String::from("[");
-    for raw in split::elements(raw)? {
+    for (raw, block) in list {
         if blocks.len() > 1 {
             blocks.push(',');
         }
-        let known = Fields::sound(raw).and_then(|block| hollow_block(&block));
-        match known {
+        match block.as_ref().and_then(hollow_block) {
             Some((part, rest)) => {
                 parts.push(part);
                 blocks.push_str(&rest);
@@ -39,7 +58,7 @@ fn hollow_blocks(raw: &str, parts: &mut Vec<Part>) -> Option<String> {
         }
     }
     blocks.push(']');
-    Some(blocks)
+    blocks
 }
 
 fn hollow_block(block: &Fields<'_>) -> Option<(Part, String)> {
@@ -111,8 +130,8 @@ fn hollow_result(block: &Fields<'_>) -> Option<(Part, String)> {
 /// What a tool returned as blocks. Where it is more than one text and pictures, the blocks
 /// keep their texts, since one text could not be taken apart again.
 fn hollow_answer(raw: &str, result: &mut ToolResult) -> Option<String> {
-    let blocks: Vec<(Fields<'_>, &str)> =
-        split::elements(raw)?.map(|raw| (Fields::sound(raw).unwrap_or_default(), raw)).collect();
+    let blocks = sound_elements(raw)?.into_iter();
+    let blocks: Vec<_> = blocks.map(|(raw, it)| (it.unwrap_or_default(), raw)).collect();
     let is = |block: &Fields<'_>, kind: &str| block.text("type").as_deref() == Some(kind);
     let texts: Vec<_> = blocks
         .iter()
@@ -286,8 +305,7 @@ mod tests {
     use super::*;
 
     fn round_trip(message: &str) {
-        let fields = Fields::parse(message).unwrap();
-        let (parts, hollow) = hollow(&fields);
+        let (parts, hollow) = Said::parse(message).unwrap().hollow();
         let whole = refill(&Fields::parse(&hollow).unwrap(), &mut parts.iter());
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&whole), value(message), "through {hollow}");

@@ -6,6 +6,8 @@
 //! conversation is kept with its texts taken out ([`content`]), and put together with them
 //! again when it is written.
 
+mod branches;
+mod calls;
 mod content;
 mod line;
 mod read;

@@ -9,11 +9,11 @@ use stepwell::{
 };
 
 use super::SYSTEM;
-use super::content::hollow;
+use super::branches::Branches;
+use super::calls::Counted;
+use super::content::Said;
 use super::line::NO_MODEL;
-use super::said::{
-    hash, is_conversation, is_kept, kept_task, label, lane, larger, opening, task, usage,
-};
+use super::said::{is_conversation, is_kept, kept_task, label, lane, larger, opening, task, usage};
 use super::tree::{self, Tree};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
@@ -24,6 +24,10 @@ use crate::{Error, Result};
 /// is begun without knowing what was asked.
 const MAX_FRONT: usize = 200;
 const MAX_FRONT_BYTES: usize = 4 << 20;
+
+/// After how many bytes of lines a message is told, though more of it may come: so that a
+/// transcript of nothing but one answer stays bounded, and what is told fits into an event.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
 
 /// Reads a transcript, and then those of its subagents.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
@@ -68,7 +72,7 @@ struct Reading<'a> {
     /// A compaction whose summary is to come.
     boundary: Option<Boundary>,
     /// Calls of the model whose tokens were counted.
-    counted: HashSet<u64>,
+    counted: Counted,
     /// The last message of the model, and its calls that have no result yet.
     answered: String,
     open: HashSet<String>,
@@ -96,6 +100,8 @@ struct Pending {
     message: Message,
     uuids: Vec<String>,
     lines: String,
+    /// How long its lines were.
+    bytes: usize,
 }
 
 /// A compaction whose summary is to come.
@@ -125,7 +131,7 @@ impl<'a> Reading<'a> {
             tree: Tree::default(),
             pending: None,
             boundary: None,
-            counted: HashSet::new(),
+            counted: Counted::default(),
             answered: String::new(),
             open: HashSet::new(),
             steps: 0,
@@ -165,7 +171,28 @@ impl<'a> Reading<'a> {
         if self.id.is_none() && !self.begin(text, &fields)? {
             return Ok(());
         }
-        if self.told == Telling::Wanted { self.tell(text, &fields) } else { Ok(()) }
+        if self.told != Telling::Wanted {
+            return Ok(());
+        }
+        if self.tree.is_full() {
+            self.thin_out()?;
+        }
+        self.tell(text, &fields)
+    }
+
+    /// Lets go of the names of lines that nothing far below follows, in a long transcript.
+    fn thin_out(&mut self) -> Result<()> {
+        let Branches { names, cut_short } = Branches::of(self.input, self.path)?;
+        if cut_short {
+            let most = tree::MAX_NAMES;
+            let what = format!(
+                "it branches at more than {most} lines; at the others the branch that is left \
+                 stays in view"
+            );
+            self.warn(None, &what);
+        }
+        self.tree.keep(names);
+        Ok(())
     }
 
     /// Begins the session, once it is known what was asked. Lines before that wait.
@@ -273,10 +300,15 @@ impl<'a> Reading<'a> {
         }
         // It must not come between the lines of one message.
         match &mut self.pending {
-            Some(pending) if !fields.has("message") => {
+            Some(pending) if !fields.has("message") && pending.bytes < MAX_ANSWER_BYTES => {
+                pending.bytes += text.len();
                 pending.lines.push_str(text);
                 pending.lines.push('\n');
                 Ok(())
+            }
+            Some(pending) if pending.bytes >= MAX_ANSWER_BYTES => {
+                self.settle_message()?;
+                self.take(Item::alone(SYSTEM, at, text)).map(drop)
             }
             _ => self.take(Item::alone(SYSTEM, at, text)).map(drop),
         }
@@ -293,8 +325,7 @@ impl<'a> Reading<'a> {
     /// The provider failed, and the transcript says so in the model's place.
     fn failure(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
         self.settle()?;
-        let message = fields.object("message").unwrap_or_default();
-        let (parts, _) = hollow(&message);
+        let (parts, _) = Said::of(fields).unwrap_or_default().hollow();
         let said: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
         self.take(Item::new(at, Failure { message: said.join("\n") }))?;
         if let Some(uuid) = fields.text("uuid") {
@@ -304,21 +335,23 @@ impl<'a> Reading<'a> {
     }
 
     fn assistant(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
-        let message = fields.object("message").unwrap_or_default();
-        let (parts, hollow) = hollow(&message);
+        let message = Said::of(fields).unwrap_or_default();
+        let (parts, hollow) = message.hollow();
         let uuid = fields.text("uuid").unwrap_or_default().into_owned();
-        let key = message.text("id").unwrap_or_default().into_owned();
+        let key = message.fields.text("id").unwrap_or_default().into_owned();
         let mut line = fields.rewritten(&[("message", Some(&hollow))]);
-        let spent = usage(&message);
+        let spent = usage(&message.fields);
         let usage = spent.filter(|_| {
             let request = fields.text("requestId").unwrap_or_default();
-            key.is_empty() || self.counted.insert(hash(&(key.as_str(), request.as_ref())))
+            key.is_empty() || self.counted.insert(&key, &request)
         });
         let lane = lane(fields);
+        let bytes = line.len() + fields.raw("message").map_or(0, str::len);
         if let Some(pending) = &mut self.pending
             && pending.key == key
             && !key.is_empty()
             && pending.message.lane == lane
+            && pending.bytes < MAX_ANSWER_BYTES
         {
             pending.message.parts.extend(parts);
             // What is counted while an answer is written grows with it.
@@ -326,27 +359,28 @@ impl<'a> Reading<'a> {
                 *known = larger(*known, spent);
             }
             pending.uuids.push(uuid);
+            pending.bytes += bytes;
             pending.lines.push_str(&line);
             pending.lines.push('\n');
             return Ok(());
         }
         self.settle()?;
         self.follow(fields, at)?;
-        let model = message.text("model").filter(|model| model != NO_MODEL);
+        let model = message.fields.text("model").filter(|model| model != NO_MODEL);
         let model = model.map(std::borrow::Cow::into_owned);
         let mut said = Message::new(Role::Assistant, parts).in_lane(lane);
         said.model = model;
         said.usage = usage;
         line.push('\n');
         let (uuids, lines) = (vec![uuid], line);
-        self.pending = Some(Pending { key, at, message: said, uuids, lines });
+        self.pending = Some(Pending { key, at, message: said, uuids, lines, bytes });
         Ok(())
     }
 
     fn user(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
         self.settle_message()?;
-        let message = fields.object("message").unwrap_or_default();
-        let (parts, hollow) = hollow(&message);
+        let message = Said::of(fields).unwrap_or_default();
+        let (parts, hollow) = message.hollow();
         let uuid = fields.text("uuid").unwrap_or_default().into_owned();
         let mut line = fields.rewritten(&[("message", Some(&hollow))]);
         if fields.is_true("isCompactSummary")
@@ -402,7 +436,7 @@ impl<'a> Reading<'a> {
     }
 
     fn settle_message(&mut self) -> Result<()> {
-        let Some(Pending { key, at, message, uuids, lines }) = self.pending.take() else {
+        let Some(Pending { key, at, message, uuids, lines, .. }) = self.pending.take() else {
             return Ok(());
         };
         let (lane, calls) = (message.lane.clone(), message.calls().map(|it| it.id.clone()));

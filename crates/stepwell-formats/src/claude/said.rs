@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stepwell::{Lane, MAX_NAME_BYTES, Message, Role, Usage};
 
-use super::content::hollow;
+use super::content::Said;
 use super::{PROVIDER, is_uuid};
 use crate::fields::Fields;
 use crate::neutral::Opening;
@@ -92,7 +92,7 @@ pub(super) fn task(fields: &Fields<'_>) -> Option<String> {
     if !is_user || fields.is_true("isMeta") || fields.is_true("isCompactSummary") {
         return None;
     }
-    let (parts, _) = hollow(&fields.object("message")?);
+    let (parts, _) = Said::of(fields)?.hollow();
     let text = Message::new(Role::User, parts).text();
     let text = text.trim();
     // What a command of the user's printed is not what they asked for.

@@ -1,18 +1,56 @@
 //! The tree of a transcript: which line follows which, and whether a branch was left.
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use stepwell::Seq;
 
-/// The lines that were told, by name. Names are kept as hashes: a transcript of gigabytes
-/// has millions of lines.
+/// How many of the last lines are known by name in any case.
+const NEAR: usize = 1024;
+
+/// How many names are kept at the most, so that memory does not grow with the transcript.
+/// With all that belongs to them they take some 30 MB.
+pub(super) const MAX_NAMES: usize = 400_000;
+
+/// Names of lines, as hashes.
+pub(super) type Names = HashSet<u64, AsItIs>;
+
+/// Hashes what is as good as a hash.
+pub(super) type AsItIs = BuildHasherDefault<Spread>;
+
+/// The lines that were told, by name. Names are kept as hashes, and those of a long
+/// transcript only where something far below follows them: almost every line is followed by
+/// the next one alone.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    nodes: HashMap<u64, u32>,
-    /// The last place of each turn.
-    turns: Vec<Seq>,
-    current: u32,
+    nodes: HashMap<u64, Node, AsItIs>,
+    /// The names of the last lines, oldest first.
+    near: VecDeque<(u64, u32)>,
+    /// The names that are kept for good; all, until there are too many.
+    kept: Option<Names>,
+    /// The turns that a line is known of, and the present one.
+    turns: HashMap<u32, Turn, AsItIs>,
+    current: Option<u32>,
+    /// How many turns there were, and how many names.
+    begun: u32,
+    named: u32,
+}
+
+/// A line that is known by name.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    turn: u32,
+    /// Which name it was: one may be given twice.
+    nth: u32,
+}
+
+/// A message of the model with the results of its calls, or a message of the user.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// Its last place.
+    last: Seq,
+    /// How many of its lines are known.
+    lines: u32,
 }
 
 /// How a line stands to what was told before it.
@@ -25,55 +63,205 @@ pub(super) enum Step {
 }
 
 impl Tree {
-    /// Where a line goes that follows `parent`. A turn is a message of the model with the
-    /// results of its calls, or a message of the user. Several results of one turn follow
-    /// different lines of it, and none of them leaves the others.
+    /// Where a line goes that follows `parent`. Several results of one turn follow different
+    /// lines of it, and none of them leaves the others.
     pub(super) fn follow(&mut self, parent: Option<&str>) -> Step {
-        if self.turns.is_empty() {
+        if self.current.is_none() {
             return Step::On;
         }
         let Some(parent) = parent else { return Step::BackTo(Seq::FIRST) };
-        match self.nodes.get(&key(parent)) {
+        match self.nodes.get(&key(parent)).map(|node| node.turn) {
             // A line that was left out, or is in another file.
             None => Step::On,
-            Some(turn) if *turn == self.current => Step::On,
+            Some(turn) if Some(turn) == self.current => Step::On,
             Some(turn) => {
-                self.current = *turn;
-                Step::BackTo(self.turns.get(*turn as usize).copied().unwrap_or(Seq::FIRST))
+                self.turn_to(turn);
+                Step::BackTo(self.turns.get(&turn).map_or(Seq::FIRST, |turn| turn.last))
             }
         }
     }
 
     /// A new turn begins.
     pub(super) fn turn(&mut self) {
-        self.current = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
-        self.turns.push(Seq::FIRST);
+        let turn = self.begun;
+        self.begun = self.begun.saturating_add(1);
+        self.turns.insert(turn, Turn { last: Seq::FIRST, lines: 0 });
+        self.turn_to(turn);
     }
 
     /// A line of the present turn was told, or several that make one message.
     pub(super) fn told<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, place: Seq) {
-        if self.turns.is_empty() {
+        if self.current.is_none() {
             self.turn();
         }
+        let Some(turn) = self.current else { return };
         for name in names {
-            self.nodes.insert(key(name), self.current);
+            self.name(name, turn);
         }
-        if let Some(last) = self.turns.get_mut(self.current as usize) {
-            *last = place;
+        if let Some(turn) = self.turns.get_mut(&turn) {
+            turn.last = place;
         }
     }
 
     /// A line that is no part of the conversation stands for the one that it follows.
     pub(super) fn alias(&mut self, name: &str, parent: Option<&str>) {
-        let turn = parent.and_then(|parent| self.nodes.get(&key(parent)).copied());
-        if !self.turns.is_empty() {
-            self.nodes.insert(key(name), turn.unwrap_or(self.current));
+        let Some(current) = self.current else { return };
+        let known = parent.and_then(|parent| self.nodes.get(&key(parent)));
+        self.name(name, known.map_or(current, |node| node.turn));
+    }
+
+    /// Are there more names than should be kept?
+    pub(super) fn is_full(&self) -> bool {
+        self.kept.is_none() && self.nodes.len() >= MAX_NAMES
+    }
+
+    /// Keeps only these names from now on, and those of the last lines.
+    pub(super) fn keep(&mut self, kept: Names) {
+        let near: Names = self.near.iter().map(|(key, _)| *key).collect();
+        let known = std::mem::take(&mut self.nodes);
+        for (key, node) in known {
+            match kept.contains(&key) || near.contains(&key) {
+                true => drop(self.nodes.insert(key, node)),
+                false => self.let_go(node.turn),
+            }
+        }
+        self.turns.shrink_to_fit();
+        self.kept = Some(kept);
+    }
+
+    fn name(&mut self, name: &str, turn: u32) {
+        let (key, nth) = (key(name), self.named);
+        self.named = self.named.wrapping_add(1);
+        if let Some(turn) = self.turns.get_mut(&turn) {
+            turn.lines += 1;
+        }
+        if let Some(before) = self.nodes.insert(key, Node { turn, nth }) {
+            self.let_go(before.turn);
+        }
+        self.near.push_back((key, nth));
+        if self.near.len() > NEAR {
+            self.forget_oldest();
+        }
+    }
+
+    /// A line is no longer one of the last ones.
+    fn forget_oldest(&mut self) {
+        let (Some((key, nth)), Some(kept)) = (self.near.pop_front(), &self.kept) else { return };
+        if !kept.contains(&key)
+            && let Some(node) = self.nodes.get(&key).copied().filter(|node| node.nth == nth)
+        {
+            self.nodes.remove(&key);
+            self.let_go(node.turn);
+        }
+    }
+
+    /// One line less is known of a turn.
+    fn let_go(&mut self, turn: u32) {
+        if let Some(left) = self.turns.get_mut(&turn) {
+            left.lines = left.lines.saturating_sub(1);
+        }
+        self.sweep(turn);
+    }
+
+    fn turn_to(&mut self, turn: u32) {
+        if let Some(left) = self.current.replace(turn) {
+            self.sweep(left);
+        }
+    }
+
+    /// Forgets a turn that nothing leads back to.
+    fn sweep(&mut self, turn: u32) {
+        let empty = self.turns.get(&turn).is_some_and(|turn| turn.lines == 0);
+        if empty && self.current != Some(turn) {
+            self.turns.remove(&turn);
         }
     }
 }
 
-fn key(name: &str) -> u64 {
+/// A hash of one number: it is spread over all bits, since a table looks at the first and at
+/// the last of them.
+#[derive(Debug, Default)]
+pub(super) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
+/// What is kept of a line's name.
+pub(super) fn key(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A conversation of so many lines, each of a turn of its own.
+    fn told(tree: &mut Tree, lines: std::ops::Range<u64>) {
+        for n in lines {
+            let parent = n.checked_sub(1).map(|n| n.to_string());
+            assert_eq!(tree.follow(parent.as_deref()), Step::On, "{n}");
+            tree.turn();
+            tree.told([n.to_string().as_str()], Seq::new(n + 1));
+        }
+    }
+
+    #[test]
+    fn a_line_far_above_is_known_if_it_is_kept_and_a_line_near_in_any_case() {
+        let mut tree = Tree::default();
+        told(&mut tree, 0..10);
+        tree.keep([key("5"), key("2000")].into_iter().collect());
+        told(&mut tree, 10..5_000);
+        assert!(tree.nodes.len() <= NEAR + 2 && tree.turns.len() <= NEAR + 3);
+        assert_eq!(tree.follow(Some("4990")), Step::BackTo(Seq::new(4991)));
+        assert_eq!(tree.follow(Some("2000")), Step::BackTo(Seq::new(2001)));
+        tree.turn();
+        tree.told(["branch"], Seq::new(5_001));
+        assert_eq!(tree.follow(Some("5")), Step::BackTo(Seq::new(6)));
+        // Nobody was expected to follow this one.
+        assert_eq!(tree.follow(Some("7")), Step::On);
+    }
+
+    #[test]
+    fn a_turn_that_was_gone_back_to_ends_where_it_was_told_last() {
+        let mut tree = Tree::default();
+        tree.keep([key("1")].into_iter().collect());
+        told(&mut tree, 0..3);
+        assert_eq!(tree.follow(Some("1")), Step::BackTo(Seq::new(2)));
+        tree.told(["result"], Seq::new(9));
+        told(&mut tree, 3..3);
+        tree.turn();
+        (10..3_000).for_each(|n| tree.told([n.to_string().as_str()], Seq::new(n)));
+        assert_eq!(tree.follow(Some("1")), Step::BackTo(Seq::new(9)));
+    }
+
+    #[test]
+    fn a_name_that_is_given_twice_is_known_as_long_as_the_second_one() {
+        let mut tree = Tree::default();
+        tree.keep(Names::default());
+        tree.turn();
+        tree.told(["twice"], Seq::new(1));
+        (0..1_000).for_each(|n: u64| tree.told([n.to_string().as_str()], Seq::new(n)));
+        tree.told(["twice"], Seq::new(2_000));
+        tree.turn();
+        (1_000..1_500).for_each(|n: u64| tree.told([n.to_string().as_str()], Seq::new(n)));
+        assert_eq!(tree.follow(Some("twice")), Step::BackTo(Seq::new(2_000)));
+    }
 }

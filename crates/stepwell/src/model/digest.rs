@@ -55,6 +55,18 @@ impl Digest {
     /// different lists of fields hash alike.
     #[must_use]
     pub(crate) fn of_fields(fields: &[&[u8]]) -> Self {
+        // Those of a link of the chain fit here, and are hashed at once.
+        let mut flat = [0; 256];
+        let size: usize = fields.iter().map(|field| 8 + field.len()).sum();
+        if let Some(flat) = flat.get_mut(..size) {
+            let mut at = 0;
+            for field in fields {
+                flat[at..at + 8].copy_from_slice(&(field.len() as u64).to_le_bytes());
+                flat[at + 8..at + 8 + field.len()].copy_from_slice(field);
+                at += 8 + field.len();
+            }
+            return Self::of(flat);
+        }
         let mut hash = Sha256::new();
         for field in fields {
             hash.update((field.len() as u64).to_le_bytes());

@@ -20,6 +20,9 @@ pub(super) const FILE_NAME: &str = "stepwell.db";
 /// How long a writer waits for another process before it reports that it is busy.
 pub(super) const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
+/// How many pages the log has when whoever commits copies it into the file.
+pub(super) const AUTO_CHECKPOINT: u32 = 1000;
+
 /// Makes the folder and an empty store in it, unless there is one. The store gets
 /// its name only when it is complete, so a file of that name that is not a store
 /// was damaged, never half made.
@@ -167,7 +170,8 @@ pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Conne
     conn.pragma_update(None, "journal_mode", "WAL").map_err(fail("opening the store"))?;
     conn.pragma_update(None, "synchronous", "FULL").map_err(fail("opening the store"))?;
     conn.pragma_update(None, "fullfsync", true).map_err(fail("opening the store"))?;
-    conn.pragma_update(None, "wal_autocheckpoint", 1000).map_err(fail("opening the store"))?;
+    conn.pragma_update(None, "wal_autocheckpoint", AUTO_CHECKPOINT)
+        .map_err(fail("opening the store"))?;
     conn.pragma_update(None, "journal_size_limit", 64 << 20).map_err(fail("opening the store"))?;
     if found < version_of(migrations) {
         migrate(&conn, path, found, migrations)?;

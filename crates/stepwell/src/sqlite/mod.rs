@@ -2,6 +2,7 @@
 
 mod blob;
 mod conditions;
+mod copier;
 mod file;
 mod list;
 mod pipeline;
@@ -30,6 +31,7 @@ use crate::{
     Clock, Damage, Digest, Error, Holder, Kind, Lane, LaneState, Lease, Processes, Recorded,
     Result, Seq, SessionId, SystemClock, SystemProcesses,
 };
+use copier::Copier;
 use file::sqlite_error;
 use pipeline::{Pipeline, lock};
 use sql::SqliteRows;
@@ -73,6 +75,8 @@ pub struct SqliteStore {
     options: SqliteOptions,
     /// Absent if the store is open for reading only.
     pipeline: Option<Pipeline>,
+    /// Who copies the log into the file while large writes go on; nobody, before the first.
+    copier: Mutex<Option<Copier>>,
     /// Connections that read and that nobody uses right now.
     idle: Mutex<Vec<Connection>>,
     commits: Mutex<Commits>,
@@ -116,6 +120,7 @@ impl SqliteStore {
             path,
             options,
             pipeline,
+            copier: Mutex::default(),
             idle: Mutex::default(),
             commits: Mutex::default(),
             committed: Condvar::new(),
@@ -221,6 +226,21 @@ impl SqliteStore {
         }
     }
 
+    /// Has the log copied into the file while the next large write is done.
+    fn copy_behind(&self) {
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.between(|conn| copier::let_go(conn));
+        }
+        let mut copier = lock(&self.copier);
+        if copier.is_none() {
+            // Without one, the log is copied by who writes next, as ever.
+            *copier = Copier::begin(&self.path).ok();
+        }
+        if let Some(copier) = &*copier {
+            copier.wake();
+        }
+    }
+
     fn world(&self) -> World<'_> {
         World { now: self.options.clock.now(), processes: &*self.options.processes }
     }
@@ -242,9 +262,7 @@ impl SqliteStore {
         let fault = |error: rusqlite::Error| sqlite_error(&self.path, "reading", &error);
         let result = {
             let transaction = conn.unchecked_transaction().map_err(fault)?;
-            let rows =
-                SqliteRows { conn: &transaction, path: &self.path, now: world.now, recent: None };
-            work(&rows, world)
+            work(&SqliteRows::new(&transaction, &self.path, world.now, None), world)
         };
         let mut idle = lock(&self.idle);
         if idle.len() < MAX_IDLE {
@@ -330,6 +348,7 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
+        drop(lock(&self.copier).take());
         lock(&self.idle).clear();
         self.checkpoint();
     }
@@ -337,9 +356,17 @@ impl Drop for SqliteStore {
 
 impl Store for SqliteStore {
     fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
-        self.write_rows(move |rows, world| {
+        let large = prepared.iter().map(write::Prepared::bytes).sum::<usize>() >= copier::LARGE;
+        let written = self.write_rows(move |rows, world| {
+            if large {
+                copier::hold_back(rows)?;
+            }
             prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
-        })
+        });
+        if large {
+            self.copy_behind();
+        }
+        written
     }
 
     fn standing(&self, id: &SessionId) -> Result<Standing> {

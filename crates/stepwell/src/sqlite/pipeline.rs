@@ -250,7 +250,7 @@ impl Pipeline {
                 continue;
             }
             let (now, recent) = (self.clock.now(), Some(&slot.recent));
-            let done = job.run(&SqliteRows { conn, path: &self.path, now, recent });
+            let done = job.run(&SqliteRows::new(conn, &self.path, now, recent));
             if !done {
                 slot.recent.forget();
             }

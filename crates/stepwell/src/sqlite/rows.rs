@@ -288,7 +288,7 @@ impl Rows for SqliteRows<'_> {
     fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
         let row = &sealed.row;
         let pos = pos(key, row.seq);
-        self.run_keeping(
+        self.insert(
             "INSERT INTO events (pos, at, kind, version, chain, id, key, spilled, body) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![

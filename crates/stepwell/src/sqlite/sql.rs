@@ -1,8 +1,9 @@
 //! Statements on one connection, and where an event lies in its table.
 
+use std::cell::RefCell;
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, Params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params};
 
 use super::file::sqlite_error;
 use super::recent::Recent;
@@ -17,9 +18,33 @@ pub(super) struct SqliteRows<'a> {
     pub(super) now: Time,
     /// The rows that were written last; a reader has none.
     pub(super) recent: Option<&'a Recent>,
+    /// The statement that inserts events: looked up once, however many they are.
+    insert: RefCell<Option<CachedStatement<'a>>>,
 }
 
-impl SqliteRows<'_> {
+impl<'a> SqliteRows<'a> {
+    pub(super) fn new(
+        conn: &'a Connection,
+        path: &'a Path,
+        now: Time,
+        recent: Option<&'a Recent>,
+    ) -> Self {
+        Self { conn, path, now, recent, insert: RefCell::new(None) }
+    }
+
+    /// Inserts an event.
+    pub(super) fn insert(&self, sql: &str, params: impl Params) -> Result<()> {
+        let mut held = self.insert.borrow_mut();
+        let run = || -> rusqlite::Result<()> {
+            let statement = match &mut *held {
+                Some(statement) => statement,
+                none => none.insert(self.conn.prepare_cached(sql)?),
+            };
+            statement.execute(params).map(|_| ())
+        };
+        run().map_err(|error| sqlite_error(self.path, "writing", &error))
+    }
+
     /// Runs a statement that changes something.
     pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
         if let Some(recent) = self.recent {

@@ -75,6 +75,12 @@ impl Prepared {
         Self { write: Write::Append(append), bodies }
     }
 
+    /// How many bytes its bodies have.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bodies.iter().map(|body| body.bytes.len()).sum()
+    }
+
     /// The write itself.
     #[must_use]
     pub fn write(&self) -> &Write {

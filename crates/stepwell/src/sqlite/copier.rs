@@ -1,0 +1,78 @@
+//! Copies the log into the file on a thread of its own, while large writes follow each other.
+//!
+//! SQLite has whoever commits copy the log once it is long. After a large write it always is,
+//! and the next one would wait for as long as the write itself took.
+
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use rusqlite::Connection;
+
+use super::file::{self, AUTO_CHECKPOINT};
+use super::schema::MIGRATIONS;
+use super::sql::SqliteRows;
+use crate::{Error, Result};
+
+/// How many bytes of bodies make a write a large one.
+pub(super) const LARGE: usize = 1 << 20;
+
+/// How many pages the log may have when a large write is done, before that one copies it
+/// after all: the copier may be held up.
+const MAX_LOG: u32 = 16_384;
+
+/// A thread that copies.
+#[derive(Debug)]
+pub(super) struct Copier {
+    wake: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Copier {
+    pub(super) fn begin(path: &Path) -> Result<Self> {
+        let conn = file::open_writer(path, MIGRATIONS)?;
+        let (wake, woken) = sync_channel(1);
+        let work = move || {
+            for () in woken {
+                // What could not be copied stays in the log, and the next one copies it.
+                let _ = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+            }
+        };
+        let thread = Builder::new().name("copier".to_owned()).spawn(work).map_err(|source| {
+            Error::Io { path: path.to_owned(), doing: "starting a thread", source }
+        })?;
+        Ok(Self { wake: Some(wake), thread: Some(thread) })
+    }
+
+    /// Has it copy what is in the log by now.
+    pub(super) fn wake(&self) {
+        if let Some(wake) = &self.wake {
+            // If it was woken already and has not begun, it will copy this as well.
+            let _ = wake.try_send(());
+        }
+    }
+}
+
+impl Drop for Copier {
+    fn drop(&mut self) {
+        drop(self.wake.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Leaves the copying to the copier, in the transaction of a large write.
+pub(super) fn hold_back(rows: &SqliteRows<'_>) -> Result<()> {
+    copy_at(rows.conn, MAX_LOG).map_err(|error| rows.fault(&error))
+}
+
+/// Has those who write copy again, as ever.
+pub(super) fn let_go(conn: &Connection) {
+    // If it fails, the log is copied later, and no less surely.
+    let _ = copy_at(conn, AUTO_CHECKPOINT);
+}
+
+fn copy_at(conn: &Connection, pages: u32) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "wal_autocheckpoint", pages)
+}
