@@ -1,14 +1,17 @@
-//! Formats: how fast another agent's sessions come in.
+//! Formats: how fast another agent's sessions come in, and how much memory that takes.
 //!
-//! `cargo bench -p stepwell-bench --bench formats`.
+//! `cargo bench -p stepwell-bench --bench formats`, and for memory
+//! `cargo bench -p stepwell-bench --bench formats -- claude 2000` (or `codex 500`): a session of
+//! so many MB, of nothing but short lines, in a process that does nothing else.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
 
 use std::fmt::Write;
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufWriter, Write as _};
 use std::path::Path;
 
 use stepwell::Stepwell;
-use stepwell_bench::{Table, Times};
+use stepwell_bench::{Table, Times, timed};
 use stepwell_formats::{Became, Format, Mode, take_in};
 
 /// Turns in the transcript, each of nine calls: about 64 MB.
@@ -63,7 +66,107 @@ fn plant(path: &Path) -> u64 {
     out.len() as u64
 }
 
+/// The name of a line, as long as they are.
+fn uuid(n: u64) -> String {
+    format!("{n:08x}-1d2c-4b3a-8f7e-{n:012x}")
+}
+
+/// A transcript of Claude Code of nothing but short lines. Now and then a line follows one
+/// that is far above it.
+fn plant_claude(path: &Path, bytes: u64) -> u64 {
+    let session = "11111111-2222-4333-8444-555555555555";
+    let mut out = BufWriter::new(File::create(path).unwrap());
+    let (mut written, mut n) = (0, 0);
+    while written < bytes {
+        let parent = match n {
+            0 => "null".to_owned(),
+            n if n % 100_000 == 99_998 => format!("\"{}\"", uuid(n / 2 | 1)),
+            n => format!("\"{}\"", uuid(n - 1)),
+        };
+        let said = match n % 2 {
+            0 => format!(r#""type":"user","message":{{"role":"user","content":"go on {n}"}}"#),
+            _ => format!(
+                r#""type":"assistant","message":{{"model":"claude-opus-4-6","id":"msg_{n:016x}","type":"message","role":"assistant","content":[{{"type":"text","text":"ok {n}"}}],"usage":{{"input_tokens":3,"output_tokens":2}}}},"requestId":"req_{n:016x}""#
+            ),
+        };
+        let line = format!(
+            r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","cwd":"/home/dev/shop","sessionId":"{session}","version":"2.1.208","gitBranch":"main",{said},"uuid":"{}","timestamp":"2026-08-20T09:00:00.000Z"}}"#,
+            uuid(n)
+        );
+        writeln!(out, "{line}").unwrap();
+        written += line.len() as u64 + 1;
+        n += 1;
+    }
+    out.flush().unwrap();
+    n
+}
+
+/// A rollout of Codex of nothing but short lines.
+fn plant_codex(path: &Path, bytes: u64) -> u64 {
+    let mut out = BufWriter::new(File::create(path).unwrap());
+    let at = "2026-08-20T09:00:00.000Z";
+    let id = "01993b2c-5c0e-7d11-9d5e-3f2a1b0c9d8e";
+    let meta = format!(
+        r#"{{"timestamp":"{at}","type":"session_meta","payload":{{"id":"{id}","timestamp":"{at}","cwd":"/home/dev/shop","originator":"codex_cli_rs","cli_version":"0.63.0","model_provider":"openai"}}}}"#
+    );
+    writeln!(out, "{meta}").unwrap();
+    let (mut written, mut n) = (meta.len() as u64, 0);
+    while written < bytes {
+        let (role, kind) = if n % 2 == 0 { ("user", "input") } else { ("assistant", "output") };
+        let line = format!(
+            r#"{{"timestamp":"{at}","type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"{kind}_text","text":"go on {n}"}}]}}}}"#
+        );
+        writeln!(out, "{line}").unwrap();
+        written += line.len() as u64 + 1;
+        n += 1;
+    }
+    out.flush().unwrap();
+    n
+}
+
+/// The most memory that this process had at a time, in MB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024 / 1_000_000
+}
+
+/// Imports a session of short lines once.
+fn memory(system: &str, megabytes: u64) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (name, plant): (_, fn(&Path, u64) -> u64) = match system {
+        "claude" => ("11111111-2222-4333-8444-555555555555.jsonl", plant_claude),
+        "codex" => {
+            ("rollout-2026-08-20T09-00-00-01993b2c-5c0e-7d11-9d5e-3f2a1b0c9d8e.jsonl", plant_codex)
+        }
+        other => panic!("no part {other}: claude codex"),
+    };
+    let path = folder.path().join(name);
+    let lines = plant(&path, megabytes * 1_000_000);
+    let format: Format = system.parse().unwrap();
+    let before = peak();
+    let time = timed(|| {
+        let well = Stepwell::open(folder.path().join("store")).unwrap();
+        let report = take_in(&well, Mode::Write, format, &path);
+        assert!(report.fault.is_none(), "{:?}", report.fault);
+        assert_eq!(report.sessions[0].became, Became::Imported);
+        assert_eq!(report.warnings, []);
+    });
+    let table = Table::begin();
+    let what = format!("import {megabytes} MB of {system}, {lines} lines");
+    let figure = format!("{} MB at the peak, {:.0} s", peak(), time.as_secs_f64());
+    table.figure(&what, &figure, &format!("before it {before} MB"), "≤ 200 MB");
+}
+
 fn main() {
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
+    match (words.next(), words.next()) {
+        (Some(system), size) => memory(&system, size.map_or(200, |size| size.parse().unwrap())),
+        (None, _) => throughput(),
+    }
+}
+
+fn throughput() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("11111111-2222-4333-8444-555555555555.jsonl");
     let bytes = plant(&path);

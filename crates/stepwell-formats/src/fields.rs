@@ -107,38 +107,51 @@ impl<'a> Fields<'a> {
     /// have that text instead.
     #[must_use]
     pub fn rewritten(&self, changes: &[(&str, Option<&str>)]) -> String {
-        // Of several of one name only the last is kept.
-        let kept = || {
-            self.each().filter_map(|(name, raw)| {
-                match changes.iter().find(|(changed, _)| *changed == name) {
-                    Some((_, changed)) => changed.map(|raw| (name, raw)),
-                    None => Some((name, raw)),
-                }
-            })
+        let changed = |name: &str, raw: &'a str| -> Option<&str> {
+            match changes.iter().find(|(changed, _)| *changed == name) {
+                Some((_, changed)) => *changed,
+                None => Some(raw),
+            }
         };
         // Quotes, a colon and a comma besides.
-        let room: usize = kept().map(|(name, raw)| name.len() + raw.len() + 4).sum();
-        let mut text = String::with_capacity(room + 3);
+        let length = |(name, raw): &(Cow<'a, str>, &'a str)| {
+            changed(name, raw).map_or(0, |raw| name.len() + raw.len() + 4)
+        };
+        let mut text = String::with_capacity(self.list.iter().map(length).sum::<usize>() + 3);
         text.push('{');
-        kept().for_each(|(name, raw)| push_field(&mut text, name, raw));
+        // Of several of one name only the last is kept.
+        let is_last = self.last_of_name();
+        for (n, (name, raw)) in self.list.iter().enumerate() {
+            let Some(raw) = changed(name, raw).filter(|_| is_last(n, name)) else { continue };
+            match name {
+                // It stood there without an escape, and needs none.
+                Cow::Borrowed(name) => push_raw_field(&mut text, name, raw),
+                Cow::Owned(name) => push_field(&mut text, name, raw),
+            }
+        }
         text.push('}');
         text
     }
 
     /// Each of its fields once, in order, with its text.
     pub fn each(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        let is_last = self.last_of_name();
+        let each = self.list.iter().enumerate();
+        each.filter(move |(n, (name, _))| is_last(*n, name))
+            .map(|(_, (name, raw))| (name.as_ref(), *raw))
+    }
+
+    /// Is the field at this place the last one of its name?
+    fn last_of_name(&self) -> impl Fn(usize, &str) -> bool {
         // Looking back is quick among few fields, and would take forever among very many.
         let last: Option<HashMap<&str, usize>> = (self.list.len() > 32).then(|| {
             let names = self.list.iter().enumerate();
             names.map(|(n, (name, _))| (name.as_ref(), n)).collect()
         });
-        let is_last = move |n: usize, name: &str| match &last {
+        move |n, name| match &last {
             Some(last) => last.get(name) == Some(&n),
             None => self.list[n + 1..].iter().all(|(later, _)| later != name),
-        };
-        let each = self.list.iter().enumerate();
-        each.filter(move |(n, (name, _))| is_last(*n, name))
-            .map(|(_, (name, raw))| (name.as_ref(), *raw))
+        }
     }
 
     /// The names of its fields.
@@ -183,18 +196,23 @@ fn name_of(raw: &str) -> Option<Cow<'_, str>> {
 
 /// Adds a field to a JSON object that is being written.
 pub fn push_field(object: &mut String, name: &str, raw: &str) {
+    match name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+        true => push_raw_field(object, name, raw),
+        false => {
+            let quoted = quoted(name);
+            push_raw_field(object, &quoted[1..quoted.len() - 1], raw);
+        }
+    }
+}
+
+/// The same, with a name that needs no escape.
+fn push_raw_field(object: &mut String, name: &str, raw: &str) {
     if !object.ends_with('{') {
         object.push(',');
     }
-    match name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
-        true => {
-            object.push('"');
-            object.push_str(name);
-            object.push('"');
-        }
-        false => object.push_str(&quoted(name)),
-    }
-    object.push(':');
+    object.push('"');
+    object.push_str(name);
+    object.push_str("\":");
     object.push_str(raw);
 }
 

@@ -3,10 +3,13 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
+
 /// A JSON text with U+FFFD in the place of each half; `None` if it has none.
 pub(crate) fn mended(json: &str) -> Option<String> {
     // Almost no text has any, and this is asked of every line.
-    if !json.contains("\\ud") && !json.contains("\\uD") {
+    let none = memmem::find(json.as_bytes(), b"\\u").is_none();
+    if none || !json.contains("\\ud") && !json.contains("\\uD") {
         return None;
     }
     let mut mended = Cow::Borrowed(json);

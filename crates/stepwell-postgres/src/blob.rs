@@ -65,7 +65,7 @@ pub(crate) fn get(rows: &PgRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
 
 /// Notes which blobs an event names, storing its spilled texts. Returns their stored
 /// bytes.
-pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed) -> Result<u64> {
+pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result<u64> {
     for (digest, text) in &sealed.spill {
         put(rows, digest, text)?;
     }
@@ -97,7 +97,7 @@ pub(crate) fn detach(rows: &PgRows<'_>, key: Key, from: Seq, to: Seq) -> Result<
 }
 
 /// Notes which blobs an event names now. One that it named before and still does stays.
-pub(crate) fn reattach(rows: &PgRows<'_>, key: Key, sealed: &Sealed) -> Result<()> {
+pub(crate) fn reattach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result<()> {
     let named = unname(rows, key, sealed.row.seq, sealed.row.seq)?;
     attach(rows, key, sealed)?;
     drop_unnamed(rows, &named)

@@ -110,7 +110,7 @@ impl Rows for Desk<'_> {
         Ok(())
     }
 
-    fn insert_event(&self, _key: Key, sealed: &Sealed) -> Result<u64> {
+    fn insert_event(&self, _key: Key, sealed: &Sealed<'_>) -> Result<u64> {
         let pack = |(digest, text): &(Digest, Vec<u8>)| {
             Ok((*digest, text.len() as i64, blob::packed(digest, text)?))
         };
@@ -120,11 +120,12 @@ impl Rows for Desk<'_> {
         let bytes = sealed.row.body.len() as u64;
         let mut draft = self.draft.borrow_mut();
         draft.bytes += bytes;
-        draft.events.push(Entry { row: sealed.row.clone(), key: sealed.key.clone(), spill, names });
+        let (row, key) = (sealed.row.clone().into_owned(), sealed.key.clone());
+        draft.events.push(Entry { row, key, spill, names });
         Ok(bytes)
     }
 
-    fn replace_event(&self, _key: Key, _sealed: &Sealed) -> Result<()> {
+    fn replace_event(&self, _key: Key, _sealed: &Sealed<'_>) -> Result<()> {
         unknown()
     }
 

@@ -14,7 +14,9 @@ pub use crate::store::rows::{
 
 /// Creating, appending, leases, scrubbing.
 pub mod write {
-    pub use crate::store::write::{Prepared, PreparedEvent, acquire, release, renew, scrub, write};
+    pub use crate::store::write::{
+        Prepared, PreparedEvents, acquire, release, renew, scrub, write,
+    };
 }
 
 /// Reading through shared prefixes, checking as it goes.

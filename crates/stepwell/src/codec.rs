@@ -3,6 +3,7 @@
 //! docs/format.md describes the layout; this is the only code that knows it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -55,9 +56,9 @@ pub type OwnRow = Row<'static>;
 
 /// A row with what has to be stored beside it.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct Sealed<'a> {
     /// The row.
-    pub row: OwnRow,
+    pub row: Row<'a>,
     /// The name by which it can be found again.
     pub key: Option<String>,
     /// Texts that spilled.
@@ -69,48 +70,117 @@ pub struct Sealed {
 /// An event's body, ready to be stored: what can be done before it is known where
 /// the event will stand.
 #[derive(Clone, Debug)]
-pub(crate) struct Body {
-    pub(crate) bytes: Vec<u8>,
+pub(crate) struct Body<'a> {
+    pub(crate) bytes: Cow<'a, [u8]>,
     digest: Digest,
-    spill: Vec<(Digest, Vec<u8>)>,
+    spill: Spill,
 }
 
-impl Body {
+/// Texts that were moved out of a body.
+type Spill = Vec<(Digest, Vec<u8>)>;
+
+impl Body<'static> {
     /// Encodes an event, moving long texts out of it.
     pub(crate) fn of(event: &Event) -> Result<Self> {
-        let what = || format!("a {} event", event.kind());
-        let unreadable =
-            |e: serde_json::Error| Error::Unreadable { what: what(), why: e.to_string() };
-        let mut bytes = event.encode().map_err(unreadable)?;
-        // What a user nests too deeply can be written but not read, and would take its
-        // session along.
-        if event.holds_json() {
-            Event::decode(event.kind(), event.version(), &bytes).map_err(unreadable)?;
-        }
-        let mut spill = Vec::new();
-        if bytes.len() > SPILL_BYTES && !matches!(event, Event::Unknown(_)) {
-            let mut value: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;
-            spill_texts(&mut value, &mut spill);
-            if !spill.is_empty() {
-                bytes = serde_json::to_vec(&value).map_err(unreadable)?;
-            }
-        }
-        let too_large = |what: String, size: usize, limit: usize| {
-            Err(Error::TooLarge { what, size: size as u64, limit: limit as u64 })
-        };
-        if bytes.len() > MAX_EVENT_BYTES {
-            return too_large(what(), bytes.len(), MAX_EVENT_BYTES);
-        }
-        if let Some((_, text)) = spill.iter().find(|(_, text)| text.len() > MAX_BLOB_BYTES) {
-            return too_large(format!("a text in {}", what()), text.len(), MAX_BLOB_BYTES);
-        }
-        let digest = Digest::of(&bytes);
-        Ok(Self { bytes, digest, spill })
+        let mut bytes = Vec::new();
+        let (digest, spill) = encode(event, &mut bytes)?;
+        Ok(Self { bytes: bytes.into(), digest, spill })
     }
 }
 
+/// Bodies one behind the other: thousands of small ones are one piece of memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bodies {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+    /// How many bytes were moved out of them.
+    spilled: usize,
+}
+
+/// Where a body lies among others.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    range: Range<usize>,
+    digest: Digest,
+    spill: Spill,
+}
+
+impl Bodies {
+    /// None yet, and room for as many as these.
+    pub(crate) fn room_for(&self) -> Self {
+        let bytes = Vec::with_capacity(self.bytes.len());
+        Self { bytes, places: Vec::with_capacity(self.places.len()), spilled: 0 }
+    }
+
+    /// Adds the body of an event.
+    pub(crate) fn push(&mut self, event: &Event) -> Result<()> {
+        let start = self.bytes.len();
+        let (digest, spill) =
+            encode(event, &mut self.bytes).inspect_err(|_| self.bytes.truncate(start))?;
+        self.spilled += spill.iter().map(|(_, text)| text.len()).sum::<usize>();
+        self.places.push(Place { range: start..self.bytes.len(), digest, spill });
+        Ok(())
+    }
+
+    /// How many bytes they have, with what was moved out of them.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + self.spilled
+    }
+
+    /// The bytes of each.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.iter().map(|place| &self.bytes[place.range.clone()])
+    }
+
+    /// Their bytes, and where each lies in them.
+    pub(crate) fn parts(self) -> (Vec<u8>, Vec<Place>) {
+        (self.bytes, self.places)
+    }
+}
+
+impl Place {
+    /// The body that lies here.
+    pub(crate) fn body(self, bytes: &[u8]) -> Body<'_> {
+        let Self { range, digest, spill } = self;
+        Body { bytes: bytes[range].into(), digest, spill }
+    }
+}
+
+/// Encodes an event behind other bytes, moving long texts out of it.
+fn encode(event: &Event, bytes: &mut Vec<u8>) -> Result<(Digest, Spill)> {
+    let what = || format!("a {} event", event.kind());
+    let unreadable = |e: serde_json::Error| Error::Unreadable { what: what(), why: e.to_string() };
+    let start = bytes.len();
+    event.encode_into(bytes).map_err(unreadable)?;
+    // What a user nests too deeply can be written but not read, and would take its
+    // session along.
+    if event.holds_json() {
+        Event::decode(event.kind(), event.version(), &bytes[start..]).map_err(unreadable)?;
+    }
+    let mut spill = Vec::new();
+    if bytes.len() - start > SPILL_BYTES && !matches!(event, Event::Unknown(_)) {
+        let mut value: Value = serde_json::from_slice(&bytes[start..]).map_err(unreadable)?;
+        spill_texts(&mut value, &mut spill);
+        if !spill.is_empty() {
+            bytes.truncate(start);
+            serde_json::to_writer(&mut *bytes, &value).map_err(unreadable)?;
+        }
+    }
+    let too_large = |what: String, size: usize, limit: usize| {
+        Err(Error::TooLarge { what, size: size as u64, limit: limit as u64 })
+    };
+    let body = &bytes[start..];
+    if body.len() > MAX_EVENT_BYTES {
+        return too_large(what(), body.len(), MAX_EVENT_BYTES);
+    }
+    if let Some((_, text)) = spill.iter().find(|(_, text)| text.len() > MAX_BLOB_BYTES) {
+        return too_large(format!("a text in {}", what()), text.len(), MAX_BLOB_BYTES);
+    }
+    Ok((Digest::of(body), spill))
+}
+
 /// Turns an event into the row that follows the row with the chain `prev`.
-pub(crate) fn seal(event: &Recorded, body: Body, prev: &Digest) -> Sealed {
+pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Sealed<'a> {
     let Body { bytes, digest, spill } = body;
     let mut row = Row {
         seq: event.seq,
@@ -119,7 +189,7 @@ pub(crate) fn seal(event: &Recorded, body: Body, prev: &Digest) -> Sealed {
         kind: event.event.kind().to_owned().into(),
         version: event.event.version(),
         spilled: !spill.is_empty(),
-        body: bytes.into(),
+        body: bytes,
         chain: Digest::GENESIS,
         erased: None,
     };
@@ -249,11 +319,11 @@ mod tests {
         Recorded { seq: Seq::FIRST, at: Time::EPOCH, id: None, event: event.into() }
     }
 
-    fn sealed(event: &Recorded) -> Sealed {
+    fn sealed(event: &Recorded) -> Sealed<'static> {
         seal(event, Body::of(&event.event).unwrap(), &Digest::GENESIS)
     }
 
-    fn reopened(sealed: &Sealed) -> Result<Recorded, String> {
+    fn reopened(sealed: &Sealed<'_>) -> Result<Recorded, String> {
         let blobs: HashMap<_, _> = sealed.spill.iter().cloned().collect();
         sealed.row.open(&mut |digest| blobs.get(digest).cloned().ok_or(Error::NoBlob(*digest)))
     }

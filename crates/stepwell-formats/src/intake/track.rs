@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use stepwell::backend::write::{Prepared, PreparedEvent};
+use stepwell::backend::write::{Prepared, PreparedEvents};
 use stepwell::{
     About, Append, Create, Edited, Event, EventId, Kind, Message, NewEvent, Recorded, Restored,
     Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
@@ -49,8 +49,7 @@ pub(super) struct Track<'a> {
     /// Before the session, which is given back when nothing of it is being written.
     scribe: Scribe,
     session: Option<Session>,
-    batch: Vec<PreparedEvent>,
-    batch_bytes: usize,
+    batch: PreparedEvents,
     /// The latest time that was told: what tells none is taken to have happened then.
     told_at: Option<Time>,
     /// Was anything added?
@@ -137,7 +136,7 @@ impl<'a> Track<'a> {
         let mut places = Places::default();
         places.push(Seq::FIRST);
         let (last, next) = (Seq::FIRST, Seq::new(2));
-        let (batch, batch_bytes, told_at, grown) = (Vec::new(), 0, None, false);
+        let (batch, told_at, grown) = (PreparedEvents::default(), None, false);
         let scribe = Scribe::new(well.store());
         Self {
             well,
@@ -151,7 +150,6 @@ impl<'a> Track<'a> {
             scribe,
             session,
             batch,
-            batch_bytes,
             told_at,
             grown,
             claim: Claim::Sole,
@@ -262,14 +260,13 @@ impl<'a> Track<'a> {
         }
         self.grown = true;
         let beside = matches!(&event, Event::Foreign(it) if it.about == About::Event);
-        if !beside && (self.batch.len() >= BATCH || self.batch_bytes >= BATCH_BYTES) {
+        if !beside && (self.batch.len() >= BATCH || self.batch.bytes() >= BATCH_BYTES) {
             self.flush()?;
         }
         if self.mode == Mode::Write {
-            self.batch_bytes += weight(&event);
             let at = at.or(self.told_at);
             // Encoded at once, while its texts are at hand: they are not kept besides.
-            self.batch.push(PreparedEvent::of(NewEvent { id: Some(id), at, event })?);
+            self.batch.push(NewEvent { id: Some(id), at, event })?;
         }
         self.next = self.next.next();
         Ok(())
@@ -298,8 +295,9 @@ impl<'a> Track<'a> {
             Some(session) => session,
             none => none.insert(self.well.hold(&self.id)?),
         };
-        let batch = std::mem::take(&mut self.batch);
-        self.batch_bytes = 0;
+        // The next one is likely to be as large.
+        let room = self.batch.room_for();
+        let batch = std::mem::replace(&mut self.batch, room);
         let first = self.next.get() - batch.len() as u64;
         let append = Append {
             session: self.id.clone(),
@@ -378,13 +376,4 @@ fn is_same(known: &Recorded, at: Option<Time>, event: &Event, counted: &Counted)
         }
         (known, event) => known == event,
     }
-}
-
-/// About how many bytes an event takes.
-fn weight(event: &Event) -> usize {
-    let output = match event {
-        Event::Node(node) => node.output.as_ref().map_or(0, |output| output.to_string().len()),
-        _ => 0,
-    };
-    event.weight() + output
 }

@@ -56,7 +56,7 @@ fn unreadable(seq: Seq) -> Row<'static> {
 }
 
 impl PgRows<'_> {
-    pub(super) fn add_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+    pub(super) fn add_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<u64> {
         let row = &sealed.row;
         let mark = self.mark.get();
         if mark.is_some() && self.marked_from.get().is_none() {

@@ -215,11 +215,11 @@ impl Rows for PgRows<'_> {
         )
     }
 
-    fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+    fn insert_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<u64> {
         self.add_event(key, sealed)
     }
 
-    fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()> {
+    fn replace_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<()> {
         self.changed(key);
         let row = &sealed.row;
         self.run(

@@ -140,7 +140,7 @@ impl<'a> MemoryRows<'a> {
     }
 
     /// Stores an event's spilled texts, and counts what it names.
-    fn attach(&self, sealed: &Sealed) -> Result<(Vec<Digest>, u64)> {
+    fn attach(&self, sealed: &Sealed<'_>) -> Result<(Vec<Digest>, u64)> {
         for (_, text) in &sealed.spill {
             self.put_blob(text)?;
         }
@@ -257,10 +257,11 @@ impl Rows for MemoryRows<'_> {
         Ok(())
     }
 
-    fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+    fn insert_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<u64> {
         let (names, blob_bytes) = self.attach(sealed)?;
         let (seq, id) = (sealed.row.seq, sealed.row.id);
-        let stored = Stored { row: sealed.row.clone(), keyed: sealed.key.is_some(), names };
+        let stored =
+            Stored { row: sealed.row.clone().into_owned(), keyed: sealed.key.is_some(), names };
         let mut tables = self.tables.borrow_mut();
         let session = tables.session(key);
         session.events.insert(seq, stored);
@@ -273,11 +274,12 @@ impl Rows for MemoryRows<'_> {
         Ok(sealed.row.body.len() as u64 + blob_bytes)
     }
 
-    fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()> {
+    fn replace_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<()> {
         let (names, _) = self.attach(sealed)?;
         let seq = sealed.row.seq;
         let mut freed = Vec::new();
-        let stored = Stored { row: sealed.row.clone(), keyed: sealed.key.is_some(), names };
+        let stored =
+            Stored { row: sealed.row.clone().into_owned(), keyed: sealed.key.is_some(), names };
         self.change(key, |session| {
             freed = session.events.insert(seq, stored).map(|old| old.names).unwrap_or_default();
         });

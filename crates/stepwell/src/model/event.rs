@@ -67,14 +67,21 @@ macro_rules! kinds {
 
             /// The body as JSON bytes.
             pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-                // One allocation, where the usual escapes fit as well.
+                let mut bytes = Vec::new();
+                self.encode_into(&mut bytes)?;
+                Ok(bytes)
+            }
+
+            /// The same, behind other bytes.
+            pub(crate) fn encode_into(&self, bytes: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+                // Room is made once, where the usual escapes fit as well.
                 let weight = self.weight();
-                let mut bytes = Vec::with_capacity(weight + weight / 8);
+                bytes.reserve(weight + weight / 8);
                 match self {
-                    $(Self::$variant(body) => serde_json::to_writer(&mut bytes, body)?,)*
+                    $(Self::$variant(body) => serde_json::to_writer(bytes, body)?,)*
                     Self::Unknown(unknown) => bytes.extend_from_slice(unknown.body.as_bytes()),
                 }
-                Ok(bytes)
+                Ok(())
             }
 
             /// Reads a body back.

@@ -58,7 +58,7 @@ pub(super) fn get(rows: &SqliteRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
 
 /// Notes which blobs an event names, storing its spilled texts. Returns their
 /// stored bytes.
-pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed) -> Result<u64> {
+pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Result<u64> {
     let mut bytes = 0;
     for (digest, text) in &sealed.spill {
         put(rows, digest, text)?;
@@ -80,7 +80,7 @@ pub(super) fn detach(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<()> {
 }
 
 /// Notes which blobs an event names now. One that it named before and still does stays.
-pub(super) fn reattach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed) -> Result<()> {
+pub(super) fn reattach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Result<()> {
     let named = unname(rows, pos, pos)?;
     attach(rows, pos, sealed)?;
     drop_unnamed(rows, &named)

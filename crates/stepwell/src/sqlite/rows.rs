@@ -285,7 +285,7 @@ impl Rows for SqliteRows<'_> {
         Ok(())
     }
 
-    fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64> {
+    fn insert_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<u64> {
         let row = &sealed.row;
         let pos = pos(key, row.seq);
         self.insert(
@@ -307,7 +307,7 @@ impl Rows for SqliteRows<'_> {
         Ok(row.body.len() as u64 + blob::attach(self, pos, sealed)?)
     }
 
-    fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()> {
+    fn replace_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<()> {
         let row = &sealed.row;
         let pos = pos(key, row.seq);
         self.run(

@@ -122,9 +122,9 @@ pub trait Rows {
 
     /// Inserts an event with its spilled texts. Returns the bytes that it and the
     /// blobs it names take up. Fails if a blob that it names is not there.
-    fn insert_event(&self, key: Key, sealed: &Sealed) -> Result<u64>;
+    fn insert_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<u64>;
     /// Replaces an event's row, for a scrub, and forgets what only it named.
-    fn replace_event(&self, key: Key, sealed: &Sealed) -> Result<()>;
+    fn replace_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<()>;
     /// One of a session's own events, by the client's name for it.
     fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>>;
     /// May one of a session's own events bear one of these names? Saying so when none does

@@ -7,7 +7,7 @@ use super::admit::{admit, check_edit};
 use super::read::{self, find};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
 use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
-use crate::codec::{self, Body};
+use crate::codec::{self, Bodies, Body};
 use crate::failpoint::failpoint;
 use crate::{
     Created, Digest, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease, NewEvent,
@@ -26,20 +26,45 @@ const SNAPSHOT_LANES: u64 = 32;
 /// head repeats.
 const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 
-/// An event that was encoded and hashed, which can be done before the store's turn to write
-/// comes. Its long texts are in its body, and nowhere else.
-#[derive(Clone, Debug)]
-pub struct PreparedEvent {
-    event: NewEvent,
-    body: Body,
+/// Events that were encoded and hashed, which can be done before the store's turn to write
+/// comes. Their long texts are in their bodies, and nowhere else.
+#[derive(Clone, Debug, Default)]
+pub struct PreparedEvents {
+    events: Vec<NewEvent>,
+    bodies: Bodies,
 }
 
-impl PreparedEvent {
+impl PreparedEvents {
+    /// None yet, and room for as many as these.
+    #[must_use]
+    pub fn room_for(&self) -> Self {
+        Self { events: Vec::with_capacity(self.events.len()), bodies: self.bodies.room_for() }
+    }
+
     /// Prepares an event.
-    pub fn of(mut event: NewEvent) -> Result<Self> {
-        let body = Body::of(&event.event)?;
+    pub fn push(&mut self, mut event: NewEvent) -> Result<()> {
+        self.bodies.push(&event.event)?;
         event.event.shed();
-        Ok(Self { event, body })
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// How many bytes their bodies have, long texts included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bodies.size()
     }
 }
 
@@ -49,17 +74,19 @@ pub struct Prepared {
     /// An append's events have no long texts any more.
     write: Write,
     /// The bodies of an append's events, in order.
-    bodies: Vec<Body>,
+    bodies: Bodies,
 }
 
 impl Prepared {
     /// Prepares the writes of a batch.
     pub fn all(writes: Vec<Write>) -> Result<Vec<Self>> {
         let prepare = |write: Write| match write {
-            Write::Create(_) => Ok(Self { write, bodies: Vec::new() }),
+            Write::Create(_) => Ok(Self { write, bodies: Bodies::default() }),
             Write::Append(mut append) => {
-                let events = std::mem::take(&mut append.events).into_iter();
-                let events = events.map(PreparedEvent::of).collect::<Result<_>>()?;
+                let mut events = PreparedEvents::default();
+                for event in std::mem::take(&mut append.events) {
+                    events.push(event)?;
+                }
                 Ok(Self::append(append, events))
             }
         };
@@ -68,17 +95,16 @@ impl Prepared {
 
     /// An append of these events, whatever it named before.
     #[must_use]
-    pub fn append(mut append: Append, events: Vec<PreparedEvent>) -> Self {
-        let (events, bodies): (Vec<_>, _) =
-            events.into_iter().map(|PreparedEvent { event, body }| (event, body)).unzip();
+    pub fn append(mut append: Append, events: PreparedEvents) -> Self {
+        let PreparedEvents { events, bodies } = events;
         append.events = events;
         Self { write: Write::Append(append), bodies }
     }
 
-    /// How many bytes its bodies have.
+    /// How many bytes its bodies have, long texts included.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bodies.iter().map(|body| body.bytes.len()).sum()
+        self.bodies.size()
     }
 
     /// The write itself.
@@ -231,7 +257,7 @@ fn check_description(created: &Created) -> Result<()> {
     }
 }
 
-fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Vec<Body>) -> Result<Written> {
+fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Bodies) -> Result<Written> {
     let Append { session, epoch, expected, events } = append;
     let mut row = find(rows, &session)?;
     if let Some(written) = repeated_append(rows, &row, &events, &bodies)? {
@@ -258,10 +284,12 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Vec<Body>) 
     }
     let first = row.head.seq.next();
     refuse_known_ids(rows, &row, &events)?;
-    for (event, body) in events.into_iter().zip(bodies) {
+    let (bytes, places) = bodies.parts();
+    for (event, place) in events.into_iter().zip(places) {
         let event = NewEvent { event: complete(rows, &row, event.event)?, ..event };
         // What the store completed has another body now.
-        let body = if is_completed(&event.event) { Body::of(&event.event)? } else { body };
+        let completed = is_completed(&event.event);
+        let body = if completed { Body::of(&event.event)? } else { place.body(&bytes) };
         record(rows, world, &mut row, event, body)?;
         failpoint("append.between_events");
     }
@@ -284,7 +312,7 @@ fn record(
     world: World<'_>,
     row: &mut SessionRow,
     new: NewEvent,
-    body: Body,
+    body: Body<'_>,
 ) -> Result<Seq> {
     let seq = row.head.seq.next();
     if seq > Seq::MAX {
@@ -333,7 +361,7 @@ fn repeated_append(
     rows: &dyn Rows,
     row: &SessionRow,
     events: &[NewEvent],
-    bodies: &[Body],
+    bodies: &Bodies,
 ) -> Result<Option<Written>> {
     let Some(first_id) = events.first().and_then(|event| event.id) else {
         return Ok(None);
@@ -342,7 +370,7 @@ fn repeated_append(
         return Ok(None);
     };
     let mut seq = first.seq;
-    for (event, body) in events.iter().zip(bodies) {
+    for (event, body) in events.iter().zip(bodies.each()) {
         // Events of one append stand together; one without an id has only its place.
         let recorded = match event.id {
             Some(id) => read::event_by_id(rows, row, row.head.seq, &id)?,
@@ -387,7 +415,7 @@ fn refuse_known_ids(rows: &dyn Rows, row: &SessionRow, events: &[NewEvent]) -> R
 
 /// Is this the event that was recorded there? A scrub may have replaced its body: then
 /// the kind has to do.
-fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &Body) -> bool {
+fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &[u8]) -> bool {
     if found.kind != event.event.kind() {
         return false;
     }
@@ -398,7 +426,7 @@ fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &Body) -> bool 
         let opened = found.open(&mut |digest| Err(Error::NoBlob(*digest)));
         return opened.is_ok_and(|found| asked(found.event) == asked(event.event.clone()));
     }
-    found.body == body.bytes
+    *found.body == *body
 }
 
 /// A move of the view without what the store put in when it recorded it.
