@@ -179,7 +179,7 @@ fn throughput() {
         assert!(report.fault.is_none() && report.sessions[0].became == Became::Imported);
     };
     let parse = || {
-        let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
+        let file = std::io::BufReader::new(File::open(&path).unwrap());
         for line in file.lines() {
             let value: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
             std::hint::black_box(value);

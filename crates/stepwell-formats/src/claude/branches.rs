@@ -52,3 +52,72 @@ impl Branches {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use proptest::prelude::*;
+    use stepwell::Seq;
+
+    use super::*;
+    use crate::claude::tree::{Step, Tree};
+
+    /// Which line each line follows: mostly the one before it, or one near, or any.
+    fn parents() -> impl Strategy<Value = Vec<usize>> {
+        let back = prop_oneof![
+            40 => Just(1_usize),
+            4 => 1..100_usize,
+            1 => 1..4_000_usize,
+        ];
+        prop::collection::vec(back, 4_000).prop_map(|backs| {
+            backs.iter().enumerate().map(|(n, back)| n.saturating_sub(*back)).collect()
+        })
+    }
+
+    /// Where each line goes. Every seventh is no part of the conversation, and every third
+    /// belongs to the turn before it.
+    fn steps(tree: &mut Tree, parents: &[usize]) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (n, parent) in parents.iter().enumerate() {
+            let (name, parent) = (format!("l{}", n + 1), format!("l{parent}"));
+            if n % 7 == 6 {
+                tree.alias(&name, Some(&parent));
+                continue;
+            }
+            steps.push(tree.follow(Some(&parent)));
+            if n % 3 != 2 {
+                tree.turn();
+            }
+            tree.told([name.as_str()], Seq::new(n as u64 + 2));
+        }
+        steps
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn with_the_names_of_branches_a_tree_knows_what_it_knows_with_all(parents in parents()) {
+            let mut text = String::from("{\"uuid\":\"l0\"}\n{torn\n");
+            for (n, parent) in parents.iter().enumerate() {
+                let name = n + 1;
+                let _ = writeln!(text, r#"{{"parentUuid":"l{parent}","uuid":"l{name}"}}"#);
+            }
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            let input = Input::at(file.path()).unwrap();
+            let branches = Branches::of(&input, input.root()).unwrap();
+            prop_assert!(!branches.cut_short && branches.names.len() < 400);
+            let begun = || {
+                let mut tree = Tree::default();
+                tree.turn();
+                tree.told(["l0"], Seq::FIRST);
+                tree
+            };
+            let (mut all, mut thin) = (begun(), begun());
+            thin.keep(branches.names);
+            prop_assert_eq!(steps(&mut thin, &parents), steps(&mut all, &parents));
+        }
+    }
+}

@@ -29,6 +29,10 @@ const MAX_FRONT_BYTES: usize = 4 << 20;
 /// transcript of nothing but one answer stays bounded, and what is told fits into an event.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
 
+/// How often a transcript goes back to an earlier line. To record each time costs a look at
+/// all those before; no conversation comes near this.
+const MAX_REWINDS: u32 = 2_000;
+
 /// Reads a transcript, and then those of its subagents.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let main = input.root().to_owned();
@@ -77,6 +81,8 @@ struct Reading<'a> {
     answered: String,
     open: HashSet<String>,
     steps: u64,
+    /// How often it went back.
+    rewinds: u32,
     last: Seq,
     last_at: Option<Time>,
     ended: Ended,
@@ -135,6 +141,7 @@ impl<'a> Reading<'a> {
             answered: String::new(),
             open: HashSet::new(),
             steps: 0,
+            rewinds: 0,
             last: Seq::FIRST,
             last_at: None,
             ended: Ended::Empty,
@@ -420,10 +427,25 @@ impl<'a> Reading<'a> {
         let parent = fields.text("parentUuid").or_else(|| fields.text("logicalParentUuid"));
         if let tree::Step::BackTo(to) = self.tree.follow(parent.as_deref()) {
             self.open.clear();
+            self.rewinds = self.rewinds.saturating_add(1);
+            if self.rewinds > MAX_REWINDS {
+                self.warn_of_rewinds();
+                return Ok(());
+            }
             let rewound = Rewound { to, scope: Scope::Chat, restored: Restored::default() };
             self.take(Item::new(at, rewound))?;
         }
         Ok(())
+    }
+
+    fn warn_of_rewinds(&mut self) {
+        if self.rewinds == MAX_REWINDS + 1 {
+            let what = format!(
+                "it goes back to an earlier line more than {MAX_REWINDS} times; after that, \
+                 branches that were left stay in view"
+            );
+            self.warn(None, &what);
+        }
     }
 
     /// Tells what waits: a message, or a compaction without a summary.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use stepwell::{Checkpoint, CheckpointReason, SessionId, Status, Stepwell};
-use stepwell_formats::{Became, Format};
+use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
@@ -200,4 +200,41 @@ fn an_answer_spent_what_its_last_lines_say() {
     let taken = taken(&well, &file.write());
     let spent = well.standing(&taken[0].id).unwrap().head.spent;
     assert_eq!((spent.calls, spent.usage.input, spent.usage.output), (1, 10, 50));
+}
+
+#[test]
+fn a_transcript_of_nothing_but_branches_is_read_in_time_and_told_of() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u0", "", "begin").user("u1", "u0", "go on");
+    for n in 2..2_300 {
+        file.user(&format!("u{n}"), "u0", "another way");
+    }
+    let report = take_in(&well, Mode::Write, claude(), &file.write());
+    assert!(report.fault.is_none(), "{:?}", report.fault);
+    let warnings: Vec<&str> = report.warnings.iter().map(|it| it.what.as_str()).collect();
+    assert_eq!(
+        warnings,
+        ["it goes back to an earlier line more than 2000 times; after that, branches that were \
+          left stay in view"]
+    );
+    let id = &report.sessions[0].id;
+    assert_eq!(well.standing(id).unwrap().head.messages, 2_300);
+}
+
+#[test]
+fn an_answer_of_any_length_is_told_in_pieces_that_fit() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "all of it");
+    let text = "x".repeat(50_000);
+    let name = |n: usize| if n == 0 { "u1".to_owned() } else { format!("a{n}") };
+    for n in 0..600 {
+        file.text(&name(n + 1), &name(n), "m1", &text);
+    }
+    let id = taken(&well, &file.write()).remove(0).id;
+    let head = well.standing(&id).unwrap().head;
+    // 30 MB, more than one event holds.
+    assert!((3..9).contains(&head.messages), "{}", head.messages);
+    assert_eq!((head.spent.calls, head.spent.usage.output), (1, 5));
+    assert_eq!(became(&taken(&well, &file.write()), Became::Unchanged), 1);
+    assert_returns(claude(), &file.write(), &format!("{}.jsonl", crate::transcript::ID));
 }
