@@ -11,6 +11,11 @@ use stepwell::{Event, Message, Recorded, Time, Usage};
 pub(super) struct Counted(HashMap<u64, Usage>);
 
 impl Counted {
+    /// Is there nothing to be taken off?
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Remembers an event that was taken out of the view: what it spent stays counted.
     pub(super) fn add(&mut self, gone: &Recorded) {
         if let Event::Message(message) = &gone.event

@@ -30,6 +30,18 @@ impl Places {
         }
     }
 
+    /// Does an event name places?
+    pub(super) fn concern(event: &Event) -> bool {
+        matches!(
+            event,
+            Event::Compacted(_)
+                | Event::Rewound(_)
+                | Event::Undone(_)
+                | Event::Rewinding(_)
+                | Event::Edited(_)
+        )
+    }
+
     /// The event with seqs in place of places.
     pub(super) fn translate(&self, event: Event) -> Event {
         let seq = |place: Seq| self.seq(place);

@@ -17,9 +17,11 @@ use super::scribe::Scribe;
 use crate::neutral::{Item, Opening};
 use crate::{Error, Result};
 
-/// How many events are written at a time, and of how many bytes, to bound memory.
+/// How many events are written at a time, and of how many bytes, to bound memory. The first
+/// ones are fewer, so that writing begins soon.
 const BATCH: usize = 4096;
-const BATCH_BYTES: usize = 4 << 20;
+const BATCH_BYTES: usize = 2 << 20;
+const FIRST_BATCH_BYTES: usize = BATCH_BYTES / 8;
 
 /// How many events are read at a time.
 const PAGE: usize = 256;
@@ -50,6 +52,8 @@ pub(super) struct Track<'a> {
     scribe: Scribe,
     session: Option<Session>,
     batch: PreparedEvents,
+    /// After how many bytes it is written.
+    batch_limit: usize,
     /// The latest time that was told: what tells none is taken to have happened then.
     told_at: Option<Time>,
     /// Was anything added?
@@ -150,6 +154,7 @@ impl<'a> Track<'a> {
             scribe,
             session,
             batch,
+            batch_limit: FIRST_BATCH_BYTES,
             told_at,
             grown,
             claim: Claim::Sole,
@@ -161,7 +166,8 @@ impl<'a> Track<'a> {
     pub(super) fn take(&mut self, item: Item) -> Result<Seq> {
         let Item { at, event } = item;
         self.told_at = at.max(self.told_at);
-        let event = self.places.translate(event);
+        // Events are large, and hardly any names a seq: the others are not passed around.
+        let event = if Places::concern(&event) { self.places.translate(event) } else { event };
         let claim = self.claim;
         while !self.overruled
             && let Some(known) = self.peek()?
@@ -248,7 +254,10 @@ impl<'a> Track<'a> {
 
     fn append(&mut self, at: Option<Time>, event: Event) -> Result<Seq> {
         let seq = self.next;
-        let event = self.past.counted.rest(at.or(self.told_at), event);
+        let event = match self.past.counted.is_empty() {
+            true => event,
+            false => self.past.counted.rest(at.or(self.told_at), event),
+        };
         self.write(at, event, self.marks.told(seq))?;
         self.last = seq;
         Ok(self.places.push(seq))
@@ -260,7 +269,7 @@ impl<'a> Track<'a> {
         }
         self.grown = true;
         let beside = matches!(&event, Event::Foreign(it) if it.about == About::Event);
-        if !beside && (self.batch.len() >= BATCH || self.batch.bytes() >= BATCH_BYTES) {
+        if !beside && (self.batch.len() >= BATCH || self.batch.bytes() >= self.batch_limit) {
             self.flush()?;
         }
         if self.mode == Mode::Write {
@@ -298,6 +307,7 @@ impl<'a> Track<'a> {
         // The next one is likely to be as large.
         let room = self.batch.room_for();
         let batch = std::mem::replace(&mut self.batch, room);
+        self.batch_limit = BATCH_BYTES.min(2 * self.batch_limit);
         let first = self.next.get() - batch.len() as u64;
         let append = Append {
             session: self.id.clone(),

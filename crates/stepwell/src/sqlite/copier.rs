@@ -76,3 +76,47 @@ pub(super) fn let_go(conn: &Connection) {
 fn copy_at(conn: &Connection, pages: u32) -> rusqlite::Result<()> {
     conn.pragma_update(None, "wal_autocheckpoint", pages)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::SqliteStore;
+    use crate::store::{Append, Create, Store, Write};
+    use crate::{Created, Message, NewEvent, Processes as _, Seq, SessionId, SystemProcesses};
+
+    #[test]
+    fn after_large_writes_the_log_is_short_and_all_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let session: SessionId = "large".parse().unwrap();
+        let claim = crate::Claim {
+            holder: SystemProcesses.this(),
+            ttl: std::time::Duration::from_secs(600),
+        };
+        let created = Created::new(session.clone(), "grow");
+        let create = Create { created, event_id: None, at: None, claim: Some(claim) };
+        let lease = store.write(Write::Create(create)).unwrap().lease.unwrap();
+        let log = folder.path().join("stepwell.db-wal");
+        let mut longest = 0;
+        for _ in 0..40 {
+            let said = || NewEvent::from(Message::user("x".repeat(60_000)));
+            let events = std::iter::repeat_with(said).take(40).collect();
+            let (session, epoch) = (session.clone(), Some(lease.epoch));
+            store.write(Write::Append(Append { session, epoch, expected: None, events })).unwrap();
+            longest = longest.max(log.metadata().unwrap().len());
+        }
+        // What may wait, and what comes before it is looked at again.
+        assert!(longest < 3 * u64::from(MAX_LOG) * 2048, "{longest}");
+        let pipeline = store.pipeline.as_ref().unwrap();
+        let at = pipeline.between(|conn| {
+            conn.pragma_query_value(None, "wal_autocheckpoint", |row| row.get::<_, u32>(0)).unwrap()
+        });
+        assert_eq!(at, AUTO_CHECKPOINT);
+        let verdict = store.verify(&session).unwrap();
+        assert!(verdict.damage.is_none(), "{verdict:?}");
+        drop(store);
+        assert!(log.metadata().map_or(0, |log| log.len()) == 0);
+        let store = SqliteStore::open(folder.path()).unwrap();
+        assert_eq!(store.standing(&session).unwrap().head.seq, Seq::new(1_601));
+    }
+}

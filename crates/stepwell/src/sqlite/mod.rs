@@ -228,9 +228,6 @@ impl SqliteStore {
 
     /// Has the log copied into the file while the next large write is done.
     fn copy_behind(&self) {
-        if let Some(pipeline) = &self.pipeline {
-            pipeline.between(|conn| copier::let_go(conn));
-        }
         let mut copier = lock(&self.copier);
         if copier.is_none() {
             // Without one, the log is copied by who writes next, as ever.
@@ -363,8 +360,11 @@ impl Store for SqliteStore {
             }
             prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
         });
-        if large {
-            self.copy_behind();
+        if large && let Some(pipeline) = &self.pipeline {
+            pipeline.between(|conn| copier::let_go(conn));
+            if written.is_ok() {
+                self.copy_behind();
+            }
         }
         written
     }
