@@ -19,6 +19,10 @@ use crate::{Error, Result};
 /// How many lines are looked at for what was asked.
 const MAX_FRONT: usize = 400;
 
+/// After how many bytes of lines an answer is told, though more of it may come: so that a
+/// rollout of nothing but one answer stays bounded, and what is told fits into an event.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
+
 /// Reads a rollout, with what it shares with others in front.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root().to_owned();
@@ -160,6 +164,8 @@ struct Pending {
     at: Option<Time>,
     message: Message,
     lines: String,
+    /// How long its lines were.
+    bytes: usize,
 }
 
 impl<'a> Reading<'a> {
@@ -198,7 +204,7 @@ impl<'a> Reading<'a> {
         let said = payload.text("type").unwrap_or_default();
         match (kind.as_ref(), said.as_ref()) {
             ("response_item", _) => match hollow(&payload) {
-                Some(item) => self.item(line, item, at),
+                Some(item) => self.item(line, item, text.len(), at),
                 None => self.beside(text, at),
             },
             ("event_msg", "token_count") => self.tokens(text, &payload, at),
@@ -227,21 +233,29 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn item(&mut self, line: &Fields<'_>, item: item::Item, at: Option<Time>) -> Result<()> {
+    fn item(
+        &mut self,
+        line: &Fields<'_>,
+        item: item::Item,
+        bytes: usize,
+        at: Option<Time>,
+    ) -> Result<()> {
         let asked = is_asked(&item);
         let item::Item { role, parts, rest } = item;
         let line = format!("{}\n", line.rewritten(&[("payload", Some(&rest))]));
         self.aborted = false;
         if role == Role::Assistant {
+            self.settle_if_full()?;
             match &mut self.pending {
                 Some(pending) => {
+                    pending.bytes += bytes;
                     pending.message.parts.extend(parts);
                     pending.lines.push_str(&line);
                 }
                 None => {
                     let mut message = Message::new(role, parts);
                     message.model.clone_from(&self.model);
-                    self.pending = Some(Pending { at, message, lines: line });
+                    self.pending = Some(Pending { at, message, lines: line, bytes });
                 }
             }
             return Ok(());
@@ -265,9 +279,11 @@ impl<'a> Reading<'a> {
 
     /// A line that is no part of the conversation.
     fn beside(&mut self, text: &str, at: Option<Time>) -> Result<()> {
+        self.settle_if_full()?;
         // It must not come between the lines of one answer.
         match &mut self.pending {
             Some(pending) => {
+                pending.bytes += text.len();
                 pending.lines.push_str(text);
                 pending.lines.push('\n');
                 Ok(())
@@ -293,8 +309,10 @@ impl<'a> Reading<'a> {
         };
         self.total = total;
         // An answer that was told already: its tokens stand alone.
-        let silent =
-            || Pending { at, message: Message::new(Role::Assistant, vec![]), lines: String::new() };
+        let silent = || {
+            let message = Message::new(Role::Assistant, vec![]);
+            Pending { at, message, lines: String::new(), bytes: 0 }
+        };
         let pending = self.pending.get_or_insert_with(silent);
         pending.message.usage = Some(usage);
         pending.lines.push_str(text);
@@ -302,8 +320,16 @@ impl<'a> Reading<'a> {
         self.settle()
     }
 
+    /// Tells an answer that is long enough.
+    fn settle_if_full(&mut self) -> Result<()> {
+        match &self.pending {
+            Some(pending) if pending.bytes >= MAX_ANSWER_BYTES => self.settle(),
+            _ => Ok(()),
+        }
+    }
+
     fn settle(&mut self) -> Result<()> {
-        let Some(Pending { at, message, lines }) = self.pending.take() else { return Ok(()) };
+        let Some(Pending { at, message, lines, .. }) = self.pending.take() else { return Ok(()) };
         if message.parts.is_empty() {
             self.take(Item::new(at, message))?;
             return self.take(Item::beside(SYSTEM, at, lines)).map(drop);

@@ -297,3 +297,33 @@ fn a_compressed_rollout_is_read_and_a_bomb_is_not() {
     let fault = take_in(&well, Mode::Write, codex(), &path).fault.unwrap();
     assert!(fault.to_string().contains("expands to more than"), "{fault}");
 }
+
+#[test]
+fn an_answer_of_any_length_is_told_in_pieces_that_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("rollout-2026-05-06T07-00-00-{OVEN}.jsonl"));
+    let line = |kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-05-06T07:00:00Z","type":"{kind}","payload":{payload}}}"#)
+    };
+    let item = |role: &str, kind: &str, text: &str| {
+        let content = format!(r#"[{{"type":"{kind}","text":"{text}"}}]"#);
+        let payload = format!(r#"{{"type":"message","role":"{role}","content":{content}}}"#);
+        line("response_item", &payload)
+    };
+    let mut lines = vec![line("session_meta", &format!(r#"{{"id":"{OVEN}","cwd":"/w"}}"#))];
+    lines.push(item("user", "input_text", "all of it"));
+    let text = "x".repeat(50_000);
+    for n in 0..600 {
+        lines.push(match n % 2 {
+            0 => item("assistant", "output_text", &text),
+            _ => line("event_msg", &format!(r#"{{"type":"agent_message","message":"{text}"}}"#)),
+        });
+    }
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let well = Stepwell::in_memory();
+    taken(&well, &path);
+    let head = well.standing(&id(OVEN)).unwrap().head;
+    // 30 MB, more than one event holds.
+    assert!((3..9).contains(&head.messages), "{}", head.messages);
+    assert_eq!(became(&taken(&well, &path), Became::Unchanged), 1);
+}
