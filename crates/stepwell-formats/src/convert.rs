@@ -78,7 +78,13 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
             true => out.join(writer.place(&well.standing(&id)?.head)),
             false => out.to_owned(),
         };
-        match write_one(&path, how, writer, (&well, &id)) {
+        // What this conversion wrote is not replaced by what it writes next.
+        let twice = converted.written.iter().any(|(_, written, _)| *written == path);
+        let wrote = match twice {
+            true => Err(Error::Twice { path: path.clone() }),
+            false => write_one(&path, how, writer, (&well, &id)),
+        };
+        match wrote {
             Ok(mut exported) => {
                 if apart {
                     exported.losses.forget(SUBAGENTS);

@@ -52,6 +52,8 @@ pub enum Error {
     Untold,
     #[error("{path} exists already", path = path.display())]
     Exists { path: PathBuf },
+    #[error("{path} was written just now, for another session of the same name", path = path.display())]
+    Twice { path: PathBuf },
     #[error("{path} exists already, and is where the rest of {of} goes", path = path.display(), of = of.display())]
     ExistsBeside { path: PathBuf, of: PathBuf },
     #[error("{path} is where the rest of {of} goes, and holds something else, which is not replaced", path = path.display(), of = of.display())]
@@ -116,6 +118,7 @@ impl Error {
             | Self::NotWhole { .. }
             | Self::Continued { .. }
             | Self::Exists { .. }
+            | Self::Twice { .. }
             | Self::ExistsBeside { .. }
             | Self::InTheWay { .. }
             | Self::NotReplaced { .. } => ErrorKind::Conflict,

@@ -79,12 +79,13 @@ impl Writer for Codex {
     }
 
     fn is_name(&self, id: &str) -> bool {
-        // A fork's rollout has the thread's name and one of its own.
-        id.split('_').all(is_uuid)
+        // A rollout that goes on from another one has no name that a command takes: that is
+        // the thread's, which both share.
+        is_uuid(id)
     }
 
     fn place(&self, head: &Head) -> PathBuf {
-        rollout(head, &write::thread(head, None))
+        rollout(head, &write::file_name(head))
     }
 
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {

@@ -32,7 +32,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let meta =
         line.object("payload").filter(|_| line.text("type").as_deref() == Some("session_meta"));
     let Some(meta) = meta else { return Err(not_one(&path, "it does not begin with its session")) };
-    let mut opening = opening(&path, &meta)?;
+    let mut opening = opening(&path, &line, &meta)?;
     opening.created.task = task(input, &path)?.unwrap_or_default();
     let base = Base::of(&meta);
     if base.is_some() {
@@ -77,7 +77,7 @@ fn not_one(path: &Path, why: &str) -> Error {
 }
 
 /// What a rollout says of its session.
-fn opening(path: &Path, meta: &Fields<'_>) -> Result<Opening> {
+fn opening(path: &Path, line: &Fields<'_>, meta: &Fields<'_>) -> Result<Opening> {
     let thread = meta.text("id").or_else(|| meta.text("session_id")).unwrap_or_default();
     if thread.is_empty() {
         return Err(not_one(path, "its session has no id"));
@@ -86,6 +86,8 @@ fn opening(path: &Path, meta: &Fields<'_>) -> Result<Opening> {
     // Several rollouts of one thread are told apart by their names alone.
     let rest = name.split_once(&format!("{thread}_")).map(|(_, rest)| rest);
     let rollout = rest.and_then(|rest| rest.split('.').next());
+    // The time in what is said of the session is the thread's.
+    let began = line.time("timestamp").filter(|_| rollout.is_some());
     let id = match rollout {
         Some(rollout) => format!("{thread}_{rollout}"),
         None => thread.into_owned(),
@@ -94,7 +96,7 @@ fn opening(path: &Path, meta: &Fields<'_>) -> Result<Opening> {
     opening.created.workspace = meta.text("cwd").unwrap_or_default().into_owned();
     opening.created.provider = meta.text("model_provider").unwrap_or_default().into_owned();
     opening.created.agent = meta.text("agent_role").unwrap_or_default().into_owned();
-    opening.started_at = meta.time("timestamp");
+    opening.started_at = began.or_else(|| meta.time("timestamp"));
     opening.file = Some(path.to_owned());
     let spawned = meta.object("source").and_then(|source| source.object("subagent"));
     let spawned = spawned.and_then(|agent| agent.object("thread_spawn"));

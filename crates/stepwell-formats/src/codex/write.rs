@@ -13,7 +13,9 @@ use super::item::refill;
 use super::line::{items, meta, millis, shown, tokens};
 use crate::fields::{Fields, quoted};
 use crate::neutral::is_provenance;
-use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
+use crate::writer::{
+    Exported, Losses, Outlet, SUBAGENTS, each_event, is_uuid, subagents, word_for,
+};
 use crate::{Error, Result};
 
 /// Writes a session.
@@ -46,20 +48,40 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     Ok(exported)
 }
 
-/// The session's name there: what its file says, its own if it came from there, or one that
+/// The session's thread there: what its file says, its own if it came from there, or one that
 /// is made of the name here.
 pub(super) fn thread(head: &Head, file: Option<&str>) -> String {
-    let is_uuid =
-        |text: &str| text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    let named = file.and_then(|file| file.get(file.len().checked_sub(36)?..));
-    let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
-    let own = source.and_then(|source| source.id.get(..36));
-    let found = named.or(own).or_else(|| Some(head.id.as_str())).filter(|text| is_uuid(text));
-    let found = found.or(own.filter(|text| is_uuid(text)));
-    found.map_or_else(
+    let own = source_id(head).and_then(|id| id.get(..36));
+    let names = [file.and_then(thread_in), own, Some(head.id.as_str())];
+    names.into_iter().flatten().find(|name| is_uuid(name)).map_or_else(
         || EventId::derived(format!("codex\0{}", head.id).as_bytes()).to_string(),
         str::to_owned,
     )
+}
+
+/// What a rollout's file is called after its time: its thread, and of one that goes on from
+/// another its own name as well.
+pub(super) fn file_name(head: &Head) -> String {
+    let own = source_id(head).filter(|id| is_rollout(id));
+    own.map_or_else(|| thread(head, None), str::to_owned)
+}
+
+/// Is it the name of a rollout: that of its thread, with or without one of its own?
+fn is_rollout(name: &str) -> bool {
+    let (thread, rollout) = name.split_once('_').unwrap_or((name, name));
+    is_uuid(thread) && is_uuid(rollout)
+}
+
+/// The thread that a file's name ends with.
+fn thread_in(file: &str) -> Option<&str> {
+    let back = |n: usize| file.get(file.len().checked_sub(n)?..);
+    let whole = back(73).filter(|name| name.contains('_') && is_rollout(name));
+    whole.and_then(|name| name.get(..36)).or_else(|| back(36))
+}
+
+fn source_id(head: &Head) -> Option<&str> {
+    let source = head.source.as_ref().filter(|source| source.system == SYSTEM);
+    source.map(|source| source.id.as_str())
 }
 
 /// The line that is about the whole session: as it came, or made anew.

@@ -327,3 +327,21 @@ fn an_answer_of_any_length_is_told_in_pieces_that_fit() {
     assert!((3..9).contains(&head.messages), "{}", head.messages);
     assert_eq!(became(&taken(&well, &path), Became::Unchanged), 1);
 }
+
+#[test]
+fn a_rollout_that_goes_on_from_another_one_is_no_thread_to_a_command() {
+    let writer = codex().writer().unwrap();
+    assert!(writer.is_name(PAGED) && !writer.is_name(GONE_ON));
+    let well = Stepwell::in_memory();
+    taken(&well, &fixtures(codex()).unwrap());
+    // Under its own name it says its thread; under another one, that one.
+    let thread = |name: &str| {
+        let (_folder, path) = written(&well, &id(GONE_ON), codex(), name);
+        let text = std::fs::read_to_string(path).unwrap();
+        let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(line["payload"]["id"], line["payload"]["session_id"]);
+        line["payload"]["id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(thread(&format!("rollout-2026-05-05T06-40-00-{GONE_ON}.jsonl")), PAGED);
+    assert_eq!(thread(&format!("rollout-2026-05-05T06-40-00-{OVEN}.jsonl")), OVEN);
+}

@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{Origin, Stepwell};
-use stepwell_formats::{Conversion, Converted, Existing, Format, Length, Result, Wishes, convert};
+use stepwell_formats::{
+    Conversion, Converted, Error, Existing, Format, Length, Result, Wishes, convert,
+};
 
-use crate::mirror::taken;
+use crate::mirror::{said, shown, taken};
+use crate::seeds::fixtures;
 use crate::support::{exported, id, root, say, subagent};
 
 /// An archive of a session and its subagent's.
@@ -32,9 +35,13 @@ fn strangers(folder: &Path) -> PathBuf {
 }
 
 fn converted(from: &Path, out: &Path, to: &str) -> Result<Converted> {
+    over(Existing::Keep, from, out, to)
+}
+
+fn over(existing: Existing, from: &Path, out: &Path, to: &str) -> Result<Converted> {
     let wishes = Wishes { length: Length::Whole };
     let to = to.parse().unwrap();
-    convert(from, out, Conversion { from: None, to, existing: Existing::Keep, wishes })
+    convert(from, out, Conversion { from: None, to, existing, wishes })
 }
 
 #[test]
@@ -92,4 +99,44 @@ fn one_that_cannot_be_written_does_not_stop_the_others() {
     assert_eq!(done.written.len(), 1);
     assert_eq!(std::fs::read_to_string(out.join("one.json")).unwrap(), "mine");
     assert!(out.join("two.json").is_file());
+}
+
+#[test]
+fn a_rollout_that_goes_on_from_another_one_is_written_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = fixtures("codex".parse().unwrap()).unwrap();
+    let before = Stepwell::in_memory();
+    taken(&before, &from);
+    for existing in [Existing::Keep, Existing::Replace] {
+        let out = folder.path().join("out");
+        let done = over(existing, &from, &out, "codex").unwrap();
+        assert!(done.unwritten.is_empty(), "{:?}", done.unwritten);
+        assert_eq!(done.written.len(), 3);
+        let after = Stepwell::in_memory();
+        for it in taken(&after, &out) {
+            let (was, is) = (before.standing(&it.id).unwrap(), after.standing(&it.id).unwrap());
+            assert_eq!(was.head.source, is.head.source);
+            assert_eq!(said(&shown(&before, &it.id)), said(&shown(&after, &it.id)));
+        }
+        for (_, path, _) in &done.written {
+            let name = path.file_name().unwrap();
+            let original = from.join(path.strip_prefix(&out).unwrap());
+            let original = original.to_str().unwrap().replace("/2026/", "/sessions/2026/");
+            assert!(Path::new(&original).is_file(), "{}", name.display());
+        }
+    }
+}
+
+#[test]
+fn what_a_conversion_wrote_it_does_not_replace() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = strangers(folder.path());
+    // A session of that name, of another system.
+    converted(&from.join("one.json"), &from.join("session_one"), "strands-sdk").unwrap();
+    let out = folder.path().join("out");
+    let done = over(Existing::Replace, &from, &out, "strands-sdk").unwrap();
+    assert_eq!((done.written.len(), done.unwritten.len()), (2, 1), "{done:?}");
+    let (id, error) = &done.unwritten[0];
+    assert_eq!(id.as_str(), "one-2");
+    assert!(matches!(error, Error::Twice { .. }), "{error}");
 }
