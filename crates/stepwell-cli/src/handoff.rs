@@ -8,7 +8,7 @@ use std::process::Command;
 use serde::Serialize;
 use stepwell::{Event, EventId, Head, Lane, SessionId};
 use stepwell_agent::run::Charge;
-use stepwell_formats::{Existing, Format, Handoff, Handover, each_event, write_to};
+use stepwell_formats::{Existing, Format, Handoff, Handover, each_event, holds_all, write_to};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
@@ -19,7 +19,7 @@ use crate::output::note;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Elsewhere {
     /// Goes on in another agent: claude, codex or strands.
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub(crate) with: Option<Format>,
     /// Runs the command that goes on there, in place of printing it.
     #[arg(long, requires = "with")]
@@ -71,19 +71,23 @@ pub(crate) fn hand_over(
         return Err(says_nothing(id, &head, to));
     }
     let workspace = workspace(&head, app);
-    let untouched = untouched(well, &head, to)?;
-    let uuid = match &untouched {
-        Some(own) => own.clone(),
-        // The same for the same session at the same point: what was written once is found again.
-        None => EventId::derived(format!("{id}\0{}", head.seq).as_bytes()).to_string(),
+    let there = Homestead::of(app);
+    let ask = |uuid: &str| {
+        let handover = Handover { head: &head, uuid, workspace: &workspace };
+        there.ask(|homes| writer.handoff(&handover, homes)).ok_or_else(|| takes_none(to))
     };
-    let handover = Handover { head: &head, uuid: &uuid, workspace: &workspace };
-    let homestead = Homestead::of(app);
-    let Some(handoff) = homestead.ask(|homes| writer.handoff(&handover, homes)) else {
-        return Err(takes_none(to));
+    let (handoff, lies) = match untouched(well, &head, to)? {
+        Some(own) => match ask(&own)? {
+            handoff if is_free(&handoff, &head) => (handoff, None),
+            handoff => match found((well, &head), to, &handoff)? {
+                Some(path) => (handoff, Some(path)),
+                // What lies under its name is older, or another one.
+                None => anew(&head, ask)?,
+            },
+        },
+        None => anew(&head, ask)?,
     };
-    let original = origin_of(&head).filter(|_| untouched.is_some());
-    let file = match original.filter(|path| is_found(path, &handoff)) {
+    let file = match lies {
         Some(path) => path,
         None if then == Then::OnlySay => {
             note(format_args!("Would write {id} to {}", handoff.path.display()));
@@ -110,10 +114,6 @@ pub(crate) fn hand_over(
 fn write((well, id): (&Well, &SessionId), to: Format, handoff: &Handoff) -> Result<PathBuf> {
     let path = &handoff.path;
     let Some(writer) = to.writer() else { return Err(takes_none(to)) };
-    if path.exists() {
-        note(format_args!("{id} was written before, to {}", path.display()));
-        return Ok(path.clone());
-    }
     if let Some(parent) = path.parent() {
         let fault = |error| Failure::file(parent, "making it", &error);
         std::fs::create_dir_all(parent).map_err(fault)?;
@@ -122,6 +122,38 @@ fn write((well, id): (&Well, &SessionId), to: Format, handoff: &Handoff) -> Resu
     tell_losses(to, &exported.losses);
     note(format_args!("Wrote {id} to {}", path.display()));
     Ok(path.clone())
+}
+
+/// A name that is the same for the same session at the same point, and the file that was
+/// written under it before.
+fn anew(head: &Head, ask: impl Fn(&str) -> Result<Handoff>) -> Result<(Handoff, Option<PathBuf>)> {
+    let uuid = EventId::derived(format!("{}\0{}", head.id, head.seq).as_bytes()).to_string();
+    let handoff = ask(&uuid)?;
+    let lies = handoff.path.exists().then(|| written_before(head, &handoff.path));
+    Ok((handoff, lies))
+}
+
+fn written_before(head: &Head, path: &Path) -> PathBuf {
+    note(format_args!("{} was written before, to {}", head.id, path.display()));
+    path.to_owned()
+}
+
+/// Does nothing bear the session's own name there?
+fn is_free(handoff: &Handoff, head: &Head) -> bool {
+    !handoff.path.exists() && origin_of(head).is_none_or(|path| !is_found(&path, handoff))
+}
+
+/// The file under the session's own name there, if it holds all that is here: the one that the
+/// session came from, or a copy of it.
+fn found((well, head): (&Well, &Head), to: Format, handoff: &Handoff) -> Result<Option<PathBuf>> {
+    if let Some(path) = origin_of(head).filter(|path| is_found(path, handoff)) {
+        // Transcripts only grow: one that is shorter now is another one.
+        let read = head.metadata.get("imported").and_then(|it| it.get("bytes")?.as_u64());
+        let shorter = path.metadata().is_ok_and(|it| it.is_file() && read > Some(it.len()));
+        return Ok((!shorter).then_some(path));
+    }
+    let holds = holds_all(well, &head.id, to, &handoff.path)?;
+    Ok(holds.then(|| written_before(head, &handoff.path)))
 }
 
 /// The format of an agent that goes on with flows, and needs no conversation.
@@ -140,16 +172,26 @@ fn says_nothing(id: &SessionId, head: &Head, to: Format) -> Failure {
 
 /// Strands is two: a flow goes on in its command line, everything else with its SDK.
 fn meant(to: Format, head: &Head) -> Format {
-    match (to.as_str(), &head.flow) {
-        ("strands-sdk", Some(_)) => FLOWS.parse().unwrap_or(to),
-        _ => to,
-    }
+    let name = match (to.as_str(), &head.flow) {
+        ("strands-sdk", Some(_)) => FLOWS,
+        (FLOWS, None) => "strands-sdk",
+        _ => return to,
+    };
+    name.parse().unwrap_or(to)
+}
+
+/// The format of an agent that sessions are handed over to, by the name of either.
+fn agent(name: &str) -> std::result::Result<Format, String> {
+    let taken = |format: &Format| taking(*format).is_some() || format.as_str() == FLOWS;
+    name.parse().ok().filter(taken).ok_or_else(|| {
+        let names: Vec<&str> = Format::all().filter_map(taking).collect();
+        format!("{name:?} does not go on with sessions of others; use {}", one_of(&names))
+    })
 }
 
 fn takes_none(format: Format) -> Failure {
-    let message = format!("{format} does not go on with sessions of others");
-    let names: Vec<&str> = Format::all().filter_map(taking).collect();
-    Failure::new(Exit::Usage, message).hint(format_args!("use {}", one_of(&names)))
+    let message = format!("it is not known where {format} would look for the session");
+    Failure::new(Exit::Absent, message).hint("set HOME")
 }
 
 fn one_of(names: &[&str]) -> String {
@@ -160,6 +202,7 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
+/// What an agent that takes up sessions of others is called.
 fn taking(format: Format) -> Option<&'static str> {
     match format.as_str() {
         "claude-code" => Some("claude"),

@@ -63,6 +63,7 @@ mod fields;
 mod gaia;
 mod goose;
 mod halves;
+mod hearing;
 mod html;
 mod input;
 mod intake;
@@ -88,6 +89,7 @@ pub use draft::{Existing, write_to, write_wishing};
 pub use error::{Error, Result};
 pub use export::export;
 pub use fields::{Fields, elements, push_field, quoted, text_of, with_fields};
+pub use hearing::holds_all;
 pub use input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };

@@ -153,6 +153,70 @@ fn a_session_from_another_place_is_written_where_the_agent_looks() {
     }
 }
 
+/// Hands a session over. The answer is the file, what is said of it, and the command.
+fn handed(desk: &Desk, id: &str, agent: &str) -> (PathBuf, String, String) {
+    let said = desk.quietly(&["resume", id, "--with", agent, "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(said.stdout.trim()).unwrap();
+    let file = PathBuf::from(answer["file"].as_str().unwrap());
+    (file, said.stderr, answer["command"][2].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_session_that_has_grown_is_handed_over_as_it_is_now() {
+    let claude = "claude/projects/-home-mila-crumb-shop/7be2d940-15c3-4f6a-a1d8-90c4e3b7f512.jsonl";
+    let oven = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
+    let codex = format!("codex/sessions/2026/05/04/rollout-2026-05-04T07-15-00-{oven}.jsonl");
+    for (id, agent, fixture) in [(CLAUDE, "claude", claude), (oven, "codex", codex.as_str())] {
+        let desk = Desk::new();
+        let whole = std::fs::read_to_string(fixtures().join(fixture)).unwrap();
+        let front: Vec<&str> = whole.lines().take(8).collect();
+        desk.file("it.jsonl", &(front.join("\n") + "\n"));
+        desk.quietly(&["import", "it.jsonl"]);
+        let (old, said, name) = handed(&desk, id, agent);
+        assert!(said.contains("Wrote ") && name == id, "{said}");
+        let written = std::fs::read_to_string(&old).unwrap();
+        let (again, said, _) = handed(&desk, id, agent);
+        assert!(said.contains("was written before") && again == old, "{said}");
+        // It goes on elsewhere, and what was written here is too old.
+        desk.file("it.jsonl", &whole);
+        desk.quietly(&["import", "it.jsonl"]);
+        let (new, said, name) = handed(&desk, id, agent);
+        assert!(said.contains("Wrote ") && new != old && name != id, "{said}");
+        assert!(new.to_str().unwrap().contains(&name), "{new:?}: {name}");
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), written);
+        let lines = |path: &PathBuf| std::fs::read_to_string(path).unwrap().lines().count();
+        assert!(lines(&new) > lines(&old), "{}", lines(&new));
+        let (again, said, _) = handed(&desk, id, agent);
+        assert!(said.contains("was written before") && again == new, "{said}");
+        // Once the agent has all of it under that name, that is where it goes on.
+        let more = r#"{"type":"new","timestamp":"2026-05-04T09:00:00.000Z","payload":{}}"#;
+        std::fs::write(&old, format!("{whole}\n{more}\n")).unwrap();
+        let (again, said, name) = handed(&desk, id, agent);
+        assert!(said.contains("was written before") && again == old && name == id, "{said}");
+    }
+}
+
+#[test]
+fn a_rollout_that_goes_on_from_another_one_is_handed_over_whole() {
+    let (base, fork) =
+        ("0196a91c-77e2-7d04-9f10-2b8c5a4e3d22", "0196a953-08c4-7e6b-a4d1-93f7b1c60e33");
+    let desk = agents();
+    let name = format!("rollout-2026-05-05T08-05-00-{base}_{fork}.jsonl");
+    let path = desk.path("home").join(".codex/sessions/2026/05/05").join(name);
+    let said = r#"{"timestamp":"2026-05-05T08:05:02.000Z","ordinal":5,"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"and rye?"}]}}"#;
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{}\n{said}\n", whole.trim_end())).unwrap();
+    desk.quietly(&["import", "--yes"]);
+    let (file, _, name) = handed(&desk, &format!("{base}_{fork}"), "codex");
+    assert!(!name.contains('_') && name != base && name != fork, "{name}");
+    assert!(file.to_str().unwrap().ends_with(&format!("-{name}.jsonl")), "{file:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let meta: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(meta["payload"]["id"], name.as_str());
+    assert_eq!(meta["payload"]["session_id"], name.as_str());
+    assert!(text.contains("and rye?") && !text.contains("\"history_base\""), "{text}");
+}
+
 #[test]
 fn a_session_without_a_conversation_is_not_handed_over() {
     let mut desk = Desk::new();
