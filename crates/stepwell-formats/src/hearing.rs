@@ -1,11 +1,11 @@
-//! What lies at a path, heard without being taken in: does it hold all that a session shows?
+//! What lies at a path, heard without being taken in.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::BufRead;
 use std::path::Path;
 
-use stepwell::{Event, Message, NodeState, Seq, SessionId, Source, Span, Stepwell, View};
+use stepwell::{Event, Message, NodeState, Seq, SessionId, Span, Stepwell, View};
 
 use crate::input::Input;
 use crate::neutral::{Item, Opening, Sink, Telling, Warning};
@@ -13,49 +13,57 @@ use crate::registry::Format;
 use crate::writer::each_event;
 use crate::{Error, Result};
 
+/// Listens to all that a path tells of one session, by the name that its system gave it.
+pub(crate) fn hear(
+    format: Format,
+    path: &Path,
+    id: &str,
+    listen: &mut dyn FnMut(&Item),
+) -> Result<()> {
+    let Some(reader) = format.reader() else { return Ok(()) };
+    reader.read(&Input::at(path)?, &mut Ear { id, listen, last: Seq::ZERO })
+}
+
 /// Does what lies at a path hold all that a session which came from that format shows now?
 /// It may hold more: its own agent may have gone on with it. What cannot be read holds
 /// nothing.
 pub fn holds_all(well: &Stepwell, id: &SessionId, format: Format, path: &Path) -> Result<bool> {
-    let (Some(source), Some(reader)) = (well.standing(id)?.head.source, format.reader()) else {
-        return Ok(false);
-    };
-    let mut ear = Ear { source, listens: false, missing: shown(well, id)?, places: Seq::ZERO };
-    let heard = Input::at(path).and_then(|input| reader.read(&input, &mut ear));
-    Ok(heard.is_ok() && ear.missing.is_empty())
-}
-
-/// Who listens to one session for what has to be in it.
-struct Ear {
-    source: Source,
-    listens: bool,
-    /// What was not heard yet, and how often it has to be.
-    missing: HashMap<u64, u64>,
-    places: Seq,
-}
-
-impl Sink for Ear {
-    fn begin(&mut self, opening: Opening) -> Result<Telling> {
-        self.listens = opening.id == self.source.id;
-        self.places = Seq::FIRST;
-        Ok(if self.listens { Telling::Wanted } else { Telling::Known })
-    }
-
-    fn take(&mut self, item: Item) -> Result<Seq> {
+    let Some(source) = well.standing(id)?.head.source else { return Ok(false) };
+    // What was not heard yet, and how often it has to be.
+    let mut missing = shown(well, id)?;
+    let heard = hear(format, path, &source.id, &mut |item| {
         if let Some(print) = print(&item.event)
-            && let Some(left) = self.missing.get_mut(&print)
+            && let Some(left) = missing.get_mut(&print)
         {
             *left -= 1;
             if *left == 0 {
-                self.missing.remove(&print);
+                missing.remove(&print);
             }
         }
-        self.places = self.places.next();
-        Ok(self.places)
+    });
+    Ok(heard.is_ok() && missing.is_empty())
+}
+
+/// Who listens to one session.
+struct Ear<'a> {
+    id: &'a str,
+    listen: &'a mut dyn FnMut(&Item),
+    last: Seq,
+}
+
+impl Sink for Ear<'_> {
+    fn begin(&mut self, opening: Opening) -> Result<Telling> {
+        self.last = Seq::FIRST;
+        Ok(if opening.id == self.id { Telling::Wanted } else { Telling::Known })
+    }
+
+    fn take(&mut self, item: Item) -> Result<Seq> {
+        (self.listen)(&item);
+        self.last = self.last.next();
+        Ok(self.last)
     }
 
     fn end(&mut self) -> Result<()> {
-        self.listens = false;
         Ok(())
     }
 

@@ -68,6 +68,7 @@ mod html;
 mod input;
 mod intake;
 mod m31a;
+mod mark;
 mod markdown;
 mod neutral;
 mod raw;
@@ -94,6 +95,7 @@ pub use input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };
 pub use intake::{Became, Mode, Report, Taken, take_in, take_in_watched};
+pub use mark::Mark;
 pub use neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 pub use reader::{Homes, Kind, Probe, Reader};
 pub use registry::{Entry, Format, UnknownFormat};

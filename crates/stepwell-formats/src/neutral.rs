@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use stepwell::{About, Created, Edited, Event, Foreign, Recorded, Seq, SessionId, Time};
 
 use crate::Result;
+use crate::mark::Mark;
 
 /// The metadata that says from which file a session came. It is this store's own, and goes
 /// back to no system.
@@ -42,6 +43,8 @@ pub struct Opening {
     /// The one file that holds all of it, if that is so: while that file is the same, so
     /// is the session, and it is not read again.
     pub file: Option<PathBuf>,
+    /// The session that it was written from here, if it says so.
+    pub continues: Option<Mark>,
 }
 
 impl Opening {
@@ -49,7 +52,8 @@ impl Opening {
     pub fn new(id: impl Into<String>, task: impl Into<String>) -> Self {
         let unnamed: SessionId = "unnamed".parse().expect("it keeps the rules");
         let created = Created::new(unnamed, task);
-        Self { id: id.into(), created, parent: None, started_at: None, file: None }
+        let (parent, started_at, file, continues) = (None, None, None, None);
+        Self { id: id.into(), created, parent, started_at, file, continues }
     }
 }
 

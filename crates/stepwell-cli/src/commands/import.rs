@@ -36,7 +36,7 @@ pub(crate) struct Args {
     consent: Consent,
 }
 
-#[derive(serde::Serialize)]
+#[derive(Default, serde::Serialize)]
 struct Line<'a> {
     session: &'a str,
     imported: &'static str,
@@ -46,6 +46,8 @@ struct Line<'a> {
     format: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instead_of: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continues: Option<&'a str>,
 }
 
 /// What was done, in numbers.
@@ -183,17 +185,20 @@ pub(crate) fn tell(
             (Some(wanted), Became::Imported) => format!(", since {wanted} is another session"),
             _ => String::new(),
         };
+        let continues = taken.continues.as_ref();
+        let after = continues.map(|it| format!(", which goes on from {it}")).unwrap_or_default();
         let line = Line {
             session: taken.id.as_str(),
             imported: word,
             from: Some(path),
             format: Some(format.as_str()),
             instead_of: instead.map(SessionId::as_str),
+            continues: continues.map(SessionId::as_str),
         };
         match app.out.is_json() {
             true => app.out.object(&line)?,
             false if says.is_empty() => {}
-            false => app.out.line(format_args!("{says} {}{clash}", taken.id))?,
+            false => app.out.line(format_args!("{says} {}{clash}{after}", taken.id))?,
         }
     }
     for warning in report.warnings.iter().filter(|_| telling != Telling::OnlyNews) {
@@ -318,7 +323,7 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
     for (says, word, ids) in groups {
         for id in ids {
             let session = id.as_str();
-            let line = Line { session, imported: word, from: None, format: None, instead_of: None };
+            let line = Line { session, imported: word, ..Line::default() };
             app.out.answer(&line, format_args!("{says} {id}"))?;
         }
     }

@@ -8,6 +8,7 @@ use stepwell::{Image, Message, Part, Role, Text, Time, ToolResult, Usage};
 use super::PROVIDER;
 use super::content::object_of;
 use crate::fields::quoted;
+use crate::mark::{CONTINUES, Mark};
 use crate::writer::Losses;
 
 /// The model of a message that names none.
@@ -30,6 +31,14 @@ pub(super) struct Spot<'a> {
 }
 
 impl Envelope {
+    /// What a reader will call the session.
+    pub(super) fn id(&self) -> String {
+        match &self.agent {
+            Some(agent) => format!("{}.{agent}", self.session),
+            None => self.session.clone(),
+        }
+    }
+
     /// A line with what every line has, and more behind it.
     pub(super) fn line(&self, spot: &Spot<'_>, more: &Value) -> String {
         let mut line = json!({
@@ -238,6 +247,12 @@ pub(super) fn summary(text: &str) -> Value {
         "isCompactSummary": true,
         "isVisibleInTranscriptOnly": true,
     })
+}
+
+/// The line that says which session this one goes on from.
+pub(super) fn marked(session: &str, mark: &Mark) -> String {
+    let (session, mark) = (quoted(session), mark.to_json());
+    format!(r#"{{"type":"stepwell","sessionId":{session},"{CONTINUES}":{mark}}}"#)
 }
 
 /// A line that the system passes over, and this format's reader does not.

@@ -17,6 +17,7 @@ use super::said::{is_conversation, is_kept, kept_task, label, lane, larger, open
 use super::tree::{self, Tree};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
+use crate::mark::Mark;
 use crate::neutral::{Item, Sink, Telling, Warning, kept_event};
 use crate::{Error, Result};
 
@@ -235,6 +236,8 @@ impl<'a> Reading<'a> {
         let waiting = self.front.iter().filter_map(|text| Fields::parse(text).ok());
         let asked = asked.or_else(|| waiting.into_iter().find_map(|line| kept_task(&line)));
         let mut opening = opening(self.path, self.parent, fields, asked.unwrap_or_default());
+        let front = self.front.iter().filter_map(|text| Fields::parse(text).ok());
+        opening.continues = front.into_iter().find_map(|line| Mark::within(&line));
         let meta = self.meta(opening.parent.is_some());
         let meta = meta.as_deref();
         if let Some(meta) = meta.and_then(|meta| Fields::parse(meta).ok()) {

@@ -1,6 +1,6 @@
 //! Writing transcripts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
@@ -11,9 +11,10 @@ use stepwell::{
 };
 
 use super::content::refill;
-use super::line::{Calls, Envelope, Spot, boundary, kept, message, summary};
+use super::line::{Calls, Envelope, Spot, boundary, kept, marked, message, summary};
 use super::{SYSTEM, is_uuid};
 use crate::fields::{Fields, quoted};
+use crate::mark::Mark;
 use crate::neutral::{is_provenance, without_provenance};
 use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
 use crate::{Error, Result};
@@ -25,7 +26,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let session = named.unwrap_or_else(|| name_of(&head));
     let envelope = Envelope { session, agent: None, cwd: head.workspace.clone() };
     let mut exported = Exported::default();
-    let mut files = Vec::new();
+    let mut files = BTreeMap::new();
     transcript(well, &head, &envelope, to.main()?, &mut files, &mut exported)?;
     for (name, text) in files {
         put(to, &format!("tool-results/{name}"), &text, &mut exported.losses)?;
@@ -43,7 +44,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
             exported.losses.count(SUBAGENTS);
             continue;
         };
-        transcript(well, &head, &envelope, &mut file, &mut Vec::new(), &mut exported)?;
+        transcript(well, &head, &envelope, &mut file, &mut BTreeMap::new(), &mut exported)?;
         file.flush().map_err(Error::Write)?;
         let meta = meta(well, &head)?;
         put(to, &format!("subagents/agent-{agent}.meta.json"), &meta, &mut exported.losses)?;
@@ -102,9 +103,11 @@ fn transcript(
     head: &Head,
     envelope: &Envelope,
     to: &mut dyn Write,
-    files: &mut Vec<(String, String)>,
+    files: &mut BTreeMap<String, String>,
     exported: &mut Exported,
 ) -> Result<()> {
+    let there = envelope.id();
+    let mark = Mark::of(well, head, (SYSTEM, &there))?;
     let mut writing = Writing {
         well,
         id: &head.id,
@@ -117,6 +120,9 @@ fn transcript(
         tips: Vec::new(),
         calls: Calls::default(),
     };
+    if let Some(mark) = mark {
+        writing.put(&marked(&envelope.session, &mark))?;
+    }
     let mut events = 0;
     let damage = each_event(well, &head.id, &mut |event| {
         events += 1;
@@ -136,7 +142,7 @@ struct Writing<'a> {
     envelope: &'a Envelope,
     to: &'a mut dyn Write,
     /// Files that belong beside the transcript.
-    files: &'a mut Vec<(String, String)>,
+    files: &'a mut BTreeMap<String, String>,
     losses: Losses,
     /// An event whose own data may follow.
     waiting: Option<Recorded>,
@@ -314,7 +320,8 @@ impl Writing<'_> {
         let name = name.filter(|name| !name.contains(['/', '\\', '\0']) && !name.starts_with('.'));
         match (name, fields.text("text")) {
             (Some(name), Some(text)) => {
-                self.files.push((name.into_owned(), text.into_owned()));
+                // It is told again whenever the session has grown; the last word counts.
+                self.files.insert(name.into_owned(), text.into_owned());
                 Ok(())
             }
             _ => self.again(data, &fields, None),

@@ -12,6 +12,7 @@ use super::item::{self, hollow};
 use super::{FORMER_BASE, SYSTEM};
 use crate::fields::{Fields, elements};
 use crate::input::Input;
+use crate::mark::Mark;
 use crate::neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 use crate::steps::Steps;
 use crate::{Error, Result};
@@ -34,6 +35,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let Some(meta) = meta else { return Err(not_one(&path, "it does not begin with its session")) };
     let mut opening = opening(&path, &line, &meta)?;
     opening.created.task = task(input, &path)?.unwrap_or_default();
+    opening.continues = mark(input, &path)?;
     let base = Base::of(&meta);
     if base.is_some() {
         // What it shares lies in other files: this one does not hold all of it.
@@ -103,6 +105,16 @@ fn opening(path: &Path, line: &Fields<'_>, meta: &Fields<'_>) -> Result<Opening>
     opening.parent =
         spawned.and_then(|it| it.text("parent_thread_id").map(std::borrow::Cow::into_owned));
     Ok(opening)
+}
+
+/// The session that it was written from, if its second line says so.
+fn mark(input: &Input, path: &Path) -> Result<Option<Mark>> {
+    let mut lines = input.lines(path)?;
+    lines.next_line()?;
+    let Some(line) = lines.next_line()? else { return Ok(None) };
+    let Ok((_, line)) = line.object() else { return Ok(None) };
+    let ours = line.text("type").as_deref() == Some("stepwell");
+    Ok(line.object("payload").filter(|_| ours).and_then(|payload| Mark::within(&payload)))
 }
 
 /// What the user asked for first.

@@ -12,6 +12,7 @@ use super::SYSTEM;
 use super::item::refill;
 use super::line::{items, meta, millis, shown, tokens};
 use crate::fields::{Fields, quoted};
+use crate::mark::{CONTINUES, Mark};
 use crate::neutral::is_provenance;
 use crate::writer::{
     Exported, Losses, Outlet, SUBAGENTS, each_event, is_uuid, subagents, word_for,
@@ -21,7 +22,8 @@ use crate::{Error, Result};
 /// Writes a session.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
     let head = well.standing(id)?.head;
-    let name = thread(&head, to.name());
+    let to_name = to.name().map(str::to_owned);
+    let name = thread(&head, to_name.as_deref());
     let mut exported = Exported { sessions: 1, ..Exported::default() };
     let first = first_line(well, &head, &name)?;
     let mut writing = Writing {
@@ -34,6 +36,10 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
         ordinal: None,
     };
     writing.put(&first)?;
+    let there = to_name.as_deref().and_then(name_in).unwrap_or(&name);
+    if let Some(mark) = Mark::of(well, &head, (SYSTEM, there))? {
+        writing.line(head.created_at, "stepwell", &json!({CONTINUES: mark}))?;
+    }
     let damage = each_event(well, id, &mut |event| {
         exported.events += 1;
         writing.event(event)
@@ -52,7 +58,8 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
 /// is made of the name here.
 pub(super) fn thread(head: &Head, file: Option<&str>) -> String {
     let own = source_id(head).and_then(|id| id.get(..36));
-    let names = [file.and_then(thread_in), own, Some(head.id.as_str())];
+    let names =
+        [file.and_then(name_in).and_then(|name| name.get(..36)), own, Some(head.id.as_str())];
     names.into_iter().flatten().find(|name| is_uuid(name)).map_or_else(
         || EventId::derived(format!("codex\0{}", head.id).as_bytes()).to_string(),
         str::to_owned,
@@ -72,11 +79,11 @@ fn is_rollout(name: &str) -> bool {
     is_uuid(thread) && is_uuid(rollout)
 }
 
-/// The thread that a file's name ends with.
-fn thread_in(file: &str) -> Option<&str> {
+/// The rollout that a file's name ends with.
+fn name_in(file: &str) -> Option<&str> {
     let back = |n: usize| file.get(file.len().checked_sub(n)?..);
     let whole = back(73).filter(|name| name.contains('_') && is_rollout(name));
-    whole.and_then(|name| name.get(..36)).or_else(|| back(36))
+    whole.or_else(|| back(36).filter(|name| is_uuid(name)))
 }
 
 fn source_id(head: &Head) -> Option<&str> {

@@ -6,6 +6,7 @@ mod counted;
 mod name;
 mod place;
 mod scribe;
+mod shared;
 mod track;
 
 use std::collections::BTreeMap;
@@ -13,15 +14,17 @@ use std::io::BufRead;
 use std::path::Path;
 use std::rc::Rc;
 
-use stepwell::{Change, Digest, Edited, Origin, Seq, SessionId, Source, Stepwell};
+use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Stepwell};
 
 use crate::archive;
 use crate::input::{Input, Watcher};
+use crate::mark::CONTINUES;
 use crate::neutral::{Item, Opening, PROVENANCE, Sink, Telling, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
 use claim::{Claim, told_by};
 use name::{Berth, berth, beside, wanted};
+use shared::Shared;
 pub use track::Mode;
 use track::Track;
 
@@ -54,6 +57,8 @@ pub struct Taken {
     pub became: Became,
     /// The name that it should have had, if another session has that.
     pub instead_of: Option<SessionId>,
+    /// The session that it was written from here, and goes on from.
+    pub continues: Option<SessionId>,
 }
 
 /// What an import of one file or folder did.
@@ -130,6 +135,8 @@ struct Intake<'a> {
     report: &'a mut Report,
     /// The session that is being told.
     current: Option<(Track<'a>, Taken, Option<std::path::PathBuf>)>,
+    /// What it shares with the session that it was written from.
+    shared: Option<Shared>,
     /// The names here of sessions that were told, by their names there.
     names: BTreeMap<String, SessionId>,
 }
@@ -143,8 +150,8 @@ impl<'a> Intake<'a> {
         taboo: &'a [SessionId],
         report: &'a mut Report,
     ) -> Self {
-        let (current, names) = (None, BTreeMap::new());
-        Self { well, mode, format, input, taboo, report, current, names }
+        let (current, shared, names) = (None, None, BTreeMap::new());
+        Self { well, mode, format, input, taboo, report, current, shared, names }
     }
 
     /// Keeps what was told of a session that could not be told to its end.
@@ -173,6 +180,32 @@ impl<'a> Intake<'a> {
     fn source(&self, opening: &Opening) -> Source {
         let (system, id) = (self.format.as_str().to_owned(), opening.id.clone());
         Source { system, id, started_at: opening.started_at }
+    }
+
+    /// Where a session goes. Nowhere, if it was written from one that is here and says nothing
+    /// more than that one did.
+    fn meet(&mut self, opening: &Opening, source: &Source) -> Result<Option<Berth>> {
+        let (well, mark) = (self.well, opening.continues.clone());
+        self.shared = mark.map(|mark| Shared::of(well, mark)).transpose()?.flatten();
+        let Some(shared) = &self.shared else {
+            return berth(well, source, self.taboo).map(Some);
+        };
+        // It may bear the name of the one that it was written from, and is another one.
+        let written = shared.with().clone();
+        let taboo = [self.taboo, std::slice::from_ref(&written)].concat();
+        let berth = berth(well, source, &taboo)?;
+        match &berth {
+            Berth::New(_) if !shared.goes_on(self.format, self.input.root(), &opening.id)? => {
+                self.names.insert(opening.id.clone(), written.clone());
+                let (became, instead_of, continues) = (Became::Unchanged, None, None);
+                self.note(Taken { id: written, became, instead_of, continues }, false);
+                return Ok(None);
+            }
+            // It came in before the other one did, and was counted.
+            Berth::There(id) if !goes_on(&well.store().standing(id)?.head) => self.shared = None,
+            _ => {}
+        }
+        Ok(Some(berth))
     }
 
     /// The session that started this one, if it is here.
@@ -226,21 +259,32 @@ impl<'a> Intake<'a> {
             record.insert("bytes".to_owned(), print.bytes.into());
             record.insert("sha256".to_owned(), print.digest.to_string().into());
         }
+        if let Some(shared) = &self.shared {
+            let mark = serde_json::to_value(shared.mark()).unwrap_or_default();
+            record.insert(CONTINUES.to_owned(), mark);
+        }
         let metadata = [(PROVENANCE.to_owned(), record.into())].into();
         Edited { label: Change::Keep, metadata, ..Edited::default() }
     }
+}
+
+/// Was a session taken in as one that goes on from another?
+fn goes_on(head: &Head) -> bool {
+    head.metadata.get(PROVENANCE).is_some_and(|record| record.get(CONTINUES).is_some())
 }
 
 impl Sink for Intake<'_> {
     fn begin(&mut self, mut opening: Opening) -> Result<Telling> {
         let source = self.source(&opening);
         let (well, mode) = (self.well, self.mode);
+        let Some(berth) = self.meet(&opening, &source)? else { return Ok(Telling::Known) };
+        let continues = self.shared.as_ref().map(|shared| shared.with().clone());
         let taken = |id: SessionId, became| {
             let wanted = wanted(&source.id);
             let instead_of = (id != wanted).then_some(wanted);
-            Taken { id, became, instead_of }
+            Taken { id, became, instead_of, continues: continues.clone() }
         };
-        match berth(well, &source, self.taboo)? {
+        match berth {
             Berth::There(id) => {
                 self.names.insert(opening.id, id.clone());
                 let taken = taken(id.clone(), Became::Updated);
@@ -278,9 +322,10 @@ impl Sink for Intake<'_> {
     }
 
     fn take(&mut self, item: Item) -> Result<Seq> {
-        match &mut self.current {
-            Some((track, ..)) => track.take(item),
-            None => Err(Error::Untold),
+        let Some((track, ..)) = &mut self.current else { return Err(Error::Untold) };
+        match &self.shared {
+            Some(shared) => track.take(shared.uncounted(item)),
+            None => track.take(item),
         }
     }
 
@@ -324,7 +369,7 @@ impl Sink for Intake<'_> {
                     became = Became::Unchanged;
                 }
                 let instead_of = taboo.iter().find(|own| beside(own, taboo) == id).cloned();
-                sessions.push(Taken { id, became, instead_of });
+                sessions.push(Taken { id, became, instead_of, continues: None });
             }
         }
         self.report.sessions.append(&mut sessions);

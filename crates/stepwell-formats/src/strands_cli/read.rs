@@ -41,13 +41,14 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     }
     let pattern = metadata.text("pattern_type").map(String::from);
     let pattern = pattern.or_else(|| spec.pattern().map(str::to_owned)).unwrap_or_default();
-    let opening = opening(input, (&session, &metadata), (&pattern, &spec), text);
+    let mut opening = opening(input, (&session, &metadata), (&pattern, &spec), text);
     check_hash(input, &metadata, files.spec.as_deref(), sink);
+    opening.continues = sidecar::mark(input);
     let id = opening.id.clone();
     if sink.begin(opening)? == Telling::Known {
         return Ok(());
     }
-    sidecar::read(input, input.root(), sink)?;
+    sidecar::read(input, SYSTEM, sink)?;
     let progress = match &files.state {
         Some(raw) => state::read(&pattern, raw, &spec),
         None => Progress::default(),

@@ -11,6 +11,7 @@ use super::spec::Spec;
 use super::state::{self, Finished, Origin, Outcome, hitl_state};
 use super::{SYSTEM, metadata};
 use crate::fields::{Fields, quoted};
+use crate::mark::Mark;
 use crate::raw::{Letters, laid_out, overlaid};
 use crate::strands_sdk::conversation::{self, Live, agent_json, plain_name, stamp};
 use crate::strands_sdk::kept::Kept;
@@ -57,7 +58,8 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let spoken = agents((&head, &flow, &there), (&live, &files), to, &mut exported.losses)?;
     let losses = &mut exported.losses;
     let homeless = live.events.iter().filter(|event| !is_held(event, &spoken, losses));
-    sidecar::write(to, &homeless.collect::<Vec<&Recorded>>())?;
+    let mark = Mark::of(well, &head, (SYSTEM, &there))?;
+    sidecar::write(to, (mark, &files), &homeless.collect::<Vec<&Recorded>>())?;
     Ok(exported)
 }
 

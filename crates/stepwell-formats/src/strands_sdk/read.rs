@@ -28,14 +28,15 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let session = object(input, &root.join("session.json"), sink);
     let agents = agents(input, root, sink)?;
     let groups = folders(&root.join("multi_agents"), GROUP)?;
-    let Some(opening) = opening(input, session.as_deref(), &agents) else {
+    let Some(mut opening) = opening(input, session.as_deref(), &agents) else {
         let why = "it holds neither session.json nor an agent".to_owned();
         return Err(Error::Foreign { path: root.to_owned(), why });
     };
+    opening.continues = sidecar::mark(input);
     if sink.begin(opening)? == Telling::Known {
         return Ok(());
     }
-    sidecar::read(input, root, sink)?;
+    sidecar::read(input, SYSTEM, sink)?;
     let mut voices: Vec<Voice<'_>> = voices(&agents);
     tell_messages(input, &mut voices, sink)?;
     let last_at = voices.iter().filter_map(|voice| voice.last_at).max();

@@ -1,21 +1,31 @@
-//! The file for what a Strands folder has no place for: a line for each such event.
+//! The file for what a Strands folder has no place for: a line for each such event, after one
+//! that says which session this one goes on from.
 
 use std::io::Write as _;
-use std::path::Path;
 
 use stepwell::Recorded;
 
+use super::kept::Kept;
+use crate::fields::Fields;
 use crate::input::Input;
-use crate::neutral::{Sink, Warning, kept_event};
+use crate::mark::{CONTINUES, Mark};
+use crate::neutral::{Item, Sink, Warning, kept_event};
 use crate::writer::Outlet;
 use crate::{Error, Result};
 
 /// Its name. The systems' own loaders leave it alone.
 pub(crate) const NAME: &str = "stepwell.jsonl";
 
-/// Tells what was kept.
-pub(crate) fn read(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
-    let path = folder.join(NAME);
+/// The session that this one was written from, if it says so.
+pub(crate) fn mark(input: &Input) -> Option<Mark> {
+    let mut lines = input.lines(&input.root().join(NAME)).ok()?;
+    let line = lines.next_line().ok()??;
+    Mark::within(&line.object().ok()?.1)
+}
+
+/// Tells what was kept, to a sink that takes sessions of that system.
+pub(crate) fn read(input: &Input, system: &str, sink: &mut dyn Sink) -> Result<()> {
+    let path = input.root().join(NAME);
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -24,6 +34,10 @@ pub(crate) fn read(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<
         let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
         match text.and_then(kept_event) {
             Some(item) => drop(sink.take(item)?),
+            None if is_mark(text) => {
+                let kept = Kept::new(NAME, text.unwrap_or_default());
+                sink.take(Item::of_session(system, kept.to_json()))?;
+            }
             None => sink.warn(Warning {
                 place: format!("{}, line {}", path.display(), line.number),
                 what: "it is no event that is kept so, and was left out".to_owned(),
@@ -33,13 +47,25 @@ pub(crate) fn read(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<
     Ok(())
 }
 
-/// Keeps events that have no other place.
-pub(crate) fn write(to: &mut Outlet<'_>, events: &[&Recorded]) -> Result<()> {
+fn is_mark(text: Option<&str>) -> bool {
+    text.and_then(|text| Fields::parse(text).ok()).is_some_and(|line| Mark::within(&line).is_some())
+}
+
+/// Keeps events that have no other place, and the mark: a new one, or else the one that the
+/// session came with.
+pub(crate) fn write(
+    to: &mut Outlet<'_>,
+    (mark, files): (Option<Mark>, &[Kept]),
+    events: &[&Recorded],
+) -> Result<()> {
+    let mark = mark.map(|mark| format!("{{\"{CONTINUES}\":{}}}\n", mark.to_json()));
+    let came = || files.iter().find(|kept| kept.file == NAME);
+    let mark = mark.or_else(|| came().map(|kept| format!("{}\n", kept.data)));
     let kept = events.iter().filter_map(|event| {
         let line = serde_json::to_string(event).ok()?;
         kept_event(&line).map(|_| line)
     });
-    let lines: String = kept.map(|line| line + "\n").collect();
+    let lines: String = mark.into_iter().chain(kept.map(|line| line + "\n")).collect();
     if lines.is_empty() {
         return Ok(());
     }

@@ -12,6 +12,7 @@ use super::sidecar::{self, put};
 use super::{FOLDER, SYSTEM};
 use crate::Result;
 use crate::fields::{push_field, quoted};
+use crate::mark::Mark;
 use crate::neutral::without_provenance;
 use crate::raw::{Letters, laid_out};
 use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
@@ -38,7 +39,9 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     }
     let homeless: Vec<&Recorded> =
         live.events.iter().filter(|event| !is_held(event, losses)).collect();
-    sidecar::write(to, &homeless)?;
+    let there = id_there(&head, SYSTEM, to);
+    let mark = Mark::of(well, &head, (SYSTEM, &there))?;
+    sidecar::write(to, (mark, &files), &homeless)?;
     Ok(exported)
 }
 

@@ -6,7 +6,7 @@ use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
-use crate::seeds::fixtures;
+use crate::seeds::{files, fixtures};
 use crate::support::{id, log, root, subagent};
 use crate::transcript::Transcript;
 
@@ -46,6 +46,29 @@ fn the_fixture_returns_with_all_that_is_not_understood() {
     let main =
         fixtures(claude()).unwrap().join(format!("projects/-home-mila-crumb-shop/{ID}.jsonl"));
     assert_returns(claude(), &main, &format!("{ID}.jsonl"));
+}
+
+#[test]
+fn a_session_that_has_grown_is_written_with_its_results_in_files() {
+    let well = Stepwell::in_memory();
+    let folder = tempfile::tempdir().unwrap();
+    let from = fixtures(claude()).unwrap().join("projects/-home-mila-crumb-shop");
+    for (name, bytes) in files(&from) {
+        let to = folder.path().join(name);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::write(to, bytes).unwrap();
+    }
+    taken(&well, folder.path());
+    let main = folder.path().join(format!("{ID}.jsonl"));
+    let text = std::fs::read_to_string(&main).unwrap();
+    let whole: Vec<&str> = text.lines().filter(|line| line.ends_with('}')).collect();
+    let line = r#"{"parentUuid":"say-6","cwd":"/w","sessionId":"7be2d940-15c3-4f6a-a1d8-90c4e3b7f512","type":"user","message":{"role":"user","content":"more"},"uuid":"more","timestamp":"2026-05-04T06:53:00.000Z"}"#;
+    std::fs::write(&main, format!("{}\n{line}\n", whole.join("\n"))).unwrap();
+    assert_eq!(became(&taken(&well, folder.path()), Became::Updated), 1);
+    let (_again, path) = written(&well, &id(ID), claude(), &format!("{ID}.jsonl"));
+    let results = path.with_extension("").join("tool-results/toolu_ledger.txt");
+    let original = from.join(ID).join("tool-results/toolu_ledger.txt");
+    assert_eq!(std::fs::read(results).unwrap(), std::fs::read(original).unwrap());
 }
 
 proptest! {

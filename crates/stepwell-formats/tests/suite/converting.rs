@@ -131,8 +131,9 @@ fn a_rollout_that_goes_on_from_another_one_is_written_beside_it() {
 fn what_a_conversion_wrote_it_does_not_replace() {
     let folder = tempfile::tempdir().unwrap();
     let from = strangers(folder.path());
-    // A session of that name, of another system.
+    // A session of that name, of another system, that does not say where it was written.
     converted(&from.join("one.json"), &from.join("session_one"), "strands-sdk").unwrap();
+    std::fs::remove_file(from.join("session_one/stepwell.jsonl")).unwrap();
     let out = folder.path().join("out");
     let done = over(Existing::Replace, &from, &out, "strands-sdk").unwrap();
     assert_eq!((done.written.len(), done.unwritten.len()), (2, 1), "{done:?}");

@@ -6,6 +6,7 @@ mod bad_input;
 mod clashes;
 mod claude;
 mod codex;
+mod continuing;
 mod converting;
 mod crash;
 mod damage;
