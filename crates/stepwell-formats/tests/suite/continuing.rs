@@ -80,7 +80,7 @@ fn answer(format: Format, path: &Path, n: u32) {
 fn last_uuid(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).last().unwrap()
+    lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).next_back().unwrap()
 }
 
 /// The one of them that bears the name under which it was written.
