@@ -164,7 +164,9 @@ impl From<stepwell_formats::Error> for Failure {
                     Formats::Exists { .. } | Formats::ExistsBeside { .. } => {
                         failure.hint("--force replaces it")
                     }
-                    Formats::NotReplaced { .. } | Formats::InTheWay { .. } => {
+                    Formats::NotReplaced { .. }
+                    | Formats::InTheWay { .. }
+                    | Formats::Stranger { .. } => {
                         failure.hint("name another place, or move that away")
                     }
                     Formats::NoEnding { path, ending } => {

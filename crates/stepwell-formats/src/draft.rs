@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{SessionId, Stepwell};
 
+use crate::layout::stranger;
 use crate::writer::{Exported, Outlet, Shape, Wishes, Writer, make_folder, private};
 use crate::{Error, Result};
 
@@ -94,6 +95,29 @@ impl Draft {
         self.folder.join("folder")
     }
 
+    /// Fails if something stands where the rest of a file goes, which nobody named. What is
+    /// written again under its name is no loss.
+    fn check_beside(
+        &self,
+        beside: &Path,
+        path: &Path,
+        writer: &dyn Writer,
+        existing: Existing,
+    ) -> Result<()> {
+        let Ok(found) = beside.symlink_metadata() else { return Ok(()) };
+        if !found.is_dir() {
+            return Err(Error::InTheWay { path: beside.to_owned(), of: path.to_owned() });
+        }
+        let again = |below: &Path| is_there(&self.folder().join(below));
+        refuse(beside, stranger(beside, writer.parts(), &again))?;
+        match existing {
+            Existing::Keep => {
+                Err(Error::ExistsBeside { path: beside.to_owned(), of: path.to_owned() })
+            }
+            Existing::Replace => Ok(()),
+        }
+    }
+
     /// Gives what was written its name. If that fails, what stood there is put back.
     fn publish(mut self, path: &Path, writer: &dyn Writer, existing: Existing) -> Result<()> {
         let mut moves = Vec::new();
@@ -106,7 +130,7 @@ impl Draft {
             Shape::File => {
                 if self.folder().exists() {
                     let beside = beside(path, writer)?;
-                    check_beside(&beside, path, writer, existing)?;
+                    self.check_beside(&beside, path, writer, existing)?;
                     add(self.folder(), beside);
                 }
                 add(self.file(), path.to_owned());
@@ -159,27 +183,24 @@ impl Move {
 /// Fails if something stands at a path that must stay.
 fn check(path: &Path, writer: &dyn Writer, existing: Existing) -> Result<()> {
     let Ok(found) = path.symlink_metadata() else { return Ok(()) };
-    let replaceable = match writer.shape() {
-        Shape::File => !found.is_dir(),
-        Shape::Folder => !found.is_dir() || is_session(path, writer),
-    };
+    match writer.shape() {
+        Shape::File if found.is_dir() => {
+            return Err(Error::NotReplaced { path: path.to_owned() });
+        }
+        Shape::Folder if found.is_dir() => refuse(path, something_else(path, writer))?,
+        Shape::File | Shape::Folder => {}
+    }
     match existing {
-        _ if !replaceable => Err(Error::NotReplaced { path: path.to_owned() }),
         Existing::Keep => Err(Error::Exists { path: path.to_owned() }),
         Existing::Replace => Ok(()),
     }
 }
 
-/// The same for the folder beside a file, which nobody named.
-fn check_beside(beside: &Path, path: &Path, writer: &dyn Writer, existing: Existing) -> Result<()> {
-    let Ok(found) = beside.symlink_metadata() else { return Ok(()) };
-    let (beside, of) = (beside.to_owned(), path.to_owned());
-    match existing {
-        _ if !found.is_dir() || !holds_only(&beside, writer.parts()) => {
-            Err(Error::InTheWay { path: beside, of })
-        }
-        Existing::Keep => Err(Error::ExistsBeside { path: beside, of }),
-        Existing::Replace => Ok(()),
+/// Fails if a folder holds something that is not of its session.
+fn refuse(folder: &Path, stranger: Option<PathBuf>) -> Result<()> {
+    match stranger {
+        Some(what) => Err(Error::Stranger { folder: folder.to_owned(), what }),
+        None => Ok(()),
     }
 }
 
@@ -192,19 +213,12 @@ fn beside(path: &Path, writer: &dyn Writer) -> Result<PathBuf> {
     }
 }
 
-/// Is a folder a session of the writer's system, or empty?
-fn is_session(folder: &Path, writer: &dyn Writer) -> bool {
+/// What a folder holds that is no part of a session of the writer's system.
+fn something_else(folder: &Path, writer: &dyn Writer) -> Option<PathBuf> {
     let parts = writer.parts();
     let whole = parts.first().is_some_and(|first| is_there(&folder.join(first)));
-    let empty = std::fs::read_dir(folder).is_ok_and(|mut found| found.next().is_none());
-    empty || whole && holds_only(folder, parts)
-}
-
-fn holds_only(folder: &Path, parts: &[&str]) -> bool {
-    let known = |entry: io::Result<std::fs::DirEntry>| {
-        entry.is_ok_and(|entry| parts.iter().any(|part| entry.file_name() == *part))
-    };
-    std::fs::read_dir(folder).is_ok_and(|mut found| found.all(known))
+    // Without what is always there, even what is called as its parts are is none.
+    stranger(folder, if whole { parts } else { &[] }, &|_| false)
 }
 
 fn is_there(path: &Path) -> bool {

@@ -56,10 +56,12 @@ pub enum Error {
     Twice { path: PathBuf },
     #[error("{path} exists already, and is where the rest of {of} goes", path = path.display(), of = of.display())]
     ExistsBeside { path: PathBuf, of: PathBuf },
-    #[error("{path} is where the rest of {of} goes, and holds something else, which is not replaced", path = path.display(), of = of.display())]
+    #[error("{path} is where the rest of {of} goes, and is no folder; it is not replaced", path = path.display(), of = of.display())]
     InTheWay { path: PathBuf, of: PathBuf },
-    #[error("{path} is a folder that holds something else, which is not replaced", path = path.display())]
+    #[error("{path} is where the file is to be written, and is a folder; it is not replaced", path = path.display())]
     NotReplaced { path: PathBuf },
+    #[error("{folder} is to be replaced, and holds {what}, which is no part of a session of this format", folder = folder.display(), what = what.display())]
+    Stranger { folder: PathBuf, what: PathBuf },
     #[error("{path}: a folder of the same name without an ending goes with this session, and the name has none", path = path.display())]
     NoEnding { path: PathBuf, ending: &'static str },
     #[error("{path}: it could not be replaced, and what stood there is in {at}", path = path.display(), at = at.display())]
@@ -121,7 +123,8 @@ impl Error {
             | Self::Twice { .. }
             | Self::ExistsBeside { .. }
             | Self::InTheWay { .. }
-            | Self::NotReplaced { .. } => ErrorKind::Conflict,
+            | Self::NotReplaced { .. }
+            | Self::Stranger { .. } => ErrorKind::Conflict,
             Self::NoParent { .. } => ErrorKind::Absent,
         }
     }

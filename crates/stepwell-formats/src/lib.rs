@@ -67,6 +67,7 @@ mod hearing;
 mod html;
 mod input;
 mod intake;
+mod layout;
 mod m31a;
 mod mark;
 mod markdown;

@@ -42,9 +42,9 @@ pub trait Writer: Sync {
         Subagents::Within
     }
 
-    /// The names of all that is in a session's folder, or in the one beside its file; of a
-    /// folder, what is always there first. A folder that holds anything else is somebody
-    /// else's, and is never replaced.
+    /// The paths of all that is in a session's folder, or in the one beside its file, as
+    /// patterns: `*` stands for letters and `#` for digits. Of a folder, what is always there
+    /// is first. A folder that holds anything else is somebody else's, and is never replaced.
     fn parts(&self) -> &'static [&'static str] {
         &[]
     }

@@ -77,7 +77,8 @@ impl Writer for Claude {
     }
 
     fn parts(&self) -> &'static [&'static str] {
-        &["subagents", "tool-results"]
+        // Results under other names are known only where they are written again.
+        &["subagents/agent-*.jsonl", "subagents/agent-*.meta.json", "tool-results/toolu_*.txt"]
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {

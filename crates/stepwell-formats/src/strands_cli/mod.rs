@@ -80,7 +80,18 @@ impl Writer for Cli {
     }
 
     fn parts(&self) -> &'static [&'static str] {
-        &["session.json", "pattern_state.json", "spec_snapshot.yaml", "agents", sidecar::NAME]
+        &[
+            "session.json",
+            "pattern_state.json",
+            "spec_snapshot.yaml",
+            // An agent's own folder, as older documents have it.
+            "agents/*/agent.json",
+            "agents/*/messages/message_#.json",
+            "agents/session_*/session.json",
+            "agents/session_*/agents/agent_*/agent.json",
+            "agents/session_*/agents/agent_*/messages/message_#.json",
+            sidecar::NAME,
+        ]
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {

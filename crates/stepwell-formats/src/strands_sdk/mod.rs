@@ -85,7 +85,13 @@ impl Writer for Sdk {
     }
 
     fn parts(&self) -> &'static [&'static str] {
-        &["session.json", "agents", "multi_agents", sidecar::NAME]
+        &[
+            "session.json",
+            "agents/agent_*/agent.json",
+            "agents/agent_*/messages/message_#.json",
+            "multi_agents/multi_agent_*/multi_agent.json",
+            sidecar::NAME,
+        ]
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
