@@ -46,6 +46,8 @@ pub enum Error {
     Foreign { path: PathBuf, why: String },
     #[error("{path}: it has {size} bytes; at most {limit} are read", path = path.display())]
     FileTooLarge { path: PathBuf, size: u64, limit: u64 },
+    #[error("{path}: another program is writing to it", path = path.display())]
+    Locked { path: PathBuf },
     #[error("session {session} was gone on with here, and elsewhere as well")]
     Continued { session: SessionId },
     #[error("a reader told of a session that it had not begun")]
@@ -115,6 +117,7 @@ impl Error {
             | Self::NotAFlow { .. }
             | Self::Shape { .. }
             | Self::WrongBlob { .. } => ErrorKind::Invalid,
+            Self::Locked { .. } => ErrorKind::Busy,
             Self::Newer { .. } => ErrorKind::Incompatible,
             Self::Differs { .. }
             | Self::NotWhole { .. }

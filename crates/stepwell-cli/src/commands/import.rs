@@ -218,7 +218,10 @@ pub(crate) fn tell(
         *n += 1;
         let named = matches!(
             error,
-            Error::Unreadable { .. } | Error::Foreign { .. } | Error::FileTooLarge { .. }
+            Error::Unreadable { .. }
+                | Error::Foreign { .. }
+                | Error::FileTooLarge { .. }
+                | Error::Locked { .. }
         );
         let failure = Failure::from(error);
         let failure = if named { failure } else { failure.at(path) };

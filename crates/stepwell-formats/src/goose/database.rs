@@ -1,35 +1,23 @@
-//! goose's database of sessions. Only read, never through its log's own files.
+//! goose's database of sessions.
 
 use std::path::Path;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row as Columns};
+use rusqlite::{Connection, Row as Columns};
 
 use super::SYSTEM;
+use super::opened::{Opened, fault, open};
 use super::telling::{Row, Session, attributes, opening};
 use crate::fields::{Fields, push_field, quoted};
-use crate::input::{self, Input, MAX_FILE_BYTES};
+use crate::input::{Input, MAX_FILE_BYTES};
 use crate::neutral::{Item, Sink, Telling, Warning};
 use crate::{Error, Result};
 
 /// Reads every session of a database.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root();
-    // A regular file, and no link to one.
-    drop(input::open(path)?);
-    let copy;
-    let (at, how) = match log_of(path) {
-        Log::None => (path, "mode=ro&immutable=1"),
-        // Somebody has it open: their locks keep what is read whole.
-        Log::Shared => (path, "mode=ro"),
-        // Reading it in place would make files beside it.
-        Log::Alone => {
-            copy = copied(path)?;
-            (&*copy.1, "mode=ro")
-        }
-    };
-    let connection = open(at, how).map_err(|error| fault(path, &error))?;
-    check(&connection, path)?;
+    let Opened { connection, .. } = &open(path)?;
+    check(connection, path)?;
     let mut ids = Vec::new();
     {
         let mut statement = connection
@@ -43,67 +31,12 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
             }
         }
     }
-    let sessions = Table::of(&connection, path, "sessions")?;
-    let messages = Table::of(&connection, path, "messages")?;
+    let sessions = Table::of(connection, path, "sessions")?;
+    let messages = Table::of(connection, path, "messages")?;
     for id in ids {
-        session((&connection, path), (&sessions, &messages), &id, sink)?;
+        session((connection, path), (&sessions, &messages), &id, sink)?;
     }
     Ok(())
-}
-
-/// What lies beside a database that is written through a log.
-enum Log {
-    None,
-    Shared,
-    Alone,
-}
-
-fn beside(path: &Path, ending: &str) -> std::path::PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
-fn log_of(path: &Path) -> Log {
-    let has = |ending: &str| beside(path, ending).metadata().is_ok_and(|found| found.len() > 0);
-    match (has("-wal"), has("-shm")) {
-        (false, _) => Log::None,
-        (true, true) => Log::Shared,
-        (true, false) => Log::Alone,
-    }
-}
-
-/// A copy of the database and its log, which goes when it is dropped.
-fn copied(path: &Path) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
-    let folder = tempfile::tempdir().map_err(|error| input::unreadable(path, error))?;
-    let copy = folder.path().join("sessions.db");
-    for ending in ["", "-wal"] {
-        let mut from = input::open(&beside(path, ending))?;
-        std::fs::File::create_new(beside(&copy, ending))
-            .and_then(|mut to| std::io::copy(&mut from, &mut to))
-            .map_err(|error| input::unreadable(path, error))?;
-    }
-    Ok((folder, copy))
-}
-
-fn open(path: &Path, how: &str) -> rusqlite::Result<Connection> {
-    let escaped: String = path
-        .to_string_lossy()
-        .chars()
-        .map(|c| match c {
-            '?' => "%3f".to_owned(),
-            '#' => "%23".to_owned(),
-            '%' => "%25".to_owned(),
-            c => c.to_string(),
-        })
-        .collect();
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(format!("file:{escaped}?{how}"), flags)?;
-    // Nothing that the file says is run, and what is damaged is told as such.
-    connection.pragma_update(None, "trusted_schema", false)?;
-    connection.pragma_update(None, "cell_size_check", true)?;
-    connection.pragma_update(None, "query_only", true)?;
-    Ok(connection)
 }
 
 /// Are these the tables that are meant, and no views that could be without end?
@@ -246,8 +179,4 @@ fn object(row: &Columns<'_>, table: &Table, without: &[&str]) -> String {
 
 fn warning(path: &Path, what: &str) -> Warning {
     Warning { place: path.display().to_string(), what: what.to_owned() }
-}
-
-fn fault(path: &Path, error: &rusqlite::Error) -> Error {
-    Error::Foreign { path: path.to_owned(), why: error.to_string() }
 }

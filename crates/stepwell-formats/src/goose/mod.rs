@@ -4,6 +4,7 @@
 mod content;
 mod database;
 mod file;
+mod opened;
 mod telling;
 
 use std::path::PathBuf;

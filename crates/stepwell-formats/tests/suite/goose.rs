@@ -1,10 +1,13 @@
 //! goose's sessions, in all that it keeps them in.
 
-use stepwell::{SessionId, Stepwell};
-use stepwell_formats::{Became, Format};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use stepwell::{ErrorKind, SessionId, Stepwell};
+use stepwell_formats::{Became, Error, Format, Mode, take_in};
 
 use crate::mirror::{became, said, shown, taken};
-use crate::seeds::{built, fixtures};
+use crate::seeds::{built, files, fixtures};
 
 fn goose() -> Format {
     "goose".parse().unwrap()
@@ -70,4 +73,90 @@ fn a_file_that_does_not_say_when_it_began_began_with_its_first_message() {
     let head = well.standing(&id("20250311_1")).unwrap().head;
     let times = (head.created_at.to_string(), head.updated_at.to_string());
     assert_eq!(times, ("2025-03-11T06:45:00Z".to_owned(), "2025-03-11T06:45:00Z".to_owned()));
+}
+
+/// A database in the midst of a change that is not committed, of which a part is in its file
+/// already: `cache_size` is too small to hold it.
+fn half_changed(folder: &Path) -> (Connection, PathBuf) {
+    let path = folder.join("sessions.db");
+    let database = Connection::open(&path).unwrap();
+    let sql = std::fs::read_to_string(fixtures(goose()).unwrap().join("sessions/sessions.sql"));
+    database.execute_batch(&sql.unwrap()).unwrap();
+    let pages = "CREATE TABLE page AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL \
+                 SELECT i + 1 FROM n WHERE i < 400) SELECT i, hex(zeroblob(1500)) AS x FROM n";
+    database.execute_batch(pages).unwrap();
+    let change = "PRAGMA cache_size = 2; BEGIN EXCLUSIVE; UPDATE page SET x = hex(zeroblob(1499));\
+                  UPDATE messages SET content_json = '[{\"type\":\"text\",\"text\":\"UNCOMMITTED\"}]';\
+                  UPDATE page SET x = hex(zeroblob(1498));";
+    database.execute_batch(change).unwrap();
+    (database, path)
+}
+
+/// What lies there as it would if whoever wrote it had been killed now.
+fn crashed(from: &Path, to: &Path) -> PathBuf {
+    let copy = to.join("sessions.db");
+    std::fs::copy(from, &copy).unwrap();
+    std::fs::copy(from.with_extension("db-journal"), copy.with_extension("db-journal")).unwrap();
+    let bytes = std::fs::read(&copy).unwrap();
+    assert!(bytes.windows(11).any(|it| it == b"UNCOMMITTED"), "the change is not in the file yet");
+    copy
+}
+
+#[test]
+fn a_change_that_was_cut_off_is_not_read_and_not_rolled_back_for_goose() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (writer, path) = half_changed(first.path());
+    let path = crashed(&path, second.path());
+    drop(writer);
+    let before = files(second.path());
+    let well = Stepwell::in_memory();
+    let taken = taken(&well, &path);
+    assert_eq!(became(&taken, Became::Imported), 2, "{taken:?}");
+    let said = said(&shown(&well, &id("20260506_1")));
+    assert!(said[0].contains("Looking for the printer."), "{said:#?}");
+    assert!(!format!("{said:?}").contains("UNCOMMITTED"), "{said:#?}");
+    assert_eq!(files(second.path()), before, "something was changed, made or removed");
+}
+
+#[test]
+fn a_journal_that_names_another_file_does_not_remove_it() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (writer, path) = half_changed(first.path());
+    let path = crashed(&path, second.path());
+    drop(writer);
+    let precious = second.path().join("precious.txt");
+    std::fs::write(&precious, "mine").unwrap();
+    // As SQLite ends a journal of several databases: a page's number, the name, its length,
+    // its sum, and a mark.
+    let name = precious.to_str().unwrap().as_bytes();
+    let sum = name.iter().map(|byte| u32::from(*byte)).sum::<u32>();
+    let mut end = (1_u32 << 18).to_be_bytes().to_vec();
+    end.extend(name);
+    end.extend(u32::try_from(name.len()).unwrap().to_be_bytes());
+    end.extend(sum.to_be_bytes());
+    end.extend([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+    let journal = path.with_extension("db-journal");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    bytes.extend(end);
+    std::fs::write(&journal, bytes).unwrap();
+    let report = take_in(&Stepwell::in_memory(), Mode::Write, goose(), &path);
+    let fault = report.fault.unwrap().to_string();
+    assert!(fault.contains("several databases"), "{fault}");
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "mine");
+}
+
+#[test]
+fn what_somebody_is_changing_is_waited_for_and_not_called_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (writer, path) = half_changed(folder.path());
+    let well = Stepwell::in_memory();
+    let report = take_in(&well, Mode::Write, goose(), &path);
+    let fault = report.fault.unwrap();
+    assert!(matches!(fault, Error::Locked { .. }), "{fault}");
+    assert_eq!(fault.kind(), ErrorKind::Busy);
+    assert!(report.sessions.is_empty());
+    // Done, it is read.
+    writer.execute_batch("COMMIT").unwrap();
+    assert_eq!(became(&taken(&well, &path), Became::Imported), 2);
+    assert!(format!("{:?}", shown(&well, &id("20260506_1"))).contains("UNCOMMITTED"));
 }

@@ -1,0 +1,199 @@
+//! A database of somebody else's, opened to be read: only what is committed is seen, and
+//! nothing is made or changed beside it.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tempfile::TempDir;
+
+use crate::input::{self, unreadable};
+use crate::{Error, Result};
+
+/// How long others' locks are waited for: theirs are short.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often a copy is made anew if the database changes under it.
+const COPIES: usize = 3;
+
+/// What a journal ends with that belongs to several databases at once.
+const SUPER_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// A database that can be read.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    /// Holds the copy that is read, where it cannot be read in place.
+    _copy: Option<TempDir>,
+}
+
+/// Opens a database.
+pub(super) fn open(path: &Path) -> Result<Opened> {
+    // A regular file, and no link to one.
+    let mut file = input::open(path)?;
+    let place = match Mode::of(&mut file) {
+        // Nobody has it open, and all of it is in the one file.
+        Mode::Log if !has(path, LOG) && !has(path, JOURNAL) => Place::Still,
+        // Reading a log in place makes files beside it, unless somebody else has them open.
+        Mode::Log if has(path, LOG) && !has(path, "-shm") => Place::Copy,
+        Mode::Log | Mode::Journal => Place::Shared,
+    };
+    let connected = match place {
+        Place::Still => connect(path, Access::Immutable),
+        Place::Shared => connect(path, Access::Read),
+        Place::Copy => return open_copy(path),
+    };
+    match connected {
+        Ok(connection) => Ok(Opened { connection, _copy: None }),
+        // Whoever wrote it was cut off: it must be rolled back first, which is not ours to do.
+        Err(error) if wants_writing(&error) => open_copy(path),
+        Err(error) => Err(fault(path, &error)),
+    }
+}
+
+/// What went wrong with a database.
+pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::Locked { path: path.to_owned() }
+        }
+        _ => Error::Foreign { path: path.to_owned(), why: error.to_string() },
+    }
+}
+
+/// How a database is written.
+enum Mode {
+    /// In place, with what was there before in a journal until it is done.
+    Journal,
+    /// Into a log beside it.
+    Log,
+}
+
+impl Mode {
+    fn of(file: &mut File) -> Self {
+        // The format's versions for writing and for reading.
+        let mut versions = [0; 2];
+        let found =
+            file.seek(SeekFrom::Start(18)).and_then(|_| file.read_exact(&mut versions)).is_ok();
+        if found && versions == [2, 2] { Self::Log } else { Self::Journal }
+    }
+}
+
+/// Where a database is read.
+enum Place {
+    /// Where it lies: nobody writes to it.
+    Still,
+    /// Where it lies, with the locks of those who write to it.
+    Shared,
+    /// In a copy.
+    Copy,
+}
+
+/// What a connection may do.
+#[derive(Clone, Copy)]
+enum Access {
+    /// Read a file that does not change.
+    Immutable,
+    /// Read.
+    Read,
+    /// Roll back what was not committed, and read.
+    Mend,
+}
+
+const LOG: &str = "-wal";
+const JOURNAL: &str = "-journal";
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+fn has(path: &Path, ending: &str) -> bool {
+    beside(path, ending).metadata().is_ok_and(|found| found.len() > 0)
+}
+
+fn wants_writing(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+}
+
+fn connect(path: &Path, access: Access) -> rusqlite::Result<Connection> {
+    let escaped: String = path
+        .to_string_lossy()
+        .chars()
+        .map(|c| match c {
+            '?' => "%3f".to_owned(),
+            '#' => "%23".to_owned(),
+            '%' => "%25".to_owned(),
+            c => c.to_string(),
+        })
+        .collect();
+    let (how, flags) = match access {
+        Access::Immutable => ("mode=ro&immutable=1", OpenFlags::SQLITE_OPEN_READ_ONLY),
+        Access::Read => ("mode=ro", OpenFlags::SQLITE_OPEN_READ_ONLY),
+        Access::Mend => ("mode=rw", OpenFlags::SQLITE_OPEN_READ_WRITE),
+    };
+    let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(format!("file:{escaped}?{how}"), flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    // Nothing that the file says is run, and what is damaged is told as such.
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "query_only", true)?;
+    // Only a first look finds locks, and what must be rolled back.
+    connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+fn open_copy(path: &Path) -> Result<Opened> {
+    for _ in 0..COPIES {
+        let before = stamps(path);
+        let (folder, copy) = copied(path)?;
+        // What somebody wrote to meanwhile may be torn.
+        if stamps(path) == before {
+            let connection = connect(&copy, Access::Mend).map_err(|error| fault(path, &error))?;
+            return Ok(Opened { connection, _copy: Some(folder) });
+        }
+    }
+    Err(Error::Locked { path: path.to_owned() })
+}
+
+/// How a database and what belongs to it look from outside.
+fn stamps(path: &Path) -> [Option<(u64, Option<SystemTime>)>; 3] {
+    ["", LOG, JOURNAL].map(|ending| {
+        let found = beside(path, ending).metadata().ok()?;
+        Some((found.len(), found.modified().ok()))
+    })
+}
+
+/// A copy of a database with its log and its journal, which goes when it is dropped.
+fn copied(path: &Path) -> Result<(TempDir, PathBuf)> {
+    let folder = tempfile::tempdir().map_err(|error| unreadable(path, error))?;
+    let copy = folder.path().join("sessions.db");
+    for ending in ["", LOG, JOURNAL] {
+        if !ending.is_empty() && !has(path, ending) {
+            continue;
+        }
+        let mut from = input::open(&beside(path, ending))?;
+        let made = File::create_new(beside(&copy, ending))
+            .and_then(|mut to| std::io::copy(&mut from, &mut to));
+        made.map_err(|error| unreadable(path, error))?;
+    }
+    let journal = beside(&copy, JOURNAL);
+    if ends_with(&journal, &SUPER_JOURNAL) {
+        // SQLite would look for the others, and remove the file that the journal names.
+        let why = "its journal belongs to several databases; open it with goose once".to_owned();
+        return Err(Error::Foreign { path: path.to_owned(), why });
+    }
+    Ok((folder, copy))
+}
+
+fn ends_with(path: &Path, end: &[u8; 8]) -> bool {
+    let mut last = [0; 8];
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::End(-8))?;
+        file.read_exact(&mut last)
+    });
+    read.is_ok() && last == *end
+}
