@@ -1,6 +1,7 @@
 //! What a reader may touch: files and folders that are looked at before they are opened,
 //! each read within bounds and never through a link.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -45,19 +46,31 @@ pub struct Input {
     flaws: Rc<Flaws>,
 }
 
-/// Places at which half of a character was read.
+/// Places at which something else was read than is written there.
 #[derive(Debug, Default)]
-struct Flaws(RefCell<BTreeSet<(PathBuf, Option<u64>)>>);
+struct Flaws(RefCell<BTreeSet<(PathBuf, Option<u64>, Flaw)>>);
+
+/// What was read as U+FFFD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Flaw {
+    /// A half of a pair.
+    Half,
+    /// A byte of no character.
+    Byte,
+}
 
 /// How many of them are remembered: a file may be wrong on every line.
 const MAX_FLAWS: usize = 100;
 
 impl Flaws {
     fn look(&self, text: &str, path: &Path, line: Option<u64>) {
-        let mut known = self.0.borrow_mut();
-        if known.len() < MAX_FLAWS && halves::mended(text).is_some() {
-            known.insert((path.to_owned(), line));
+        if self.0.borrow().len() < MAX_FLAWS && halves::mended(text).is_some() {
+            self.add(path, line, Flaw::Half);
         }
+    }
+
+    fn add(&self, path: &Path, line: Option<u64>, flaw: Flaw) {
+        self.0.borrow_mut().insert((path.to_owned(), line, flaw));
     }
 }
 
@@ -135,14 +148,18 @@ impl Input {
 
     /// What was read otherwise than it was written.
     pub(crate) fn flaws(&self) -> Vec<Warning> {
-        let flaw = |(path, line): &(PathBuf, Option<u64>)| Warning {
+        let told = |(path, line, flaw): &(PathBuf, Option<u64>, Flaw)| Warning {
             place: match line {
                 Some(line) => format!("{}, line {line}", path.display()),
                 None => path.display().to_string(),
             },
-            what: "half of a character is in a text, and was read as U+FFFD".to_owned(),
+            what: match flaw {
+                Flaw::Half => "half of a character is in a text, and was read as U+FFFD",
+                Flaw::Byte => "it is not UTF-8, and was read with U+FFFD in it",
+            }
+            .to_owned(),
         };
-        self.flaws.0.borrow().iter().map(flaw).collect()
+        self.flaws.0.borrow().iter().map(told).collect()
     }
 
     /// The lines of a file, one at a time; of a `.zst`, those that it expands to.
@@ -320,6 +337,16 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Its text, for a line that the rest means nothing without: bytes that are none stand as
+    /// U+FFFD, and are told of. What is wrong with it otherwise, [`Line::object`] says.
+    pub fn mended(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(self.bytes?);
+        matches!(&text, Cow::Owned(text) if Fields::parse(text).is_ok()).then(|| {
+            self.flaws.add(self.path, Some(self.number), Flaw::Byte);
+            text.into_owned()
+        })
+    }
+
     /// The JSON object on it, and its text; or what is wrong with it.
     pub fn object(&self) -> Result<(&'a str, Fields<'a>), String> {
         let bytes = self.bytes.ok_or("it is too long, and was left out")?;

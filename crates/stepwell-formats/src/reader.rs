@@ -73,6 +73,8 @@ pub struct Probe {
     pub kind: Kind,
     /// The front of a file; of a `.zst`, of what it expands to.
     pub head: Vec<u8>,
+    /// The same as text.
+    text: String,
 }
 
 /// What something on disk is.
@@ -89,14 +91,19 @@ impl Probe {
     pub fn of(path: &Path) -> Result<Option<Self>> {
         let found = path.symlink_metadata().map_err(|error| input::unreadable(path, error))?;
         if found.is_dir() {
-            return Ok(Some(Self { path: path.to_owned(), kind: Kind::Folder, head: Vec::new() }));
+            return Ok(Some(Self::new(path, Kind::Folder, Vec::new())));
         }
         if !found.is_file() {
             return Ok(None);
         }
         let file = input::open(path)?;
         let head = head(file, found.len(), path).map_err(|error| input::unreadable(path, error))?;
-        Ok(Some(Self { path: path.to_owned(), kind: Kind::File, head }))
+        Ok(Some(Self::new(path, Kind::File, head)))
+    }
+
+    fn new(path: &Path, kind: Kind, head: Vec<u8>) -> Self {
+        let text = String::from_utf8_lossy(&head).into_owned();
+        Self { path: path.to_owned(), kind, head, text }
     }
 
     /// Is it a folder that holds this?
@@ -111,15 +118,11 @@ impl Probe {
         self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// The front of a file as text, up to the first thing that is none.
+    /// The front of a file as text. Bytes that are none stand as U+FFFD: one of them does not
+    /// hide a session, and whoever reads it says what becomes of it.
     #[must_use]
     pub fn text(&self) -> &str {
-        match std::str::from_utf8(&self.head) {
-            Ok(text) => text,
-            Err(error) => {
-                std::str::from_utf8(&self.head[..error.valid_up_to()]).unwrap_or_default()
-            }
-        }
+        &self.text
     }
 
     /// The JSON objects on its first lines.

@@ -29,7 +29,11 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root().to_owned();
     let mut lines = input.lines(&path)?;
     let Some(first) = lines.next_line()? else { return Err(not_one(&path, "it is empty")) };
-    let (_, line) = first.object().map_err(|why| not_one(&path, &why))?;
+    let mended = first.mended();
+    let line = match mended.as_deref().and_then(|text| Fields::parse(text).ok()) {
+        Some(line) => line,
+        None => first.object().map_err(|why| not_one(&path, &why))?.1,
+    };
     let meta =
         line.object("payload").filter(|_| line.text("type").as_deref() == Some("session_meta"));
     let Some(meta) = meta else { return Err(not_one(&path, "it does not begin with its session")) };

@@ -17,7 +17,11 @@ pub(super) fn read_lines(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root();
     let mut lines = input.lines(path)?;
     let first = lines.next_line()?.ok_or_else(|| fault(input, "it is empty"))?;
-    let (text, about) = first.object().map_err(|why| fault(input, &why))?;
+    let mended = first.mended();
+    let (text, about) = match mended.as_deref().map(|text| (text, Fields::parse(text))) {
+        Some((text, Ok(about))) => (text, about),
+        _ => first.object().map_err(|why| fault(input, &why))?,
+    };
     let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let (asked, began) = front(input)?;
     let mut opening = opening(id, &about, asked);

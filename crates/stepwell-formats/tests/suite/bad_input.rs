@@ -91,6 +91,47 @@ fn half_of_a_character_costs_that_half_and_is_told_of() {
     }
 }
 
+/// A session of a format with a byte that is no UTF-8 on its first line.
+fn broken(format: &str) -> Vec<u8> {
+    let word = match format {
+        "claude" | "architect" | "m31a" => "caf",
+        _ => "/w",
+    };
+    let mut bytes = saying(format, "caf").into_bytes();
+    let at = bytes.windows(word.len()).position(|it| it == word.as_bytes()).unwrap();
+    bytes.insert(at + word.len(), 0xe9);
+    let last = r#"{"parentUuid":"u1","isSidechain":false,"cwd":"/w","sessionId":"s","type":"user","uuid":"u2","timestamp":"2026-05-04T06:01:00.000Z","message":{"role":"user","content":"caf"}}"#;
+    if format == "claude" {
+        bytes.extend(format!("\n{last}").bytes());
+    }
+    bytes.push(b'\n');
+    bytes
+}
+
+#[test]
+fn a_byte_that_is_no_text_on_the_first_line_hides_no_session() {
+    for format in ["claude", "codex", "goose", "architect", "m31a"] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("session.jsonl"), broken(format)).unwrap();
+        let found = crate::mirror::found(folder.path());
+        assert_eq!(found.len(), 1, "{format}");
+        assert_eq!(found[0].format, format.parse().unwrap());
+        let well = Stepwell::in_memory();
+        let report = take_in(&well, Mode::Write, found[0].format, &found[0].path);
+        if ["architect", "m31a"].contains(&format) {
+            // These are read whole or not at all.
+            let fault = report.fault.unwrap().to_string();
+            assert!(fault.contains("is not UTF-8"), "{format}: {fault}");
+            continue;
+        }
+        assert!(report.fault.is_none(), "{format}: {:?}", report.fault);
+        assert_eq!(crate::mirror::shown(&well, &report.sessions[0].id)[0].text(), "caf");
+        let told = report.warnings.iter().filter(|it| it.what.contains("it is not UTF-8"));
+        let told: Vec<_> = told.map(|it| &it.place).collect();
+        assert!(told.len() == 1 && told[0].ends_with("line 1"), "{format}: {told:?}");
+    }
+}
+
 #[test]
 fn an_archive_that_is_cut_anywhere_leaves_nothing() {
     for form in ARCHIVES {
