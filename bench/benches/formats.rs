@@ -3,7 +3,11 @@
 //! `cargo bench -p stepwell-bench --bench formats`, and for memory
 //! `cargo bench -p stepwell-bench --bench formats -- claude 2000` (or `codex 500`): a session of
 //! so many MB, of nothing but short lines, in a process that does nothing else.
-#![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark that cannot do its work should stop"
+)]
 
 use std::fmt::Write;
 use std::fs::File;
@@ -80,7 +84,7 @@ fn plant_claude(path: &Path, bytes: u64) -> u64 {
     while written < bytes {
         let parent = match n {
             0 => "null".to_owned(),
-            n if n % 100_000 == 99_998 => format!("\"{}\"", uuid(n / 2 | 1)),
+            n if n % 100_000 == 99_998 => format!("\"{}\"", uuid((n / 2) | 1)),
             n => format!("\"{}\"", uuid(n - 1)),
         };
         let said = match n % 2 {
