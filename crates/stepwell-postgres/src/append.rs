@@ -21,6 +21,7 @@ pub(crate) fn send(
 ) -> Result<Sent, Trouble> {
     let Order { known, draft, .. } = order;
     let columns = &order.columns;
+    let slices = [&columns.chain[..], &columns.sum[..], order.model()];
     let events = Events::of(&draft.events);
     let blobs = Blobs::of(&draft.events);
     let lanes: Vec<(Vec<u8>, Vec<u8>)> = draft
@@ -64,7 +65,7 @@ pub(crate) fn send(
             )
         }
     };
-    let assigned = assign(columns, &mut text);
+    let assigned = assign(columns, &slices, &mut text);
     let _ = write!(
         text.sql,
         "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, unindexed = true, \
@@ -130,16 +131,17 @@ impl<'a> Text<'a> {
 }
 
 /// Sets the columns of a head.
-fn assign<'a>(head: &'a Columns, text: &mut Text<'a>) -> String {
+fn assign<'a>(head: &'a Columns, slices: &'a [&'a [u8]; 3], text: &mut Text<'a>) -> String {
+    let [chain, sum, model] = slices;
     let columns: [(&str, &'a (dyn ToSql + Sync), Type); 10] = [
         ("seq", &head.seq, Type::INT8),
         ("updated", &head.updated, Type::INT8),
         ("status", &head.status, Type::TEXT),
         ("cost", &head.cost, Type::INT8),
         ("steps", &head.steps, Type::INT8),
-        ("chain", &head.chain, Type::BYTEA),
-        ("sum", &head.sum, Type::BYTEA),
-        ("model", &head.model, Type::BYTEA),
+        ("chain", chain, Type::BYTEA),
+        ("sum", sum, Type::BYTEA),
+        ("model", model, Type::BYTEA),
         ("lane", &head.lane, Type::BYTEA),
         ("head", &head.head, Type::BYTEA),
     ];

@@ -26,7 +26,7 @@ pub(crate) struct Draft {
     pub(crate) snapshots: Vec<(Seq, Vec<u8>)>,
     /// Bytes of bodies; those of blobs are the statement's to find out.
     pub(crate) bytes: u64,
-    pub(crate) row: Option<SessionRow>,
+    pub(crate) row: Option<Box<SessionRow>>,
 }
 
 /// An event with the blobs that go with it.
@@ -78,7 +78,7 @@ impl Rows for Desk<'_> {
     }
 
     fn update_session(&self, row: &SessionRow) -> Result<()> {
-        self.draft.borrow_mut().row = Some(row.clone());
+        self.draft.borrow_mut().row = Some(Box::new(row.clone()));
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use stepwell::{Access, Error, Processes, Result, SessionId, Time};
 use crate::fault::Trouble;
 use crate::follow::Followers;
 use crate::link::{Conn, Link, Patience, SERVER_TIME, params};
+use crate::mark::Marker;
 use crate::rows::{Lock, PgRows};
 use crate::standings::Standings;
 
@@ -24,6 +25,7 @@ pub(crate) struct Engine {
     pub(crate) access: Access,
     pub(crate) processes: Arc<dyn Processes>,
     pub(crate) standings: Standings,
+    pub(crate) marker: Marker,
 }
 
 /// What to do when the connection was lost while a transaction ended.

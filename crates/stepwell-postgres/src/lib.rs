@@ -26,6 +26,7 @@ mod fault;
 mod follow;
 mod link;
 mod list;
+mod mark;
 mod order;
 mod plain;
 mod role;

@@ -247,6 +247,20 @@ impl Conn {
         })
     }
 
+    /// The same of a statement that answers with no rows, but with how many it wrote.
+    pub(crate) fn execute_hot(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, Trouble> {
+        let client = self.client();
+        if !self.prepare {
+            return self.answer(client.execute_typed(sql, params));
+        }
+        self.answer(async {
+            let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+            let statement = client.prepare_typed_cached(sql, &types).await?;
+            let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
+            client.execute(&statement, &values).await
+        })
+    }
+
     /// Runs statements that have no values and no answer.
     pub(crate) fn run(&self, sql: &str) -> Result<(), Trouble> {
         self.answer(self.client().batch_execute(sql))

@@ -11,12 +11,12 @@ use crate::standings::Known;
 /// An append, worked out, and what it was made for.
 #[derive(Debug)]
 pub(crate) struct Order {
-    pub(crate) known: Known,
+    pub(crate) known: Box<Known>,
     pub(crate) epoch: Option<Epoch>,
     pub(crate) mark: Option<[u8; 16]>,
     pub(crate) draft: Draft,
     /// How the session stands afterwards, but for its bytes.
-    row: SessionRow,
+    row: Box<SessionRow>,
     /// The same as columns.
     pub(crate) columns: Columns,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Order {
 impl Order {
     /// An append, unless its draft says nothing of how the session stands afterwards.
     pub(crate) fn new(
-        known: Known,
+        known: Box<Known>,
         (epoch, mark): (Option<Epoch>, Option<[u8; 16]>),
         mut draft: Draft,
     ) -> Option<Self> {
@@ -45,19 +45,42 @@ impl Order {
         bare.then_some(event)
     }
 
+    /// Does it leave alone what [`only_event`](Self::only_event)s seldom change? Then the
+    /// statement has that much less to say.
+    pub(crate) fn is_steady(&self, event: &Entry) -> bool {
+        let (before, after) = (&self.known.row.head, &self.row.head);
+        event.row.version == 1
+            && event.row.at == after.updated_at
+            && !event.row.spilled
+            && before.status == after.status
+            && before.model == after.model
+    }
+
+    /// The model that the session then uses.
+    pub(crate) fn model(&self) -> &[u8] {
+        self.row.head.model.as_bytes()
+    }
+
+    /// The session's bytes afterwards, if no blobs come with its events.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.row.bytes
+    }
+
     pub(crate) fn fence(&self) -> Option<i64> {
         self.epoch.map(|epoch| signed(epoch.get()))
     }
 
     /// How the session stands, now that it has this many bytes.
-    pub(crate) fn into_known(self, bytes: i64) -> Known {
-        let Self { known: Known { mut lanes, version, .. }, draft, mut row, .. } = self;
-        row.bytes = bytes.unsigned_abs();
-        lanes.extend(draft.lanes);
-        if let Some((lane, _)) = &row.lane {
-            lanes.remove(lane);
+    pub(crate) fn into_known(self, bytes: i64) -> Box<Known> {
+        let Self { mut known, draft, row, .. } = self;
+        known.row = *row;
+        known.row.bytes = bytes.unsigned_abs();
+        known.version += 1;
+        known.lanes.extend(draft.lanes);
+        if let Some((lane, _)) = &known.row.lane {
+            known.lanes.remove(lane);
         }
-        Known { row, version: version + 1, lanes }
+        known
     }
 }
 
@@ -78,9 +101,8 @@ pub(crate) struct Columns {
     pub(crate) status: &'static str,
     pub(crate) cost: i64,
     pub(crate) steps: i64,
-    pub(crate) chain: Vec<u8>,
-    pub(crate) sum: Vec<u8>,
-    pub(crate) model: Vec<u8>,
+    pub(crate) chain: [u8; 32],
+    pub(crate) sum: [u8; 8],
     pub(crate) lane: Option<Vec<u8>>,
     pub(crate) head: Vec<u8>,
 }
@@ -94,9 +116,8 @@ impl Columns {
             status: row.head.status.as_str(),
             cost: cost_column(row.head.spent.cost),
             steps: signed(row.head.steps),
-            chain: row.chain.as_bytes().to_vec(),
-            sum: head_sum(&head, &row.chain).to_vec(),
-            model: row.head.model.as_bytes().to_vec(),
+            chain: *row.chain.as_bytes(),
+            sum: head_sum(&head, &row.chain),
             lane: row.lane.as_ref().map(json),
             head,
         }

@@ -1,8 +1,10 @@
 //! The append that is made all the time: one event, and nothing that goes with it.
 //!
 //! Its statement is the same text each time, and has values in place of lists: of a list the
-//! server cannot tell how long it will be, and would plan the statement anew for each.
+//! server cannot tell how long it will be, and would plan the statement anew for each. Each
+//! value costs both sides, so what the head already says is not sent again.
 
+use stepwell::Epoch;
 use tokio_postgres::types::Type;
 
 use crate::draft::Entry;
@@ -11,6 +13,17 @@ use crate::link::{Conn, Link, Param};
 use crate::order::{Order, Sent};
 use crate::rows::{number, signed, version_column};
 
+/// What nearly every step of a run is. That the head is of this version says that its seq is
+/// known, too; the event goes where the head then points.
+const STEADY: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \
+     seq = seq + 1, bytes = bytes + length($15), unindexed = true, updated = $4, cost = $5, \
+     steps = $6, chain = $7, sum = $8, lane = $9, head = $10 \
+     WHERE session = $1 AND version = $2 AND fence = $3 RETURNING seq, namespace) \
+     INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, chain, id, \
+     mark, key, body) SELECT $1, seq, namespace, $4, 1, false, $11, $7, $12, $13, $14, $15 \
+     FROM moved";
+
+/// The same for one that changes the status or the model, brings its own time, or has no lease.
 const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \
      unindexed = true, bytes = bytes + $6, seq = $7, updated = $8, status = $9, cost = $10, \
      steps = $11, chain = $12, sum = $13, model = $14, lane = $15, head = $16 \
@@ -23,6 +36,49 @@ const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = vers
 
 /// Sends it. An error of the kind [`Trouble::Lost`] leaves open whether it was kept.
 pub(crate) fn send(
+    link: &Link,
+    conn: &Conn,
+    namespace: i32,
+    (order, event): (&Order, &Entry),
+) -> Result<Sent, Trouble> {
+    match order.epoch {
+        Some(epoch) if order.is_steady(event) => send_steady(conn, epoch, (order, event)),
+        _ => send_any(link, conn, namespace, (order, event)),
+    }
+}
+
+fn send_steady(
+    conn: &Conn,
+    epoch: Epoch,
+    (order, event): (&Order, &Entry),
+) -> Result<Sent, Trouble> {
+    let (head, row) = (&order.columns, &event.row);
+    let id = row.id.as_ref().map(|id| id.as_bytes().as_slice());
+    debug_assert_eq!((number(row.seq), &row.chain.as_bytes()[..]), (head.seq, &head.chain[..]));
+    let params: [Param<'_>; 15] = [
+        (&order.known.row.key, Type::INT8),
+        (&order.known.version, Type::INT8),
+        (&signed(epoch.get()), Type::INT8),
+        (&head.updated, Type::INT8),
+        (&head.cost, Type::INT8),
+        (&head.steps, Type::INT8),
+        (&head.chain.as_slice(), Type::BYTEA),
+        (&head.sum.as_slice(), Type::BYTEA),
+        (&head.lane, Type::BYTEA),
+        (&head.head, Type::BYTEA),
+        (&row.kind.as_bytes(), Type::BYTEA),
+        (&id, Type::BYTEA),
+        (&order.mark.as_ref().map(<[u8; 16]>::as_slice), Type::BYTEA),
+        (&event.key.as_ref().map(String::as_bytes), Type::BYTEA),
+        (&&*row.body, Type::BYTEA),
+    ];
+    match conn.execute_hot(STEADY, &params)? {
+        0 => Ok(Sent::Stale),
+        _ => Ok(Sent::Done(signed(order.bytes()))),
+    }
+}
+
+fn send_any(
     link: &Link,
     conn: &Conn,
     namespace: i32,
@@ -43,9 +99,9 @@ pub(crate) fn send(
         (&head.status, Type::TEXT),
         (&head.cost, Type::INT8),
         (&head.steps, Type::INT8),
-        (&head.chain, Type::BYTEA),
-        (&head.sum, Type::BYTEA),
-        (&head.model, Type::BYTEA),
+        (&head.chain.as_slice(), Type::BYTEA),
+        (&head.sum.as_slice(), Type::BYTEA),
+        (&order.model(), Type::BYTEA),
         (&head.lane, Type::BYTEA),
         (&head.head, Type::BYTEA),
         (&row.at.as_micros(), Type::INT8),

@@ -24,20 +24,20 @@ pub(crate) struct Known {
 
 /// The sessions that are known.
 #[derive(Debug, Default)]
-pub(crate) struct Standings(Mutex<HashMap<SessionId, Known>>);
+pub(crate) struct Standings(Mutex<HashMap<SessionId, Box<Known>>>);
 
 impl Standings {
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Known>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Box<Known>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How a session stood. It is the caller's to bring back when it has moved on.
-    pub(crate) fn take(&self, id: &SessionId) -> Option<Known> {
+    pub(crate) fn take(&self, id: &SessionId) -> Option<Box<Known>> {
         self.known().remove(id)
     }
 
     /// Keeps how a session stands now.
-    pub(crate) fn keep(&self, known: Known) {
+    pub(crate) fn keep(&self, known: Box<Known>) {
         let mut all = self.known();
         if all.len() >= LIMIT {
             all.clear();

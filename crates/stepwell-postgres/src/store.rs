@@ -16,6 +16,7 @@ use crate::address::Address;
 use crate::engine::{Doubt, Engine, Structure, Unsure};
 use crate::follow::Followers;
 use crate::link::{Link, Patience, TimeSource, params};
+use crate::mark::Marker;
 use crate::rows::{PgRows, number, seq};
 use crate::search::Left;
 use crate::standings::{Known, Standings};
@@ -61,7 +62,9 @@ impl PostgresStore {
         let schema::Found { namespace } = schema::open(&link, access, &mut patience)?;
         let followers = Followers::new(&link, namespace);
         let standings = Standings::default();
-        Ok(Self { engine: Engine { followers, link, namespace, access, processes, standings } })
+        let marker = Marker::new();
+        let engine = Engine { followers, link, namespace, access, processes, standings, marker };
+        Ok(Self { engine })
     }
 
     /// Where it is, without user and password.
@@ -226,7 +229,7 @@ impl Store for PostgresStore {
             if let Some((lane, _)) = &known.row.lane {
                 known.lanes.remove(lane);
             }
-            self.engine.standings.keep(known);
+            self.engine.standings.keep(Box::new(known));
         }
         Ok(lease)
     }

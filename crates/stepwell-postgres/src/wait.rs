@@ -22,17 +22,23 @@ impl Wake for Unpark {
     }
 }
 
+thread_local! {
+    /// Wakes this thread. It is asked for at every answer, so it is made once.
+    static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+}
+
 /// Waits for an answer for so long.
 #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
 pub(crate) fn wait<T>(work: impl Future<Output = T>, longest: Duration) -> Option<T> {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = WAKER.with(Waker::clone);
     let mut context = Context::from_waker(&waker);
     let mut work = pin!(work);
-    let began = Instant::now();
+    let mut began = None;
     loop {
         if let Poll::Ready(answer) = work.as_mut().poll(&mut context) {
             return Some(answer);
         }
+        let began = *began.get_or_insert_with(Instant::now);
         let left = longest.saturating_sub(began.elapsed());
         if left.is_zero() {
             return None;

@@ -6,8 +6,7 @@ use std::cell::{Cell, RefCell};
 use stepwell::backend::write::{self, Prepared};
 use stepwell::backend::{Rows as _, SessionRow};
 use stepwell::{
-    Append, Create, Entropy as _, Lease, Origin, Result, Seq, SessionId, SystemEntropy, Write,
-    Written,
+    Append, Create, Lease, Origin, Result, Seq, SessionId, Write, Written,
 };
 
 use crate::append;
@@ -15,36 +14,11 @@ use crate::draft::Desk;
 use crate::engine::{Doubt, Engine, Structure, Unsure};
 use crate::fault::Trouble;
 use crate::link::params;
+use crate::mark::Marks;
 use crate::order::{Order, Sent};
 use crate::plain;
 use crate::rows::{PgRows, number, seq};
 use crate::standings::Known;
-
-/// What marks the events of one batch's writes, so that they are known again after a
-/// lost connection even if the client gave them no ids.
-#[derive(Clone, Copy, Debug)]
-struct Marks([u8; 8]);
-
-impl Marks {
-    fn new() -> Self {
-        let random = SystemEntropy.random();
-        let mut front = [0; 8];
-        front.copy_from_slice(&random[..8]);
-        Self(front)
-    }
-
-    /// The mark of a write, unless its first event has an id, which does the same.
-    fn of(self, n: usize, write: &Write) -> Option<[u8; 16]> {
-        let named = match write {
-            Write::Create(create) => create.event_id.is_some(),
-            Write::Append(append) => append.events.first().is_none_or(|event| event.id.is_some()),
-        };
-        let mut mark = [0; 16];
-        mark[..8].copy_from_slice(&self.0);
-        mark[8..].copy_from_slice(&(n as u64).to_le_bytes());
-        (!named).then_some(mark)
-    }
-}
 
 /// What came of the attempt to do with one statement.
 enum Quick {
@@ -58,7 +32,7 @@ enum Quick {
 /// Does several writes, all or none.
 pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Written>> {
     engine.writable()?;
-    let marks = Marks::new();
+    let marks = engine.marker.marks(prepared.len());
     let mut doubt = Doubt::None;
     let tried: Vec<Cell<Option<Seq>>> = prepared.iter().map(|_| Cell::new(None)).collect();
     if let [one] = prepared
@@ -102,7 +76,7 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
         Ok(answers)
     })?;
     if let Some(known) = known.into_inner() {
-        engine.standings.keep(known);
+        engine.standings.keep(Box::new(known));
     }
     prepared.iter().for_each(|one| engine.told(session(one.write())));
     Ok(written)

@@ -186,7 +186,7 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
         seq: event.seq,
         at: event.at,
         id: event.id,
-        kind: event.event.kind().to_owned().into(),
+        kind: event.event.own_kind(),
         version: event.event.version(),
         spilled: !spill.is_empty(),
         body: bytes,

@@ -146,7 +146,11 @@ pub(crate) fn seq(number: i64) -> Seq {
 }
 
 pub(crate) fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).expect("our own types have string keys and finite numbers")
+    // About the size of a head, so that the buffer seldom grows.
+    let mut text = Vec::with_capacity(600);
+    serde_json::to_writer(&mut text, value)
+        .expect("our own types have string keys and finite numbers");
+    text
 }
 
 impl Rows for PgRows<'_> {

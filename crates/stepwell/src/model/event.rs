@@ -56,6 +56,14 @@ macro_rules! kinds {
                 }
             }
 
+            /// The same, to be kept.
+            pub(crate) fn own_kind(&self) -> Cow<'static, str> {
+                match self {
+                    $(Self::$variant(_) => Cow::Borrowed($name),)*
+                    Self::Unknown(unknown) => Cow::Owned(unknown.kind.clone()),
+                }
+            }
+
             /// The version of its body's form.
             #[must_use]
             pub fn version(&self) -> u32 {

@@ -102,7 +102,13 @@ impl fmt::Display for Money {
         picos = (picos + cut / 2) / cut * cut;
         let unit = UNIT.unsigned_abs();
         let (whole, part) = (picos / unit, picos % unit);
-        let digits = format!("{part:012}");
+        // A head holds several amounts, and is written at every append.
+        let (mut digits, mut rest) = ([b'0'; PLACES], u64::try_from(part).unwrap_or(0));
+        for digit in digits.iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        let digits = std::str::from_utf8(&digits).unwrap_or_default();
         let digits = match f.precision() {
             Some(_) => &digits[..places],
             None => digits.trim_end_matches('0'),

@@ -441,12 +441,10 @@ fn asked(event: Event) -> Event {
 }
 
 fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
-    match row.held() {
-        Some(held) if held.epoch == epoch => Ok(()),
-        held => {
-            let (session, current) = (row.head.id.clone(), held.map(|held| held.epoch));
-            Err(Error::Fenced { session, epoch, current })
-        }
+    let held = row.lease.as_ref().filter(|lease| lease.held.is_some());
+    match held.map(|lease| lease.epoch) {
+        Some(current) if current == epoch => Ok(()),
+        current => Err(Error::Fenced { session: row.head.id.clone(), epoch, current }),
     }
 }
 
