@@ -3,6 +3,7 @@
 use std::error::Error as _;
 use std::path::Path;
 
+use deadpool::managed::PoolError;
 use stepwell::Error;
 
 /// What kind of trouble there was.
@@ -76,9 +77,9 @@ impl Trouble {
     }
 
     /// A pool that gave no connection.
-    pub(crate) fn of_pool(error: &deadpool_postgres::PoolError) -> Self {
+    pub(crate) fn of_pool(error: &PoolError<tokio_postgres::Error>) -> Self {
         match error {
-            deadpool_postgres::PoolError::Backend(error) => Self::of(error),
+            PoolError::Backend(error) => Self::of(error),
             other => Self::Lost(other.to_string()),
         }
     }

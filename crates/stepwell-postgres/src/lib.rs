@@ -24,6 +24,7 @@ mod draft;
 mod engine;
 mod fault;
 mod follow;
+mod line;
 mod link;
 mod list;
 mod mark;

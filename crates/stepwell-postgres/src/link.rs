@@ -1,6 +1,6 @@
 //! Connections to the server, shared by the threads of a process.
 //!
-//! One runtime on a thread of its own moves the bytes. Callers poll their questions on
+//! One runtime on a thread of its own watches the sockets. Callers ask and are answered on
 //! their own threads, so that an answer costs one wake-up.
 
 use std::cell::Cell;
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool::managed::{Object, Pool};
+use deadpool_postgres::ClientWrapper;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use stepwell::{Clock, Error, Result, SystemClock, Time};
@@ -20,6 +21,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::{Address, Roots, Statements};
 use crate::fault::Trouble;
+use crate::line::{Line, Lines};
 use crate::wait::wait;
 
 /// How long an answer is waited for. A commit that waits for a standby takes as long as
@@ -45,7 +47,7 @@ pub(crate) use params;
 
 /// The way to the server.
 pub(crate) struct Link {
-    pool: Pool,
+    pool: Pool<Lines>,
     /// Behind an option so that it can be shut down without waiting, from any thread.
     runtime: Option<Runtime>,
     pub(crate) tls: MakeRustlsConnect,
@@ -116,9 +118,7 @@ impl Link {
             .build()
             .map_err(|error| fault(format!("its thread could not be started: {error}")))?;
         let tls = tls(&address.roots).map_err(fault)?;
-        let method = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(address.config.clone(), tls.clone(), method);
-        let pool = Pool::builder(manager)
+        let pool = Pool::builder(Lines::new(address.config.clone(), tls.clone()))
             .max_size(address.connections)
             .build()
             .map_err(|error| fault(error.to_string()))?;
@@ -159,7 +159,7 @@ impl Link {
         }
     }
 
-    fn conn(&self, object: Object) -> Conn {
+    fn conn(&self, object: Object<Lines>) -> Conn {
         let prepare = !self.plain.load(Ordering::Relaxed);
         Conn { object: Some(object), spoiled: Cell::new(false), prepare }
     }
@@ -201,15 +201,19 @@ impl Patience {
 
 /// One connection, for as long as a transaction takes.
 pub(crate) struct Conn {
-    object: Option<Object>,
+    object: Option<Object<Lines>>,
     /// Is something in flight on it that nobody waits for? Then it must not be used again.
     spoiled: Cell<bool>,
     prepare: bool,
 }
 
 impl Conn {
-    fn client(&self) -> &Object {
+    fn line(&self) -> &Line {
         self.object.as_ref().expect("only dropping the connection takes it")
+    }
+
+    fn client(&self) -> &ClientWrapper {
+        self.line().client()
     }
 
     /// Asks a question in one round trip.
@@ -248,16 +252,18 @@ impl Conn {
     }
 
     /// The same of a statement that answers with no rows, but with how many it wrote.
-    pub(crate) fn execute_hot(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, Trouble> {
-        let client = self.client();
+    pub(crate) fn execute_hot(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<u64, Trouble> {
+        let (line, client) = (self.line(), self.client());
         if !self.prepare {
             return self.answer(client.execute_typed(sql, params));
         }
         self.answer(async {
-            let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
-            let statement = client.prepare_typed_cached(sql, &types).await?;
-            let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
-            client.execute(&statement, &values).await
+            let statement = line.prepared(sql, params.iter().map(|(_, kind)| kind.clone())).await?;
+            client.execute_raw(&statement, params.iter().map(|(value, _)| *value)).await
         })
     }
 
@@ -270,7 +276,7 @@ impl Conn {
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Trouble> {
-        match wait(work, ANSWER) {
+        match wait(self.line().drive(work), ANSWER) {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
                 let trouble = Trouble::of(&error);

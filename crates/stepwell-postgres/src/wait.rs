@@ -1,48 +1,87 @@
 //! Waiting for an answer on a thread that may itself belong to an async program.
 //!
-//! What is waited for is driven by the runtime's own thread; this one only sleeps until
-//! it is woken. A runtime's `block_on` would refuse to run inside another runtime.
+//! The runtime's own thread watches the sockets; this one sleeps until it is woken. A
+//! runtime's `block_on` would refuse to run inside another runtime.
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-struct Unpark(Thread);
+/// Wakes one thread, with a system call only if it sleeps.
+struct Bell {
+    thread: Thread,
+    rung: AtomicBool,
+    asleep: AtomicBool,
+}
 
-impl Wake for Unpark {
+impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+        self.rung.store(true, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) {
+            self.thread.unpark();
+        }
+    }
+}
+
+impl Bell {
+    /// Sleeps until it rings. Has it, in time?
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    fn sleep(&self, until: Instant) -> bool {
+        self.asleep.store(true, Ordering::SeqCst);
+        let mut rung = self.rung.load(Ordering::SeqCst);
+        while !rung {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::park_timeout(left);
+            rung = self.rung.load(Ordering::SeqCst);
+        }
+        self.asleep.store(false, Ordering::SeqCst);
+        rung
     }
 }
 
 thread_local! {
-    /// Wakes this thread. It is asked for at every answer, so it is made once.
-    static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    /// This thread's bell, with a waker that rings it. They are needed at every answer.
+    static BELL: (Arc<Bell>, Waker) = {
+        let (rung, asleep) = (AtomicBool::new(false), AtomicBool::new(false));
+        let bell = Arc::new(Bell { thread: std::thread::current(), rung, asleep });
+        (Arc::clone(&bell), Waker::from(bell))
+    };
 }
 
 /// Waits for an answer for so long.
-#[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
 pub(crate) fn wait<T>(work: impl Future<Output = T>, longest: Duration) -> Option<T> {
-    let waker = WAKER.with(Waker::clone);
-    let mut context = Context::from_waker(&waker);
+    BELL.with(|(bell, waker)| wait_at(bell, &mut Context::from_waker(waker), work, longest))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+fn wait_at<T>(
+    bell: &Bell,
+    context: &mut Context<'_>,
+    work: impl Future<Output = T>,
+    longest: Duration,
+) -> Option<T> {
     let mut work = pin!(work);
-    let mut began = None;
+    let mut until = None;
     loop {
-        if let Poll::Ready(answer) = work.as_mut().poll(&mut context) {
+        // What rang before is seen by what is polled now.
+        bell.rung.store(false, Ordering::SeqCst);
+        if let Poll::Ready(answer) = work.as_mut().poll(context) {
             return Some(answer);
         }
-        let began = *began.get_or_insert_with(Instant::now);
-        let left = longest.saturating_sub(began.elapsed());
-        if left.is_zero() {
+        let until = *until.get_or_insert_with(|| Instant::now() + longest);
+        if !bell.sleep(until) {
             return None;
         }
-        std::thread::park_timeout(left);
     }
 }
