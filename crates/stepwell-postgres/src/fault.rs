@@ -77,10 +77,11 @@ impl Trouble {
     }
 
     /// A pool that gave no connection.
-    pub(crate) fn of_pool(error: &PoolError<tokio_postgres::Error>) -> Self {
+    pub(crate) fn of_pool(error: &PoolError<Self>) -> Self {
         match error {
-            PoolError::Backend(error) => Self::of(error),
-            other => Self::Lost(other.to_string()),
+            PoolError::Backend(trouble) => trouble.clone(),
+            PoolError::Closed => Self::Lost("the store is closed".to_owned()),
+            _ => Self::Lost("no connection came free".to_owned()),
         }
     }
 

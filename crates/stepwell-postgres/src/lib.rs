@@ -20,6 +20,7 @@
 mod address;
 mod append;
 mod blob;
+mod dial;
 mod draft;
 mod engine;
 mod fault;
@@ -37,7 +38,9 @@ mod search;
 mod standings;
 mod status;
 mod store;
+mod stream;
 mod wait;
+mod wire;
 mod write;
 
 pub use address::{Address, DEFAULT_NAMESPACE};

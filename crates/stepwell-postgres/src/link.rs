@@ -1,7 +1,7 @@
 //! Connections to the server, shared by the threads of a process.
 //!
-//! One runtime on a thread of its own watches the sockets. Callers ask and are answered on
-//! their own threads, so that an answer costs one wake-up.
+//! Callers ask and are answered on their own threads, so that an answer costs one wake-up.
+//! One runtime on a thread of its own does what goes on beside: telling and hearing news.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -118,7 +118,7 @@ impl Link {
             .build()
             .map_err(|error| fault(format!("its thread could not be started: {error}")))?;
         let tls = tls(&address.roots).map_err(fault)?;
-        let pool = Pool::builder(Lines::new(address.config.clone(), tls.clone()))
+        let pool = Pool::builder(Lines::new(address.config.clone(), tls.clone(), ANSWER))
             .max_size(address.connections)
             .build()
             .map_err(|error| fault(error.to_string()))?;
@@ -143,7 +143,7 @@ impl Link {
     /// A connection, after as many attempts as the patience allows.
     pub(crate) fn connect(&self, patience: &mut Patience) -> Result<Conn, Trouble> {
         loop {
-            // Connecting needs the runtime's sockets and timers; the guard lends them.
+            // A connection that is made belongs to the runtime; the guard lends it.
             let entered = self.runtime().enter();
             let got = wait(self.pool.get(), ANSWER);
             drop(entered);
@@ -276,7 +276,7 @@ impl Conn {
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Trouble> {
-        match wait(self.line().drive(work), ANSWER) {
+        match self.line().answer(work) {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
                 let trouble = Trouble::of(&error);
@@ -287,7 +287,7 @@ impl Conn {
             }
             None => {
                 self.spoiled.set(true);
-                Err(Trouble::Lost(format!("no answer in {} s", ANSWER.as_secs())))
+                Err(Trouble::Lost("the connection ended".to_owned()))
             }
         }
     }

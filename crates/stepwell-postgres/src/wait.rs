@@ -1,7 +1,6 @@
 //! Waiting for an answer on a thread that may itself belong to an async program.
 //!
-//! The runtime's own thread watches the sockets; this one sleeps until it is woken. A
-//! runtime's `block_on` would refuse to run inside another runtime.
+//! A runtime's `block_on` would refuse to run inside another runtime.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,7 +11,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 /// Wakes one thread, with a system call only if it sleeps.
-struct Bell {
+pub(crate) struct Bell {
     thread: Thread,
     rung: AtomicBool,
     asleep: AtomicBool,
@@ -32,6 +31,21 @@ impl Wake for Bell {
 }
 
 impl Bell {
+    /// Does something with this thread's bell, and with what rings it.
+    pub(crate) fn with<T>(work: impl FnOnce(&Self, &mut Context<'_>) -> T) -> T {
+        BELL.with(|(bell, waker)| work(bell, &mut Context::from_waker(waker)))
+    }
+
+    /// What rang before is taken care of.
+    pub(crate) fn hush(&self) {
+        self.rung.store(false, Ordering::SeqCst);
+    }
+
+    /// Has it rung since?
+    pub(crate) fn has_rung(&self) -> bool {
+        self.rung.load(Ordering::SeqCst)
+    }
+
     /// Sleeps until it rings. Has it, in time?
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     fn sleep(&self, until: Instant) -> bool {
@@ -60,28 +74,21 @@ thread_local! {
 }
 
 /// Waits for an answer for so long.
-pub(crate) fn wait<T>(work: impl Future<Output = T>, longest: Duration) -> Option<T> {
-    BELL.with(|(bell, waker)| wait_at(bell, &mut Context::from_waker(waker), work, longest))
-}
-
 #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
-fn wait_at<T>(
-    bell: &Bell,
-    context: &mut Context<'_>,
-    work: impl Future<Output = T>,
-    longest: Duration,
-) -> Option<T> {
+pub(crate) fn wait<T>(work: impl Future<Output = T>, longest: Duration) -> Option<T> {
     let mut work = pin!(work);
     let mut until = None;
-    loop {
-        // What rang before is seen by what is polled now.
-        bell.rung.store(false, Ordering::SeqCst);
-        if let Poll::Ready(answer) = work.as_mut().poll(context) {
-            return Some(answer);
+    Bell::with(|bell, context| {
+        loop {
+            // What rang before is seen by what is polled now.
+            bell.hush();
+            if let Poll::Ready(answer) = work.as_mut().poll(context) {
+                return Some(answer);
+            }
+            let until = *until.get_or_insert_with(|| Instant::now() + longest);
+            if !bell.sleep(until) {
+                return None;
+            }
         }
-        let until = *until.get_or_insert_with(|| Instant::now() + longest);
-        if !bell.sleep(until) {
-            return None;
-        }
-    }
+    })
 }
