@@ -3,6 +3,7 @@
 
 mod conformance;
 mod failover;
+mod lines;
 mod properties;
 mod proxy;
 mod refusals;
