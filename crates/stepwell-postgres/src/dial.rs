@@ -158,11 +158,7 @@ impl Reached {
     }
 }
 
-fn tcp(
-    place: std::net::SocketAddr,
-    config: &Config,
-    longest: Duration,
-) -> io::Result<Arc<Socket>> {
+fn tcp(place: std::net::SocketAddr, config: &Config, longest: Duration) -> io::Result<Arc<Socket>> {
     let stream = match config.get_connect_timeout() {
         Some(timeout) => TcpStream::connect_timeout(&place, *timeout)?,
         None => TcpStream::connect(place)?,

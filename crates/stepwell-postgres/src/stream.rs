@@ -74,7 +74,6 @@ impl Socket {
         let mut asked = [PollFd::new(self, PollFlags::IN)];
         !matches!(poll(&mut asked, Some(&at_once)), Ok(0))
     }
-
 }
 
 impl AsFd for Socket {

@@ -5,9 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use stepwell::backend::write::{self, Prepared};
 use stepwell::backend::{Rows as _, SessionRow};
-use stepwell::{
-    Append, Create, Lease, Origin, Result, Seq, SessionId, Write, Written,
-};
+use stepwell::{Append, Create, Lease, Origin, Result, Seq, SessionId, Write, Written};
 
 use crate::append;
 use crate::draft::Desk;
