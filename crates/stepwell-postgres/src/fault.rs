@@ -44,7 +44,9 @@ impl Trouble {
             "26000" | "42P05" => Self::Unprepared(what),
             "28000" | "28P01" => Self::Unfit(CREDENTIALS.to_owned()),
             "3D000" | "57P04" => Self::Unfit(DATABASE.to_owned()),
-            "57014" => Self::Unfit(format!("{what}: {TIMEOUT}")),
+            "57014" if what.contains("timeout") => Self::Unfit(format!("{what}: {TIMEOUT}")),
+            // Somebody stopped this one statement.
+            "57014" => Self::Again(what),
             // Of the server's going and coming, a standby, too many connections.
             "25006" | "53300" => Self::Lost(what),
             code if code.starts_with("08") || code.starts_with("57") => Self::Lost(what),
@@ -71,6 +73,7 @@ impl Trouble {
         let distrusted = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some();
         // The connection broke, or what came over it was not believed.
         match kind.contains("TLS") && (io.is_none() || distrusted) {
+            true if cause.contains("CaUsedAsEndEntity") => Self::Unfit(LEAF.to_owned()),
             true => Self::Unfit(format!("{cause}: {TLS}")),
             false => Self::Lost(said(error)),
         }
@@ -122,6 +125,8 @@ const DATABASE: &str = "there is no such database; its owner makes it: \
 const DENIED: &str = "this role may not connect to it; its owner runs: GRANT CONNECT ON DATABASE";
 const TIMEOUT: &str = "take statement_timeout out of the address's options, \
      or its owner runs: ALTER ROLE … RESET statement_timeout";
+const LEAF: &str = "the server shows the certificate of an authority; it needs one of its own, \
+     signed by that authority, which sslrootcert=/path/ca.pem then names";
 const TLS: &str = "name the authority that vouches for the server with sslrootcert=/path/ca.pem, \
      and the server as its certificate does; sslmode=disable sends all in the clear";
 
@@ -183,6 +188,12 @@ mod tests {
             let later = trouble.into_error("postgres://h/x".as_ref(), "writing");
             assert_eq!(later.kind(), stepwell::ErrorKind::Io, "{later}");
         }
+    }
+
+    #[test]
+    fn a_statement_that_somebody_stopped_is_tried_again() {
+        let trouble = Trouble::said_by_server("57014", "canceling statement due to user request");
+        assert!(matches!(&trouble, Trouble::Again(_)), "{trouble:?}");
     }
 
     #[test]
