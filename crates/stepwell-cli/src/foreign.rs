@@ -124,8 +124,7 @@ fn size(path: &Path) -> u64 {
 
 /// Says what a format cannot hold.
 pub(crate) fn tell_losses(format: Format, losses: &Losses) {
-    let list: Vec<String> = losses.iter().map(|(what, n)| format!("{what} ({n})")).collect();
-    if !list.is_empty() {
-        note(format_args!("warning: {format} cannot hold: {}", list.join(", ")));
+    if !losses.is_empty() {
+        note(format_args!("warning: {format} cannot hold: {}", visible(&losses.to_string())));
     }
 }

@@ -76,6 +76,7 @@ mod raw;
 mod reader;
 mod registry;
 mod snapshot;
+mod spare;
 mod split;
 mod steps;
 mod strands_cli;

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use stepwell::{About, Created, Edited, Event, Foreign, Recorded, Seq, SessionId, Time};
 
 use crate::Result;
+use crate::fields::Fields;
 use crate::mark::Mark;
 
 /// The metadata that says from which file a session came. It is this store's own, and goes
@@ -120,6 +121,24 @@ pub fn kept_event(raw: &str) -> Option<Item> {
     let named = event.key().is_none_or(|key| key.len() <= 4 << 10);
     (sound && named).then_some(Item { at: Some(at), event })
 }
+
+/// An event as a writer keeps it where it has no word for it. One that another system's file
+/// kept before is not wrapped again, or it would grow with each file that it goes through.
+pub(crate) fn to_be_kept(recorded: &Recorded) -> serde_json::Result<String> {
+    let inside = match &recorded.event {
+        Event::Foreign(foreign) => kept_inside(&foreign.data),
+        _ => None,
+    };
+    inside.map_or_else(|| serde_json::to_string(recorded), |event| Ok(event.to_owned()))
+}
+
+fn kept_inside(line: &str) -> Option<&str> {
+    let line = Fields::parse(line).ok().filter(|it| it.text("type").as_deref() == Some(KEPT))?;
+    line.object("payload").and_then(|it| it.raw("event")).or(line.raw("event"))
+}
+
+/// The type of lines on which a writer keeps what the form has no word for.
+pub(crate) const KEPT: &str = "stepwell";
 
 /// Something that could not be read as it should have been.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,17 @@
 //! What a format must do to be written, and where its files go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use stepwell::{
-    Damage, Event, Family, Filter, Head, Order, Origin, Query, Recorded, Seq, SessionId, Sort,
-    Span, Standing, Stepwell,
+    Damage, Event, Family, Filter, Head, Lane, Order, Origin, Query, Recorded, Seq, SessionId,
+    Sort, Span, Standing, Stepwell,
 };
 
+use crate::neutral::without_provenance;
 use crate::reader::Homes;
 use crate::{Error, Result};
 
@@ -106,6 +107,9 @@ pub enum Subagents {
     Apart,
 }
 
+/// What is said of the data that another system keeps with a session.
+pub(crate) const FOREIGN: &str = "other systems' own data";
+
 /// What is said of the sessions of subagents that are not with the one that started them.
 pub(crate) const SUBAGENTS: &str = "sessions of subagents";
 
@@ -149,12 +153,30 @@ pub struct Exported {
 
 /// What a form cannot hold, and how many of each there were.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Losses(BTreeMap<&'static str, u64>);
+pub struct Losses(BTreeMap<&'static str, Loss>);
+
+/// Things of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Loss {
+    count: u64,
+    /// What they are called, where they have names.
+    names: BTreeSet<String>,
+}
+
+/// How many names are told.
+const MAX_NAMES: usize = 20;
 
 impl Losses {
     /// Counts one more.
     pub fn count(&mut self, what: &'static str) {
-        *self.0.entry(what).or_default() += 1;
+        self.0.entry(what).or_default().count += 1;
+    }
+
+    /// Counts one more, which has a name.
+    pub fn name(&mut self, what: &'static str, name: impl Into<String>) {
+        let loss = self.0.entry(what).or_default();
+        loss.count += 1;
+        loss.names.insert(name.into());
     }
 
     /// Counts something no longer, since it has a place after all.
@@ -164,14 +186,39 @@ impl Losses {
 
     /// Adds those of another session.
     pub fn extend(&mut self, other: Self) {
-        for (what, n) in other.0 {
-            *self.0.entry(what).or_default() += n;
+        for (what, Loss { count, names }) in other.0 {
+            let loss = self.0.entry(what).or_default();
+            loss.count += count;
+            loss.names.extend(names);
         }
     }
 
     /// What was left out, in words.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.0.iter().map(|(what, n)| (*what, *n))
+        self.0.iter().map(|(what, loss)| (*what, loss.count))
+    }
+
+    /// Was everything held?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// As it stands in a warning: `checkpoints (1: before)`.
+impl std::fmt::Display for Losses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (n, (what, Loss { count, names })) in self.0.iter().enumerate() {
+            let comma = if n == 0 { "" } else { ", " };
+            write!(f, "{comma}{what} ({count}")?;
+            let told: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
+            match names.len().saturating_sub(MAX_NAMES) {
+                _ if told.is_empty() => write!(f, ")")?,
+                0 => write!(f, ": {})", told.join(", "))?,
+                more => write!(f, ": {} and {more} more)", told.join(", "))?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -192,6 +239,35 @@ pub fn word_for(event: &Event) -> &'static str {
         Event::Edited(_) => "attributes of the session",
         Event::Compacted(_) => "compactions of other lanes",
         _ => "other records",
+    }
+}
+
+/// Counts an event that a form cannot hold, by its name if it has one.
+pub(crate) fn count_event(losses: &mut Losses, what: &'static str, event: &Event) {
+    let mut named = false;
+    let mut name = |name: &str| {
+        match named {
+            // Several names of one thing.
+            true => drop(losses.0.entry(what).or_default().names.insert(name.to_owned())),
+            false => losses.name(what, name),
+        }
+        named = true;
+    };
+    match event {
+        Event::Checkpoint(checkpoint) => name(&checkpoint.name),
+        Event::Foreign(foreign) => name(&foreign.system),
+        Event::Message(message) if message.lane != Lane::main() => name(message.lane.as_str()),
+        Event::Edited(edited) => {
+            let edited = without_provenance(edited);
+            let fields = serde_json::to_value(&edited).unwrap_or_default();
+            let keys = fields.as_object().into_iter().flat_map(|it| it.keys());
+            keys.filter(|key| *key != "metadata").for_each(|key| name(key));
+            edited.metadata.keys().for_each(|key| name(&format!("metadata.{key}")));
+        }
+        _ => {}
+    }
+    if !named {
+        losses.count(what);
     }
 }
 

@@ -9,7 +9,7 @@ use super::PROVIDER;
 use super::content::object_of;
 use crate::fields::quoted;
 use crate::mark::{CONTINUES, Mark};
-use crate::writer::Losses;
+use crate::spare::Spare;
 
 /// The model of a message that names none.
 pub(super) const NO_MODEL: &str = "<synthetic>";
@@ -107,17 +107,23 @@ impl Calls {
     }
 }
 
+/// What the provider calls the message of a line.
+pub(super) fn message_id(uuid: &str) -> String {
+    format!("msg_{}", uuid.replace('-', ""))
+}
+
 /// What a line says, for a message that was recorded here. Nothing, if the transcript can
-/// hold nothing of it.
+/// hold nothing of it; what it cannot hold is left to `spares`.
 pub(super) fn message(
     message: &Message,
     uuid: &str,
     calls: &mut Calls,
-    losses: &mut Losses,
+    spares: &mut Vec<Spare>,
 ) -> Option<Value> {
     let mut blocks: Vec<Value> = Vec::new();
-    for part in &message.parts {
-        blocks.extend(block(part, calls, losses));
+    for (at, part) in message.parts.iter().enumerate() {
+        let mut spare = |what| spares.push(Spare::new(what, at, part));
+        blocks.extend(block(part, calls, &mut spare));
     }
     if blocks.is_empty() && message.usage.is_none() {
         return None;
@@ -128,7 +134,7 @@ pub(super) fn message(
             let calls = blocks.iter().any(|block| block["type"] == "tool_use");
             Some(json!({"type": "assistant", "message": {
                 "model": message.model.as_deref().unwrap_or(NO_MODEL),
-                "id": format!("msg_{}", uuid.replace('-', "")),
+                "id": message_id(uuid),
                 "type": "message",
                 "role": "assistant",
                 "content": blocks,
@@ -147,17 +153,17 @@ pub(super) fn message(
     }
 }
 
-fn block(part: &Part, calls: &mut Calls, losses: &mut Losses) -> Option<Value> {
+fn block(part: &Part, calls: &mut Calls, spare: &mut dyn FnMut(&'static str)) -> Option<Value> {
     match part {
         // An empty text is refused by the provider.
         Part::Text(text) if text.text.is_empty() => None,
         Part::Text(text) => Some(json!({"type": "text", "text": text.text})),
-        Part::Thinking(text) => thinking(text, losses),
+        Part::Thinking(text) => thinking(text, spare),
         Part::Image(image) => Some(picture(image)),
         Part::ToolCall(call) => {
             let arguments = object_of(&call.arguments);
             if arguments != call.arguments {
-                losses.count("arguments that are no JSON object");
+                spare("arguments that are no JSON object");
             }
             let input: Value = serde_json::from_str(&arguments).unwrap_or_default();
             let id = calls.call(&call.id);
@@ -166,7 +172,7 @@ fn block(part: &Part, calls: &mut Calls, losses: &mut Losses) -> Option<Value> {
         Part::ToolResult(result) => match calls.result(&result.call_id) {
             Some(id) => Some(answer(&id, result)),
             None => {
-                losses.count("results without a call");
+                spare("results without a call");
                 None
             }
         },
@@ -174,7 +180,7 @@ fn block(part: &Part, calls: &mut Calls, losses: &mut Losses) -> Option<Value> {
 }
 
 /// Thinking goes back only with the signature of whoever thought it.
-fn thinking(text: &Text, losses: &mut Losses) -> Option<Value> {
+fn thinking(text: &Text, spare: &mut dyn FnMut(&'static str)) -> Option<Value> {
     let opaque = text.opaque.as_ref().filter(|opaque| opaque.provider == PROVIDER);
     match opaque.map(|opaque| opaque.data.as_str()) {
         Some(data) if data.starts_with('{') => serde_json::from_str(data).ok(),
@@ -182,7 +188,7 @@ fn thinking(text: &Text, losses: &mut Losses) -> Option<Value> {
             Some(json!({"type": "thinking", "thinking": text.text, "signature": signature}))
         }
         None => {
-            losses.count("thinking without a signature");
+            spare("thinking without Anthropic's signature");
             None
         }
     }
@@ -253,6 +259,15 @@ pub(super) fn summary(text: &str) -> Value {
 pub(super) fn marked(session: &str, mark: &Mark) -> String {
     let (session, mark) = (quoted(session), mark.to_json());
     format!(r#"{{"type":"stepwell","sessionId":{session},"{CONTINUES}":{mark}}}"#)
+}
+
+/// A line that the system passes over, for a part of a message that has no place in it.
+pub(super) fn spare(session: &str, message: &str, spare: &Spare) -> String {
+    let mut line = json!({"type": "stepwell", "sessionId": session, "of": message});
+    if let (Value::Object(line), Value::Object(more)) = (&mut line, spare.line()) {
+        line.extend(more);
+    }
+    line.to_string()
 }
 
 /// A line that the system passes over, and this format's reader does not.

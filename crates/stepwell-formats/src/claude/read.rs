@@ -19,6 +19,7 @@ use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
 use crate::mark::Mark;
 use crate::neutral::{Item, Sink, Telling, Warning, kept_event};
+use crate::spare;
 use crate::{Error, Result};
 
 /// How many lines may come before the conversation, and of how many bytes, until a session
@@ -292,6 +293,7 @@ impl<'a> Reading<'a> {
                 Ok(())
             }
             "custom-title" => self.title(text, fields, at),
+            "stepwell" if fields.has("part") => self.part(text, fields, at),
             "stepwell" => match fields.raw("event").and_then(kept_event) {
                 Some(item) => {
                     self.settle()?;
@@ -301,6 +303,21 @@ impl<'a> Reading<'a> {
             },
             _ => self.beside(text, fields, at),
         }
+    }
+
+    /// A part of a message that a transcript has no place for.
+    fn part(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        if let Some(pending) = &mut self.pending
+            && fields.text("of").as_deref() == Some(pending.key.as_str())
+            && pending.bytes < MAX_ANSWER_BYTES
+            && let Some(rest) = spare::take_up(fields, &mut pending.message.parts)
+        {
+            pending.bytes += text.len();
+            pending.lines.push_str(&rest);
+            pending.lines.push('\n');
+            return Ok(());
+        }
+        self.beside(text, fields, at)
     }
 
     /// A line that is no part of the conversation.

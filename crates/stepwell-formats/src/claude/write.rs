@@ -11,12 +11,18 @@ use stepwell::{
 };
 
 use super::content::refill;
-use super::line::{Calls, Envelope, Spot, boundary, kept, marked, message, summary};
+use super::line::{
+    Calls, Envelope, Spot, boundary, kept, marked, message, message_id, spare as spare_line,
+    summary,
+};
 use super::{SYSTEM, is_uuid};
 use crate::fields::{Fields, quoted};
 use crate::mark::Mark;
-use crate::neutral::{is_provenance, without_provenance};
-use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
+use crate::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
+use crate::spare;
+use crate::writer::{
+    Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, subagents, word_for,
+};
 use crate::{Error, Result};
 
 /// Writes a session and those of its subagents.
@@ -27,9 +33,10 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let envelope = Envelope { session, agent: None, cwd: head.workspace.clone() };
     let mut exported = Exported::default();
     let mut files = BTreeMap::new();
-    transcript(well, &head, &envelope, to.main()?, &mut files, &mut exported)?;
+    let beside = to.has_folder().then_some(&mut files);
+    transcript(well, &head, &envelope, to.main()?, beside, &mut exported)?;
     for (name, text) in files {
-        put(to, &format!("tool-results/{name}"), &text, &mut exported.losses)?;
+        put(to, &format!("tool-results/{name}"), &text)?;
     }
     let mut waiting = subagents(well, id)?;
     while let Some(standing) = waiting.pop() {
@@ -41,27 +48,20 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
         let envelope =
             Envelope { session: envelope.session.clone(), agent: Some(agent.clone()), cwd };
         let Some(mut file) = to.file(&name)? else {
-            exported.losses.count(SUBAGENTS);
+            exported.losses.name(SUBAGENTS, head.id.as_str());
             continue;
         };
-        transcript(well, &head, &envelope, &mut file, &mut BTreeMap::new(), &mut exported)?;
+        transcript(well, &head, &envelope, &mut file, None, &mut exported)?;
         file.flush().map_err(Error::Write)?;
         let meta = meta(well, &head)?;
-        put(to, &format!("subagents/agent-{agent}.meta.json"), &meta, &mut exported.losses)?;
+        put(to, &format!("subagents/agent-{agent}.meta.json"), &meta)?;
     }
     Ok(exported)
 }
 
-fn put(to: &mut Outlet<'_>, name: &str, text: &str, losses: &mut Losses) -> Result<()> {
-    match to.file(name)? {
-        Some(mut file) => {
-            file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(Error::Write)
-        }
-        None => {
-            losses.count("files beside the transcript");
-            Ok(())
-        }
-    }
+fn put(to: &mut Outlet<'_>, name: &str, text: &str) -> Result<()> {
+    let Some(mut file) = to.file(name)? else { return Err(Error::Shape { wants: "a folder" }) };
+    file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(Error::Write)
 }
 
 /// The session's name there: its own if it came from there, else one that is made of the
@@ -103,7 +103,7 @@ fn transcript(
     head: &Head,
     envelope: &Envelope,
     to: &mut dyn Write,
-    files: &mut BTreeMap<String, String>,
+    files: Option<&mut BTreeMap<String, String>>,
     exported: &mut Exported,
 ) -> Result<()> {
     let there = envelope.id();
@@ -141,8 +141,8 @@ struct Writing<'a> {
     id: &'a SessionId,
     envelope: &'a Envelope,
     to: &'a mut dyn Write,
-    /// Files that belong beside the transcript.
-    files: &'a mut BTreeMap<String, String>,
+    /// Files that belong beside the transcript, if there can be any.
+    files: Option<&'a mut BTreeMap<String, String>>,
     losses: Losses,
     /// An event whose own data may follow.
     waiting: Option<Recorded>,
@@ -168,11 +168,8 @@ impl Writing<'_> {
                 Ok(())
             }
             Event::Foreign(Foreign { system, about, data }) => match about {
-                _ if system != SYSTEM => {
-                    self.losses.count("another system's own data");
-                    Ok(())
-                }
-                About::Itself => self.alone(data),
+                _ if system != SYSTEM => self.keep(&recorded, FOREIGN),
+                About::Itself => self.alone(&recorded, data),
                 // A subagent's is written to a file of its own; nothing else has one.
                 About::Session | About::Event => Ok(()),
             },
@@ -235,11 +232,16 @@ impl Writing<'_> {
             return self.keep(recorded, "system messages");
         }
         let uuid = self.uuid(recorded.seq, 0);
-        let line = message(said, &uuid, &mut self.calls, &mut self.losses);
-        match line {
-            Some(line) => self.line(recorded, &uuid, &line),
-            None => self.keep(recorded, "messages without a word that can be sent"),
+        let mut spares = Vec::new();
+        let Some(line) = message(said, &uuid, &mut self.calls, &mut spares) else {
+            return self.keep(recorded, "messages without a word that can be sent");
+        };
+        self.line(recorded, &uuid, &line)?;
+        for it in spares {
+            self.losses.count(it.what);
+            self.put(&spare_line(&self.envelope.session, &message_id(&uuid), &it))?;
         }
+        Ok(())
     }
 
     /// A compaction, and what stays in view behind its summary.
@@ -265,7 +267,7 @@ impl Writing<'_> {
                 continue;
             }
             let uuid = self.uuid(recorded.seq, n + 2);
-            if let Some(line) = message(&shown.message, &uuid, &mut calls, &mut Losses::default()) {
+            if let Some(line) = message(&shown.message, &uuid, &mut calls, &mut Vec::new()) {
                 self.line(recorded, &uuid, &line)?;
             }
         }
@@ -293,11 +295,25 @@ impl Writing<'_> {
             _ => &[],
         };
         let whole = matches!(recorded.event, Event::Error(_) | Event::Edited(_));
-        let mut parts = parts.iter();
+        let places: Vec<usize> = data
+            .lines()
+            .filter_map(|line| Fields::parse(line).ok())
+            .filter(is_spare)
+            .filter_map(|line| spare::place(&line))
+            .collect();
+        let within = spare::without(parts, &places);
+        let mut within = within.into_iter();
         for text in data.lines().filter(|line| !line.is_empty()) {
             let Ok(fields) = Fields::parse(text) else { continue };
+            if is_spare(&fields)
+                && let Some(text) = spare::filled(&fields, parts)
+                && let Ok(fields) = Fields::parse(&text)
+            {
+                self.again(&text, &fields, None)?;
+                continue;
+            }
             let message = match fields.object("message") {
-                Some(message) if !whole => Some(refill(&message, &mut parts)),
+                Some(message) if !whole => Some(refill(&message, &mut within)),
                 _ => None,
             };
             self.again(text, &fields, message.as_deref())?;
@@ -313,17 +329,23 @@ impl Writing<'_> {
     }
 
     /// A line that stands alone, or a file beside the transcript.
-    fn alone(&mut self, data: &str) -> Result<()> {
+    fn alone(&mut self, recorded: &Recorded, data: &str) -> Result<()> {
         let Ok(fields) = Fields::parse(data) else { return Ok(()) };
         // A transcript may say what it likes: a name that leads elsewhere is only a line.
         let name = fields.text("toolResultFile");
         let name = name.filter(|name| !name.contains(['/', '\\', '\0']) && !name.starts_with('.'));
         match (name, fields.text("text")) {
-            (Some(name), Some(text)) => {
-                // It is told again whenever the session has grown; the last word counts.
-                self.files.insert(name.into_owned(), text.into_owned());
-                Ok(())
-            }
+            (Some(name), Some(text)) => match &mut self.files {
+                Some(files) => {
+                    // It is told again whenever the session has grown; the last word counts.
+                    files.insert(name.into_owned(), text.into_owned());
+                    Ok(())
+                }
+                None => {
+                    self.losses.name("files beside the transcript", name);
+                    self.put_aside(recorded)
+                }
+            },
             _ => self.again(data, &fields, None),
         }
     }
@@ -356,13 +378,13 @@ impl Writing<'_> {
         if is_provenance(&recorded.event) {
             return Ok(());
         }
-        self.losses.count(what);
+        count_event(&mut self.losses, what, &recorded.event);
         self.put_aside(recorded)
     }
 
     /// Keeps an event on a line that the system passes over.
     fn put_aside(&mut self, recorded: &Recorded) -> Result<()> {
-        let event = serde_json::to_string(recorded).map_err(|error| Error::Write(error.into()))?;
+        let event = to_be_kept(recorded).map_err(|error| Error::Write(error.into()))?;
         self.put(&kept(&self.envelope.session, &event))
     }
 
@@ -387,6 +409,11 @@ impl Writing<'_> {
         let of = format!("{}\0{agent}\0{seq}\0{n}", self.envelope.session);
         EventId::derived(of.as_bytes()).to_string()
     }
+}
+
+/// Is it the line of a part that has no place in a message?
+fn is_spare(line: &Fields<'_>) -> bool {
+    line.text("type").as_deref() == Some(KEPT) && line.has("of")
 }
 
 /// Is the line part of the conversation?

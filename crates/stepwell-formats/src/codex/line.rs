@@ -3,17 +3,34 @@
 use serde_json::{Value, json};
 use stepwell::{Head, Image, Message, Part, Role, Time, ToolResult, Usage};
 
-use crate::writer::Losses;
+use crate::spare::Spare;
+
+/// The session that started a subagent's.
+#[derive(Clone, Debug)]
+pub(super) struct Parent {
+    /// Its name there.
+    pub(super) thread: String,
+    /// How many there are above the subagent.
+    pub(super) depth: usize,
+}
 
 /// The first line, which is about the whole session.
-pub(super) fn meta(head: &Head, id: &str) -> Value {
+pub(super) fn meta(head: &Head, id: &str, parent: Option<&Parent>) -> Value {
+    let source = match parent {
+        None => json!("cli"),
+        Some(Parent { thread, depth }) => {
+            let spawn = json!({"parent_thread_id": thread, "depth": depth});
+            json!({"subagent": {"thread_spawn": spawn}})
+        }
+    };
     json!({
         "id": id,
         "timestamp": millis(head.created_at),
         "cwd": head.workspace,
         "originator": "stepwell",
         "cli_version": env!("CARGO_PKG_VERSION"),
-        "source": "cli",
+        "source": source,
+        "agent_role": Some(&head.agent).filter(|it| parent.is_some() && !it.is_empty()),
         "model_provider": Some(&head.provider).filter(|it| !it.is_empty()),
         "history_mode": "legacy",
     })
@@ -30,8 +47,9 @@ pub(super) fn millis(at: Time) -> String {
     }
 }
 
-/// The items of a message: what the model was sent, or what it answered.
-pub(super) fn items(message: &Message, losses: &mut Losses) -> Vec<Value> {
+/// The items of a message: what the model was sent, or what it answered. What they cannot
+/// hold is left to `spares`.
+pub(super) fn items(message: &Message, spares: &mut Vec<Spare>) -> Vec<Value> {
     let mut items: Vec<Value> = Vec::new();
     let mut content: Vec<Value> = Vec::new();
     let role = match message.role {
@@ -39,13 +57,13 @@ pub(super) fn items(message: &Message, losses: &mut Losses) -> Vec<Value> {
         Role::Assistant => "assistant",
         Role::System => "developer",
     };
-    for part in &message.parts {
+    for (at, part) in message.parts.iter().enumerate() {
         match part {
             Part::Text(text) if text.text.is_empty() => {}
             Part::Text(text) => content.push(text_block(role, &text.text)),
             Part::Image(image) => content.push(picture(image)),
             // Without what only its provider can read it is refused.
-            Part::Thinking(_) => losses.count("thinking without a signature"),
+            Part::Thinking(_) => spares.push(Spare::new("thinking of other agents", at, part)),
             Part::ToolCall(call) => {
                 close(&mut items, &mut content, role);
                 items.push(json!({
@@ -57,7 +75,14 @@ pub(super) fn items(message: &Message, losses: &mut Losses) -> Vec<Value> {
             }
             Part::ToolResult(result) => {
                 close(&mut items, &mut content, role);
-                items.push(answer(result, losses));
+                items.push(answer(result));
+                if result.is_error {
+                    // Its text is in the item.
+                    let ToolResult { call_id, is_error, .. } = result.clone();
+                    let mark = ToolResult { call_id, is_error, ..ToolResult::default() };
+                    let what = "marks of results that are errors";
+                    spares.push(Spare::new(what, at, &Part::ToolResult(mark)));
+                }
             }
         }
     }
@@ -86,10 +111,7 @@ fn picture(image: &Image) -> Value {
     json!({"type": "input_image", "image_url": url})
 }
 
-fn answer(result: &ToolResult, losses: &mut Losses) -> Value {
-    if result.is_error {
-        losses.count("marks of results that are errors");
-    }
+fn answer(result: &ToolResult) -> Value {
     let output = match result.images.is_empty() {
         true => json!(result.text),
         false => {

@@ -11,7 +11,7 @@ mod line;
 mod read;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stepwell::{Head, SessionId, Stepwell};
 
@@ -28,6 +28,10 @@ const SYSTEM: &str = "codex";
 /// What `history_base` is called in what is kept: the session that is written holds all of
 /// its history itself.
 const FORMER_BASE: &str = "stepwell_history_base";
+
+/// Where the rollouts of subagents lie that are written with a session: in the folder beside
+/// its file.
+const SUBAGENTS_FOLDER: &str = "subagents";
 
 pub(crate) static FORMAT: Entry = Entry {
     name: SYSTEM,
@@ -54,7 +58,8 @@ impl Reader for Codex {
             && ["\"session_meta\"", "\"payload\"", "\"cli_version\""]
                 .iter()
                 .all(|it| text.contains(it));
-        (probe.kind == Kind::File && (by_line || by_words)).then(|| probe.path.clone())
+        let ours = probe.kind == Kind::File && (by_line || by_words);
+        ours.then(|| main_of(&probe.path).unwrap_or_else(|| probe.path.clone()))
     }
 
     fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
@@ -78,6 +83,10 @@ impl Writer for Codex {
         write::write(well, id, to)
     }
 
+    fn parts(&self) -> &'static [&'static str] {
+        &["subagents/rollout-*.jsonl"]
+    }
+
     fn is_name(&self, id: &str) -> bool {
         // A rollout that goes on from another one has no name that a command takes: that is
         // the thread's, which both share.
@@ -98,11 +107,24 @@ impl Writer for Codex {
 
 /// The file of a thread: in folders by its day, and with its time in its name.
 fn rollout(head: &Head, thread: &str) -> PathBuf {
+    let time = head.created_at.compact();
+    let part = |from: usize, to: usize| time.get(from..to).unwrap_or_default();
+    [part(0, 4), part(4, 6), part(6, 8), &dated(head, thread)].iter().collect()
+}
+
+/// The name of a rollout's file.
+fn dated(head: &Head, thread: &str) -> String {
     // 20260223-143022
     let time = head.created_at.compact();
     let part = |from: usize, to: usize| time.get(from..to).unwrap_or_default();
     let (year, month, day) = (part(0, 4), part(4, 6), part(6, 8));
     let (hour, minute, second) = (part(9, 11), part(11, 13), part(13, 15));
-    let name = format!("rollout-{year}-{month}-{day}T{hour}-{minute}-{second}-{thread}.jsonl");
-    [year, month, day, &name].iter().collect()
+    format!("rollout-{year}-{month}-{day}T{hour}-{minute}-{second}-{thread}.jsonl")
+}
+
+/// The rollout beside which a subagent's lies, if it is there.
+fn main_of(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| folder.ends_with(SUBAGENTS_FOLDER))?.parent()?;
+    let main = folder.with_file_name(format!("{}.jsonl", folder.file_name()?.to_str()?));
+    main.is_file().then_some(main)
 }

@@ -1,6 +1,7 @@
 //! Reading rollouts, line by line.
 
-use std::path::Path;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 
 use stepwell::{
     Compacted, Lane, Message, Part, Restored, Rewound, Role, Scope, Seq, StatusChanged, StopReason,
@@ -9,11 +10,12 @@ use stepwell::{
 
 use super::base::{Base, chain};
 use super::item::{self, hollow};
-use super::{FORMER_BASE, SYSTEM};
+use super::{FORMER_BASE, SUBAGENTS_FOLDER, SYSTEM};
 use crate::fields::{Fields, elements};
 use crate::input::Input;
 use crate::mark::Mark;
 use crate::neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
+use crate::spare;
 use crate::steps::Steps;
 use crate::{Error, Result};
 
@@ -24,9 +26,59 @@ const MAX_FRONT: usize = 400;
 /// rollout of nothing but one answer stays bounded, and what is told fits into an event.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
 
-/// Reads a rollout, with what it shares with others in front.
+/// Reads a rollout, and then those of subagents that were written with it.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
-    let path = input.root().to_owned();
+    let main = input.root();
+    read_one(input, main, sink)?;
+    for path in subagents(input, main)? {
+        // One that cannot be read does not stop the others.
+        match read_one(input, &path, sink) {
+            Err(
+                error @ (Error::Unreadable { .. }
+                | Error::Foreign { .. }
+                | Error::FileTooLarge { .. }),
+            ) => sink.warn(Warning { place: path.display().to_string(), what: error.to_string() }),
+            read => read?,
+        }
+    }
+    Ok(())
+}
+
+/// The rollouts of subagents beside one, each after the one that started it.
+fn subagents(input: &Input, main: &Path) -> Result<Vec<PathBuf>> {
+    let folder = main.with_extension("").join(SUBAGENTS_FOLDER);
+    let mut openings: Vec<(PathBuf, Opening)> = Vec::new();
+    for path in input.list(&folder)? {
+        if path.extension() != Some("jsonl".as_ref()) {
+            continue;
+        }
+        let mut lines = input.lines(&path)?;
+        let opening = lines.next_line()?.and_then(|line| {
+            let line = line.object().ok()?.1;
+            opening(&path, &line, &line.object("payload")?).ok()
+        });
+        openings.push((path, opening.unwrap_or_else(|| Opening::new("", ""))));
+    }
+    let ids: HashSet<&str> = openings.iter().map(|(_, it)| it.id.as_str()).collect();
+    let mut children: BTreeMap<Option<&str>, Vec<(&Path, &str)>> = BTreeMap::new();
+    for (path, opening) in &openings {
+        let parent = opening.parent.as_deref().filter(|parent| ids.contains(parent));
+        children.entry(parent).or_default().push((path, &opening.id));
+    }
+    let mut ordered = Vec::new();
+    let mut waiting: VecDeque<_> = children.remove(&None).unwrap_or_default().into();
+    while let Some((path, id)) = waiting.pop_front() {
+        ordered.push(path.to_owned());
+        waiting.extend(children.remove(&Some(id)).unwrap_or_default());
+    }
+    // What is left name each other in a circle.
+    ordered.extend(children.into_values().flatten().map(|(path, _)| path.to_owned()));
+    Ok(ordered)
+}
+
+/// Reads one rollout, with what it shares with others in front.
+fn read_one(input: &Input, path: &Path, sink: &mut dyn Sink) -> Result<()> {
+    let path = path.to_owned();
     let mut lines = input.lines(&path)?;
     let Some(first) = lines.next_line()? else { return Err(not_one(&path, "it is empty")) };
     let mended = first.mended();
@@ -240,6 +292,7 @@ impl<'a> Reading<'a> {
                 self.beside(text, at)
             }
             ("compacted", _) => self.compacted(text, &payload, at),
+            ("stepwell", _) if payload.has("part") => self.part(text, line, &payload, at),
             ("stepwell", _) => match payload.raw("event").and_then(kept_event) {
                 Some(item) => {
                     self.settle()?;
@@ -283,6 +336,31 @@ impl<'a> Reading<'a> {
             self.turns.push(self.last);
         }
         self.message(at, Message::new(role, parts), line)
+    }
+
+    /// A part of an answer that Codex has no item for.
+    fn part(
+        &mut self,
+        text: &str,
+        line: &Fields<'_>,
+        payload: &Fields<'_>,
+        at: Option<Time>,
+    ) -> Result<()> {
+        self.settle_if_full()?;
+        let mut message = Message::new(Role::Assistant, vec![]);
+        message.model.clone_from(&self.model);
+        let silent = Pending { at, message, lines: String::new(), bytes: 0 };
+        let mut pending = self.pending.take().unwrap_or(silent);
+        let taken = spare::take_up(payload, &mut pending.message.parts);
+        if let Some(rest) = &taken {
+            pending.bytes += text.len();
+            pending.lines.push_str(&line.rewritten(&[("payload", Some(rest))]));
+            pending.lines.push('\n');
+        }
+        if !pending.lines.is_empty() {
+            self.pending = Some(pending);
+        }
+        if taken.is_some() { Ok(()) } else { self.beside(text, at) }
     }
 
     fn message(&mut self, at: Option<Time>, message: Message, lines: String) -> Result<()> {

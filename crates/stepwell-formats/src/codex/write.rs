@@ -1,43 +1,91 @@
 //! Writing rollouts.
 
+use std::collections::{HashSet, VecDeque};
 use std::io::Write;
 
 use serde_json::{Value, json};
 use stepwell::{
-    About, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role, SessionId,
-    Span, Stepwell, Time, Usage, View,
+    About, Event, EventId, Foreign, Head, Kind, Lane, Message, Recorded, Role, SessionId, Span,
+    Standing, Stepwell, Time, Usage, View,
 };
 
-use super::SYSTEM;
 use super::item::refill;
-use super::line::{items, meta, millis, shown, tokens};
+use super::line::{Parent, items, meta, millis, shown, tokens};
+use super::{SUBAGENTS_FOLDER, SYSTEM, dated};
 use crate::fields::{Fields, quoted};
 use crate::mark::{CONTINUES, Mark};
-use crate::neutral::is_provenance;
+use crate::neutral::{KEPT, is_provenance, to_be_kept};
+use crate::spare;
 use crate::writer::{
-    Exported, Losses, Outlet, SUBAGENTS, each_event, is_uuid, subagents, word_for,
+    Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, is_uuid, subagents,
+    word_for,
 };
 use crate::{Error, Result};
 
-/// Writes a session.
+/// Writes a session and, into the folder beside it, those of its subagents.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
     let head = well.standing(id)?.head;
-    let to_name = to.name().map(str::to_owned);
-    let name = thread(&head, to_name.as_deref());
-    let mut exported = Exported { sessions: 1, ..Exported::default() };
-    let first = first_line(well, &head, &name)?;
+    let name = thread(&head, to.name());
+    let mut exported = Exported::default();
+    let there = to.name().and_then(name_in).unwrap_or(&name).to_owned();
+    let spot = Spot { thread: &name, there: &there, parent: None };
+    rollout(well, &head, spot, to.main()?, &mut exported)?;
+    let mut names = HashSet::from([name.clone()]);
+    let above = Parent { thread: name, depth: 1 };
+    let mut waiting: VecDeque<(Parent, Standing)> =
+        subagents(well, id)?.into_iter().map(|it| (above.clone(), it)).collect();
+    while let Some((parent, Standing { head, .. })) = waiting.pop_front() {
+        let mut name = thread(&head, None);
+        if !names.insert(name.clone()) {
+            // Rollouts of one thread may have the same name.
+            name = derived(&head);
+            names.insert(name.clone());
+        }
+        let above = Parent { thread: name.clone(), depth: parent.depth + 1 };
+        let children = subagents(well, &head.id)?;
+        waiting.extend(children.into_iter().map(|it| (above.clone(), it)));
+        let file = dated(&head, &name);
+        let Some(mut file) = to.file(&format!("{SUBAGENTS_FOLDER}/{file}"))? else {
+            exported.losses.name(SUBAGENTS, head.id.as_str());
+            continue;
+        };
+        let spot = Spot { thread: &name, there: &name, parent: Some(&parent) };
+        rollout(well, &head, spot, &mut file, &mut exported)?;
+    }
+    Ok(exported)
+}
+
+/// Where a session goes.
+struct Spot<'a> {
+    /// What it is called there.
+    thread: &'a str,
+    /// What its file is called there.
+    there: &'a str,
+    /// Who started it.
+    parent: Option<&'a Parent>,
+}
+
+/// Writes one session.
+fn rollout(
+    well: &Stepwell,
+    head: &Head,
+    spot: Spot<'_>,
+    to: &mut dyn Write,
+    exported: &mut Exported,
+) -> Result<()> {
+    let first = first_line(well, head, spot.thread, spot.parent)?;
+    let id = &head.id;
     let mut writing = Writing {
         well,
         id,
-        to: to.main()?,
+        to,
         losses: Losses::default(),
         waiting: None,
         total: Usage::default(),
         ordinal: None,
     };
     writing.put(&first)?;
-    let there = to_name.as_deref().and_then(name_in).unwrap_or(&name);
-    if let Some(mark) = Mark::of(well, &head, (SYSTEM, there))? {
+    if let Some(mark) = Mark::of(well, head, (SYSTEM, spot.there))? {
         writing.line(head.created_at, "stepwell", &json!({CONTINUES: mark}))?;
     }
     let damage = each_event(well, id, &mut |event| {
@@ -46,12 +94,10 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     })?;
     writing.settle()?;
     writing.to.flush().map_err(Error::Write)?;
-    exported.losses = writing.losses;
-    for _ in subagents(well, id)? {
-        exported.losses.count(SUBAGENTS);
-    }
+    exported.losses.extend(writing.losses);
+    exported.sessions += 1;
     exported.damaged.extend(damage.map(|damage| (id.clone(), damage)));
-    Ok(exported)
+    Ok(())
 }
 
 /// The session's thread there: what its file says, its own if it came from there, or one that
@@ -60,10 +106,12 @@ pub(super) fn thread(head: &Head, file: Option<&str>) -> String {
     let own = source_id(head).and_then(|id| id.get(..36));
     let names =
         [file.and_then(name_in).and_then(|name| name.get(..36)), own, Some(head.id.as_str())];
-    names.into_iter().flatten().find(|name| is_uuid(name)).map_or_else(
-        || EventId::derived(format!("codex\0{}", head.id).as_bytes()).to_string(),
-        str::to_owned,
-    )
+    let found = names.into_iter().flatten().find(|name| is_uuid(name));
+    found.map_or_else(|| derived(head), str::to_owned)
+}
+
+fn derived(head: &Head) -> String {
+    EventId::derived(format!("codex\0{}", head.id).as_bytes()).to_string()
 }
 
 /// What a rollout's file is called after its time: its thread, and of one that goes on from
@@ -92,24 +140,41 @@ fn source_id(head: &Head) -> Option<&str> {
 }
 
 /// The line that is about the whole session: as it came, or made anew.
-fn first_line(well: &Stepwell, head: &Head, name: &str) -> Result<String> {
+fn first_line(well: &Stepwell, head: &Head, name: &str, parent: Option<&Parent>) -> Result<String> {
     let facts = well.store().facts(&head.id, &[Kind::Foreign])?;
     let kept = facts.into_iter().rev().find_map(|fact| match fact.event {
         Event::Foreign(foreign) if foreign.system == SYSTEM => Some(foreign.data),
         _ => None,
     });
     let Some(kept) = kept else {
-        let (at, payload) = (millis(head.created_at), meta(head, name));
+        let (at, payload) = (millis(head.created_at), meta(head, name, parent));
         return Ok(json!({"timestamp": at, "type": "session_meta", "payload": payload}).to_string());
     };
     let Ok(line) = Fields::parse(&kept) else { return Ok(kept) };
     let payload = line.object("payload").unwrap_or_default();
     let name = quoted(name);
-    if payload.raw("id") == Some(&name) {
+    let source = parent.and_then(|parent| renamed_parent(&payload, &parent.thread));
+    if payload.raw("id") == Some(&name) && source.is_none() {
         return Ok(kept);
     }
-    let payload = payload.rewritten(&[("id", Some(&name)), ("session_id", Some(&name))]);
+    let source = source.as_deref().or(payload.raw("source"));
+    let payload =
+        payload.rewritten(&[("id", Some(&name)), ("session_id", Some(&name)), ("source", source)]);
     Ok(line.rewritten(&[("payload", Some(&payload))]))
+}
+
+/// The source of a subagent's session whose parent has another name now.
+fn renamed_parent(meta: &Fields<'_>, parent: &str) -> Option<String> {
+    let source = meta.object("source")?;
+    let subagent = source.object("subagent")?;
+    let spawn = subagent.object("thread_spawn")?;
+    let parent = quoted(parent);
+    if spawn.raw("parent_thread_id") == Some(&parent) {
+        return None;
+    }
+    let spawn = spawn.rewritten(&[("parent_thread_id", Some(&parent))]);
+    let subagent = subagent.rewritten(&[("thread_spawn", Some(&spawn))]);
+    Some(source.rewritten(&[("subagent", Some(&subagent))]))
 }
 
 struct Writing<'a> {
@@ -140,10 +205,7 @@ impl Writing<'_> {
                 Ok(())
             }
             Event::Foreign(Foreign { system, about, data }) => match about {
-                _ if system != SYSTEM => {
-                    self.losses.count("another system's own data");
-                    Ok(())
-                }
+                _ if system != SYSTEM => self.keep(&recorded, FOREIGN),
                 About::Itself => self.put(data),
                 About::Session | About::Event => Ok(()),
             },
@@ -177,8 +239,13 @@ impl Writing<'_> {
     }
 
     fn message(&mut self, at: Time, message: &Message) -> Result<()> {
-        for item in items(message, &mut self.losses) {
+        let mut spares = Vec::new();
+        for item in items(message, &mut spares) {
             self.line(at, "response_item", &item)?;
+        }
+        for spare in spares {
+            self.losses.count(spare.what);
+            self.line(at, KEPT, &spare.line())?;
         }
         if let Some(shown) = shown(message) {
             self.line(at, "event_msg", &shown)?;
@@ -198,7 +265,7 @@ impl Writing<'_> {
         let view = View::of(&Lane::main(), self.well.store().events(self.id, span)?.events);
         let mut history: Vec<Value> = Vec::new();
         for shown in &view.messages {
-            history.extend(items(&shown.message, &mut Losses::default()));
+            history.extend(items(&shown.message, &mut Vec::new()));
         }
         let message = match &recorded.event {
             Event::Compacted(compacted) => compacted.summary.as_deref().unwrap_or_default(),
@@ -217,18 +284,23 @@ impl Writing<'_> {
             }
             _ => &[],
         };
-        let mut parts: std::slice::Iter<'_, Part> = parts.iter();
+        let places: Vec<usize> = lines(data)
+            .filter(|line| line.text("type").as_deref() == Some(KEPT))
+            .filter_map(|line| spare::place(&line.object("payload")?))
+            .collect();
+        let within = spare::without(parts, &places);
+        let mut within = within.into_iter();
         for text in data.lines().filter(|line| !line.is_empty()) {
             let Ok(line) = Fields::parse(text) else { continue };
             self.ordinal = line.get("ordinal").or(self.ordinal);
-            match line
-                .object("payload")
-                .filter(|_| line.text("type").as_deref() == Some("response_item"))
-            {
-                Some(item) => {
-                    let item = refill(&item, &mut parts);
-                    self.put(&line.rewritten(&[("payload", Some(&item))]))?;
-                }
+            let payload =
+                line.object("payload").and_then(|payload| match line.text("type").as_deref() {
+                    Some("response_item") => Some(refill(&payload, &mut within)),
+                    Some(KEPT) => spare::filled(&payload, parts),
+                    _ => None,
+                });
+            match payload {
+                Some(payload) => self.put(&line.rewritten(&[("payload", Some(&payload))]))?,
                 None => self.put(text)?,
             }
         }
@@ -241,14 +313,15 @@ impl Writing<'_> {
         if is_provenance(&recorded.event) {
             return Ok(());
         }
-        self.losses.count(what);
+        count_event(&mut self.losses, what, &recorded.event);
         self.put_aside(recorded)
     }
 
     /// Keeps an event on a line that the system passes over.
     fn put_aside(&mut self, recorded: &Recorded) -> Result<()> {
-        let event = serde_json::to_value(recorded).map_err(|error| Error::Write(error.into()))?;
-        self.line(recorded.at, "stepwell", &json!({"event": event}))
+        let event = to_be_kept(recorded).and_then(|event| serde_json::from_str::<Value>(&event));
+        let event = event.map_err(|error| Error::Write(error.into()))?;
+        self.line(recorded.at, KEPT, &json!({"event": event}))
     }
 
     /// Writes a line for what was recorded here.
@@ -265,4 +338,8 @@ impl Writing<'_> {
         let written = self.to.write_all(line.as_bytes());
         written.and_then(|()| self.to.write_all(b"\n")).map_err(Error::Write)
     }
+}
+
+fn lines(data: &str) -> impl Iterator<Item = Fields<'_>> {
+    data.lines().filter_map(|line| Fields::parse(line).ok())
 }

@@ -7,7 +7,7 @@ use stepwell::{
     SessionId, Shown, Stepwell, Time, Timeline, Undone, View,
 };
 
-use crate::writer::{Exported, each_event};
+use crate::writer::{Exported, FOREIGN, each_event};
 use crate::{Error, Result};
 
 /// What counts of a session.
@@ -120,7 +120,7 @@ impl Live {
                 About::Itself if how == How::Recorded => self.said.push(Said::Raw(foreign.data)),
                 About::Itself => self.exported.losses.count("messages of an unknown kind"),
             },
-            Event::Foreign(_) => self.exported.losses.count("another system's own data"),
+            Event::Foreign(foreign) => self.exported.losses.name(FOREIGN, foreign.system),
             Event::Compacted(compacted) if compacted.lane == lanes[0] => {
                 self.exported.losses.count("messages behind a summary");
             }

@@ -15,7 +15,9 @@ use crate::fields::{push_field, quoted};
 use crate::mark::Mark;
 use crate::neutral::without_provenance;
 use crate::raw::{Letters, laid_out};
-use crate::writer::{Exported, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for};
+use crate::writer::{
+    Exported, FOREIGN, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for,
+};
 
 /// Writes a session.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
@@ -151,7 +153,7 @@ pub(crate) fn lost(event: &Event, system: &str) -> Option<&'static str> {
         }
         Event::Foreign(Foreign { system: of, about, .. }) => {
             let ours = of == system && *about != About::Itself;
-            (!ours).then_some("another system's own data")
+            (!ours).then_some(FOREIGN)
         }
         Event::Edited(edited) => {
             let mut rest = without_provenance(edited);

@@ -18,6 +18,7 @@ mod generate;
 mod goose;
 mod growing;
 mod hostile;
+mod keeping;
 mod m31a;
 mod malice;
 mod mirror;
