@@ -171,7 +171,7 @@ impl From<stepwell_formats::Error> for Failure {
                         failure.hint("name another place, or move that away")
                     }
                     Formats::NoEnding { path, ending } => {
-                        failure.hint(format_args!("-o {}.{ending}", path.display()))
+                        failure.hint(format_args!("name it {}.{ending}", path.display()))
                     }
                     _ => failure,
                 }

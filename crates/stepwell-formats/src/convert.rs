@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use stepwell::{Origin, SessionId, Stepwell};
 
 use crate::draft::{Existing, write_wishing};
+use crate::input::unreadable;
 use crate::intake::{Mode, Report, take_in};
 use crate::registry::Format;
 use crate::walk::{Found, find};
-use crate::writer::{Exported, SUBAGENTS, Subagents, Wishes, Writer};
+use crate::writer::{Exported, SUBAGENTS, Shape, Subagents, Wishes, Writer};
 use crate::{Error, Result};
 
 /// What a conversion did.
@@ -37,15 +38,16 @@ pub struct Conversion {
     pub wishes: Wishes,
 }
 
-/// Reads what lies at a path and writes it in another format. One session is written to
-/// `out` itself, several into a folder of that name; one of several that cannot be written does
-/// not stop the others.
+/// Reads what lies at a path and writes it in another format. What is one session in itself is
+/// written to `out`. All sessions of a folder go into a folder of that name, however many there
+/// are, and so does everything if `out` is a folder already; one of several that cannot be
+/// written does not stop the others.
 pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     let Some(writer) = how.to.writer() else {
         return Err(Error::NotWritten { format: how.to.as_str() });
     };
     let mut converted = Converted::default();
-    let mut found = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     let mut faults = Vec::new();
     let mut add = |it: Found| {
         found.push(it);
@@ -57,6 +59,8 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
         let why = "no session of a known format".to_owned();
         return Err(Error::Foreign { path: input.to_owned(), why });
     }
+    let root = input.canonicalize().map_err(|error| unreadable(input, error))?;
+    let is_session = !root.is_dir() || found.iter().any(|it| is_all_of(&root, it));
     let folder = tempfile::tempdir().map_err(Error::Write)?;
     let well = Stepwell::open(folder.path().join("store"))?;
     let apart = writer.subagents() == Subagents::Apart;
@@ -73,8 +77,9 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
         converted.read.push((it, report));
     }
     let several = ids.len() > 1;
+    let into = several || !is_session || takes_in(out, writer);
     for id in ids {
-        let path = match several {
+        let path = match into {
             true => out.join(writer.place(&well.standing(&id)?.head)),
             false => out.to_owned(),
         };
@@ -96,6 +101,23 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
         }
     }
     Ok(converted)
+}
+
+/// Is a folder the session that was found in it, and nothing more?
+fn is_all_of(folder: &Path, found: &Found) -> bool {
+    let is_folder = found.format.writer().is_some_and(|it| it.shape() == Shape::Folder);
+    found.path == *folder || is_folder && found.path.parent() == Some(folder)
+}
+
+/// Is it a folder to put sessions into, and not one that is a session itself?
+fn takes_in(out: &Path, writer: &dyn Writer) -> bool {
+    match writer.shape() {
+        Shape::File => out.is_dir() || out.as_os_str().as_encoded_bytes().ends_with(b"/"),
+        Shape::Folder => {
+            let whole = writer.parts().first().is_some_and(|first| out.join(first).exists());
+            out.is_dir() && !whole
+        }
+    }
 }
 
 fn write_one(

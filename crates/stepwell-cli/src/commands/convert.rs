@@ -15,7 +15,8 @@ use crate::text::visible;
 pub(crate) struct Args {
     /// The file or folder to read.
     input: PathBuf,
-    /// The file or folder to write; a folder, where there are several sessions.
+    /// The file or folder to write. What is in a folder goes into one, and so does everything if
+    /// this is a folder already.
     output: PathBuf,
     /// The format to write; stepwell formats lists them.
     #[arg(long, value_name = "FORMAT")]

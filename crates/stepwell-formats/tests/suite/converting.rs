@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Origin, Stepwell};
 use stepwell_formats::{
-    Conversion, Converted, Error, Existing, Format, Length, Result, Wishes, convert,
+    Conversion, Converted, Error, Existing, Format, Length, Result, Shape, Wishes, convert,
 };
 
 use crate::mirror::{said, shown, taken};
@@ -85,6 +85,46 @@ fn several_sessions_lie_as_their_system_lays_them() {
         // What a loader finds there is what was written.
         assert_eq!(taken(&Stepwell::in_memory(), &out).len(), 2, "{format}");
     }
+}
+
+#[test]
+fn what_is_written_does_not_depend_on_how_many_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = strangers(folder.path());
+    let file = from.join("one.json");
+    // A folder's sessions go into a folder, as do those of a file if there is one to go into.
+    let alone = folder.path().join("alone");
+    std::fs::create_dir(&alone).unwrap();
+    std::fs::copy(&file, alone.join("one.json")).unwrap();
+    for format in ["codex", "claude", "architect", "strands-sdk", "m31a"] {
+        let shape = format.parse::<Format>().unwrap().writer().unwrap().shape();
+        let place = |out: &Path, from: &Path| {
+            let done = converted(from, out, format).unwrap();
+            assert_eq!(done.written.len(), 1, "{format}: {:?}", done.unwritten);
+            done.written[0].1.clone()
+        };
+        let out = folder.path().join(format!("{format}-of-folder"));
+        let in_folder = place(&out, &alone);
+        assert!(in_folder != out && in_folder.starts_with(&out), "{}", in_folder.display());
+        let empty = folder.path().join(format!("{format}-empty"));
+        std::fs::create_dir(&empty).unwrap();
+        let in_empty = place(&empty, &file);
+        assert!(in_empty != empty && in_empty.starts_with(&empty), "{}", in_empty.display());
+        let named = folder.path().join(format!("{format}-named"));
+        assert_eq!(place(&named, &file), named);
+        assert_eq!(named.is_dir(), shape == Shape::Folder);
+        // A folder that is a session stands for itself, both ways.
+        if shape == Shape::Folder {
+            let error = converted(&file, &named, format).unwrap_err();
+            assert!(matches!(error, Error::Exists { .. }), "{error}");
+            let out = folder.path().join(format!("{format}-back.json"));
+            let done = converted(&named, &out, "architect").unwrap();
+            assert_eq!(done.written[0].1, out);
+        }
+    }
+    let slash = folder.path().join("slash/");
+    let done = converted(&file, &slash, "claude").unwrap();
+    assert!(done.written[0].1.parent().unwrap().ends_with("slash"), "{done:?}");
 }
 
 #[test]
