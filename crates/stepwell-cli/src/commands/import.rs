@@ -1,11 +1,10 @@
-use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stepwell::{Access, ErrorKind, SessionId, Stepwell};
 use stepwell_formats::{
-    Became, Error, Format, Found, Mode, Report, Watcher, find, take_in_watched,
+    Became, Error, Format, Found, Mode, Rehearsal, Report, Watcher, find, take_in_watched,
 };
 
 use crate::app::App;
@@ -59,9 +58,6 @@ pub(crate) struct Summary {
     pub(crate) damaged: usize,
     /// Those that somebody holds, or that are in the trash.
     pub(crate) skipped: usize,
-    /// What a dry run said would be imported: it is not there the second time either.
-    #[serde(skip)]
-    would: HashSet<(&'static str, SessionId)>,
 }
 
 impl Summary {
@@ -76,7 +72,7 @@ impl Summary {
 
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { imported, updated, unchanged, damaged, skipped, .. } = self;
+        let Self { imported, updated, unchanged, damaged, skipped } = self;
         write!(
             f,
             "{imported} imported, {updated} updated, {unchanged} unchanged, {damaged} damaged"
@@ -125,9 +121,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let progress = Progress::new(app, &paths);
     let seen = Rc::clone(&progress);
     let watcher: Watcher = Rc::new(move |bytes| seen.read(bytes));
+    let mut rehearsal = Rehearsal::new(well);
     for Found { path, format } in found {
         progress.at(&path);
-        let report = take_in_watched(well, mode, format, &path, &watcher);
+        let report = match mode {
+            Mode::Write => take_in_watched(well, mode, format, &path, &watcher),
+            Mode::Look => rehearsal.look(format, &path, &watcher),
+        };
         progress.clear();
         tell(report, (&path, format), app, &mut summary, telling)?;
     }
@@ -164,13 +164,6 @@ pub(crate) fn tell(
     summary: &mut Summary,
     telling: Telling,
 ) -> Result<()> {
-    let mut report = report;
-    for taken in report.sessions.iter_mut().filter(|_| telling == Telling::Would) {
-        let again = !summary.would.insert((format.as_str(), taken.id.clone()));
-        if again && taken.became == Became::Imported {
-            taken.became = Became::Unchanged;
-        }
-    }
     let shown = report.sessions.iter().filter(|_| telling != Telling::NotSessions);
     for taken in shown.filter(|it| telling != Telling::OnlyNews || it.became != Became::Unchanged) {
         let (word, says, n) = match taken.became {

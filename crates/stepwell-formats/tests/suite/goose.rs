@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use stepwell::{ErrorKind, SessionId, Stepwell};
-use stepwell_formats::{Became, Error, Format, Mode, take_in};
+use stepwell_formats::{Became, Error, Format, Mode, Rehearsal, Watcher, take_in};
 
 use crate::mirror::{became, said, shown, taken};
 use crate::seeds::{built, files, fixtures};
@@ -159,4 +159,22 @@ fn what_somebody_is_changing_is_waited_for_and_not_called_damaged() {
     writer.execute_batch("COMMIT").unwrap();
     assert_eq!(became(&taken(&well, &path), Became::Imported), 2);
     assert!(format!("{:?}", shown(&well, &id("20260506_1"))).contains("UNCOMMITTED"));
+}
+
+#[test]
+fn a_rehearsal_says_what_the_imports_then_do() {
+    let home = home();
+    let export = fixtures(goose()).unwrap().join("export_20260506_1.json");
+    let database = home.path().join("sessions/sessions.db");
+    let watcher: Watcher = std::rc::Rc::new(|_| {});
+    // The export holds less than the database; the one that comes second is laid beside the first.
+    for paths in [[&export, &database, &export], [&database, &export, &database]] {
+        let well = Stepwell::in_memory();
+        for _ in 0..2 {
+            let mut rehearsal = Rehearsal::new(&well);
+            let looked = paths.map(|path| rehearsal.look(goose(), path, &watcher).sessions);
+            let made = paths.map(|path| take_in(&well, Mode::Write, goose(), path).sessions);
+            assert_eq!(looked, made);
+        }
+    }
 }
