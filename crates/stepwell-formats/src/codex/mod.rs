@@ -109,11 +109,11 @@ impl Writer for Codex {
 fn rollout(head: &Head, thread: &str) -> PathBuf {
     let time = head.created_at.compact();
     let part = |from: usize, to: usize| time.get(from..to).unwrap_or_default();
-    [part(0, 4), part(4, 6), part(6, 8), &dated(head, thread)].iter().collect()
+    [part(0, 4), part(4, 6), part(6, 8), &rollout_name(head, thread)].iter().collect()
 }
 
-/// The name of a rollout's file.
-fn dated(head: &Head, thread: &str) -> String {
+/// The name of a thread's file.
+fn rollout_name(head: &Head, thread: &str) -> String {
     // 20260223-143022
     let time = head.created_at.compact();
     let part = |from: usize, to: usize| time.get(from..to).unwrap_or_default();

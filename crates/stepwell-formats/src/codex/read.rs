@@ -54,7 +54,7 @@ fn subagents(input: &Input, main: &Path) -> Result<Vec<PathBuf>> {
         }
         let mut lines = input.lines(&path)?;
         let opening = lines.next_line()?.and_then(|line| {
-            let line = line.object().ok()?.1;
+            let (_, line) = line.object().ok()?;
             opening(&path, &line, &line.object("payload")?).ok()
         });
         openings.push((path, opening.unwrap_or_else(|| Opening::new("", ""))));

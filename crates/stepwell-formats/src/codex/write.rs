@@ -11,7 +11,7 @@ use stepwell::{
 
 use super::item::refill;
 use super::line::{Parent, items, meta, millis, shown, tokens};
-use super::{SUBAGENTS_FOLDER, SYSTEM, dated};
+use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
 use crate::fields::{Fields, quoted};
 use crate::mark::{CONTINUES, Mark};
 use crate::neutral::{KEPT, is_provenance, to_be_kept};
@@ -25,55 +25,44 @@ use crate::{Error, Result};
 /// Writes a session and, into the folder beside it, those of its subagents.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
     let head = well.standing(id)?.head;
-    let name = thread(&head, to.name());
+    let file = to.name().map(str::to_owned);
+    let name = thread(&head, file.as_deref());
+    let there = file.as_deref().and_then(name_in).unwrap_or(&name);
     let mut exported = Exported::default();
-    let there = to.name().and_then(name_in).unwrap_or(&name).to_owned();
-    let spot = Spot { thread: &name, there: &there, parent: None };
-    rollout(well, &head, spot, to.main()?, &mut exported)?;
-    let mut names = HashSet::from([name.clone()]);
+    rollout(well, &head, (there, None), to.main()?, &mut exported)?;
+    let mut names = HashSet::from([there.to_owned()]);
     let above = Parent { thread: name, depth: 1 };
     let mut waiting: VecDeque<(Parent, Standing)> =
         subagents(well, id)?.into_iter().map(|it| (above.clone(), it)).collect();
     while let Some((parent, Standing { head, .. })) = waiting.pop_front() {
-        let mut name = thread(&head, None);
+        let mut name = file_name(&head);
         if !names.insert(name.clone()) {
-            // Rollouts of one thread may have the same name.
+            // Sessions that came by different ways may have one name.
             name = derived(&head);
             names.insert(name.clone());
         }
-        let above = Parent { thread: name.clone(), depth: parent.depth + 1 };
+        let above = Parent { thread: thread_of(&name).to_owned(), depth: parent.depth + 1 };
         let children = subagents(well, &head.id)?;
         waiting.extend(children.into_iter().map(|it| (above.clone(), it)));
-        let file = dated(&head, &name);
+        let file = rollout_name(&head, &name);
         let Some(mut file) = to.file(&format!("{SUBAGENTS_FOLDER}/{file}"))? else {
             exported.losses.name(SUBAGENTS, head.id.as_str());
             continue;
         };
-        let spot = Spot { thread: &name, there: &name, parent: Some(&parent) };
-        rollout(well, &head, spot, &mut file, &mut exported)?;
+        rollout(well, &head, (&name, Some(&parent)), &mut file, &mut exported)?;
     }
     Ok(exported)
 }
 
-/// Where a session goes.
-struct Spot<'a> {
-    /// What it is called there.
-    thread: &'a str,
-    /// What its file is called there.
-    there: &'a str,
-    /// Who started it.
-    parent: Option<&'a Parent>,
-}
-
-/// Writes one session.
+/// Writes one session, under the name that its file bears.
 fn rollout(
     well: &Stepwell,
     head: &Head,
-    spot: Spot<'_>,
+    (name, parent): (&str, Option<&Parent>),
     to: &mut dyn Write,
     exported: &mut Exported,
 ) -> Result<()> {
-    let first = first_line(well, head, spot.thread, spot.parent)?;
+    let first = first_line(well, head, thread_of(name), parent)?;
     let id = &head.id;
     let mut writing = Writing {
         well,
@@ -85,8 +74,8 @@ fn rollout(
         ordinal: None,
     };
     writing.put(&first)?;
-    if let Some(mark) = Mark::of(well, head, (SYSTEM, spot.there))? {
-        writing.line(head.created_at, "stepwell", &json!({CONTINUES: mark}))?;
+    if let Some(mark) = Mark::of(well, head, (SYSTEM, name))? {
+        writing.line(head.created_at, KEPT, &json!({CONTINUES: mark}))?;
     }
     let damage = each_event(well, id, &mut |event| {
         exported.events += 1;
@@ -106,12 +95,20 @@ pub(super) fn thread(head: &Head, file: Option<&str>) -> String {
     let own = source_id(head).and_then(|id| id.get(..36));
     let names =
         [file.and_then(name_in).and_then(|name| name.get(..36)), own, Some(head.id.as_str())];
-    let found = names.into_iter().flatten().find(|name| is_uuid(name));
-    found.map_or_else(|| derived(head), str::to_owned)
+    names
+        .into_iter()
+        .flatten()
+        .find(|name| is_uuid(name))
+        .map_or_else(|| derived(head), str::to_owned)
 }
 
 fn derived(head: &Head) -> String {
     EventId::derived(format!("codex\0{}", head.id).as_bytes()).to_string()
+}
+
+/// The thread that a rollout's name begins with.
+fn thread_of(name: &str) -> &str {
+    name.get(..36).unwrap_or(name)
 }
 
 /// What a rollout's file is called after its time: its thread, and of one that goes on from
