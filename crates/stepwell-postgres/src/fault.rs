@@ -39,14 +39,13 @@ impl Trouble {
         }
         let what = what.to_owned();
         match code {
-            // A serialization failure, a deadlock, a duplicate, a missing row, a lock.
-            "40001" | "40P01" | "23505" | "23503" | "55P03" => Self::Again(what),
+            "57014" if what.contains("timeout") => Self::Unfit(format!("{what}: {TIMEOUT}")),
+            // A serialization failure, a deadlock, a duplicate, a missing row, a lock, and a
+            // statement that somebody stopped.
+            "40001" | "40P01" | "23505" | "23503" | "55P03" | "57014" => Self::Again(what),
             "26000" | "42P05" => Self::Unprepared(what),
             "28000" | "28P01" => Self::Unfit(CREDENTIALS.to_owned()),
             "3D000" | "57P04" => Self::Unfit(DATABASE.to_owned()),
-            "57014" if what.contains("timeout") => Self::Unfit(format!("{what}: {TIMEOUT}")),
-            // Somebody stopped this one statement.
-            "57014" => Self::Again(what),
             // Of the server's going and coming, a standby, too many connections.
             "25006" | "53300" => Self::Lost(what),
             code if code.starts_with("08") || code.starts_with("57") => Self::Lost(what),
