@@ -1,9 +1,7 @@
-//! The mechanism: a node whose result is recorded is never done again.
+//! A flow that runs: its session, what is known of it, and how things are recorded.
 //!
-//! A pattern is an async function that walks the spec and calls [`Flow::node`] for every piece
-//! of work. Replaying it over what is recorded brings it exactly to where it stood; there is
-//! no other way to resume. All lanes run in one task, so nothing here needs to be sent
-//! between threads but what a provider is told through.
+//! All lanes run in one task, so nothing here needs to be sent between threads but what a
+//! provider is told through.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -18,9 +16,7 @@ use stepwell_agent::provider::Fault;
 use stepwell_agent::run::{Past, Purse, Setup};
 use tokio::sync::{Semaphore, watch};
 
-use crate::ask::Ask;
 use crate::audience::{Audience, News, Standing};
-use crate::gate::Question;
 use crate::halt::{Fallen, Halt};
 use crate::history::History;
 use crate::memo::Memo;
@@ -40,9 +36,9 @@ pub struct Flow<'a> {
     /// Where the session stood when it was read.
     pub(crate) read_to: Seq,
     /// How many agents may work at once.
-    permits: Semaphore,
+    pub(crate) permits: Semaphore,
     /// Does nothing begin any more?
-    held: Cell<bool>,
+    pub(crate) held: Cell<bool>,
     pub(crate) interrupt: watch::Receiver<bool>,
     hired: RefCell<HashMap<Role, Rc<Hired>>>,
     /// Files that are recorded as written, and what they held.
@@ -63,14 +59,6 @@ pub(crate) struct Desk<'a> {
 pub(crate) struct Hired {
     pub(crate) setup: Arc<Setup>,
     pub(crate) system: String,
-}
-
-/// A piece of a flow's work.
-pub(crate) enum Work<'a> {
-    /// An agent is asked.
-    Ask(Ask<'a>),
-    /// A person is asked.
-    Gate(Question<'a>),
 }
 
 /// What a flow is made of.
@@ -119,38 +107,6 @@ impl<'a> Flow<'a> {
 
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk<'a>> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The result of a piece of work: the recorded one, or one that is made now and recorded.
-    pub(crate) async fn node(&self, key: &NodeKey, work: Work<'_>) -> Result<Value, Halt> {
-        if let Some(output) = self.desk().memo.result(key) {
-            return Ok(output.clone());
-        }
-        let done = match work {
-            Work::Gate(question) => self.gate(key, &question),
-            Work::Ask(ask) => self.staffed(key, &ask).await,
-        };
-        if let Err(halt) = &done
-            && halt.is_for_all()
-        {
-            self.held.set(true);
-        }
-        done
-    }
-
-    /// Has an agent do a piece of work, when there is room for one more that works.
-    async fn staffed(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
-        let permit = self.permits.acquire().await;
-        // It was waited for while something else failed.
-        if self.held.get() {
-            return Err(Halt::Held);
-        }
-        if *self.interrupt.borrow() {
-            return Err(Halt::Interrupted);
-        }
-        let done = self.ask(key, ask).await;
-        drop(permit);
-        done
     }
 
     /// Is nothing to begin any more?

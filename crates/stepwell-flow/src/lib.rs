@@ -11,6 +11,7 @@ mod gate;
 mod halt;
 mod history;
 mod memo;
+mod node;
 mod pattern;
 pub mod plan;
 pub mod revision;

@@ -126,3 +126,14 @@ static FORMATS: &[&Entry] = &[
     &strands_cli::FORMAT,
     &strands_sdk::FORMAT,
 ];
+
+impl Format {
+    /// An archive as one JSON object.
+    pub const JSON: Self = Self(&archive::JSON);
+    /// An archive as lines of JSON.
+    pub const JSONL: Self = Self(&archive::JSONL);
+    /// The conversation, for any Markdown viewer.
+    pub const MARKDOWN: Self = Self(&markdown::FORMAT);
+    /// The conversation, as one page that needs nothing else.
+    pub const HTML: Self = Self(&html::FORMAT);
+}

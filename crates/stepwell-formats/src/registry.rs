@@ -23,18 +23,9 @@ pub struct Entry {
 
 /// One of the formats.
 #[derive(Clone, Copy)]
-pub struct Format(&'static Entry);
+pub struct Format(pub(crate) &'static Entry);
 
 impl Format {
-    /// An archive as one JSON object.
-    pub const JSON: Self = Self(&crate::archive::JSON);
-    /// An archive as lines of JSON.
-    pub const JSONL: Self = Self(&crate::archive::JSONL);
-    /// The conversation, for any Markdown viewer.
-    pub const MARKDOWN: Self = Self(&crate::markdown::FORMAT);
-    /// The conversation, as one page that needs nothing else.
-    pub const HTML: Self = Self(&crate::html::FORMAT);
-
     /// Every format.
     pub fn all() -> impl Iterator<Item = Self> {
         crate::FORMATS.iter().map(|entry| Self(entry))

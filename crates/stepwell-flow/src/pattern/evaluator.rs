@@ -6,10 +6,11 @@ use stepwell::NodeKey;
 use super::{Otherwise, Reached, lane, offer, prompt, response, shape};
 use crate::answer;
 use crate::ask::Ask;
-use crate::flow::{Flow, Work};
+use crate::flow::Flow;
 use crate::gate::Question;
 use crate::halt::Halt;
 use crate::memo::agrees;
+use crate::node::Work;
 use crate::spec::EvaluatorOptimizer;
 use crate::template::{Scope, Template};
 

@@ -14,9 +14,10 @@ use stepwell::{Lane, NodeId, NodeKey};
 
 use crate::answer::Shape;
 use crate::ask::Ask;
-use crate::flow::{Flow, Work};
+use crate::flow::Flow;
 use crate::gate::Question;
 use crate::halt::Halt;
+use crate::node::Work;
 use crate::spec::{AgentStep, Name, Pattern, Step};
 use crate::template::{Scope, Template};
 

@@ -6,10 +6,11 @@ use stepwell::NodeKey;
 use super::{At, Otherwise, Reached, lane, number, offer, prompt, response, shape, step};
 use crate::answer;
 use crate::ask::Ask;
-use crate::flow::{Flow, Work};
+use crate::flow::Flow;
 use crate::gate::Question;
 use crate::halt::{self, Halt};
 use crate::memo::agrees;
+use crate::node::Work;
 use crate::spec::{OrchestratorWorkers, Step};
 use crate::template::{Scope, Template};
 

@@ -7,10 +7,11 @@ use super::trail::Trail;
 use super::{Otherwise, Reached, id, lane, prompt, shape};
 use crate::answer;
 use crate::ask::Ask;
-use crate::flow::{Flow, Work};
+use crate::flow::Flow;
 use crate::gate::Question;
 use crate::halt::Halt;
 use crate::memo::agrees;
+use crate::node::Work;
 use crate::spec::{Name, Review, Routing};
 use crate::template::Scope;
 
