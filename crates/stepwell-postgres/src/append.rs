@@ -34,7 +34,7 @@ pub(crate) fn send(
         draft.snapshots.iter().map(|(seq, state)| (number(*seq), state.as_slice())).unzip();
     let mark = order.mark.as_ref().map(<[u8; 16]>::as_slice);
     let (old_seq, bytes) = (number(known.row.head.seq), signed(draft.bytes));
-    let fence = order.fence();
+    let (fence, known_chain) = (order.fence(), known.row.chain.as_bytes().as_slice());
     let now = link.time.now().as_micros();
 
     let mut text = Text::default();
@@ -42,7 +42,9 @@ pub(crate) fn send(
     let team = text.bind(&namespace, Type::INT4);
     let version = text.bind(&known.version, Type::INT8);
     let at = text.bind(&old_seq, Type::INT8);
-    let mut held = format!("session = {session} AND version = {version} AND seq = {at}");
+    let chain = text.bind(&known_chain, Type::BYTEA);
+    let mut held =
+        format!("session = {session} AND version = {version} AND seq = {at} AND chain = {chain}");
     if let Some(fence) = &fence {
         let _ = write!(held, " AND fence = {}", text.bind(fence, Type::INT8));
     }

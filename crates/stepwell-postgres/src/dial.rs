@@ -23,6 +23,9 @@ use crate::wire::Wire;
 /// PostgreSQL's port, unless an address names one.
 const PORT: u16 = 5432;
 
+const UNEVEN: &str = "the address has not as many hosts as hostaddr or ports; \
+     name one for each host, or a single port";
+
 /// A server that was reached.
 pub(crate) struct Reached {
     pub(crate) client: Client,
@@ -36,9 +39,15 @@ pub(crate) fn reach(
     longest: Duration,
 ) -> Result<Reached, Trouble> {
     let (hosts, numbers) = (config.get_hosts(), config.get_hostaddrs());
+    let (ports, count) = (config.get_ports(), hosts.len().max(numbers.len()));
+    // Which belongs to which cannot be told, and one might be reached that was not meant.
+    if (!hosts.is_empty() && !numbers.is_empty() && hosts.len() != numbers.len())
+        || (ports.len() > 1 && ports.len() != count)
+    {
+        return Err(Trouble::Unfit(UNEVEN.to_owned()));
+    }
     let mut trouble = Trouble::Lost("the address names no host".to_owned());
-    for n in in_turn(config, hosts.len().max(numbers.len())) {
-        let ports = config.get_ports();
+    for n in in_turn(config, count) {
         let port = ports.get(n).or_else(|| ports.first()).copied().unwrap_or(PORT);
         let place = Place { name: hosts.get(n), number: numbers.get(n).copied(), port };
         match place.reach(config, tls, longest) {
@@ -74,6 +83,8 @@ impl Place<'_> {
         tls: &MakeRustlsConnect,
         longest: Duration,
     ) -> Result<Reached, Trouble> {
+        // A server that says nothing is left for the next one as soon as one that is not there.
+        let quick = config.get_connect_timeout().map_or(longest, |quick| longest.min(*quick));
         let lost = |error: io::Error| Trouble::Lost(format!("error connecting to server: {error}"));
         let places = match (self.number, self.name) {
             (Some(number), _) => vec![(number, self.port).into()],
@@ -81,15 +92,15 @@ impl Place<'_> {
                 (name.as_str(), self.port).to_socket_addrs().map_err(lost)?.collect()
             }
             (None, Some(Host::Unix(folder))) => {
-                let socket = unix(folder, self.port, longest).map_err(lost)?;
-                return self.greet(socket, config, tls);
+                let socket = unix(folder, self.port, quick).map_err(lost)?;
+                return self.greet(&socket, config, tls, longest);
             }
             (None, None) => Vec::new(),
         };
         let mut trouble = Trouble::Lost("could not resolve any addresses".to_owned());
         for n in in_turn(config, places.len()) {
-            let reached = match tcp(places[n], config, longest) {
-                Ok(socket) => self.greet(socket, config, tls),
+            let reached = match tcp(places[n], config, quick) {
+                Ok(socket) => self.greet(&socket, config, tls, longest),
                 Err(error) => Err(lost(error)),
             };
             match reached {
@@ -103,18 +114,21 @@ impl Place<'_> {
     /// The two sides greet each other.
     fn greet(
         &self,
-        socket: Arc<Socket>,
+        socket: &Arc<Socket>,
         config: &Config,
         tls: &MakeRustlsConnect,
+        longest: Duration,
     ) -> Result<Reached, Trouble> {
         let name = match self.name {
             Some(Host::Tcp(name)) => name.as_str(),
             _ => "",
         };
         let Ok(tls) = MakeTlsConnect::<Stream>::make_tls_connect(&mut tls.clone(), name);
-        let (client, mover) = greeted(config.connect_raw(socket.stream(), tls), &socket)?;
-        let reached = Reached { client, wire: Wire::new(mover, socket) };
+        let (client, mover) = greeted(config.connect_raw(socket.stream(), tls), socket)?;
+        let reached = Reached { client, wire: Wire::new(mover, Arc::clone(socket)) };
         reached.check(config.get_target_session_attrs())?;
+        let lost = |error: io::Error| Trouble::Lost(error.to_string());
+        socket.wait_at_most(longest).map_err(lost)?;
         Ok(reached)
     }
 }

@@ -129,7 +129,12 @@ impl Engine {
         let mut met = 0;
         loop {
             let conn = self.link.connect(&mut patience);
-            let conn = conn.map_err(|trouble| self.fault(trouble, "writing"))?;
+            // What was sent before may have been kept, whatever comes now.
+            let doing = match doubt {
+                Doubt::Some => "saving; it may have been kept",
+                Doubt::None => "writing",
+            };
+            let conn = conn.map_err(|trouble| self.fault(trouble, doing))?;
             match self.attempt(&conn, structure, |rows, world| work(rows, world, doubt)) {
                 Ok(answer) => return Ok(answer),
                 Err(Failed::Final(error)) => return Err(error),
@@ -142,7 +147,7 @@ impl Engine {
                 Err(Failed::Trouble(Trouble::Unprepared(_))) => self.link.stop_preparing(),
                 Err(Failed::Trouble(Trouble::Again(_))) if met < ATTEMPTS => met += 1,
                 Err(Failed::Trouble(Trouble::Lost(_))) if patience.pause() => {}
-                Err(Failed::Trouble(trouble)) => return Err(self.fault(trouble, "writing")),
+                Err(Failed::Trouble(trouble)) => return Err(self.fault(trouble, doing)),
             }
         }
     }

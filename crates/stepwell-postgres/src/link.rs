@@ -303,9 +303,10 @@ impl Conn {
 impl Drop for Conn {
     fn drop(&mut self) {
         if let Some(object) = self.object.take()
-            && self.spoiled.get()
+            && (self.spoiled.get() || std::thread::panicking())
         {
-            // Taken out of the pool, it is closed; nothing in flight is cancelled.
+            // Taken out of the pool, it is closed; nothing in flight is cancelled, and what a
+            // panic left open is not gone on with.
             drop(Object::take(object));
         }
     }

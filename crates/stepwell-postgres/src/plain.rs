@@ -14,11 +14,12 @@ use crate::order::{Order, Sent};
 use crate::rows::{number, signed, version_column};
 
 /// What nearly every step of a run is. That the head is of this version says that its seq is
-/// known, too; the event goes where the head then points.
+/// known, too; the event goes where the head then points. Its chain says that it is the same
+/// session: a server that was put back to an earlier time gives keys and versions again.
 const STEADY: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \
      seq = seq + 1, bytes = bytes + length($15), unindexed = true, updated = $4, cost = $5, \
      steps = $6, chain = $7, sum = $8, lane = $9, head = $10 \
-     WHERE session = $1 AND version = $2 AND fence = $3 RETURNING seq, namespace) \
+     WHERE session = $1 AND version = $2 AND fence = $3 AND chain = $16 RETURNING seq, namespace) \
      INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, chain, id, \
      mark, key, body) SELECT $1, seq, namespace, $4, 1, false, $11, $7, $12, $13, $14, $15 \
      FROM moved";
@@ -28,6 +29,7 @@ const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = vers
      unindexed = true, bytes = bytes + $6, seq = $7, updated = $8, status = $9, cost = $10, \
      steps = $11, chain = $12, sum = $13, model = $14, lane = $15, head = $16 \
      WHERE session = $1 AND version = $3 AND seq = $4 AND ($5::bigint IS NULL OR fence = $5) \
+     AND chain = $25 \
      RETURNING bytes), \
      said AS (INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, \
      chain, id, mark, key, body) SELECT $1, $7, $2, $17, $18, $19, $20, $12, $21, $22, $23, $24 \
@@ -55,7 +57,7 @@ fn send_steady(
     let (head, row) = (&order.columns, &event.row);
     let id = row.id.as_ref().map(|id| id.as_bytes().as_slice());
     debug_assert_eq!((number(row.seq), &row.chain.as_bytes()[..]), (head.seq, &head.chain[..]));
-    let params: [Param<'_>; 15] = [
+    let params: [Param<'_>; 16] = [
         (&order.known.row.key, Type::INT8),
         (&order.known.version, Type::INT8),
         (&signed(epoch.get()), Type::INT8),
@@ -71,6 +73,7 @@ fn send_steady(
         (&order.mark.as_ref().map(<[u8; 16]>::as_slice), Type::BYTEA),
         (&event.key.as_ref().map(String::as_bytes), Type::BYTEA),
         (&&*row.body, Type::BYTEA),
+        (&order.known.row.chain.as_bytes().as_slice(), Type::BYTEA),
     ];
     match conn.execute_hot(STEADY, &params)? {
         0 => Ok(Sent::Stale),
@@ -87,7 +90,7 @@ fn send_any(
     let (head, row) = (&order.columns, &event.row);
     let id = row.id.as_ref().map(|id| id.as_bytes().as_slice());
     debug_assert_eq!((number(row.seq), &row.chain.as_bytes()[..]), (head.seq, &head.chain[..]));
-    let params: [Param<'_>; 24] = [
+    let params: [Param<'_>; 25] = [
         (&order.known.row.key, Type::INT8),
         (&namespace, Type::INT4),
         (&order.known.version, Type::INT8),
@@ -112,6 +115,7 @@ fn send_any(
         (&order.mark.as_ref().map(<[u8; 16]>::as_slice), Type::BYTEA),
         (&event.key.as_ref().map(String::as_bytes), Type::BYTEA),
         (&&*row.body, Type::BYTEA),
+        (&order.known.row.chain.as_bytes().as_slice(), Type::BYTEA),
     ];
     let answer = conn.query_hot(STATEMENT, &params)?;
     let Some(answer) = answer.first() else { return Ok(Sent::Stale) };

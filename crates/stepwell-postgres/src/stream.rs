@@ -15,6 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The most that is read at once: answers are short, and the buffer is cleared first.
@@ -39,20 +40,31 @@ impl Socket {
     /// A socket that waits for so long at most, in either direction.
     pub(crate) fn tcp(stream: TcpStream, longest: Duration) -> io::Result<Arc<Self>> {
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(longest))?;
-        stream.set_write_timeout(Some(longest))?;
-        Ok(Self::new(Wire::Tcp(stream)))
+        Self::new(Wire::Tcp(stream), longest)
     }
 
     /// The same of a path.
     pub(crate) fn unix(stream: UnixStream, longest: Duration) -> io::Result<Arc<Self>> {
-        stream.set_read_timeout(Some(longest))?;
-        stream.set_write_timeout(Some(longest))?;
-        Ok(Self::new(Wire::Unix(stream)))
+        Self::new(Wire::Unix(stream), longest)
     }
 
-    fn new(wire: Wire) -> Arc<Self> {
-        Arc::new(Self { wire, leave: AtomicBool::new(false) })
+    fn new(wire: Wire, longest: Duration) -> io::Result<Arc<Self>> {
+        let socket = Self { wire, leave: AtomicBool::new(false) };
+        socket.wait_at_most(longest)?;
+        Ok(Arc::new(socket))
+    }
+
+    /// Has it wait for so long at most from now on, in either direction.
+    pub(crate) fn wait_at_most(&self, longest: Duration) -> io::Result<()> {
+        let longest = Some(longest);
+        match &self.wire {
+            Wire::Tcp(stream) => {
+                stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
+            }
+            Wire::Unix(stream) => {
+                stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
+            }
+        }
     }
 
     /// What the driver takes.
@@ -72,7 +84,13 @@ impl Socket {
     pub(crate) fn has_news(&self) -> bool {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut asked = [PollFd::new(self, PollFlags::IN)];
-        !matches!(poll(&mut asked, Some(&at_once)), Ok(0))
+        loop {
+            match poll(&mut asked, Some(&at_once)) {
+                // A signal came between: nothing is known yet.
+                Err(Errno::INTR) => {}
+                found => return !matches!(found, Ok(0)),
+            }
+        }
     }
 }
 

@@ -76,7 +76,9 @@ thread_local! {
 /// Waits for an answer for so long.
 #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
 pub(crate) fn wait<T>(work: impl Future<Output = T>, longest: Duration) -> Option<T> {
-    let mut work = pin!(work);
+    // In a task of the caller's, tokio would have some things wait until the task gives way,
+    // and whoever waits here never does.
+    let mut work = pin!(tokio::task::unconstrained(work));
     let mut until = None;
     Bell::with(|bell, context| {
         loop {

@@ -56,7 +56,8 @@ impl Wire {
 
     /// Is the connection still one, as far as is known here without asking?
     pub(crate) fn is_alive(&self) -> bool {
-        if self.is_open() && self.socket.has_news() {
+        // Something may be said before the end.
+        while self.is_open() && self.socket.has_news() {
             Bell::with(|_, context| self.socket.waiting(|| self.move_bytes(context)));
         }
         self.is_open()

@@ -54,6 +54,16 @@ fn a_role_without_rights_is_told_who_gives_them() {
 }
 
 #[test]
+fn hosts_that_cannot_be_told_apart_are_not_guessed() {
+    for uneven in [
+        "postgres://u:p@db.invalid:1,192.0.2.2:2/x?hostaddr=127.0.0.1",
+        "postgres://u:p@/x?host=a.invalid,b.invalid,c.invalid&port=1,2",
+    ] {
+        says(&refused(uneven), "not as many hosts", "name one for each host");
+    }
+}
+
+#[test]
 fn a_database_that_does_not_fit_says_why() {
     let server = Server::start(Disk::Lazy);
     let _ = server.sql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
