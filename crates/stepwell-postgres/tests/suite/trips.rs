@@ -104,12 +104,12 @@ fn a_session_whose_making_was_not_answered_is_made_once() {
 #[test]
 fn an_append_goes_only_to_the_session_that_it_was_made_for() {
     let store = PostgresStore::open(fresh(&server().url())).unwrap();
-    let lease = begin(&store, "mine");
+    let lease = begin(&store, "put-back");
     let said = || vec![Message::user("x").into()];
     append(&store, &lease, said());
     // As a server would have it that was put back in time, and gave the key to another session.
     let change = "UPDATE stepwell.heads h SET chain = sha256('another') FROM stepwell.sessions s \
-         WHERE s.key = h.session AND s.id = 'mine'";
+         WHERE s.key = h.session AND s.id = 'put-back'";
     let _ = server().sql(change);
     for events in [said(), said().into_iter().chain(said()).collect()] {
         let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
@@ -117,7 +117,7 @@ fn an_append_goes_only_to_the_session_that_it_was_made_for() {
         assert!(store.write(Write::Append(append)).is_err());
     }
     let kept = "SELECT count(*) FROM stepwell.events e JOIN stepwell.sessions s ON s.key = e.session \
-         WHERE s.id = 'mine'";
+         WHERE s.id = 'put-back'";
     assert_eq!(server().sql(kept), "2");
 }
 
