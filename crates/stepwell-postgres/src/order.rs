@@ -33,27 +33,22 @@ impl Order {
         Some(Self { known, epoch, mark, draft, row, columns })
     }
 
-    /// Its event, if it adds one and nothing else.
+    /// Its event, if it adds one, and changes nothing that appends seldom change.
     pub(crate) fn only_event(&self) -> Option<&Entry> {
         let draft = &self.draft;
         let [event] = &draft.events[..] else { return None };
-        let bare = self.known.row.base.is_none()
+        let (before, after) = (&self.known.row.head, &self.row.head);
+        let plain = self.known.row.base.is_none()
             && draft.lanes.is_empty()
             && draft.snapshots.is_empty()
             && event.spill.is_empty()
-            && event.names.is_empty();
-        bare.then_some(event)
-    }
-
-    /// Does it leave alone what [`only_event`](Self::only_event)s seldom change? Then the
-    /// statement has that much less to say.
-    pub(crate) fn is_steady(&self, event: &Entry) -> bool {
-        let (before, after) = (&self.known.row.head, &self.row.head);
-        event.row.version == 1
+            && event.names.is_empty()
+            && event.row.version == 1
             && event.row.at == after.updated_at
             && !event.row.spilled
             && before.status == after.status
-            && before.model == after.model
+            && before.model == after.model;
+        plain.then_some(event)
     }
 
     /// The model that the session then uses.

@@ -105,11 +105,8 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
     };
     let conn = engine.link.connect(&mut engine.patience());
     let conn = conn.map_err(|trouble| engine.fault(trouble, "writing"))?;
-    let (link, team) = (&engine.link, engine.namespace);
-    let sent = match order.only_event() {
-        Some(event) => plain::send(link, &conn, team, (&order, event)),
-        None => append::send(link, &conn, team, &order),
-    };
+    let sent = plain::send(&conn, &order)
+        .unwrap_or_else(|| append::send(&engine.link, &conn, engine.namespace, &order));
     match sent {
         Ok(Sent::Done(bytes)) => {
             engine.standings.keep(order.into_known(bytes));
