@@ -5,12 +5,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::BufRead;
 use std::path::Path;
 
-use stepwell::{Event, Message, NodeState, Seq, SessionId, Span, Stepwell, View};
+use stepwell::{Event, Message, NodeState, Recorded, Seq, SessionId, Span, Stepwell, View};
 
 use crate::input::Input;
 use crate::neutral::{Item, Opening, Sink, Telling, Warning};
 use crate::registry::Format;
-use crate::writer::each_event;
 use crate::{Error, Result};
 
 /// Listens to all that a path tells of one session, by the name that its system gave it.
@@ -76,16 +75,17 @@ impl Sink for Ear<'_> {
 
 /// What a session shows in all its lanes, and the nodes that are done.
 fn shown(well: &Stepwell, id: &SessionId) -> Result<HashMap<u64, u64>> {
+    let events = well.store().events(id, Span::ALL)?.events;
     let mut seqs: BTreeSet<Seq> = BTreeSet::new();
     for lane in well.store().lanes(id)?.keys() {
-        let view = View::of(lane, well.store().events(id, Span::ALL)?.events);
-        for message in view.messages {
+        let concerns = |it: &&Recorded| it.event.lane().is_none_or(|other| other == lane);
+        for message in View::of(lane, events.iter().filter(concerns).cloned().collect()).messages {
             seqs.insert(message.seq);
             seqs.extend(message.answers.into_iter().flatten());
         }
     }
     let mut prints: HashMap<u64, u64> = HashMap::new();
-    each_event(well, id, &mut |it| {
+    for it in &events {
         match (&it.event, print(&it.event)) {
             (Event::Message(_), Some(print)) if seqs.contains(&it.seq) => {
                 *prints.entry(print).or_default() += 1;
@@ -93,8 +93,7 @@ fn shown(well: &Stepwell, id: &SessionId) -> Result<HashMap<u64, u64>> {
             (Event::Node(_), Some(print)) => drop(prints.insert(print, 1)),
             _ => {}
         }
-        Ok(())
-    })?;
+    }
     Ok(prints)
 }
 
