@@ -24,7 +24,7 @@ use stepwell_bench::{Table, Times};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
 use stepwell_flow::{
-    Audience, Flow, History, News, OutputFolder, Over, Parts, Patience, Staff, Stored,
+    Agents, Flow, FlowEvent, History, Observer, OutputFolder, Over, Parts, Patience, Stored,
 };
 
 const TASKS: usize = 1_000;
@@ -66,8 +66,8 @@ impl Provider for Instantly {
 
 struct Crew(Arc<Setup>, Redactor);
 
-impl Staff for Crew {
-    fn hire(&self, _: &str, _: Option<&[String]>) -> Result<Arc<Setup>, String> {
+impl Agents for Crew {
+    fn setup(&self, _: &str, _: Option<&[String]>) -> Result<Arc<Setup>, String> {
         Ok(Arc::clone(&self.0))
     }
 
@@ -79,10 +79,10 @@ impl Staff for Crew {
 /// When each node was done.
 struct Stopwatch(Vec<Instant>);
 
-impl Audience for Stopwatch {
-    fn saw(&mut self, news: News<'_>) {
-        if let News::Node(standing) = news
-            && standing.state == NodeState::Done
+impl Observer for Stopwatch {
+    fn on_event(&mut self, event: FlowEvent<'_>) {
+        if let FlowEvent::Node(status) = event
+            && status.state == NodeState::Done
         {
             self.0.push(Instant::now());
         }
@@ -166,9 +166,9 @@ fn run(
     let parts = Parts {
         session: &session,
         spec: &spec,
-        staff: &crew,
+        agents: &crew,
         variables: Scope::new(),
-        audience: &mut watch,
+        observer: &mut watch,
         interrupt,
         purse,
     };

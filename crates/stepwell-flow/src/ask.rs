@@ -6,9 +6,9 @@ use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
 use stepwell_agent::run::{Ended, Happening, Question as Permission, Reply, Run, Watcher};
 
-use crate::audience::{News, Standing};
-use crate::flow::{Desk, Flow, Hired, NodeEvent};
+use crate::flow::{AgentSetup, Flow, FlowState, NodeEvent};
 use crate::halt::Halt;
+use crate::observer::{FlowEvent, NodeStatus};
 
 /// Makes an output of an answer; the error is what the agent is told of why it is no good.
 type Read<'a> = dyn Fn(&str) -> Result<Map<String, Value>, String> + 'a;
@@ -32,8 +32,8 @@ pub(crate) struct Ask<'a> {
 impl Flow<'_> {
     /// Asks an agent, or goes on where its lane stands.
     pub(crate) async fn ask(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
-        let hired = self.hire(key, ask.agent, ask.tools)?;
-        let noted = self.desk().memo.node(key).map(|noted| noted.state);
+        let agent_setup = self.agent_setup(key, ask.agent, ask.tools)?;
+        let noted = self.state().memo.node(key).map(|noted| noted.state);
         match noted {
             // Taken up again; what it was asked is in its lane.
             Some(NodeState::Failed) if self.was_asked(key, &ask.lane) => {
@@ -41,14 +41,14 @@ impl Flow<'_> {
                 self.record_node(again, Vec::new())?;
                 self.reveal_again(ask);
             }
-            None | Some(NodeState::Failed) => self.begin(key, ask, &hired)?,
+            None | Some(NodeState::Failed) => self.begin(key, ask, &agent_setup)?,
             Some(_) => {
                 self.tell_running(key, ask.agent);
                 self.reveal_again(ask);
             }
         }
         loop {
-            let ended = self.drive(key, ask, &hired).await?;
+            let ended = self.drive(key, ask, &agent_setup).await?;
             self.ended(key, ask, &ended)?;
             let answer = self.answer(&ask.lane);
             match (ask.read)(&answer) {
@@ -66,7 +66,7 @@ impl Flow<'_> {
                 Err(why) if self.asked_again(key, &ask.lane) < ask.retries => {
                     let text = format!("Your answer cannot be used: {why}. Answer again.");
                     let message = Message::user(text).in_lane(ask.lane.clone());
-                    let message = self.staff.redactor().redact_message(message).0;
+                    let message = self.agents.redactor().redact_message(message).0;
                     self.record(vec![message.into()])?;
                 }
                 Err(why) => {
@@ -75,22 +75,22 @@ impl Flow<'_> {
                     return Err(self.fail(key, Some(ask.agent), &what, None));
                 }
             }
-            if self.is_held() {
-                return Err(Halt::Held);
+            if self.is_halted() {
+                return Err(Halt::NotStarted);
             }
         }
     }
 
     /// Records that a node starts, together with what its agent is asked.
-    fn begin(&self, key: &NodeKey, ask: &Ask<'_>, hired: &Hired) -> Result<(), Halt> {
+    fn begin(&self, key: &NodeKey, ask: &Ask<'_>, agent_setup: &AgentSetup) -> Result<(), Halt> {
         let prompt = (ask.prompt)().map_err(|why| self.fail(key, Some(ask.agent), &why, None))?;
         // No provider takes a message that says nothing.
         let prompt = if prompt.trim().is_empty() { "Go on.".to_owned() } else { prompt };
-        let redactor = self.staff.redactor();
+        let redactor = self.agents.redactor();
         let mut said: Vec<Event> = Vec::new();
-        let system = Message::system(&hired.system).in_lane(ask.lane.clone());
+        let system = Message::system(&agent_setup.system).in_lane(ask.lane.clone());
         let (system, _) = redactor.redact_message(system);
-        if !hired.system.trim().is_empty() && self.stands(&ask.lane) != Some(system.text()) {
+        if !agent_setup.system.trim().is_empty() && self.stands(&ask.lane) != Some(system.text()) {
             said.push(system.into());
         }
         let user = Message::user(prompt.as_str()).in_lane(ask.lane.clone());
@@ -102,9 +102,9 @@ impl Flow<'_> {
 
     /// Shows what an agent was asked as it was said: what was recorded lacks its secrets.
     fn reveal(&self, lane: &Lane, prompt: &str) {
-        let recorded = self.staff.redactor().redact_message(Message::user(prompt)).0.text();
+        let recorded = self.agents.redactor().redact_message(Message::user(prompt)).0.text();
         if recorded != prompt {
-            self.desk().past.reveal(lane, &recorded, prompt);
+            self.state().past.reveal(lane, &recorded, prompt);
         }
     }
 
@@ -117,13 +117,18 @@ impl Flow<'_> {
     }
 
     /// Runs a lane until something stops it.
-    async fn drive(&self, key: &NodeKey, ask: &Ask<'_>, hired: &Hired) -> Result<Ended, Halt> {
-        let mut ear = Ear { desk: &self.desk, key };
-        let at = self.desk().past.lane(&ask.lane, &self.purse);
-        let mut run = Run::in_lane(self.session, &hired.setup, &mut ear, at);
+    async fn drive(
+        &self,
+        key: &NodeKey,
+        ask: &Ask<'_>,
+        agent_setup: &AgentSetup,
+    ) -> Result<Ended, Halt> {
+        let mut ear = Ear { state: &self.state, key };
+        let at = self.state().past.lane(&ask.lane, &self.purse);
+        let mut run = Run::in_lane(self.session, &agent_setup.setup, &mut ear, at);
         let ended = async {
-            if !run.is_over() && !hired.system.trim().is_empty() {
-                run.instruct(&hired.system)?;
+            if !run.is_over() && !agent_setup.system.trim().is_empty() {
+                run.instruct(&agent_setup.system)?;
             }
             run.drive(self.interrupt.clone()).await
         };
@@ -148,23 +153,23 @@ impl Flow<'_> {
     fn tell_running(&self, key: &NodeKey, agent: &str) {
         let spent = self.purse.spent();
         let (agent, state, error) = (Some(agent), NodeState::Started, None);
-        let standing = Standing { key, agent, who: None, state, error, spent: &spent };
-        self.desk().audience.saw(News::Node(standing));
+        let status = NodeStatus { key, agent, who: None, state, error, spent: &spent };
+        self.state().observer.on_event(FlowEvent::Node(status));
     }
 
     /// The instructions that stand in a lane.
     fn stands(&self, lane: &Lane) -> Option<String> {
-        let desk = self.desk();
-        let mut messages = desk.past.said(lane).iter().rev().filter_map(message);
+        let state = self.state();
+        let mut messages = state.past.said(lane).iter().rev().filter_map(message);
         messages.find(|(_, message)| message.role == Role::System).map(|(_, it)| it.text())
     }
 
     /// What an agent last said in a lane. An answer that was cut short and gone on with is one.
     fn answer(&self, lane: &Lane) -> String {
-        let desk = self.desk();
+        let state = self.state();
         let mut parts: Vec<String> = Vec::new();
         let mut goes_on = true;
-        for (_, message) in desk.past.said(lane).iter().rev().filter_map(message) {
+        for (_, message) in state.past.said(lane).iter().rev().filter_map(message) {
             match message.role {
                 Role::Assistant if goes_on => parts.push(message.text()),
                 Role::User if message.text() == GO_ON => {
@@ -182,16 +187,16 @@ impl Flow<'_> {
 
     /// Was a node's agent asked, before it failed?
     fn was_asked(&self, key: &NodeKey, lane: &Lane) -> bool {
-        let desk = self.desk();
-        let Some(began) = desk.memo.node(key).map(|noted| noted.began) else { return false };
-        desk.past.said(lane).iter().any(|event| event.seq > began && is_ask(event))
+        let state = self.state();
+        let Some(began) = state.memo.node(key).map(|noted| noted.began) else { return false };
+        state.past.said(lane).iter().any(|event| event.seq > began && is_ask(event))
     }
 
     /// How often a node's agent was asked again since the node last began.
     fn asked_again(&self, key: &NodeKey, lane: &Lane) -> u32 {
-        let desk = self.desk();
-        let Some(noted) = desk.memo.node(key) else { return 0 };
-        let asked = desk.past.said(lane).iter().filter(|event| event.seq > noted.since);
+        let state = self.state();
+        let Some(noted) = state.memo.node(key) else { return 0 };
+        let asked = state.past.said(lane).iter().filter(|event| event.seq > noted.since);
         let asked = asked.filter(|event| is_ask(event)).count();
         // What it was asked in the first place came with its first beginning.
         let first = usize::from(noted.since == noted.began);
@@ -200,10 +205,10 @@ impl Flow<'_> {
 
     /// What a node's agent used.
     fn used(&self, key: &NodeKey, lane: &Lane) -> Usage {
-        let desk = self.desk();
-        let began = desk.memo.node(key).map_or(Seq::ZERO, |noted| noted.began);
+        let state = self.state();
+        let began = state.memo.node(key).map_or(Seq::ZERO, |noted| noted.began);
         let mut used = Usage::default();
-        for event in desk.past.said(lane).iter().filter(|event| event.seq > began) {
+        for event in state.past.said(lane).iter().filter(|event| event.seq > began) {
             let usage = match &event.event {
                 Event::Message(message) => message.usage,
                 Event::Compacted(compacted) => compacted.usage,
@@ -229,17 +234,17 @@ fn is_ask(event: &Recorded) -> bool {
 
 /// Hears what a lane's run records, and what happens in it.
 struct Ear<'a, 'd> {
-    desk: &'a std::sync::Mutex<Desk<'d>>,
+    state: &'a std::sync::Mutex<FlowState<'d>>,
     key: &'a NodeKey,
 }
 
 impl Watcher for Ear<'_, '_> {
     fn saw(&mut self, happening: Happening<'_>) {
-        let mut desk = self.desk.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match happening {
-            Happening::Recorded(event) => desk.take(event.clone()),
-            Happening::Notice(text) => desk.audience.saw(News::Notice(text)),
-            happening => desk.audience.saw(News::Within(self.key, &happening)),
+            Happening::Recorded(event) => state.apply(event.clone()),
+            Happening::Notice(text) => state.observer.on_event(FlowEvent::Notice(text)),
+            happening => state.observer.on_event(FlowEvent::Within(self.key, &happening)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What can go wrong with a flow.
 
-use crate::spec::{BadVariable, Problem};
+use crate::spec::{BadVariable, SpecError};
 use crate::template::TemplateError;
 
 /// The result of a flow's parts.
@@ -10,22 +10,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file cannot be read.
-    #[error("{file}: {why}")]
-    Unreadable {
-        /// Which.
-        file: String,
-        /// What is in the way.
-        why: String,
-    },
-    /// A spec does not say what to do.
-    #[error("{}", told(.file, .problems))]
-    Invalid {
-        /// The spec.
-        file: String,
-        /// What is wrong with it, in the order of the file. There is at least one.
-        problems: Vec<Problem>,
-    },
+    /// A spec cannot be used.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     /// A variable cannot be what the user set it to.
     #[error(transparent)]
     Variable(#[from] BadVariable),
@@ -58,9 +45,4 @@ impl From<stepwell_agent::Error> for Error {
             error => Self::Agent(error),
         }
     }
-}
-
-fn told(file: &str, problems: &[Problem]) -> String {
-    let lines = problems.iter().map(|problem| format!("{file}:{problem}"));
-    lines.collect::<Vec<_>>().join("\n")
 }

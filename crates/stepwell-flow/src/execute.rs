@@ -8,11 +8,11 @@ use stepwell::{Artifact, Gate, GateAnswered, NodeKey, Status, StatusChanged, Sto
 use stepwell_agent::provider::Fault;
 
 use crate::artifact::{Folder, Inside, Unwritten};
-use crate::audience::News;
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::gate::{NoAnswer, accept};
-use crate::halt::{Fallen, Halt};
+use crate::halt::{Halt, NodeFailure};
+use crate::observer::FlowEvent;
 use crate::pattern::{Reached, walk};
 use crate::revision::gate_of;
 
@@ -33,7 +33,7 @@ pub struct Ended {
     /// Why.
     pub reason: Option<StopReason>,
     /// What failed, if something did.
-    pub error: Option<Fallen>,
+    pub error: Option<NodeFailure>,
     /// The last answer, if it came to its end.
     pub output: Value,
     /// Files that it left.
@@ -51,7 +51,7 @@ impl Flow<'_> {
     pub async fn run(&self, patience: Patience, folder: &Folder) -> Result<Ended> {
         let mut overdue = 0;
         loop {
-            self.release();
+            self.restart();
             let halt = match walk(self).await {
                 Ok(reached) => return self.complete(reached, folder),
                 Err(halt) => halt,
@@ -85,7 +85,7 @@ impl Flow<'_> {
         if self.take_answers().map_err(broken)? {
             return Ok(true);
         }
-        let can_ask = self.desk().audience.can_ask();
+        let can_ask = self.state().observer.can_ask();
         if !can_ask && patience == Patience::Pause {
             return Ok(false);
         }
@@ -104,7 +104,7 @@ impl Flow<'_> {
 
     /// Asks whoever is there all that is open. What is late is settled, not asked.
     fn ask_people(&self) -> Result<bool> {
-        let open: Vec<Gate> = self.desk().memo.open().into_iter().cloned().collect();
+        let open: Vec<Gate> = self.state().memo.open().into_iter().cloned().collect();
         let mut heard = false;
         for gate in open.iter().filter(|gate| !self.is_late(gate)) {
             if *self.interrupt.borrow() {
@@ -118,11 +118,11 @@ impl Flow<'_> {
     /// Asks whoever is there, until the answer can be used, or is no longer wanted. True, if
     /// there is something to go on with.
     fn ask_person(&self, gate: &Gate) -> Result<bool> {
-        // It is looked at what is stored: the desk belongs to whoever asks.
+        // It is looked at what is stored: the state belongs to whoever asks.
         let is_over =
             || *self.interrupt.borrow() || self.is_late(gate) || self.is_answered(&gate.id);
         loop {
-            let said = self.desk().audience.ask(gate, &is_over);
+            let said = self.state().observer.ask(gate, &is_over);
             let Some(said) = said else {
                 return Ok(self.take_answers().map_err(broken)? || self.is_late(gate));
             };
@@ -130,14 +130,14 @@ impl Flow<'_> {
             let described = key.and_then(|key| gate_of(self.spec, &key));
             let why = match accept(gate, described, &said, self.session.now()) {
                 Ok(answer) => {
-                    let answer = self.staff.redactor().redact(&answer).into_owned();
-                    let (id, who) = (gate.id.clone(), self.desk().audience.who());
+                    let answer = self.agents.redactor().redact(&answer).into_owned();
+                    let (id, who) = (gate.id.clone(), self.state().observer.who());
                     self.give(GateAnswered { id, answer, who }).map_err(broken)?;
                     return Ok(true);
                 }
                 Err(why) => why,
             };
-            self.desk().audience.saw(News::Notice(&why.to_string()));
+            self.state().observer.on_event(FlowEvent::Notice(&why.to_string()));
             if let NoAnswer::Late { .. } = why {
                 return Ok(true);
             }
@@ -193,10 +193,11 @@ impl Flow<'_> {
                     artifacts.push(artifact);
                 }
                 Err((path, why, what)) => {
-                    let what = self.staff.redactor().redact(&what).into_owned();
+                    let what = self.agents.redactor().redact(&what).into_owned();
                     let node = format!("artifact {path}").trim_end().to_owned();
-                    let fallen = Fallen { unwritten: Some(why), ..Fallen::at(node, what) };
-                    let ended = self.stop(Halt::Failed(fallen))?;
+                    let failure =
+                        NodeFailure { unwritten: Some(why), ..NodeFailure::at(node, what) };
+                    let ended = self.stop(Halt::Failed(failure))?;
                     return Ok(Ended { output: reached.last, artifacts, ..ended });
                 }
             }
@@ -218,20 +219,20 @@ impl Flow<'_> {
             Halt::Broken(error) => return Err(error),
             Halt::Paused => (Status::Paused, Some(StopReason::Gate), None),
             Halt::Limit(reason) => (Status::Partial, Some(reason), None),
-            Halt::Interrupted | Halt::Held => {
+            Halt::Interrupted | Halt::NotStarted => {
                 (Status::Interrupted, Some(StopReason::UserInterrupt), None)
             }
-            Halt::Failed(Fallen { fault: Some(Fault::ContextFull), .. }) => {
+            Halt::Failed(NodeFailure { fault: Some(Fault::ContextFull), .. }) => {
                 (Status::Partial, Some(StopReason::ContextFull), None)
             }
-            Halt::Failed(fallen) => {
-                let reason = fallen.fault.map(|_| StopReason::LlmError);
-                (Status::Failed, reason, Some(fallen))
+            Halt::Failed(failure) => {
+                let reason = failure.fault.map(|_| StopReason::LlmError);
+                (Status::Failed, reason, Some(failure))
             }
         };
         let said = error.as_ref().map(ToString::to_string);
         self.record(vec![StatusChanged { status, reason, error: said }.into()]).map_err(broken)?;
-        let open = self.desk().memo.open().into_iter().cloned().collect();
+        let open = self.state().memo.open().into_iter().cloned().collect();
         let (output, artifacts) = (Value::Null, Vec::new());
         Ok(Ended { status, reason, error, output, artifacts, open })
     }

@@ -16,31 +16,31 @@ use stepwell_agent::provider::Fault;
 use stepwell_agent::run::{Past, Purse, Setup};
 use tokio::sync::{Semaphore, watch};
 
-use crate::audience::{Audience, News, Standing};
-use crate::halt::{Fallen, Halt};
+use crate::agents::Agents;
+use crate::halt::{Halt, NodeFailure};
 use crate::history::History;
 use crate::memo::Memo;
+use crate::observer::{FlowEvent, NodeStatus, Observer};
 use crate::spec::Spec;
-use crate::staff::Staff;
 use crate::template::Scope;
 
 /// A flow that runs in a session.
 pub struct Flow<'a> {
     pub(crate) session: &'a Session,
     pub(crate) spec: &'a Spec,
-    pub(crate) staff: &'a dyn Staff,
+    pub(crate) agents: &'a dyn Agents,
     /// What templates see of the flow's variables.
     pub(crate) variables: Scope,
-    pub(crate) desk: Mutex<Desk<'a>>,
+    pub(crate) state: Mutex<FlowState<'a>>,
     pub(crate) purse: Purse,
     /// Where the session stood when it was read.
     pub(crate) read_to: Seq,
     /// How many agents may work at once.
     pub(crate) permits: Semaphore,
     /// Does nothing begin any more?
-    pub(crate) held: Cell<bool>,
+    pub(crate) halted: Cell<bool>,
     pub(crate) interrupt: watch::Receiver<bool>,
-    hired: RefCell<HashMap<Role, Rc<Hired>>>,
+    agent_setups: RefCell<HashMap<Role, Rc<AgentSetup>>>,
     /// Files that are recorded as written, and what they held.
     pub(crate) artifacts: BTreeMap<String, Digest>,
 }
@@ -49,14 +49,14 @@ pub struct Flow<'a> {
 type Role = (String, Option<Vec<String>>);
 
 /// What is known of the session, and who is told.
-pub(crate) struct Desk<'a> {
+pub(crate) struct FlowState<'a> {
     pub(crate) memo: Memo,
     pub(crate) past: Past,
-    pub(crate) audience: &'a mut dyn Audience,
+    pub(crate) observer: &'a mut dyn Observer,
 }
 
 /// What an agent works with, and what it is told.
-pub(crate) struct Hired {
+pub(crate) struct AgentSetup {
     pub(crate) setup: Arc<Setup>,
     pub(crate) system: String,
 }
@@ -68,11 +68,11 @@ pub struct Parts<'a> {
     /// What it is to do.
     pub spec: &'a Spec,
     /// Knows its agents.
-    pub staff: &'a dyn Staff,
+    pub agents: &'a dyn Agents,
     /// What its variables are.
     pub variables: Scope,
     /// Who is told.
-    pub audience: &'a mut dyn Audience,
+    pub observer: &'a mut dyn Observer,
     /// Becomes true when the user wants it to stop.
     pub interrupt: watch::Receiver<bool>,
     /// What it may use.
@@ -83,7 +83,7 @@ impl<'a> Flow<'a> {
     /// Takes a flow up where its session stands.
     #[must_use]
     pub fn new(parts: Parts<'a>, history: History) -> Self {
-        let Parts { session, spec, staff, mut variables, audience, interrupt, purse } = parts;
+        let Parts { session, spec, agents, mut variables, observer, interrupt, purse } = parts;
         if !variables.has("name") {
             variables.set("name", &spec.name);
         }
@@ -92,54 +92,54 @@ impl<'a> Flow<'a> {
         Self {
             session,
             spec,
-            staff,
+            agents,
             variables,
-            desk: Mutex::new(Desk { memo, past, audience }),
+            state: Mutex::new(FlowState { memo, past, observer }),
             purse,
             read_to: seq,
             permits: Semaphore::new(most.min(Semaphore::MAX_PERMITS)),
-            held: Cell::new(false),
+            halted: Cell::new(false),
             interrupt,
-            hired: RefCell::default(),
+            agent_setups: RefCell::default(),
             artifacts,
         }
     }
 
-    pub(crate) fn desk(&self) -> MutexGuard<'_, Desk<'a>> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> MutexGuard<'_, FlowState<'a>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Is nothing to begin any more?
-    pub(crate) fn is_held(&self) -> bool {
-        self.held.get()
+    pub(crate) fn is_halted(&self) -> bool {
+        self.halted.get()
     }
 
     /// Lets work begin again: the patterns are about to be walked anew.
-    pub(crate) fn release(&self) {
-        self.held.set(false);
+    pub(crate) fn restart(&self) {
+        self.halted.set(false);
     }
 
     /// What an agent works with. It is found once.
-    pub(crate) fn hire(
+    pub(crate) fn agent_setup(
         &self,
         key: &NodeKey,
         agent: &str,
         tools: Option<&[String]>,
-    ) -> Result<Rc<Hired>, Halt> {
+    ) -> Result<Rc<AgentSetup>, Halt> {
         let name = (agent.to_owned(), tools.map(<[String]>::to_vec));
-        if let Some(hired) = self.hired.borrow().get(&name) {
-            return Ok(Rc::clone(hired));
+        if let Some(agent_setup) = self.agent_setups.borrow().get(&name) {
+            return Ok(Rc::clone(agent_setup));
         }
         let fail = |what: String| self.fail(key, Some(agent), &what, None);
         let Some(described) = self.spec.agents.get(agent) else {
             return Err(fail(format!("there is no agent {agent:?}")));
         };
-        let setup = self.staff.hire(agent, tools).map_err(fail)?;
+        let setup = self.agents.setup(agent, tools).map_err(fail)?;
         let system = described.prompt.template.render(&self.variables);
         let system = system.map_err(|error| fail(format!("agents.{agent}.prompt: {error}")))?;
-        let hired = Rc::new(Hired { setup, system });
-        self.hired.borrow_mut().insert(name, Rc::clone(&hired));
-        Ok(hired)
+        let agent_setup = Rc::new(AgentSetup { setup, system });
+        self.agent_setups.borrow_mut().insert(name, Rc::clone(&agent_setup));
+        Ok(agent_setup)
     }
 
     /// Records events, all or none, takes them in, and tells of them.
@@ -149,13 +149,13 @@ impl<'a> Flow<'a> {
         let mut seq = match self.session.append_all(entries) {
             Ok(written) => written.first,
             Err(error) => {
-                self.held.set(true);
+                self.halted.set(true);
                 return Err(error.into());
             }
         };
-        let mut desk = self.desk();
+        let mut state = self.state();
         for event in events {
-            desk.take(Recorded { seq, at, id: None, event });
+            state.apply(Recorded { seq, at, id: None, event });
             seq = seq.next();
         }
         Ok(())
@@ -173,8 +173,8 @@ impl<'a> Flow<'a> {
         self.record(events)?;
         let spent = self.purse.spent();
         let (error, who) = (told.as_deref(), who.as_deref());
-        let standing = Standing { key, agent, who, state, error, spent: &spent };
-        self.desk().audience.saw(News::Node(standing));
+        let status = NodeStatus { key, agent, who, state, error, spent: &spent };
+        self.state().observer.on_event(FlowEvent::Node(status));
         Ok(())
     }
 
@@ -186,21 +186,21 @@ impl<'a> Flow<'a> {
         what: &str,
         fault: Option<Fault>,
     ) -> Halt {
-        let what = self.staff.redactor().redact(what).into_owned();
+        let what = self.agents.redactor().redact(what).into_owned();
         let node = NodeEvent {
             error: Some(what.clone()),
             ..NodeEvent::new(key, agent, NodeState::Failed)
         };
         match self.record_node(node, Vec::new()) {
-            Ok(()) => Halt::Failed(Fallen { fault, ..Fallen::at(key.to_string(), what) }),
+            Ok(()) => Halt::Failed(NodeFailure { fault, ..NodeFailure::at(key.to_string(), what) }),
             Err(halt) => halt,
         }
     }
 
     /// What failed at a node whose own work is done.
-    pub(crate) fn fallen(&self, key: &NodeKey, what: &str) -> Fallen {
-        let what = self.staff.redactor().redact(what).into_owned();
-        Fallen::at(key.to_string(), what)
+    pub(crate) fn failure(&self, key: &NodeKey, what: &str) -> NodeFailure {
+        let what = self.agents.redactor().redact(what).into_owned();
+        NodeFailure::at(key.to_string(), what)
     }
 
     /// What was spent so far.
@@ -226,11 +226,11 @@ impl<'a> NodeEvent<'a> {
     }
 }
 
-impl Desk<'_> {
+impl FlowState<'_> {
     /// Takes an event in, and tells of it.
-    pub(crate) fn take(&mut self, event: Recorded) {
-        self.memo.take(&event);
-        self.audience.saw(News::Recorded(&event));
+    pub(crate) fn apply(&mut self, event: Recorded) {
+        self.memo.apply(&event);
+        self.observer.on_event(FlowEvent::Recorded(&event));
         self.past.take(event);
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stepwell::{Gate, GateAnswered, NodeKey, NodeState, Time};
 
-use crate::audience::News;
 use crate::error::Error;
 use crate::flow::{Flow, NodeEvent};
 use crate::halt::Halt;
+use crate::observer::FlowEvent;
 use crate::spec;
 use crate::template::Scope;
 
@@ -71,11 +71,11 @@ impl Flow<'_> {
     /// The answer to a question, or a pause.
     pub(crate) fn gate(&self, key: &NodeKey, question: &Question<'_>) -> Result<Value, Halt> {
         let id = key.to_string();
-        let asked = self.desk().memo.gate(&id).cloned();
+        let asked = self.state().memo.gate(&id).cloned();
         let Some(asked) = asked else {
             // A person is asked nothing for a flow that has failed.
-            if self.is_held() {
-                return Err(Halt::Held);
+            if self.is_halted() {
+                return Err(Halt::NotStarted);
             }
             return self.put(key, question);
         };
@@ -113,7 +113,7 @@ impl Flow<'_> {
         };
         let asked = Gate {
             id: key.to_string(),
-            prompt: self.staff.redactor().redact(&prompt).into_owned(),
+            prompt: self.agents.redactor().redact(&prompt).into_owned(),
             default: gate.default.clone(),
             deadline: deadline(gate.timeout_seconds, self.session.now()),
         };
@@ -135,19 +135,19 @@ impl Flow<'_> {
 
     /// Records an answer. If somebody else was quicker theirs counts, and is returned.
     pub(crate) fn give(&self, answer: GateAnswered) -> Result<GateAnswered, Halt> {
-        let was_held = self.is_held();
+        let was_halted = self.is_halted();
         let Err(halt) = self.record(vec![answer.clone().into()]) else { return Ok(answer) };
         if !matches!(halt, Halt::Broken(Error::Store(stepwell::Error::Illegal { .. }))) {
             return Err(halt);
         }
         self.take_answers()?;
-        let theirs = self.desk().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
+        let theirs = self.state().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
         let theirs = theirs.ok_or(halt)?;
-        if !was_held {
-            self.release();
+        if !was_halted {
+            self.restart();
         }
         let notice = format!("[{}] was answered by {} meanwhile", theirs.id, theirs.who);
-        self.desk().audience.saw(News::Notice(&notice));
+        self.state().observer.on_event(FlowEvent::Notice(&notice));
         Ok(theirs)
     }
 
@@ -168,22 +168,22 @@ impl Flow<'_> {
     /// Takes in answers that others gave. Says whether there were any.
     pub(crate) fn take_answers(&self) -> Result<bool, Halt> {
         let facts = self.session.facts(&[stepwell::Kind::GateAnswered])?;
-        let mut desk = self.desk();
-        let mut news = false;
+        let mut state = self.state();
+        let mut found = false;
         for fact in facts {
             let stepwell::Event::GateAnswered(answer) = &fact.event else { continue };
-            let open = desk.memo.gate(&answer.id).is_some_and(|asked| asked.answer.is_none());
+            let open = state.memo.gate(&answer.id).is_some_and(|asked| asked.answer.is_none());
             if open && fact.seq > self.read_to {
-                desk.take(fact);
-                news = true;
+                state.apply(fact);
+                found = true;
             }
         }
-        Ok(news)
+        Ok(found)
     }
 
     /// How many open questions' time is up.
     pub(crate) fn overdue(&self) -> usize {
-        self.desk().memo.open().into_iter().filter(|gate| self.is_late(gate)).count()
+        self.state().memo.open().into_iter().filter(|gate| self.is_late(gate)).count()
     }
 }
 

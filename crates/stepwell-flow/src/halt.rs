@@ -12,11 +12,11 @@ pub(crate) enum Halt {
     /// A person is asked.
     Paused,
     /// It did not begin: another part had failed by then.
-    Held,
+    NotStarted,
     /// A limit was reached.
     Limit(StopReason),
     /// Something failed.
-    Failed(Fallen),
+    Failed(NodeFailure),
     /// The user wants it to stop.
     Interrupted,
     /// What was done could not be recorded.
@@ -25,7 +25,7 @@ pub(crate) enum Halt {
 
 /// What failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fallen {
+pub struct NodeFailure {
     /// Where, as it is recorded.
     pub node: String,
     /// What went wrong.
@@ -36,14 +36,14 @@ pub struct Fallen {
     pub unwritten: Option<Unwritten>,
 }
 
-impl Fallen {
+impl NodeFailure {
     /// Something that failed at a node.
     pub(crate) const fn at(node: String, what: String) -> Self {
         Self { node, what, fault: None, unwritten: None }
     }
 }
 
-impl std::fmt::Display for Fallen {
+impl std::fmt::Display for NodeFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.node.is_empty() {
             true => f.write_str(&self.what),
@@ -57,7 +57,7 @@ impl Halt {
     /// the whole stands.
     const fn weight(&self) -> u8 {
         match self {
-            Self::Held => 0,
+            Self::NotStarted => 0,
             Self::Paused => 1,
             Self::Limit(_) => 2,
             Self::Failed(_) => 3,

@@ -71,7 +71,7 @@ impl Stored {
 
     /// Reads it.
     pub fn read(&self) -> Result<Reading> {
-        Spec::parse(&self.spec, "the stored spec", &self.files)
+        Ok(Spec::parse(&self.spec, "the stored spec", &self.files)?)
     }
 
     fn of(checkpoint: &Checkpoint) -> Option<Self> {
@@ -123,7 +123,7 @@ impl History {
         for event in events {
             history.count(&event);
             if timeline.contains(event.seq) {
-                history.take(event);
+                history.apply(event);
             }
         }
         history
@@ -140,7 +140,7 @@ impl History {
         for event in events {
             self.seq = event.seq;
             self.count(&event);
-            self.take(event);
+            self.apply(event);
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl History {
 
     /// Takes in what was spent: what was taken back was paid all the same.
     fn count(&mut self, event: &Recorded) {
-        self.ran.take(event);
+        self.ran.apply(event);
         let (usage, cost) = match &event.event {
             // A fork starts to count anew.
             Event::Created(_) => {
@@ -170,7 +170,7 @@ impl History {
         }
     }
 
-    fn take(&mut self, event: Recorded) {
+    fn apply(&mut self, event: Recorded) {
         match &event.event {
             Event::Created(created) => {
                 self.finished = false;
@@ -191,7 +191,7 @@ impl History {
             }
             _ => {}
         }
-        self.memo.take(&event);
+        self.memo.apply(&event);
         self.past.take(event);
     }
 
@@ -210,7 +210,7 @@ struct Ran {
 }
 
 impl Ran {
-    fn take(&mut self, event: &Recorded) {
+    fn apply(&mut self, event: &Recorded) {
         let running = match &event.event {
             Event::Created(_) => true,
             Event::Status(change) => change.status == Status::Running,

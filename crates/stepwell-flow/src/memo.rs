@@ -53,7 +53,7 @@ pub(crate) fn agrees(answer: &str) -> bool {
 
 impl Memo {
     /// Takes in an event that counts.
-    pub fn take(&mut self, recorded: &Recorded) {
+    pub fn apply(&mut self, recorded: &Recorded) {
         let seq = recorded.seq;
         match &recorded.event {
             Event::Node(node) => {
@@ -144,15 +144,15 @@ mod tests {
     #[test]
     fn a_result_counts_once_it_is_done_and_never_changes() {
         let (mut memo, key) = (Memo::default(), NodeKey::Step(0));
-        memo.take(&at(1, node(NodeState::Started, None)));
+        memo.apply(&at(1, node(NodeState::Started, None)));
         assert_eq!(memo.result(&key), None);
-        memo.take(&at(2, node(NodeState::Failed, None)));
-        memo.take(&at(3, node(NodeState::Started, None)));
+        memo.apply(&at(2, node(NodeState::Failed, None)));
+        memo.apply(&at(3, node(NodeState::Started, None)));
         let noted = memo.node(&key).unwrap();
         assert_eq!((noted.began, noted.since), (Seq::new(1), Seq::new(3)));
-        memo.take(&at(4, node(NodeState::Done, Some(1.into()))));
-        memo.take(&at(5, node(NodeState::Done, Some(2.into()))));
-        memo.take(&at(6, node(NodeState::Started, None)));
+        memo.apply(&at(4, node(NodeState::Done, Some(1.into()))));
+        memo.apply(&at(5, node(NodeState::Done, Some(2.into()))));
+        memo.apply(&at(6, node(NodeState::Started, None)));
         assert_eq!(memo.result(&key), Some(&1.into()));
     }
 
@@ -170,10 +170,10 @@ mod tests {
             answer: text.to_owned(),
             who: "me".to_owned(),
         };
-        memo.take(&at(1, gate("a")));
-        memo.take(&at(2, gate("b")));
-        memo.take(&at(3, answer("yes")));
-        memo.take(&at(4, answer("no")));
+        memo.apply(&at(1, gate("a")));
+        memo.apply(&at(2, gate("b")));
+        memo.apply(&at(3, answer("yes")));
+        memo.apply(&at(4, answer("no")));
         assert_eq!(memo.gate("a").unwrap().answer.as_ref().unwrap().answer, "yes");
         assert_eq!(memo.open().iter().map(|gate| gate.id.as_str()).collect::<Vec<_>>(), ["b"]);
     }

@@ -23,27 +23,27 @@ pub(crate) enum Work<'a> {
 impl Flow<'_> {
     /// The result of a piece of work: the recorded one, or one that is made now and recorded.
     pub(crate) async fn node(&self, key: &NodeKey, work: Work<'_>) -> Result<Value, Halt> {
-        if let Some(output) = self.desk().memo.result(key) {
+        if let Some(output) = self.state().memo.result(key) {
             return Ok(output.clone());
         }
         let done = match work {
             Work::Gate(question) => self.gate(key, &question),
-            Work::Ask(ask) => self.staffed(key, &ask).await,
+            Work::Ask(ask) => self.run_agent(key, &ask).await,
         };
         if let Err(halt) = &done
             && halt.is_for_all()
         {
-            self.held.set(true);
+            self.halted.set(true);
         }
         done
     }
 
     /// Has an agent do a piece of work, when there is room for one more that works.
-    async fn staffed(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
+    async fn run_agent(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
         let permit = self.permits.acquire().await;
         // It was waited for while something else failed.
-        if self.held.get() {
-            return Err(Halt::Held);
+        if self.halted.get() {
+            return Err(Halt::NotStarted);
         }
         if *self.interrupt.borrow() {
             return Err(Halt::Interrupted);

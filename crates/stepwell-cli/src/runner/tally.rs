@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use stepwell::{Event, Gate, Head, Lane, LaneState, Recorded, Role, Seq, SessionId, Spent, State};
 use stepwell_agent::run::{Happening, Question, Reply, Watcher};
-use stepwell_flow::{Audience, News};
+use stepwell_flow::{FlowEvent, Observer};
 
 /// What is known of a run by what it recorded.
 pub(super) struct Tally {
@@ -99,16 +99,16 @@ impl<W: Watcher> Watcher for Tallying<W> {
     }
 }
 
-impl<A: Audience> Audience for Tallying<A> {
-    fn saw(&mut self, news: News<'_>) {
-        match &news {
-            News::Recorded(event) => self.tally.take(event),
-            News::Within(_, Happening::Below(id, happening)) => {
+impl<A: Observer> Observer for Tallying<A> {
+    fn on_event(&mut self, event: FlowEvent<'_>) {
+        match &event {
+            FlowEvent::Recorded(event) => self.tally.take(event),
+            FlowEvent::Within(_, Happening::Below(id, happening)) => {
                 self.tally.take_below(id, happening);
             }
             _ => {}
         }
-        self.watcher.saw(news);
+        self.watcher.on_event(event);
     }
 
     fn can_ask(&self) -> bool {

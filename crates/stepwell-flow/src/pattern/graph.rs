@@ -10,15 +10,15 @@ use super::{At, Otherwise, Reached, id, lane, response, step};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::{Go, Graph, Name, Step};
-use crate::template::{Growing, Scope};
+use crate::template::{Scope, SharedMap};
 
 pub(super) async fn walk(flow: &Flow<'_>, graph: &Graph) -> Result<Reached, Halt> {
-    let (results, mut scope) = (Growing::default(), flow.variables.clone());
+    let (results, mut scope) = (SharedMap::default(), flow.variables.clone());
     for (name, node) in &graph.nodes {
         results.set(name.as_str(), unvisited(node));
     }
     scope.share("nodes", &results);
-    let counts = Growing::default();
+    let counts = SharedMap::default();
     if !flow.variables.has("iteration_counts") {
         scope.share("iteration_counts", &counts);
     }
@@ -70,7 +70,7 @@ fn next<'a>(
                 for choice in choices {
                     let holds = choice.when.holds(scope).map_err(|error| {
                         let what = format!("the edge from {from} to {}: {error}", choice.to);
-                        Halt::Failed(flow.fallen(key, &what))
+                        Halt::Failed(flow.failure(key, &what))
                     })?;
                     if holds {
                         return Ok(Some(&choice.to));

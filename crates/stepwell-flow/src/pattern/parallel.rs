@@ -8,12 +8,12 @@ use super::{At, Otherwise, Reached, id, lane, response, step};
 use crate::flow::Flow;
 use crate::halt::{self, Halt};
 use crate::spec::{Branch, Parallel};
-use crate::template::Growing;
+use crate::template::SharedMap;
 
 pub(super) async fn walk(flow: &Flow<'_>, parallel: &Parallel) -> Result<Reached, Halt> {
     let branches = parallel.branches.iter().map(|branch| walk_branch(flow, branch));
     let trails = halt::all(futures_util::future::join_all(branches).await)?;
-    let results = Growing::default();
+    let results = SharedMap::default();
     let mut all = String::new();
     let mut scope = flow.variables.clone();
     for (branch, trail) in parallel.branches.iter().zip(&trails) {

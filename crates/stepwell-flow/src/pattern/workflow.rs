@@ -12,7 +12,7 @@ use super::{At, Otherwise, Reached, id, lane, response, step};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::{Task, Workflow};
-use crate::template::{Growing, Scope};
+use crate::template::{Scope, SharedMap};
 
 /// What is known of the tasks.
 struct Board<'a> {
@@ -21,7 +21,7 @@ struct Board<'a> {
     waits: Vec<usize>,
     /// The tasks that wait for each.
     followers: HashMap<&'a str, Vec<usize>>,
-    results: Growing,
+    results: SharedMap,
     scope: Scope,
     /// The last answer of a person that each finished task could see, and whose place that is
     /// in the spec: the same however the tasks finished.
@@ -88,7 +88,7 @@ impl<'a> Board<'a> {
             }
         }
         let waits = workflow.tasks.iter().map(|task| task.deps.len()).collect();
-        let (results, mut scope) = (Growing::default(), flow.variables.clone());
+        let (results, mut scope) = (SharedMap::default(), flow.variables.clone());
         scope.share("tasks", &results);
         let heard = vec![None; workflow.tasks.len()];
         Self { workflow, waits, followers, results, scope, heard }

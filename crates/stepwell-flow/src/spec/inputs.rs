@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::place::{listed, nearest};
+use crate::names::{listed, nearest};
 
 /// A flow's variables.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]

@@ -7,6 +7,8 @@ mod agent;
 mod check;
 mod dag;
 mod either;
+mod error;
+mod extras;
 mod files;
 mod inputs;
 mod name;
@@ -15,7 +17,6 @@ mod place;
 mod read;
 mod runtime;
 mod step;
-mod surroundings;
 mod tree;
 
 use std::cell::LazyCell;
@@ -25,12 +26,17 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-use crate::error::{Error, Result};
 use crate::template::Template;
 use tree::Tree;
 
 pub use agent::{Agent, Inference, Prompt};
 pub use dag::{Before, Dag};
+pub use error::SpecError;
+pub use extras::{
+    Artifact, CompactionPolicy, ContextPolicy, Env, Guardrails, HttpExecutor, McpServer, Notes,
+    NotesFormat, Otel, Outputs, PythonTool, Retrieval, Secret, SecretSource, Security, Skill,
+    Telemetry, TelemetryRedact, Tools,
+};
 pub use files::{Files, Folder};
 pub use inputs::{BadVariable, Input, InputType, Inputs};
 pub use name::Name;
@@ -39,14 +45,9 @@ pub use pattern::{
     OrchestratorLimits, OrchestratorWorkers, Parallel, Pattern, Producer, Route, Router, Routing,
     Task, WorkerTemplate, Workflow,
 };
-pub use place::{Path, Place, Problem, Segment, listed, nearest};
+pub use place::{Path, Place, Problem, Segment};
 pub use runtime::{Backoff, Budgets, FailurePolicy, MAX_PARALLEL, Runtime};
 pub use step::{AgentStep, AnswerPattern, Gate, Review, Step, Validation};
-pub use surroundings::{
-    Artifact, CompactionPolicy, ContextPolicy, Env, Guardrails, HttpExecutor, McpServer, Notes,
-    NotesFormat, Otel, Outputs, PythonTool, Retrieval, Secret, SecretSource, Security, Skill,
-    Telemetry, TelemetryRedact, Tools,
-};
 pub use tree::MAX_SPEC_BYTES;
 
 /// A flow.
@@ -137,8 +138,8 @@ pub struct Reading {
 impl Spec {
     /// Reads and checks a spec. `file` is what errors call it; `files` are those beside it,
     /// which prompts may stand in.
-    pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Reading> {
-        let invalid = |problems| Error::Invalid { file: file.to_owned(), problems };
+    pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Reading, SpecError> {
+        let invalid = |problems| SpecError::Invalid { file: file.to_owned(), problems };
         let tree = Tree::parse(text).map_err(|problem| invalid(vec![problem]))?;
         // Nobody asks for places unless there is something to tell.
         let places = LazyCell::new(|| Tree::with_places(text).ok());
@@ -168,8 +169,8 @@ impl Spec {
 
     /// Reads and checks a spec's file; answers with its text, byte for byte, as well. `shown` is
     /// what errors call it.
-    pub fn load(file: &std::path::Path, shown: &str) -> Result<(String, Reading)> {
-        let unreadable = |why| Error::Unreadable { file: shown.to_owned(), why };
+    pub fn load(file: &std::path::Path, shown: &str) -> Result<(String, Reading), SpecError> {
+        let unreadable = |why| SpecError::Unreadable { file: shown.to_owned(), why };
         let text = files::text(file).map_err(unreadable)?;
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
         let folder = Folder(parent.unwrap_or(std::path::Path::new(".")).to_owned());

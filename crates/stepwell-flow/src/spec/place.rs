@@ -125,27 +125,3 @@ impl fmt::Display for Problem {
         }
     }
 }
-
-/// Of some known names, the one that was perhaps meant.
-#[must_use]
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Long texts are no mistyped names, and comparing them takes long.
-    if name.len() > 64 {
-        return None;
-    }
-    let likeness = |one: &str| strsim::jaro_winkler(&name.to_lowercase(), &one.to_lowercase());
-    let rated = known.into_iter().map(|one| (one, likeness(one)));
-    rated.filter(|(_, rate)| *rate > 0.8).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(one, _)| one)
-}
-
-/// Known names as a sentence lists them, and not too many of them.
-#[must_use]
-pub fn listed<'a>(known: impl IntoIterator<Item = &'a str>) -> String {
-    const MOST: usize = 24;
-    let names: Vec<_> = known.into_iter().map(|name| format!("`{name}`")).collect();
-    match names.len() {
-        0 => "nothing".to_owned(),
-        n if n > MOST => format!("{} and {} more", names[..MOST].join(", "), n - MOST),
-        _ => names.join(", "),
-    }
-}

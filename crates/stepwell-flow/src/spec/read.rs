@@ -14,8 +14,9 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-use super::place::{Path, Problem, Segment, listed, nearest};
+use super::place::{Path, Problem, Segment};
 use super::tree::{Entry, Tree, Value};
+use crate::names::{listed, nearest};
 
 /// The name of an enum whose variant is told by `type`.
 pub(super) const BY_TYPE: &str = "by type";

@@ -8,9 +8,9 @@
 
 mod environment;
 mod filters;
-mod growing;
 mod guard;
 mod scope;
+mod shared_map;
 mod work;
 
 use std::borrow::Cow;
@@ -21,8 +21,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use growing::Growing;
 pub use scope::Scope;
+pub use shared_map::SharedMap;
 
 /// The most that a template becomes. A model takes less, and it must fit an event.
 pub const MAX_RENDERED_BYTES: usize = 4 << 20;

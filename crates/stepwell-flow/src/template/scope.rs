@@ -6,8 +6,8 @@ use minijinja::value::Serde;
 use minijinja::{ErrorKind, Value};
 use serde::Serialize;
 
-use super::{Growing, TemplateError};
-use crate::spec::nearest;
+use super::{SharedMap, TemplateError};
+use crate::names::nearest;
 
 /// The names that a template sees, and what they stand for. Cloning it is cheap: values are
 /// shared.
@@ -40,7 +40,7 @@ impl Scope {
     }
 
     /// Gives a name a mapping that grows.
-    pub fn share(&mut self, name: impl Into<String>, mapping: &Growing) {
+    pub fn share(&mut self, name: impl Into<String>, mapping: &SharedMap) {
         self.0.insert(name.into(), mapping.value());
     }
 

@@ -105,7 +105,7 @@ fn scope() -> Scope {
 
 #[test]
 fn templates_that_loop_or_grow_end() {
-    let growing = "{% set text = text|replace('a', 'aa') %}".repeat(40) + "{{ text|length }}";
+    let shared_map = "{% set text = text|replace('a', 'aa') %}".repeat(40) + "{{ text|length }}";
     let doubling = "{% set text = text ~ text %}".repeat(40);
     let with = "{% with text = text ~ text %}".repeat(40);
     let nested = "{% for b in [[text, text]] %}".repeat(10);
@@ -131,7 +131,7 @@ fn templates_that_loop_or_grow_end() {
         "{{ undefined_name }}",
         "{{ items[99999].response }}",
         "{{ {'a': {}}.a }}",
-        &growing,
+        &shared_map,
         &doubling,
         &with,
         &nested,

@@ -1,5 +1,5 @@
 //! A place in which flows run: a store on disk, a scripted model that counts its calls, and
-//! an audience that answers.
+//! an observer that answers.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ use stepwell_agent::tool::{self, Place};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
 use stepwell_flow::{
-    Audience, Ended, Flow, History, News, OutputFolder, Over, Parts, Patience, Staff, Stored,
+    Agents, Ended, Flow, FlowEvent, History, Observer, OutputFolder, Over, Parts, Patience, Stored,
 };
 
 /// What happens at a named point of a run.
@@ -71,8 +71,8 @@ struct Crew {
     redactor: Redactor,
 }
 
-impl Staff for Crew {
-    fn hire(&self, _: &str, _: Option<&[String]>) -> Result<Arc<Setup>, String> {
+impl Agents for Crew {
+    fn setup(&self, _: &str, _: Option<&[String]>) -> Result<Arc<Setup>, String> {
         Ok(Arc::clone(&self.setup))
     }
 
@@ -92,9 +92,9 @@ pub(crate) struct Room {
     pub(crate) notices: Vec<String>,
 }
 
-impl Audience for Room {
-    fn saw(&mut self, news: News<'_>) {
-        if let News::Notice(text) = news {
+impl Observer for Room {
+    fn on_event(&mut self, event: FlowEvent<'_>) {
+        if let FlowEvent::Notice(text) = event {
             self.notices.push(text.to_owned());
         }
     }
@@ -229,9 +229,9 @@ impl Shop {
         let parts = Parts {
             session: &session,
             spec: &spec,
-            staff: &crew,
+            agents: &crew,
             variables: self.variables.clone(),
-            audience: &mut *room,
+            observer: &mut *room,
             interrupt,
             purse,
         };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stepwell_flow::Error;
-use stepwell_flow::spec::{Reading, Spec};
+use stepwell_flow::spec::{Reading, Spec, SpecError};
 
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -29,11 +29,17 @@ pub(crate) fn warn(path: &Path, reading: &Reading) {
     }
 }
 
+impl From<SpecError> for Failure {
+    fn from(error: SpecError) -> Self {
+        Error::from(error).into()
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let failure = Self::new(Exit::Absent, &error);
         match &error {
-            Error::Invalid { .. } => {
+            Error::Spec(SpecError::Invalid { .. }) => {
                 failure.hint("docs/flows.md describes specs; stepwell flow schema helps an editor")
             }
             Error::Variable(_) => failure.hint("stepwell flow plan SPEC lists the variables"),

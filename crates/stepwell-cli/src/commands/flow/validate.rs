@@ -1,8 +1,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use stepwell_flow::Error;
-use stepwell_flow::spec::{Problem, Spec};
+use stepwell_flow::spec::{Problem, Spec, SpecError};
 
 use super::spec;
 use crate::app::App;
@@ -62,12 +61,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             reading.servers.iter().filter(|it| absent(it)).map(|(_, it)| it.clone()).collect();
         match problems.is_empty() {
             true => Ok(reading),
-            false => Err(Error::Invalid { file: shown.clone(), problems }),
+            false => Err(SpecError::Invalid { file: shown.clone(), problems }),
         }
     });
     let reading = match read {
         Ok(reading) => reading,
-        Err(Error::Invalid { problems, .. }) if app.out.is_json() => {
+        Err(SpecError::Invalid { problems, .. }) if app.out.is_json() => {
             let problems = problems.iter().map(Line::from).collect();
             let (name, pattern, warnings) = (None, None, Vec::new());
             let answer = Answer { file: shown, valid: false, name, pattern, problems, warnings };

@@ -1,12 +1,12 @@
 //! Running a flow: a spec and variables become a session and a run over its pattern; how it
 //! ended becomes an answer and an exit code.
 
+mod agents;
 mod answer;
 mod change;
 mod reach;
 mod report;
 mod screen;
-mod staff;
 mod tools;
 mod variables;
 
@@ -23,8 +23,8 @@ use stepwell_flow::revision::agent_of;
 use stepwell_flow::spec::{Reading, Spec};
 use stepwell_flow::template::Scope;
 use stepwell_flow::{
-    Audience as _, Error, Flow, History, News, OutputFolder, Over, Parts, Patience, Staff as _,
-    Stored,
+    Agents as _, Error, Flow, FlowEvent, History, Observer as _, OutputFolder, Over, Parts,
+    Patience, Stored,
 };
 
 use super::tally::{Tally, Tallying};
@@ -33,11 +33,11 @@ use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::readiness::make_ready;
+use agents::Crew;
 pub(crate) use answer::{Reply, is_permission};
 use reach::{GoesOn, reach};
 pub(crate) use report::Waiting;
 use screen::Screen;
-use staff::Crew;
 pub(crate) use variables::{each_once, variable};
 
 /// What `flow run` and `resume` of a flow both take.
@@ -177,7 +177,7 @@ fn check_budget(spec: &Spec, flags: &Flags, crew: &Crew) -> Result<()> {
 /// runs is one too: whoever goes on with it is told, and does not pay for it twice.
 pub(crate) fn unfinished(asked: &Asked<'_>, well: &Well, app: &App) -> Result<Option<SessionId>> {
     let hash = stepwell::Digest::of(asked.text.as_bytes());
-    let redactor = staff::redactor(&asked.reading.spec, app)?;
+    let redactor = agents::redactor(&asked.reading.spec, app)?;
     let kept = variables::kept(&asked.variables, &redactor);
     let mut found = None;
     each_session(well, Query::default(), |standing| {
@@ -365,15 +365,15 @@ fn drive(
     // What was recorded before the run itself began is this invocation's too.
     let before = stepwell::Seq::new(resumed_from.unwrap_or(0));
     for event in session.events(Span::after(before))?.intact(session.id())? {
-        screen.saw(News::Recorded(&event));
+        screen.on_event(FlowEvent::Recorded(&event));
     }
     let ended = crew.connected.runtime.block_on(async {
         let parts = Parts {
             session: &session,
             spec,
-            staff: crew,
+            agents: crew,
             variables: scope,
-            audience: &mut screen,
+            observer: &mut screen,
             interrupt: signals::watch(),
             purse: purse(spec, flags, &history),
         };

@@ -3,7 +3,7 @@
 use stepwell::{Error, Session, SessionId, Span, Status};
 use stepwell_flow::History;
 
-use super::{Reply, change, staff};
+use super::{Reply, agents, change};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -36,7 +36,7 @@ pub(super) fn reach((well, id): (&Well, &SessionId), reply: &Reply, app: &App) -
     let stored = history.stored.ok_or_else(|| stepwell_flow::Error::NoFlow(id.clone()))?;
     let stored = (&stored, stored.read()?.spec);
     let (spec, _) = change::settle(stored, &head, &history.memo, reply.use_current_spec)?;
-    let redactor = staff::redactor(&spec, app)?;
+    let redactor = agents::redactor(&spec, app)?;
     let Some(answer) = reply.to(&history.memo, &spec, (&head, &redactor), app)? else {
         return Ok(GoesOn::There);
     };

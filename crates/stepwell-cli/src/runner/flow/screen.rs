@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use stepwell::{Clock, Gate, NodeKey, NodeState, Spent, Time};
 use stepwell_agent::run::Happening;
-use stepwell_flow::{Audience, NOBODY, News, Standing};
+use stepwell_flow::{FlowEvent, NOBODY, NodeStatus, Observer};
 
 use super::super::screen::typed;
 use super::answer::who;
@@ -80,23 +80,23 @@ impl Screen {
         self.unwritten.take().map_or(Ok(()), Err)
     }
 
-    fn node(&mut self, standing: &Standing<'_>) {
-        let key = standing.key.to_string();
-        self.spent = *standing.spent;
-        let who = match (standing.agent, standing.who) {
+    fn node(&mut self, status: &NodeStatus<'_>) {
+        let key = status.key.to_string();
+        self.spent = *status.spent;
+        let who = match (status.agent, status.who) {
             (Some(agent), _) => agent,
             (None, Some(NOBODY)) => "its time was up: the default",
             (None, _) => "you",
         };
-        let (style, word) = match standing.state {
-            NodeState::Started if standing.agent.is_none() => (Style::Yellow, "asked"),
+        let (style, word) = match status.state {
+            NodeState::Started if status.agent.is_none() => (Style::Yellow, "asked"),
             NodeState::Started => (Style::Cyan, "started"),
             NodeState::Done => (Style::Green, "done"),
             NodeState::Failed => (Style::Red, "failed"),
             NodeState::Skipped => (Style::Dim, "skipped"),
         };
-        match standing.state {
-            NodeState::Started if standing.agent.is_some() => {
+        match status.state {
+            NodeState::Started if status.agent.is_some() => {
                 self.running.insert(key.clone(), format!("{who}: begins"));
             }
             state => {
@@ -104,7 +104,7 @@ impl Screen {
                 self.done += usize::from(state == NodeState::Done);
             }
         }
-        let why = standing.error.map(|error| format!(": {}", one_line(error))).unwrap_or_default();
+        let why = status.error.map(|error| format!(": {}", one_line(error))).unwrap_or_default();
         self.aside(style, &format!("{key} {word} ({who}){why}"));
     }
 
@@ -190,18 +190,18 @@ impl Screen {
     }
 }
 
-impl Audience for Screen {
-    fn saw(&mut self, news: News<'_>) {
-        match news {
-            News::Recorded(event) if self.show == Show::Events => {
+impl Observer for Screen {
+    fn on_event(&mut self, event: FlowEvent<'_>) {
+        match event {
+            FlowEvent::Recorded(event) if self.show == Show::Events => {
                 if let Ok(line) = serde_json::to_string(event) {
                     self.say(&format!("{line}\n"));
                 }
             }
-            News::Recorded(_) => {}
-            News::Node(standing) => self.node(&standing),
-            News::Within(key, happening) => self.within(key, happening),
-            News::Notice(text) => {
+            FlowEvent::Recorded(_) => {}
+            FlowEvent::Node(status) => self.node(&status),
+            FlowEvent::Within(key, happening) => self.within(key, happening),
+            FlowEvent::Notice(text) => {
                 self.wipe();
                 let line = self.paint.paint(Style::Yellow, &one_line(text));
                 let _ = writeln!(io::stderr(), "{line}");

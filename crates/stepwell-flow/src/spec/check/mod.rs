@@ -12,8 +12,9 @@ mod warnings;
 use std::collections::BTreeSet;
 
 use super::pattern::Pattern;
-use super::place::{Path, Problem, listed, nearest};
+use super::place::{Path, Problem};
 use super::{Name, Spec};
+use crate::names::{listed, nearest};
 
 pub(super) use tools::servers;
 pub(super) use warnings::warnings;

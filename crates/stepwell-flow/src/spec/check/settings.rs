@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::sites::Site;
 use super::templates;
 use crate::artifact::Inside;
+use crate::spec::extras::SecretSource;
 use crate::spec::place::{Path, Problem};
-use crate::spec::surroundings::SecretSource;
 use crate::spec::{Input, Spec};
 
 /// Checks them.
@@ -15,7 +15,7 @@ pub(super) fn check(spec: &Spec, all: &[Site<'_>], problems: &mut Vec<Problem>) 
     ranges(spec, problems);
     variables(spec, all, problems);
     schemas(spec, problems);
-    surroundings(spec, problems);
+    extras(spec, problems);
     artifacts(spec, problems);
 }
 
@@ -117,7 +117,7 @@ fn schemas(spec: &Spec, problems: &mut Vec<Problem>) {
     }
 }
 
-fn surroundings(spec: &Spec, problems: &mut Vec<Problem>) {
+fn extras(spec: &Spec, problems: &mut Vec<Problem>) {
     let path = Path::root().at("tools").at("mcp");
     let mut ids = BTreeSet::new();
     for (n, server) in spec.tools.mcp.iter().enumerate() {

@@ -8,8 +8,9 @@ use regex::Regex;
 
 use super::MOST_PROBLEMS;
 use super::sites::{Sees, Site};
+use crate::names::{listed, nearest};
 use crate::spec::pattern::{Go, Pattern};
-use crate::spec::place::{Path, Problem, listed, nearest};
+use crate::spec::place::{Path, Problem};
 use crate::spec::{Before, Dag, Name, Spec};
 use crate::template::Template;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::MOST_PROBLEMS;
 use super::sites::Site;
 use super::warnings::JIT_TOOLS;
+use crate::names::{listed, nearest};
 use crate::spec::Spec;
-use crate::spec::place::{Path, Problem, listed, nearest};
+use crate::spec::place::{Path, Problem};
 
 /// What stands between a server's name and its tool's.
 const BETWEEN: &str = "__";

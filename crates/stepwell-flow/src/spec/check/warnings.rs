@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use stepwell_agent::redact::Redactor;
 
 use super::sites;
+use crate::names::listed;
 use crate::spec::pattern::{Go, Graph, Pattern};
-use crate::spec::place::{Path, Problem, listed};
+use crate::spec::place::{Path, Problem};
 use crate::spec::{Name, Spec};
 
 /// Providers of strands-cli that Stepwell does not know by itself.

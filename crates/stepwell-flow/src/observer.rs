@@ -4,9 +4,9 @@ use stepwell::{Gate, NodeKey, NodeState, Recorded, Spent};
 use stepwell_agent::run::Happening;
 
 /// Sees what happens in a flow, and may be asked.
-pub trait Audience: Send {
+pub trait Observer: Send {
     /// Something happened. What needs to be durable before anyone sees it already is.
-    fn saw(&mut self, news: News<'_>);
+    fn on_event(&mut self, event: FlowEvent<'_>);
 
     /// Is there somebody who can be asked?
     fn can_ask(&self) -> bool;
@@ -26,9 +26,9 @@ pub trait Audience: Send {
 
 /// What happens in a flow.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum FlowEvent<'a> {
     /// A node stands differently.
-    Node(Standing<'a>),
+    Node(NodeStatus<'a>),
     /// Something happened in the conversation of a node's agent.
     Within(&'a NodeKey, &'a Happening<'a>),
     /// An event was recorded.
@@ -39,7 +39,7 @@ pub enum News<'a> {
 
 /// How a node stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing<'a> {
+pub struct NodeStatus<'a> {
     /// Which.
     pub key: &'a NodeKey,
     /// The agent that works on it; nobody, if a person is asked.

@@ -1,4 +1,4 @@
-//! Staff: who knows what a flow's agents work with.
+//! Agents: who knows what a flow's agents work with.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Setup;
 
 /// Knows what a flow's agents work with: models, tools, keys.
-pub trait Staff {
+pub trait Agents {
     /// What an agent works with, with these tools in place of its own if any are given. The
     /// error says why it cannot work.
-    fn hire(&self, agent: &str, tools: Option<&[String]>) -> Result<Arc<Setup>, String>;
+    fn setup(&self, agent: &str, tools: Option<&[String]>) -> Result<Arc<Setup>, String>;
 
     /// Keeps secrets out of what is written.
     fn redactor(&self) -> &Redactor;

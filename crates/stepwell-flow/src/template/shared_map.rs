@@ -9,9 +9,9 @@ use serde::Serialize;
 
 /// A mapping that grows. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Growing(Arc<Mutex<BTreeMap<String, Value>>>);
+pub struct SharedMap(Arc<Mutex<BTreeMap<String, Value>>>);
 
-impl Growing {
+impl SharedMap {
     /// Gives a name a value.
     pub fn set(&self, name: impl Into<String>, value: impl Serialize) {
         self.inside().insert(name.into(), Value::from(Serde(value)));
@@ -26,7 +26,7 @@ impl Growing {
     }
 }
 
-impl Object for Growing {
+impl Object for SharedMap {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         self.inside().get(key.as_str()?).cloned()
     }

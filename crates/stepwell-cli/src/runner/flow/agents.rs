@@ -14,7 +14,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Setup;
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Tool};
-use stepwell_flow::Staff;
+use stepwell_flow::Agents;
 use stepwell_flow::spec::{self, Backoff, FailurePolicy, SecretSource, Spec};
 
 use super::super::model::{self, Elsewhere, Model, Tuning};
@@ -150,8 +150,8 @@ impl Crew {
     }
 }
 
-impl Staff for Crew {
-    fn hire(&self, agent: &str, instead: Option<&[String]>) -> Result<Arc<Setup>, String> {
+impl Agents for Crew {
+    fn setup(&self, agent: &str, instead: Option<&[String]>) -> Result<Arc<Setup>, String> {
         let known = self.setups.get(agent);
         let setup = known.ok_or_else(|| format!("there is no agent {agent:?}"))?;
         let Some(instead) = instead else { return Ok(Arc::clone(setup)) };
