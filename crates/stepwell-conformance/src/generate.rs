@@ -247,10 +247,11 @@ fn edited() -> BoxedStrategy<Edited> {
     let tags = || prop::collection::btree_set(text(), 0..3);
     let flags = (prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
     let seqs = || prop::collection::btree_set(seq(), 0..3);
-    let elsewhere = (any::<[u32; 2]>(), money(), prop::option::of(text())).prop_map(
-        |([steps, errors], cost, last_error)| Elsewhere {
+    let elsewhere = (any::<[u32; 2]>(), money(), usage(), prop::option::of(text())).prop_map(
+        |([steps, errors], cost, usage, last_error)| Elsewhere {
             steps: steps.into(),
             cost,
+            usage,
             errors: errors.into(),
             last_error,
         },

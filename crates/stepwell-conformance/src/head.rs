@@ -231,15 +231,18 @@ fn edits_change_what_they_name_and_nothing_else<F: Fixture>(w: &mut World<F>) {
 fn what_was_done_elsewhere_counts_once_however_often_it_is_told<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.add(&lease, Step { lane: Lane::main(), n: 1 });
-    for (steps, cost, errors) in [(5, "0.5", 2), (7, "0.75", 3)] {
+    for (steps, cost, errors) in [(5, "0", 2), (7, "0.75", 3)] {
         let cost: Money = cost.parse().unwrap();
         let last_error = Some(format!("error {errors}"));
-        let elsewhere = Some(Elsewhere { steps, cost, errors, last_error });
+        let usage = Usage { input: 10 * steps, output: steps, ..Usage::default() };
+        let elsewhere = Some(Elsewhere { steps, cost, usage, errors, last_error });
         w.edit("a", Edited { elsewhere, ..Edited::default() });
     }
     let head = w.head("a");
     assert_eq!((head.steps, head.errors), (8, 3));
     assert_eq!(head.spent.cost, "0.75".parse().unwrap());
+    assert_eq!((head.spent.usage.input, head.spent.usage.output), (70, 7));
+    assert_eq!((head.spent.calls, head.spent.unpriced), (0, 0));
     assert_eq!(head.last_error.unwrap().message, "error 3");
     w.assert_folded("a");
 }

@@ -377,6 +377,10 @@ impl Head {
         self.steps = replace(self.steps, before.steps, elsewhere.steps);
         self.errors = replace(self.errors, before.errors, elsewhere.errors);
         self.spent.cost = self.spent.cost.minus(before.cost).plus(elsewhere.cost);
+        self.spent.usage = self.spent.usage.minus(before.usage);
+        self.spent.usage += elsewhere.usage;
+        let (old, new) = (before.is_unpriced(), elsewhere.is_unpriced());
+        self.spent.unpriced = replace(self.spent.unpriced, old.into(), new.into());
         if let Some(message) = &elsewhere.last_error {
             self.last_error = Some(LastError { message: preview(message), at });
         }

@@ -9,6 +9,7 @@ mod kept;
 mod ledger;
 mod message;
 mod read;
+mod salvage;
 mod session;
 mod tasks;
 mod way;

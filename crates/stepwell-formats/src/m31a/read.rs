@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::kept::Files;
-use super::session::{self, Session};
+use super::salvage::salvage;
+use super::session::{self, Knowledge, Session};
 use super::{SESSION, is_sessions, ledger};
 use crate::fields::{Fields, elements};
 use crate::input::Input;
@@ -32,11 +33,11 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let fields = sound(root, &found)?;
     let messages = fields.raw("messages").and_then(|raw| elements(raw).ok()).unwrap_or_default();
     let (path, files, file) = (root, Files::default(), Some(root.to_owned()));
-    session::tell(&Session { fields, path, messages, files, file }, sink)
+    session::tell(&Session { fields, path, messages, files, file, known: Knowledge::Whole }, sink)
 }
 
-/// A session in a folder of its own. When it is broken, what was saved before it stopped, and
-/// the one that was there before, are read in its place.
+/// A session in a folder of its own. When it is broken, the conversation beside it, what was
+/// saved before it stopped, and the one that was there before, are read in its place.
 fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
     let main = folder.join(SESSION);
     let fault = match whole(input, &main) {
@@ -53,9 +54,28 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
         Err(error) => error,
     };
     let mut names = Vec::new();
+    let spoken = folder.join("messages.json");
+    match salvage(input, folder) {
+        Some(found) => {
+            let (id, count) = (&found.id, found.count);
+            let what = format!("{fault}; {count} messages of messages.json are read, as {id}");
+            warn(sink, &main, what);
+            let fields = Fields::parse(&found.session).unwrap_or_default();
+            let messages = elements(&found.messages).unwrap_or_default();
+            let files = Files::read(input, folder, sink);
+            let (path, file, known) = (main.as_path(), None, Knowledge::Salvaged);
+            session::tell(&Session { fields, path, messages, files, file, known }, sink)?;
+            names.push(found.id);
+        }
+        None if spoken.symlink_metadata().is_ok() => {
+            warn(sink, &spoken, "it cannot be read as the conversation of session.json");
+        }
+        None => {}
+    }
     let recovery = folder.join("recovery.json");
     if let Ok(text) = text(input, &recovery)
         && let Some((id, session)) = recovered(&text)
+        && !names.contains(&id)
         && sound(&recovery, &session).is_ok()
     {
         warn(sink, &main, format!("{fault}; what recovery.json saved of {id} is read"));
@@ -75,7 +95,7 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
 }
 
 /// The text of a session that is as it should be.
-fn whole(input: &Input, path: &Path) -> Result<String> {
+pub(super) fn whole(input: &Input, path: &Path) -> Result<String> {
     let text = text(input, path)?;
     sound(path, &text)?;
     Ok(text)
@@ -114,14 +134,16 @@ fn told(input: &Input, path: &Path, text: &str, sink: &mut dyn Sink) -> Result<(
         copy.unwrap_or_default()
     });
     let files = Files::read(input, folder, sink);
-    session::tell(&Session { fields, path, messages, files, file: None }, sink)
+    let (file, known) = (None, Knowledge::Whole);
+    session::tell(&Session { fields, path, messages, files, file, known }, sink)
 }
 
 /// Tells a session that stands in one file.
 fn alone(path: &Path, text: &str, sink: &mut dyn Sink) -> Result<()> {
     let fields = sound(path, text)?;
     let messages = fields.raw("messages").and_then(|raw| elements(raw).ok()).unwrap_or_default();
-    session::tell(&Session { fields, path, messages, files: Files::default(), file: None }, sink)
+    let (files, file, known) = (Files::default(), None, Knowledge::Whole);
+    session::tell(&Session { fields, path, messages, files, file, known }, sink)
 }
 
 /// The folders of the sessions that started this one, the nearest first: they are to be told
@@ -145,7 +167,7 @@ fn parents(input: &Input, folder: &Path, text: &str) -> Vec<PathBuf> {
 }
 
 /// The session that was saved when the program stopped, and its name.
-fn recovered(text: &str) -> Option<(String, String)> {
+pub(super) fn recovered(text: &str) -> Option<(String, String)> {
     let saved = Fields::parse(text).ok()?;
     let id = saved.text("session_id")?.into_owned();
     let messages = saved.raw("messages").unwrap_or("[]");

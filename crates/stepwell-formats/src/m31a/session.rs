@@ -25,6 +25,16 @@ pub(super) struct Session<'a> {
     pub(super) files: Files,
     /// The one file that holds all of it, if that is so.
     pub(super) file: Option<PathBuf>,
+    pub(super) known: Knowledge,
+}
+
+/// How much is known of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Knowledge {
+    /// Its own file is intact.
+    Whole,
+    /// It was put together from other files.
+    Salvaged,
 }
 
 /// What M31A itself calls corrupted.
@@ -65,7 +75,11 @@ pub(super) fn tell(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
     sink.take(Item::of_session(SYSTEM, session.files.keep(&session.fields)))?;
     // What was put aside counts while the files say nothing else.
     let told = kept.filter(|kept| phase_of(kept.status).is_none_or(|it| it == phase));
-    let status = told.unwrap_or_else(|| stands(phase, said));
+    let status = told.unwrap_or_else(|| match session.known {
+        // Nothing says that its work was done: it can be taken up again.
+        Knowledge::Salvaged if phase == Phase::Idle => interrupted(),
+        _ => stands(phase, said),
+    });
     sink.take(Item::new(None, status))?;
     sink.end()
 }
@@ -263,12 +277,15 @@ fn attributes(session: &Session<'_>, edited: &mut Edited, sink: &mut dyn Sink) {
 /// How a session stands, which M31A does not say: what was shipped is done, and so is a
 /// conversation outside of any work that the model had the last word of.
 pub(super) fn stands(phase: Phase, said: StatusChanged) -> StatusChanged {
-    let status = match phase {
-        Phase::Ship => Status::Success,
-        Phase::Idle => return said,
-        _ => Status::Interrupted,
-    };
-    StatusChanged { status, reason: None, error: None }
+    match phase {
+        Phase::Ship => StatusChanged { status: Status::Success, reason: None, error: None },
+        Phase::Idle => said,
+        _ => interrupted(),
+    }
+}
+
+const fn interrupted() -> StatusChanged {
+    StatusChanged { status: Status::Interrupted, reason: None, error: None }
 }
 
 /// The phase that a status stands for, if it stands for one.

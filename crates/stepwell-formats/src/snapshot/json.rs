@@ -1,6 +1,8 @@
 //! JSON as text: how it is laid out and escaped, and which fields an object has when only its
 //! front is there. Numbers, order and repeated fields stay as they are.
 
+use serde::de::IgnoredAny;
+
 use crate::fields::text_of;
 
 /// How JSON is written.
@@ -126,6 +128,31 @@ fn escaped(token: &str, escapes: Escapes) -> String {
     out
 }
 
+/// The object that the front of a torn one is: its fields that are there as a whole.
+pub(crate) fn sound_front(text: &str) -> String {
+    let mut object = String::from("{");
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();
+    let mut rest = text.strip_prefix('{').unwrap_or_default().trim_start();
+    while rest.starts_with('"') {
+        let (name, after) = rest.split_at(string_end(rest));
+        let Some(after) = after.trim_start().strip_prefix(':') else { break };
+        let mut values = serde_json::Deserializer::from_str(after).into_iter::<IgnoredAny>();
+        let Some(Ok(_)) = values.next() else { break };
+        let (value, after) = after.split_at(values.byte_offset());
+        let after = after.trim_start();
+        // A number that nothing follows may have been longer.
+        if !after.starts_with([',', '}']) {
+            break;
+        }
+        if let Some(name) = text_of(name) {
+            crate::fields::push_field(&mut object, &name, value.trim());
+        }
+        rest = after[1..].trim_start();
+    }
+    object.push('}');
+    object
+}
+
 /// The names of an object's own fields, as far as its text goes.
 pub(crate) fn keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
@@ -194,6 +221,20 @@ mod tests {
         assert!(text.len() < 40_000, "{}", text.len());
         let flat: String = text.split_whitespace().collect();
         assert_eq!(flat, deep);
+    }
+
+    #[test]
+    fn of_a_torn_object_the_fields_that_are_whole_are_found() {
+        let whole = r#"{"a": "}\"{", "b" : {"x":[1,{"y":2}]}, "c": 17}"#;
+        assert_eq!(sound_front(whole), r#"{"a":"}\"{","b":{"x":[1,{"y":2}]},"c":17}"#);
+        let fronts =
+            [(45, r#"{"a":"}\"{","b":{"x":[1,{"y":2}]}}"#), (15, r#"{"a":"}\"{"}"#), (8, "{}")];
+        for (length, found) in fronts {
+            assert_eq!(sound_front(&whole[..length]), found, "{length}");
+        }
+        for none in ["", "null", "[1]", "{", "\0\0\0", "{\"a\""] {
+            assert_eq!(sound_front(none), "{}");
+        }
     }
 
     #[test]

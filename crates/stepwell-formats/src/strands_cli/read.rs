@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use stepwell::{
-    Digest, Flow, Gate, GateAnswered, Node, NodeState, Status, StatusChanged, StopReason, Time,
+    Digest, Edited, Elsewhere, Flow, Gate, GateAnswered, Node, NodeState, Status, StatusChanged,
+    StopReason, Time, Usage,
 };
 
 use super::SYSTEM;
@@ -70,6 +71,10 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     telling.rest(&mut talks, &standing)?;
     for talk in &talks {
         talk.tell_files(input, telling.sink)?;
+    }
+    if let Some(elsewhere) = untold(&session, &talks) {
+        let elsewhere = Some(elsewhere);
+        telling.sink.take(Item::new(at, Edited { elsewhere, ..Edited::default() }))?;
     }
     keep(&files, &progress, sink)?;
     sink.take(Item::new(at, standing))?;
@@ -155,6 +160,17 @@ fn lane_of(pattern: &str, progress: &Progress, agent: &str) -> String {
         ("routing", ["route", route, _]) => format!("{route}/{agent}"),
         _ => format!("agents/{agent}"),
     }
+}
+
+/// The tokens that the session counts and no conversation tells of: most patterns keep none.
+fn untold(session: &Fields<'_>, talks: &[Talk]) -> Option<Elsewhere> {
+    let spent = session.object("token_usage")?;
+    let count = |name: &str| spent.get::<u64>(name).unwrap_or(0);
+    let (input, output) = (count("total_input_tokens"), count("total_output_tokens"));
+    let mut told = Usage::default();
+    talks.iter().for_each(|talk| told += talk.spent);
+    let usage = Usage { input, output, ..Usage::default() }.minus(told);
+    (!usage.is_nothing()).then(|| Elsewhere { usage, ..Elsewhere::default() })
 }
 
 /// How the run stands.

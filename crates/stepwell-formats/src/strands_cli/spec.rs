@@ -74,15 +74,19 @@ impl Spec {
         branch["steps"].as_array().map(Vec::len)
     }
 
-    /// The tasks of a layer after the other: each depends on those before it alone.
-    pub(super) fn layers(&self) -> Vec<Vec<&str>> {
+    /// The tasks of a workflow, each with those that it depends on.
+    pub(super) fn tasks(&self) -> Vec<(&str, Vec<String>)> {
         let tasks = self.config()["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
         let deps = |task: &'_ Value| -> Vec<String> {
             let deps = task["deps"].as_array().map(Vec::as_slice).unwrap_or_default();
             deps.iter().filter_map(|dep| dep.as_str().map(str::to_owned)).collect()
         };
-        let mut waiting: Vec<(&str, Vec<String>)> =
-            tasks.iter().filter_map(|task| Some((task["id"].as_str()?, deps(task)))).collect();
+        tasks.iter().filter_map(|task| Some((task["id"].as_str()?, deps(task)))).collect()
+    }
+
+    /// The tasks of a layer after the other: each depends on those before it alone.
+    pub(super) fn layers(&self) -> Vec<Vec<&str>> {
+        let mut waiting = self.tasks();
         let mut known: HashSet<&str> = HashSet::new();
         let mut layers: Vec<Vec<&str>> = Vec::new();
         while !waiting.is_empty() {

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Compacted, Lane, Role, Seq, Step, Time};
+use stepwell::{Compacted, Lane, Role, Seq, Step, Time, Usage};
 
 use super::SYSTEM;
 use crate::input::Input;
@@ -30,6 +30,8 @@ pub(super) struct Talk {
     first: Option<Seq>,
     boundary: Option<Seq>,
     last_at: Option<Time>,
+    /// The tokens that its messages tell of.
+    pub(super) spent: Usage,
 }
 
 /// Where the files of a flow's agents are: whose they are, and the folder.
@@ -73,7 +75,8 @@ pub(super) fn talks(
             .unwrap_or_else(|| format!("agents/{number}").parse().unwrap_or_default());
         let (steps, sure, next) = (Steps::default(), true, 0);
         let (first, boundary, last_at) = (None, None, None);
-        talks.push(Talk { name, lane, agent, next, sure, steps, first, boundary, last_at });
+        let spent = Usage::default();
+        talks.push(Talk { name, lane, agent, next, sure, steps, first, boundary, last_at, spent });
     }
     Ok(talks)
 }
@@ -169,6 +172,7 @@ impl Talk {
             let at = at.or(self.last_at);
             self.last_at = at.max(self.last_at);
             let step = self.steps.said(&message);
+            self.spent += message.usage.unwrap_or_default();
             let place = sink.take(Item::new(at, message))?;
             self.first.get_or_insert(place);
             if self.next <= self.agent.removed().0 {

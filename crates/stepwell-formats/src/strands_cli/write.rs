@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine as _;
 use stepwell::{
-    CheckpointReason, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq, SessionId, Stepwell,
+    CheckpointReason, Edited, Elsewhere, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq,
+    SessionId, Stepwell,
 };
 
 use super::spec::Spec;
@@ -185,13 +186,14 @@ fn pattern_state(
     match filled {
         Some(filled) if !changed => filled,
         filled => {
-            let mut state = state::write(&flow.pattern, outcome);
+            let old = filled.as_deref().and_then(|filled| Fields::parse(filled).ok());
+            let before = old.as_ref().map(|old| old.rewritten(&[("hitl_state", None)]));
+            let old = old.unwrap_or_default();
+            let mut state = state::write(&flow.pattern, outcome, &old);
             if let Some(gate) = open.first() {
                 state["hitl_state"] = hitl_state(gate, outcome);
             }
-            let old = filled.as_deref().and_then(|filled| Fields::parse(filled).ok());
-            let old = old.map(|old| old.rewritten(&[("hitl_state", None)]));
-            old.map_or_else(|| state.to_string(), |old| overlaid(&old, &state.to_string()))
+            before.map_or_else(|| state.to_string(), |old| overlaid(&old, &state.to_string()))
         }
     }
 }
@@ -265,6 +267,8 @@ fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
         Event::Checkpoint(it) if it.name == "spec" && it.reason == CheckpointReason::Automatic => {
             return true;
         }
+        // Tokens that were counted there, and are in the sum.
+        Event::Edited(edited) if *edited == counted(edited.elsewhere.as_ref()) => return true,
         other => match lost(other, SYSTEM) {
             Some(word) => word,
             None => return true,
@@ -272,4 +276,11 @@ fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
     };
     losses.count(word);
     false
+}
+
+/// An edit that says how many tokens were used before, and nothing else.
+fn counted(elsewhere: Option<&Elsewhere>) -> Edited {
+    let usage = elsewhere.map(|it| it.usage).unwrap_or_default();
+    let elsewhere = Some(Elsewhere { usage, ..Elsewhere::default() });
+    Edited { elsewhere, ..Edited::default() }
 }

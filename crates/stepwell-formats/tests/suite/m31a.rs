@@ -321,6 +321,61 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
 }
 
 #[test]
+fn the_conversation_beside_a_torn_session_is_read() {
+    let whole = session(&json!({"label": "allergens", "workflow_phase": "verify"})).to_string();
+    let spoken = conversation().to_string();
+    // Torn in the copy of the conversation: what stands before it is known.
+    let torn = "{\"id\":\"c4de0000\",\"label\":\"allergens\",\"model\":\"qwen3-coder\",\
+        \"started_at\":\"2026-05-09T11:00:00.9-03:00\",\"message_count\":3,\
+        \"workflow_phase\":\"verify\",\"schema_version\":1,\"messages\":[{\"role\":\"user\",\"con";
+    let (well, report) = imported(&[("session.json", torn), ("messages.json", &spoken)]);
+    let head = well.standing(&one(&report)).unwrap().head;
+    assert_eq!((head.id.as_str(), head.messages), ("c4de0000", 3));
+    assert_eq!((head.label.as_deref(), head.phase), (Some("allergens"), Some(Phase::Verify)));
+    assert_eq!((head.model.as_str(), head.status), ("qwen3-coder", Status::Interrupted));
+    let told = warned(&report);
+    assert!(told.contains("3 messages of messages.json are read, as c4de0000"), "{told}");
+    // The file is whole again when it is written.
+    let (_out, path) = exported(&well, &one(&report));
+    let (again, _) = load(&path);
+    assert_eq!((&again["id"], &again["label"]), (&json!("c4de0000"), &json!("allergens")));
+    // Once M31A has written it anew, it is the same session.
+    let folder = project(&[("session.json", &whole), ("messages.json", &spoken)]);
+    assert_eq!(one(&took(&well, folder.path())).as_str(), "c4de0000");
+}
+
+#[test]
+fn a_conversation_that_no_session_names_gets_a_name_and_never_that_of_another() {
+    let spoken = conversation().to_string();
+    let other = session(&json!({"id": "f10c0000",
+        "messages": [message("user", "something else", &json!({}))]}))
+    .to_string();
+    let (well, report) =
+        imported(&[("session.json", ""), ("messages.json", &spoken), ("session.json.bak", &other)]);
+    let ids: Vec<_> = report.sessions.iter().map(|it| it.id.as_str()).collect();
+    assert_eq!(ids, ["recovered-20260509-140001", "f10c0000"], "{report:?}");
+    let head = well.standing(&report.sessions[0].id).unwrap().head;
+    assert_eq!((head.messages, head.status), (3, Status::Interrupted));
+    // What began as the backup does is the backup's session, gone on with.
+    let begun = session(&json!({"messages": [conversation()[0]]})).to_string();
+    let (well, report) = imported(&[
+        ("session.json", "{\"id\": \"c4"),
+        ("messages.json", &spoken),
+        ("session.json.bak", &begun),
+    ]);
+    let head = well.standing(&one(&report)).unwrap().head;
+    assert_eq!((head.id.as_str(), head.messages), ("c4de0000", 3));
+    // A conversation that cannot be read either is told of.
+    let (_, report) = imported(&[
+        ("session.json", ""),
+        ("messages.json", "[{\"ro"),
+        ("session.json.bak", &other),
+    ]);
+    assert_eq!(one(&report).as_str(), "f10c0000");
+    assert!(warned(&report).contains("cannot be read as the conversation"), "{report:?}");
+}
+
+#[test]
 fn zero_times_are_none_and_an_empty_phase_is_idle() {
     let quiet = json!([
         message("user", "hi", &json!({"created_at": ZERO})),

@@ -410,6 +410,50 @@ fn a_missing_pattern_state_means_that_nothing_is_done() {
 }
 
 #[test]
+fn tokens_that_no_conversation_tells_of_are_counted_once() {
+    for name in FIXTURES {
+        let well = Stepwell::in_memory();
+        let path = fixture(name);
+        let (id, _) = taken_one(&well, &path);
+        let text = std::fs::read_to_string(path.join("session.json")).unwrap();
+        let said: Value = serde_json::from_str(&text).unwrap();
+        let sum = |well: &Stepwell| {
+            let usage = well.standing(&id).unwrap().head.spent.usage;
+            json!([usage.input, usage.output])
+        };
+        let wanted = json!([
+            said["token_usage"]["total_input_tokens"],
+            said["token_usage"]["total_output_tokens"]
+        ]);
+        assert_eq!(sum(&well), wanted, "{name}");
+        // Whatever is written is the same sum again, here and there.
+        let (_kept, out) = written(&well, &id, cli(), &name_of(&path));
+        let (_, report) = taken_one(&well, &out);
+        assert_eq!(sum(&well), wanted, "{name}: {report:?}");
+    }
+}
+
+#[test]
+fn a_sum_of_tokens_that_grew_counts_as_it_is_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = json!({"task_results": {}, "completed_tasks": []});
+    let well = Stepwell::in_memory();
+    for tokens in [30, 70] {
+        lay(folder.path(), "workflow", "running", "name: w\n", Some(&state));
+        let path = folder.path().join("session.json");
+        let mut session: Value =
+            serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        session["token_usage"] =
+            json!({"total_input_tokens": tokens, "total_output_tokens": 3, "by_agent": {}});
+        std::fs::write(&path, session.to_string()).unwrap();
+        let (id, _) = taken_one(&well, folder.path());
+        let spent = well.standing(&id).unwrap().head.spent;
+        assert_eq!((spent.usage.input, spent.usage.output), (tokens, 3));
+        assert_eq!((spent.calls, spent.unpriced), (0, 1));
+    }
+}
+
+#[test]
 fn the_keys_of_older_documents_are_read_as_well() {
     let state = json!({
         "completed_tasks": ["t1", "t2"], "pending_tasks": ["t3"], "blocked_tasks": ["t4"],

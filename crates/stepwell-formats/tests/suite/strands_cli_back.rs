@@ -233,3 +233,51 @@ fn a_session_that_went_on_there_is_gone_on_with_here() {
         "it was only added to"
     );
 }
+
+#[test]
+fn a_workflow_in_the_older_form_that_was_finished_here_goes_back_in_that_form() {
+    let spec = "name: w\npattern: {type: workflow, config: {tasks: [{id: t1, agent: a}, \
+        {id: t2, agent: a}, {id: t3, agent: a, deps: [t1, t2]}, {id: t4, agent: a, deps: [t3]}, \
+        {id: t5, agent: a, deps: [t4]}]}}\n";
+    let state = json!({
+        "completed_tasks": ["t1"], "pending_tasks": ["t2"], "blocked_tasks": ["t3", "t4", "t5"],
+        "task_outputs": {"t1": {"response": "one", "tokens": 1000}},
+    });
+    let folder = tempfile::tempdir().unwrap();
+    lay(folder.path(), "workflow", "running", spec, Some(&state));
+    let well = Stepwell::in_memory();
+    let (id, _) = taken_one(&well, folder.path());
+    let says = |text: &str| json!({"response": text});
+    let session = well.resume(&id).unwrap();
+    let usage = stepwell::Usage { input: 5, output: 2, ..Default::default() };
+    for (key, text) in [("task/t2", "two"), ("task/t3", "three")] {
+        session.append(Node { usage: Some(usage), ..node(key, says(text)) }).unwrap();
+    }
+    let (_kept, path) = written(&well, &id, cli(), "session_s");
+    let read = |path: &std::path::Path| -> Value {
+        let text = std::fs::read_to_string(path.join("pattern_state.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    assert_eq!(
+        read(&path),
+        json!({
+            "completed_tasks": ["t1", "t2", "t3"], "pending_tasks": ["t4"], "blocked_tasks": ["t5"],
+            "task_outputs": {
+                "t1": {"response": "one", "tokens": 1000},
+                "t2": {"response": "two", "tokens": 7},
+                "t3": {"response": "three", "tokens": 7},
+            },
+        })
+    );
+    for key in ["task/t4", "task/t5"] {
+        session.append(node(key, says("done"))).unwrap();
+    }
+    let (_kept, path) = written(&well, &id, cli(), "session_s");
+    let finished = read(&path);
+    assert_eq!(finished["pending_tasks"], json!([]));
+    assert_eq!(finished["blocked_tasks"], json!([]));
+    assert_eq!(finished["task_outputs"]["t5"]["response"], "done");
+    let again = Stepwell::in_memory();
+    let (id, _) = taken_one(&again, &path);
+    assert_eq!(keys(&again, &id), ["task/t1", "task/t2", "task/t3", "task/t4", "task/t5"]);
+}

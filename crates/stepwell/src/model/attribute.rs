@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::money::Money;
 use super::position::Seq;
-use super::usage::is_zero;
+use super::usage::{Usage, is_zero};
 
 /// What an edit does to one attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,6 +102,9 @@ pub struct Elsewhere {
     /// What it cost.
     #[serde(skip_serializing_if = "Money::is_zero")]
     pub cost: Money,
+    /// Tokens that no message tells of.
+    #[serde(skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
     /// Errors.
     #[serde(skip_serializing_if = "is_zero")]
     pub errors: u64,
@@ -115,6 +118,11 @@ impl Elsewhere {
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Were there tokens whose price is not known?
+    pub(crate) fn is_unpriced(&self) -> bool {
+        !self.usage.is_nothing() && self.cost.is_zero()
     }
 }
 

@@ -31,6 +31,24 @@ impl Usage {
     pub const fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
+
+    /// Is this no token at all?
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is left when these are taken away; nothing goes below zero.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            output: self.output.saturating_sub(other.output),
+            cached: self.cached.saturating_sub(other.cached),
+            cache_written: self.cache_written.saturating_sub(other.cache_written),
+            reasoning: self.reasoning.saturating_sub(other.reasoning),
+        }
+    }
 }
 
 impl AddAssign for Usage {

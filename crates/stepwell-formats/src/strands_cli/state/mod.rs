@@ -172,11 +172,11 @@ pub(super) fn read(pattern: &str, raw: &str, spec: &Spec) -> Progress {
     progress
 }
 
-/// Writes how far a flow of that pattern came.
-pub(super) fn write(pattern: &str, outcome: &Outcome<'_>) -> Value {
+/// Writes how far a flow of that pattern came, in the form of the file that it came with.
+pub(super) fn write(pattern: &str, outcome: &Outcome<'_>, before: &Fields<'_>) -> Value {
     match pattern {
         "chain" => chain::write(outcome),
-        "workflow" => workflow::write(outcome),
+        "workflow" => workflow::write(outcome, before),
         "routing" => routing::write(outcome),
         "parallel" => parallel::write(outcome),
         "evaluator_optimizer" => evaluator::write(outcome),

@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 use super::{Outcome, Progress, path};
 use crate::fields::Fields;
 
+/// What only the older form has.
+const OLDER: [&str; 3] = ["task_outputs", "pending_tasks", "blocked_tasks"];
+
 pub(super) fn read(state: &Fields<'_>, progress: &mut Progress) {
     for name in ["task_results", "task_outputs"] {
         let results = state.object(name).unwrap_or_default();
@@ -36,26 +39,58 @@ pub(super) fn read(state: &Fields<'_>, progress: &mut Progress) {
     }
 }
 
-pub(super) fn write(outcome: &Outcome<'_>) -> Value {
-    let tasks =
-        outcome.nodes.iter().filter_map(|node| Some((node.key.strip_prefix("task/")?, node)));
+pub(super) fn write(outcome: &Outcome<'_>, before: &Fields<'_>) -> Value {
+    let is_older = OLDER.iter().any(|name| before.has(name)) && !before.has("task_results");
     let mut results = Map::new();
     let mut completed = Vec::new();
-    for (id, node) in tasks {
+    for node in outcome.nodes {
+        let Some(id) = node.key.strip_prefix("task/") else { continue };
         completed.push(id);
-        results.insert(id.to_owned(), match node.asked {
-            Some(prompt) => json!({
-                "response": node.response(), "status": "success", "type": "hitl", "prompt": prompt,
-            }),
+        let mut record = json!({"response": node.response()});
+        if !is_older {
+            record["status"] = "success".into();
+        }
+        match node.asked {
+            Some(prompt) => {
+                record["type"] = "hitl".into();
+                record["prompt"] = prompt.into();
+            }
+            None if is_older => node.count(&mut record, "tokens"),
             None => {
-                let mut record = json!({"response": node.response(), "status": "success"});
                 record["agent"] = outcome.agent(node.key);
                 node.count(&mut record, "tokens_estimated");
-                record
             }
-        });
+        }
+        results.insert(id.to_owned(), record);
+    }
+    if is_older {
+        let (pending, blocked) = open_tasks(outcome, before, &completed);
+        return json!({"completed_tasks": completed, "pending_tasks": pending,
+            "blocked_tasks": blocked, "task_outputs": results});
     }
     let layers = outcome.spec.layers();
     let layer = layers.iter().take_while(|layer| layer.iter().all(|id| completed.contains(id)));
     json!({"task_results": results, "completed_tasks": completed, "current_layer": layer.count()})
+}
+
+/// The tasks that are not done, as the older form tells them: those that can begin, and those
+/// that wait for others. Tasks that the spec does not name stay where they were.
+fn open_tasks(
+    outcome: &Outcome<'_>,
+    before: &Fields<'_>,
+    completed: &[&str],
+) -> (Vec<String>, Vec<String>) {
+    let known = outcome.spec.tasks();
+    let listed = |name: &str| before.get::<Vec<String>>(name).unwrap_or_default();
+    let stays = |id: &String| {
+        !completed.contains(&id.as_str()) && !known.iter().any(|(task, _)| task == id)
+    };
+    let mut pending: Vec<String> = listed("pending_tasks").into_iter().filter(stays).collect();
+    let mut blocked: Vec<String> = listed("blocked_tasks").into_iter().filter(stays).collect();
+    for (id, deps) in known.iter().filter(|(id, _)| !completed.contains(id)) {
+        let ready = deps.iter().all(|dep| completed.contains(&dep.as_str()));
+        let list = if ready { &mut pending } else { &mut blocked };
+        list.push((*id).to_owned());
+    }
+    (pending, blocked)
 }
