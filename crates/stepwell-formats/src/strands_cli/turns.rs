@@ -125,7 +125,7 @@ impl Talk {
         while self.next < self.agent.messages.len() {
             let heard = self.heard(input, self.next);
             if heard.is_none() {
-                let place = self.agent.messages[self.next].display().to_string();
+                let place = self.agent.messages[self.next].place().display().to_string();
                 sink.warn(Warning {
                     place,
                     what: "it cannot be read, and was left out".to_owned(),

@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine as _;
 use stepwell::{
-    CheckpointReason, Edited, Elsewhere, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq,
-    SessionId, Stepwell,
+    CheckpointReason, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq, SessionId, Stepwell,
 };
 
 use super::spec::Spec;
@@ -17,7 +16,7 @@ use crate::raw::{Letters, laid_out, overlaid};
 use crate::strands_sdk::conversation::{self, Live, agent_json, plain_name, stamp};
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::sidecar::{self, put};
-use crate::strands_sdk::write::{id_there, live, lost};
+use crate::strands_sdk::write::{id_there, is_sum, live, lost};
 use crate::writer::{Exported, Losses, Outlet};
 use crate::{Error, Result};
 
@@ -268,7 +267,7 @@ fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
             return true;
         }
         // Tokens that were counted there, and are in the sum.
-        Event::Edited(edited) if *edited == counted(edited.elsewhere.as_ref()) => return true,
+        Event::Edited(edited) if is_sum(edited) => return true,
         other => match lost(other, SYSTEM) {
             Some(word) => word,
             None => return true,
@@ -276,11 +275,4 @@ fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
     };
     losses.count(word);
     false
-}
-
-/// An edit that says how many tokens were used before, and nothing else.
-fn counted(elsewhere: Option<&Elsewhere>) -> Edited {
-    let usage = elsewhere.map(|it| it.usage).unwrap_or_default();
-    let elsewhere = Some(Elsewhere { usage, ..Elsewhere::default() });
-    Edited { elsewhere, ..Edited::default() }
 }

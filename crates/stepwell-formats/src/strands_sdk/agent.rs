@@ -1,11 +1,13 @@
 //! One agent's files: what it is, and its messages in their order.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use stepwell::{Lane, Message, Part, Role, Time, Usage};
 
 use super::content::{hollow, unshown};
 use super::kept::Kept;
+use super::snapshots::Copy;
 use crate::fields::Fields;
 use crate::input::{self, Input};
 use crate::raw::compact;
@@ -24,7 +26,37 @@ pub(crate) struct Agent {
     /// What `agent.json` says, if it could be read.
     pub(crate) raw: Option<String>,
     /// Its messages, in order.
-    pub(crate) messages: Vec<PathBuf>,
+    pub(crate) messages: Vec<Source>,
+    /// Its instructions, where they are known.
+    pub(crate) system: Option<String>,
+    /// The snapshots of it that stay.
+    pub(crate) copies: Vec<Copy>,
+}
+
+/// Where a message is found.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// In a file of its own.
+    File(PathBuf),
+    /// In a file with others, and read with them.
+    Held { place: PathBuf, text: String },
+}
+
+impl Source {
+    /// The file, or what stands for one.
+    pub(crate) fn place(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Held { place, .. } => place,
+        }
+    }
+
+    fn text(&self, input: &Input) -> Result<Cow<'_, str>> {
+        match self {
+            Self::File(path) => input.text(path).map(Cow::Owned),
+            Self::Held { text, .. } => Ok(Cow::Borrowed(text)),
+        }
+    }
 }
 
 /// A message as it was found.
@@ -62,8 +94,9 @@ impl Agent {
             .collect();
         messages.sort();
         let below = below(input, folder);
-        let messages = messages.into_iter().map(|(_, path)| path).collect();
-        Ok((Self { id: own.unwrap_or_else(|| id.to_owned()), below, raw, messages }, fault))
+        let messages = messages.into_iter().map(|(_, path)| Source::File(path)).collect();
+        let (id, system, copies) = (own.unwrap_or_else(|| id.to_owned()), None, Vec::new());
+        Ok((Self { id, below, raw, messages, system, copies }, fault))
     }
 
     /// What `agent.json` says, in fields.
@@ -86,14 +119,14 @@ impl Agent {
 
     /// Its message at a place.
     pub(crate) fn heard(&self, input: &Input, n: usize, lane: &Lane) -> Result<Heard> {
-        let path = &self.messages[n];
-        let text = input.text(path)?;
+        let path = self.messages[n].place();
+        let text = self.messages[n].text(input)?;
         let fields = Fields::parse(&text).map_err(|error| no_json(path, &error))?;
         // What stands in the place of a message that was redacted.
         let shown = shown_field(&fields);
         let Some(message) = fields.object(shown) else {
             let why = format!("it holds no {shown}");
-            return Err(Error::Foreign { path: path.clone(), why });
+            return Err(Error::Foreign { path: path.to_owned(), why });
         };
         let (parts, rest) = hollow(&message);
         let has_results = parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
@@ -160,14 +193,18 @@ pub(crate) fn no_json(path: &Path, error: &serde_json::Error) -> Error {
 
 /// Tokens as the provider counts them: those of the cache are apart.
 fn usage(message: &Fields<'_>) -> Option<Usage> {
-    let usage = message.object("metadata")?.object("usage")?;
+    Some(counted(&message.object("metadata")?.object("usage")?))
+}
+
+/// Tokens in the SDK's words.
+pub(crate) fn counted(usage: &Fields<'_>) -> Usage {
     let count = |name: &str| usage.get::<u64>(name).unwrap_or(0);
     let (cached, written) = (count("cacheReadInputTokens"), count("cacheWriteInputTokens"));
-    Some(Usage {
+    Usage {
         input: count("inputTokens").saturating_add(cached).saturating_add(written),
         output: count("outputTokens"),
         cached,
         cache_written: written,
         reasoning: 0,
-    })
+    }
 }

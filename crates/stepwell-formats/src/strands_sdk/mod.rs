@@ -3,6 +3,7 @@
 //! Each agent speaks in a lane: the first one in `main`, others in one of their name. What was
 //! moved out of an agent's window becomes a compaction, with its summary if there is one.
 //! A redacted message is what stands in its place; the original is kept and shown to nobody.
+//! Since 1.62 a session may also be kept as [`snapshots`], which are read as such files are.
 //! What a file holds besides words is kept with the words taken out ([`content`]), and put
 //! together with them again when it is written.
 //!
@@ -13,9 +14,11 @@
 pub(crate) mod agent;
 pub(crate) mod content;
 pub(crate) mod conversation;
+mod group;
 pub(crate) mod kept;
 mod read;
 pub(crate) mod sidecar;
+mod snapshots;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};
@@ -51,7 +54,10 @@ impl Reader for Sdk {
         let is_ours = |folder: &Path| match facts(&folder.join("session.json")) {
             Some(text) => is_session(&text),
             // The agents are there, if nothing else is.
-            None => agent::folders_of(folder).is_ok_and(|found| !found.is_empty()),
+            None => {
+                agent::folders_of(folder).is_ok_and(|found| !found.is_empty())
+                    || snapshots::is_session(folder)
+            }
         };
         if probe.kind == Kind::Folder {
             return is_ours(&probe.path).then(|| probe.path.clone());
@@ -61,8 +67,9 @@ impl Reader for Sdk {
         let part = name == "session.json"
             || name == "agent.json"
             || name == "multi_agent.json"
+            || name == snapshots::LATEST
             || agent::number_of(&probe.path).is_some();
-        let mut above = probe.path.ancestors().skip(1).take(if part { 4 } else { 0 });
+        let mut above = probe.path.ancestors().skip(1).take(if part { 5 } else { 0 });
         above.find(|folder| is_ours(folder)).map(Path::to_owned)
     }
 
@@ -71,7 +78,10 @@ impl Reader for Sdk {
     }
 
     fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {
-        homes.home.map(|home| home.join(".strands/sessions")).into_iter().collect()
+        let home = homes.home.map(|home| home.join(".strands/sessions"));
+        // Snapshots are kept below the folder that an agent is started in.
+        let here = homes.workspace.map(|here| here.join(".strands/session"));
+        home.into_iter().chain(here).collect()
     }
 }
 

@@ -3,70 +3,110 @@
 use std::path::Path;
 
 use stepwell::{
-    Compacted, Lane, Node, NodeState, Role, Seq, Status, StatusChanged, Step, StopReason, Time,
+    Checkpoint, CheckpointReason, Compacted, Edited, Lane, Message, Role, Seq, Status,
+    StatusChanged, Step, Time,
 };
 
-use super::agent::{Agent, Heard, below, folders, folders_of, moment, no_json};
+use super::agent::{Agent, Heard, folders_of, moment, no_json};
+use super::group::{self, Group};
 use super::kept::Kept;
+use super::snapshots::{self, Snapshots};
 use super::{FOLDER, SYSTEM, sidecar};
 use crate::fields::Fields;
 use crate::input::Input;
 use crate::neutral::{Item, Opening, Sink, Telling, Warning};
-use crate::raw::{compact, value};
+use crate::raw::compact;
 use crate::steps::Steps;
 use crate::{Error, Result};
-
-/// What stands before a group's id in the name of its folder.
-const GROUP: &str = "multi_agent_";
 
 /// Among how many messages it is looked for what was asked.
 const MAX_FRONT: usize = 20;
 
+/// What a session's folder holds, in either form.
+struct Found {
+    session: Option<String>,
+    agents: Vec<Agent>,
+    groups: Vec<Group>,
+    /// When it began, if `session.json` does not say so.
+    began: Option<Time>,
+}
+
+impl Found {
+    fn at(input: &Input, sink: &mut dyn Sink) -> Result<Self> {
+        let root = input.root();
+        if snapshots::is_session(root) {
+            let Snapshots { agents, groups, began } = snapshots::read(input, sink)?;
+            return Ok(Self { session: None, agents, groups, began });
+        }
+        let session = object(input, &root.join("session.json"), sink);
+        let (agents, groups) = (agents(input, root, sink)?, group::groups(input, sink)?);
+        Ok(Self { session, agents, groups, began: None })
+    }
+
+    /// What `session.json` says.
+    fn fields(&self) -> Fields<'_> {
+        self.session.as_deref().and_then(|raw| Fields::parse(raw).ok()).unwrap_or_default()
+    }
+}
+
 /// Reads a session.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
-    let root = input.root();
-    let session = object(input, &root.join("session.json"), sink);
-    let agents = agents(input, root, sink)?;
-    let groups = folders(&root.join("multi_agents"), GROUP)?;
-    let Some(mut opening) = opening(input, session.as_deref(), &agents) else {
+    let found = Found::at(input, sink)?;
+    let Some(mut opening) = opening(input, &found) else {
         let why = "it holds neither session.json nor an agent".to_owned();
-        return Err(Error::Foreign { path: root.to_owned(), why });
+        return Err(Error::Foreign { path: input.root().to_owned(), why });
     };
     opening.continues = sidecar::mark(input);
     if sink.begin(opening)? == Telling::Known {
         return Ok(());
     }
     sidecar::read(input, SYSTEM, sink)?;
-    let mut voices: Vec<Voice<'_>> = voices(&agents);
+    let mut voices: Vec<Voice<'_>> = voices(&found.agents);
+    for voice in &voices {
+        if let Some(system) = &voice.agent.system {
+            let message = Message::system(system.clone()).in_lane(voice.lane.clone());
+            sink.take(Item::new(found.began, message))?;
+        }
+    }
     tell_messages(input, &mut voices, sink)?;
     let last_at = voices.iter().filter_map(|voice| voice.last_at).max();
-    for (folder, id) in groups {
-        tell_group(input, &folder, &id, sink)?;
+    let last_at = last_at.or_else(|| moment(&found.fields(), "updated_at")).or(found.began);
+    for group in &found.groups {
+        group.tell(sink)?;
+    }
+    if let Some(elsewhere) = group::spent(&found.groups) {
+        let elsewhere = Some(elsewhere);
+        sink.take(Item::new(last_at, Edited { elsewhere, ..Edited::default() }))?;
     }
     for voice in &mut voices {
         voice.tell_removed(sink)?;
     }
-    if let Some(raw) = &session {
+    keep(&found, &voices, sink)?;
+    let agents = voices.iter().map(|voice| match voice.steps.status().status {
+        Status::Success => voice.steps.status(),
+        _ => StatusChanged { status: Status::Interrupted, reason: None, error: None },
+    });
+    let status = group::together(agents.chain(found.groups.iter().map(Group::status)));
+    sink.take(Item::new(last_at, status))?;
+    sink.end()
+}
+
+/// Keeps the files themselves, without what was told of them.
+fn keep(found: &Found, voices: &[Voice<'_>], sink: &mut dyn Sink) -> Result<()> {
+    if let Some(raw) = &found.session {
         sink.take(Item::of_session(SYSTEM, Kept::new("session.json", raw).to_json()))?;
     }
-    for voice in &voices {
+    for voice in voices {
         if let Some(raw) = &voice.agent.raw {
             let kept = Kept::new(format!("{}/agent.json", voice.agent.below), raw);
             sink.take(Item::of_session(SYSTEM, kept.of_lane(&voice.lane).to_json()))?;
         }
     }
-    let answered = !voices.is_empty()
-        && voices.iter().all(|voice| voice.steps.status().status == Status::Success);
-    let (status, reason) = match answered {
-        true => (Status::Success, Some(StopReason::LlmDone)),
-        false => (Status::Interrupted, None),
-    };
-    sink.take(Item::new(last_at, StatusChanged { status, reason, error: None }))?;
-    sink.end()
+    Ok(())
 }
 
 /// The JSON object in a file, if there is one; what is wrong with it is told.
-fn object(input: &Input, path: &Path, sink: &mut dyn Sink) -> Option<String> {
+pub(super) fn object(input: &Input, path: &Path, sink: &mut dyn Sink) -> Option<String> {
     let read = input.text(path).and_then(|text| match Fields::parse(&text) {
         Ok(_) => Ok(compact(&text)),
         Err(error) => Err(no_json(path, &error)),
@@ -74,7 +114,7 @@ fn object(input: &Input, path: &Path, sink: &mut dyn Sink) -> Option<String> {
     read.map_err(|error| warn(sink, path, &error)).ok()
 }
 
-fn warn(sink: &mut dyn Sink, path: &Path, error: &Error) {
+pub(super) fn warn(sink: &mut dyn Sink, path: &Path, error: &Error) {
     let what = match error {
         Error::Unreadable { error, .. } => error.to_string(),
         Error::Foreign { why, .. } => why.clone(),
@@ -100,18 +140,20 @@ fn agents(input: &Input, root: &Path, sink: &mut dyn Sink) -> Result<Vec<Agent>>
     Ok(agents)
 }
 
-fn opening(input: &Input, session: Option<&str>, agents: &[Agent]) -> Option<Opening> {
+fn opening(input: &Input, found: &Found) -> Option<Opening> {
     let folder = input.root().file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let fields = session.and_then(|raw| Fields::parse(raw).ok()).unwrap_or_default();
-    if session.is_none() && agents.is_empty() {
+    let (agents, groups) = (&found.agents, &found.groups);
+    if found.session.is_none() && agents.is_empty() && groups.is_empty() {
         return None;
     }
+    let fields = found.fields();
     let id = fields.text("session_id").map(String::from).filter(|id| !id.is_empty());
     let id = id.unwrap_or_else(|| folder.strip_prefix(FOLDER).unwrap_or(folder).to_owned());
-    let mut opening =
-        Opening::new(id, agents.first().map(|it| asked(input, it)).unwrap_or_default());
+    let asked = agents.first().map(|it| asked(input, it)).filter(|it| !it.is_empty());
+    let task = asked.or_else(|| groups.iter().map(Group::task).find(|it| !it.is_empty()));
+    let mut opening = Opening::new(id, task.unwrap_or_default());
     opening.created.agent = agents.first().map(|agent| agent.id.clone()).unwrap_or_default();
-    opening.started_at = moment(&fields, "created_at");
+    opening.started_at = moment(&fields, "created_at").or(found.began);
     Some(opening)
 }
 
@@ -205,7 +247,7 @@ impl Voice<'_> {
                 }
                 Err(error) => {
                     let what = format!("{}, and was left out", error_text(&error));
-                    let place = self.agent.messages[n].display().to_string();
+                    let place = self.agent.messages[n].place().display().to_string();
                     sink.warn(Warning { place, what });
                 }
             }
@@ -229,6 +271,11 @@ impl Voice<'_> {
         sink.take(Item::beside(SYSTEM, at, kept.to_json()))?;
         if let Some(step) = step {
             sink.take(Item::new(at, Step { lane: self.lane.clone(), ..step }))?;
+        }
+        for copy in self.agent.copies.iter().filter(|copy| copy.messages == self.looked_at) {
+            let (name, reason) = (copy.name.clone(), CheckpointReason::Automatic);
+            let metadata = Default::default();
+            sink.take(Item::new(copy.at.or(at), Checkpoint { name, reason, metadata }))?;
         }
         Ok(())
     }
@@ -267,26 +314,4 @@ fn error_text(error: &Error) -> String {
         Error::Foreign { why, .. } => why.clone(),
         other => other.to_string(),
     }
-}
-
-/// A graph or a swarm: its nodes that are done, and all that it holds.
-fn tell_group(input: &Input, folder: &Path, id: &str, sink: &mut dyn Sink) -> Result<()> {
-    let path = folder.join("multi_agent.json");
-    let Some(raw) = object(input, &path, sink) else { return Ok(()) };
-    let fields = Fields::parse(&raw).unwrap_or_default();
-    let results = fields.object("node_results").unwrap_or_default();
-    for (name, raw) in results.each() {
-        let result = Fields::parse(raw).unwrap_or_default();
-        let state = match result.text("status").as_deref() {
-            Some("completed") => NodeState::Done,
-            Some("failed") => NodeState::Failed,
-            _ => NodeState::Started,
-        };
-        let output = value(result.raw("result").unwrap_or("null"));
-        let key: String = format!("group/{id}/{name}").chars().take(200).collect();
-        let node = Node { key, state, output, usage: None, error: None };
-        sink.take(Item::new(None, node))?;
-    }
-    let kept = Kept::new(below(input, &path), &raw);
-    sink.take(Item::of_session(SYSTEM, kept.to_json())).map(drop)
 }

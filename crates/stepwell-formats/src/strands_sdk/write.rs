@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use stepwell::{
-    About, Change, Edited, Event, Foreign, Head, Lane, Message, Recorded, Role, SessionId, Stepwell,
+    About, Change, Edited, Elsewhere, Event, Foreign, Head, Lane, Message, Recorded, Role,
+    SessionId, Stepwell,
 };
 
 use super::conversation::{self, Live, agent_json, plain_name, stamp};
@@ -134,6 +135,7 @@ fn is_held(event: &Recorded, losses: &mut Losses) -> bool {
         | Event::Undone(_) => return true,
         // Of a group, and kept with it.
         Event::Node(node) if node.key.starts_with("group/") => return true,
+        Event::Edited(edited) if is_sum(edited) => return true,
         other => match lost(other, SYSTEM) {
             Some(word) => word,
             None => return true,
@@ -141,6 +143,13 @@ fn is_held(event: &Recorded, losses: &mut Losses) -> bool {
     };
     losses.count(word);
     false
+}
+
+/// Does an edit only say how many tokens were used there? The files that are kept say it too.
+pub(crate) fn is_sum(edited: &Edited) -> bool {
+    let usage = edited.elsewhere.as_ref().map(|it| it.usage).unwrap_or_default();
+    let elsewhere = Some(Elsewhere { usage, ..Elsewhere::default() });
+    *edited == Edited { elsewhere, ..Edited::default() }
 }
 
 /// What an event is called that has no place in a Strands folder.

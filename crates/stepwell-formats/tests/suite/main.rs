@@ -29,6 +29,7 @@ mod seeds;
 mod sheet;
 mod strands_cli;
 mod strands_cli_back;
+mod strands_groups;
 mod strands_loader;
 mod strands_original;
 mod strands_sdk;

@@ -2,6 +2,8 @@
 
     load FOLDER SESSION AGENT MANAGER   restores an agent, goes on with it, and prints what it says
     make FOLDER                         writes sessions as the SDK does
+    snap FOLDER                         writes sessions as snapshots, and prints what they hold
+    group FOLDER                        writes graphs and a swarm, in both forms
 """
 
 import base64
@@ -112,5 +114,55 @@ def make(folder):
     four._session_manager.redact_latest_message(redacted, four)
 
 
+def snap(folder):
+    from strands.session import SnapshotSessionManager
+    from strands.storage import LocalFileStorage
+
+    def agent(answers):
+        manager = SnapshotSessionManager(
+            "snapped", storage=LocalFileStorage(folder), snapshot_trigger=lambda **_: True
+        )
+        return Agent(
+            agent_id="worker", model=Canned(answers), tools=[weigh], session_manager=manager, callback_handler=None
+        )
+
+    one = agent([{"id": "w1", "name": "weigh", "input": {"flour": 4, "water": 5}}, "it is 9 ☕"])
+    one.state.set("scales", {"drift": [7, None]})
+    one([{"text": "weigh 4 and 5"}, {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n"}}}])
+    agent(["ten"])("once more")
+    print(json.dumps(plain(agent([]).messages)))
+
+
+def group(folder):
+    from strands.multiagent import GraphBuilder, Swarm
+    from strands.session import SnapshotSessionManager
+    from strands.storage import LocalFileStorage
+
+    class Cold(Canned):
+        async def stream(self, *args, **kwargs):
+            raise RuntimeError("the oven is cold")
+            yield
+
+    def graph(manager, second):
+        builder = GraphBuilder()
+        builder.add_node(Agent(name="plan", model=Canned(["rye"]), callback_handler=None), "plan")
+        builder.add_node(Agent(name="work", model=second, callback_handler=None), "work")
+        builder.add_edge("plan", "work")
+        builder.set_entry_point("plan")
+        builder.set_graph_id("g")
+        builder.set_session_manager(manager)
+        return builder.build()
+
+    graph(FileSessionManager("graph", storage_dir=folder), Canned(["baked"]))("bake a loaf")
+    snapshots = SnapshotSessionManager("graph-snapped", storage=LocalFileStorage(folder))
+    graph(snapshots, Canned(["baked"]))("bake a loaf")
+    try:
+        graph(FileSessionManager("graph-cold", storage_dir=folder), Cold([]))("bake a loaf")
+    except RuntimeError:
+        pass
+    solo = Agent(name="solo", model=Canned(["swum"]), callback_handler=None)
+    Swarm([solo], session_manager=FileSessionManager("swarm", storage_dir=folder))("swim")
+
+
 if __name__ == "__main__":
-    {"load": load, "make": make}[sys.argv[1]](*sys.argv[2:])
+    {"load": load, "make": make, "snap": snap, "group": group}[sys.argv[1]](*sys.argv[2:])

@@ -9,12 +9,15 @@ use std::process::Command;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use stepwell::{Compacted, Created, Image, Lane, Message, Part, SessionId, Stepwell};
+use stepwell::{
+    Compacted, Created, Event, Image, Lane, Message, Part, SessionId, Status, Stepwell,
+};
 use stepwell_formats::{Mode, take_in};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, said, shown, taken, written};
 use crate::strands_sdk::sdk;
+use crate::support::log;
 
 /// The Python that has the SDK, if somebody named it.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]
@@ -165,4 +168,47 @@ fn what_the_sdk_writes_is_read_as_the_sdk_restores_it() {
             assert_eq!(found["state"], json!({"scales": {"drift": [7, null]}}));
         }
     }
+}
+
+#[test]
+fn a_session_that_the_sdk_keeps_as_snapshots_is_read_as_the_sdk_restores_it() {
+    let Some(python) = python("a_session_that_the_sdk_keeps_as_snapshots") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = run(&python, &["snap", folder.path().to_str().unwrap()]);
+    let messages: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    let well = Stepwell::in_memory();
+    let id = taken(&well, folder.path())[0].id.clone();
+    assert_eq!(id.as_str(), "snapped");
+    assert_eq!(said(&shown(&well, &id)), there(&messages));
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!((head.task.as_str(), head.status), ("weigh 4 and 5", Status::Success));
+    assert_eq!((head.spent.usage.input, head.spent.usage.output), (9, 12));
+    let stops = log(&well, &id);
+    let stops = stops.iter().filter(|it| matches!(it.event, Event::Checkpoint(_))).count();
+    assert_eq!(stops, 2, "each snapshot that stays is a checkpoint");
+    // Written here, its other session manager goes on with it.
+    let (back, _) = written(&well, &id, sdk(), "session_snapped");
+    let found = restored(&python, back.path(), ("snapped", "worker", "sliding"));
+    assert_eq!(there(&found["restored"]), there(&messages));
+    assert_eq!(found["state"], json!({"scales": {"drift": [7, null]}}));
+}
+
+#[test]
+fn graphs_and_swarms_of_the_sdk_stand_as_it_left_them() {
+    let Some(python) = python("graphs_and_swarms_of_the_sdk") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    run(&python, &["group", folder.path().to_str().unwrap()]);
+    let well = Stepwell::in_memory();
+    taken(&well, folder.path());
+    let stands = |name: &str| {
+        let head = well.standing(&name.parse().unwrap()).unwrap().head;
+        (head.status, head.task, head.error.unwrap_or_default())
+    };
+    let baked = (Status::Success, "bake a loaf".to_owned(), String::new());
+    assert_eq!(stands("graph"), baked);
+    assert_eq!(stands("graph-snapped"), baked);
+    assert_eq!(stands("swarm"), (Status::Success, "swim".to_owned(), String::new()));
+    let (status, task, error) = stands("graph-cold");
+    assert_eq!((status, task.as_str()), (Status::Failed, "bake a loaf"));
+    assert!(error.contains("the oven is cold"), "{error}");
 }
