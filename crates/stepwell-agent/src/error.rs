@@ -1,5 +1,7 @@
 //! What can go wrong in a run apart from what the machine decides.
 
+use stepwell::SessionId;
+
 /// The result of a run's parts.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -10,6 +12,14 @@ pub enum Error {
     /// Nothing that was done since is recorded. It must be loud.
     #[error(transparent)]
     Store(#[from] stepwell::Error),
+    /// The session has no conversation, so that a request would say nothing.
+    #[error("{session} has nothing to send to a model: {why}")]
+    NothingToSend {
+        /// The session.
+        session: SessionId,
+        /// What it holds instead.
+        why: String,
+    },
     /// An agent is to have a tool that is not there.
     #[error("there is no tool {entry:?}{}", near.as_ref().map(|it| format!("; did you mean {it}?")).unwrap_or_default())]
     NoTool {

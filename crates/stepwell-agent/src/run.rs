@@ -11,6 +11,7 @@ mod permit;
 mod purse;
 mod record;
 mod relay;
+mod sendable;
 mod tools;
 mod watch;
 
@@ -40,6 +41,7 @@ pub use compact::Shrunk;
 pub use dispatch::{Dispatcher, Hired, Terms};
 pub use lane::{Ids, InLane, Past};
 pub use purse::{Allowed, Purse, Reserved};
+pub use sendable::check_sendable;
 pub use watch::{Happening, Question, Reply, Watcher};
 
 /// What a run works with. It does not change while it runs.
@@ -277,6 +279,15 @@ impl<'a> Run<'a> {
         self.window.messages().is_empty()
     }
 
+    /// Begins a session of which only the beginning was recorded with its task. One that has
+    /// neither a conversation nor a task is left to whoever says something in it.
+    pub fn begin(&mut self, task: &str) -> Result<()> {
+        match self.is_new() && !task.trim().is_empty() {
+            true => self.say(task),
+            false => Ok(()),
+        }
+    }
+
     /// Is nothing left to be done?
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -323,6 +334,9 @@ impl<'a> Run<'a> {
 
     /// Runs until something stops it. `interrupt` becomes true when the user wants it to.
     pub async fn drive(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Ended> {
+        if self.is_new() {
+            return Err(sendable::nothing(self.session.id(), sendable::UNSAID));
+        }
         // A time that cannot be told is never up.
         let now = tokio::time::Instant::now();
         let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));

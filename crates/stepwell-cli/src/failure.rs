@@ -187,6 +187,11 @@ impl From<stepwell_agent::Error> for Failure {
             Agent::Store(error) => error.into(),
             Agent::HalfMoved { .. } => Self::new(Exit::Damaged, &error)
                 .hint("when that is mended, type the command again: it is finished first"),
+            Agent::NothingToSend { ref session, .. } => {
+                let hint =
+                    format!("stepwell run \"TASK\" --session {session} says something in it");
+                Self::new(Exit::Failed, &error).hint(hint)
+            }
             error => Self::new(Exit::Failed, &error),
         }
     }

@@ -3,6 +3,7 @@ use stepwell::{
     SessionId, Span, Status, View,
 };
 use stepwell_agent::gates::Gates;
+use stepwell_agent::run::check_sendable;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
@@ -121,6 +122,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return flow((&well, &id), &args.reply()?, (&args.flags, &args.own), app);
     }
     args.refuse_flow_flags(&id)?;
+    // Before anything is recorded: an empty conversation is never sent.
+    check_sendable(&head, well.store().events(&id, Span::ALL)?.intact(&id)?)?;
     take_up(&args.flags, &well, &head, app)?;
     let prepared = Prepared::new(&args.flags, Some(&head), app)?;
     prepared.check_priced(&head, &well.subagents(&id)?)?;

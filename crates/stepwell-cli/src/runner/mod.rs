@@ -522,10 +522,7 @@ pub(crate) fn drive(
         if !run.is_over() || matches!(words, Words::More(_)) {
             run.instruct(&prepared.system(app))?;
         }
-        // A session of which only the beginning was recorded begins with its task.
-        if run.is_new() {
-            run.say(&head.task)?;
-        }
+        run.begin(&head.task)?;
         match words {
             // The model gets what was said, also what is not written.
             Words::Begun(task) => run.reveal(task),

@@ -110,3 +110,26 @@ fn a_flow_that_failed_or_waits_in_strands_cli_makes_only_the_missing_calls() {
         assert_eq!(new, asked, "{fixture}");
     }
 }
+
+#[test]
+fn a_graph_without_a_conversation_is_not_sent_and_says_why() {
+    let desk = Desk::new();
+    let folder = desk.path("loaf");
+    std::fs::create_dir_all(folder.join("multi_agents/multi_agent_g")).unwrap();
+    let session = r#"{"session_id": "loaf", "session_type": "AGENT",
+        "created_at": "2026-03-10T00:00:00+00:00", "updated_at": "2026-03-10T00:00:00+00:00"}"#;
+    std::fs::write(folder.join("session.json"), session).unwrap();
+    let graph = r#"{"type": "graph", "id": "g", "status": "failed", "current_task": "bake a loaf",
+        "node_results": {"plan": {"status": "failed",
+            "result": {"type": "exception", "message": "the oven is cold"}}}}"#;
+    std::fs::write(folder.join("multi_agents/multi_agent_g/multi_agent.json"), graph).unwrap();
+    let ran = desk.quietly(&["import", "loaf"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let before = desk.quietly(&["log", "loaf", "--json"]).stdout;
+    desk.file("never.yaml", "- text: hello\n");
+    let ran = desk.quietly(&["resume", "loaf", "--model", "script:never.yaml"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("loaf has nothing to send to a model"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("stepwell run \"TASK\" --session loaf"), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["log", "loaf", "--json"]).stdout, before, "nothing was recorded");
+}
