@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Driver, Edited, Family, Filter, Lease, Message, Place, Query, Restored,
-    Rewinding, Rewound, Scope, Seq, Status, StatusChanged,
+    Change, Create, Created, Driver, Edited, Family, Filter, InScope, Lease, Message, Place, Query,
+    Restored, Rewinding, Rewound, Scope, Seq, Source, Status, StatusChanged, Write,
 };
 
 use crate::claims::claims;
@@ -24,6 +24,8 @@ claims! { $ filter = filter_claims for Fixture:
     a_task_text_is_found_whatever_its_case_beyond_ascii,
     a_task_text_is_no_pattern,
     a_workspace_lets_through_its_sessions_only,
+    a_system_lets_through_those_that_came_from_it,
+    a_scope_lets_through_those_that_belong_to_it_or_begin_so,
     a_driver_lets_through_those_that_it_moves_on,
     roots_are_those_that_no_agent_started,
     children_are_subagents_and_forks,
@@ -54,6 +56,39 @@ fn three<F: Fixture>(w: &World<F>, describe: impl Fn(&str) -> Created) {
     for name in ["a", "b", "c"] {
         w.make(describe(name));
     }
+}
+
+fn a_system_lets_through_those_that_came_from_it<F: Fixture>(w: &mut World<F>) {
+    three(w, |name| Created {
+        source: (name != "c").then(|| Source {
+            system: format!("system-{name}"),
+            id: "1".to_owned(),
+            started_at: None,
+        }),
+        ..created(name)
+    });
+    let of = |system: &str| Filter { system: Some(system.to_owned()), ..Filter::default() };
+    assert_eq!(w.listed(of("system-b")), names(&["b"]));
+    assert_eq!(w.listed(of("system")), names(&[]));
+}
+
+fn a_scope_lets_through_those_that_belong_to_it_or_begin_so<F: Fixture>(w: &mut World<F>) {
+    let scopes = [("a", "adk/shop/ann"), ("b", "adk/shop/bob"), ("c", "adk/shöp")];
+    for (name, scope) in scopes {
+        w.make(created(name).in_scope(scope));
+    }
+    w.begin("d");
+    let of = |scope| Filter { scope: Some(scope), ..Filter::default() };
+    assert_eq!(w.listed(of(InScope::Is("adk/shop/bob".to_owned()))), names(&["b"]));
+    assert_eq!(w.listed(of(InScope::Is("adk/shop".to_owned()))), names(&[]));
+    assert_eq!(w.listed(of(InScope::StartsWith("adk/shop/".to_owned()))), names(&["a", "b"]));
+    assert_eq!(w.listed(of(InScope::StartsWith(String::new()))), names(&["a", "b", "c"]));
+    let standing = w.store().standing(&id("b")).unwrap();
+    assert_eq!(standing.head.scope.as_deref(), Some("adk/shop/bob"));
+    let long = created("long").in_scope("x".repeat(stepwell::MAX_SCOPE_BYTES + 1));
+    let long = Create { created: long, event_id: None, at: None, claim: None };
+    let refused = w.store().write(Write::Create(long));
+    assert!(matches!(refused, Err(stepwell::Error::TooLarge { .. })));
 }
 
 fn rewinding_lets_through_those_whose_files_are_half_moved<F: Fixture>(w: &mut World<F>) {

@@ -21,7 +21,7 @@ pub(crate) fn send(
 ) -> Result<Sent, Trouble> {
     let Order { known, draft, .. } = order;
     let columns = &order.columns;
-    let slices = [&columns.chain[..], &columns.sum[..], order.model()];
+    let slices = [columns.chain.as_column(), &columns.sum[..], order.model()];
     let events = Events::of(&draft.events);
     let blobs = Blobs::of(&draft.events);
     let lanes: Vec<(Vec<u8>, Vec<u8>)> = draft
@@ -34,7 +34,7 @@ pub(crate) fn send(
         draft.snapshots.iter().map(|(seq, state)| (number(*seq), state.as_slice())).unzip();
     let mark = order.mark.as_ref().map(<[u8; 16]>::as_slice);
     let (old_seq, bytes) = (number(known.row.head.seq), signed(draft.bytes));
-    let (fence, known_chain) = (order.fence(), known.row.chain.as_bytes().as_slice());
+    let (fence, known_chain) = (order.fence(), known.row.chain.as_column());
     let now = link.time.now().as_micros();
 
     let mut text = Text::default();
@@ -71,6 +71,7 @@ pub(crate) fn send(
     let _ = write!(
         text.sql,
         "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, unindexed = true, \
+         change = pg_current_xact_id(), \
          bytes = bytes + {added}{blob_bytes}, {assigned} WHERE {held} RETURNING bytes)"
     );
     events.insert(&mut text, (&session, &team), &mark);
@@ -175,7 +176,7 @@ impl<'a> Events<'a> {
             all.versions.push(version_column(row));
             all.spilled.push(row.spilled);
             all.kinds.push(row.kind.as_bytes());
-            all.chains.push(row.chain.as_bytes().as_slice());
+            all.chains.push(row.chain.as_column());
             all.ids.push(row.id.as_ref().map(id));
             all.keys.push(key.as_ref().map(String::as_bytes));
             all.bodies.push(&*row.body);
@@ -235,7 +236,7 @@ impl<'a> Blobs<'a> {
         };
         for event in events {
             for (digest, size, data) in &event.spill {
-                let digest = digest.as_bytes().as_slice();
+                let digest = digest.as_column();
                 if !all.spills.contains(&digest) {
                     all.spills.push(digest);
                     all.sizes.push(*size);
@@ -243,7 +244,7 @@ impl<'a> Blobs<'a> {
                 }
             }
             for digest in &event.names {
-                all.names.push(digest.as_bytes().as_slice());
+                all.names.push(digest.as_column());
                 all.places.push(number(event.row.seq));
             }
         }

@@ -38,7 +38,7 @@ pub(crate) fn put(rows: &PgRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()
          ON CONFLICT (namespace, digest) DO UPDATE SET touched = excluded.touched",
         params![
             rows.namespace => INT4,
-            digest.as_bytes().as_slice() => BYTEA,
+            digest.as_column() => BYTEA,
             bytes.len() as i64 => INT8,
             rows.now.as_micros() => INT8,
             data => BYTEA,
@@ -49,14 +49,14 @@ pub(crate) fn put(rows: &PgRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()
 /// The bytes of a blob, checked against their digest.
 pub(crate) fn get(rows: &PgRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
     let sql = "SELECT size, data FROM stepwell.blobs WHERE namespace = $1 AND digest = $2";
-    let params = params![rows.namespace => INT4, digest.as_bytes().as_slice() => BYTEA];
+    let params = params![rows.namespace => INT4, digest.as_column() => BYTEA];
     let row = rows.one(sql, params)?.ok_or(Error::NoBlob(*digest))?;
     let (size, data): (i64, &[u8]) = (rows.get(&row, 0)?, rows.get(&row, 1)?);
     let damaged = |what: String| Error::DamagedBlob { digest: *digest, what };
     // The size comes from outside: it bounds, but is not trusted to allocate.
     let limit = usize::try_from(size).unwrap_or(0).min(MAX_BLOB_BYTES);
     let bytes = zstd::bulk::decompress(data, limit).map_err(|error| damaged(error.to_string()))?;
-    if Digest::of(&bytes) == *digest {
+    if digest.matches(&bytes) {
         Ok(bytes)
     } else {
         Err(damaged("its bytes do not match its digest".to_owned()))
@@ -71,7 +71,7 @@ pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result
     }
     let mut bytes = 0;
     for digest in sealed.spill.iter().map(|(digest, _)| digest).chain(&sealed.names) {
-        let named = params![rows.namespace => INT4, digest.as_bytes().as_slice() => BYTEA];
+        let named = params![rows.namespace => INT4, digest.as_column() => BYTEA];
         let sql = "SELECT stored FROM stepwell.blobs WHERE namespace = $1 AND digest = $2 \
              FOR KEY SHARE";
         let row = rows.one(sql, named)?.ok_or(Error::NoBlob(*digest))?;
@@ -81,7 +81,7 @@ pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result
              ON CONFLICT DO NOTHING",
             params![
                 rows.namespace => INT4,
-                digest.as_bytes().as_slice() => BYTEA,
+                digest.as_column() => BYTEA,
                 key => INT8,
                 number(sealed.row.seq) => INT8,
             ],

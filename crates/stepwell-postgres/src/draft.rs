@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use stepwell::backend::{
-    Base, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
+    Base, Facts, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::{
-    Digest, Error, EventId, Kind, Lane, LaneState, Order, Result, Seq, SessionId, State, Time,
+    Digest, Error, EventId, Lane, LaneState, Order, Result, Seq, SessionId, State, Time,
 };
 
 use crate::blob;
@@ -149,7 +149,7 @@ impl Rows for Desk<'_> {
         unknown()
     }
 
-    fn facts(&self, _stretch: Stretch, _kinds: &[Kind]) -> Result<Vec<OwnRow>> {
+    fn facts(&self, _stretch: Stretch, _facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         unknown()
     }
 

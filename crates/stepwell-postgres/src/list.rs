@@ -2,8 +2,8 @@
 
 use stepwell::backend::{World, read};
 use stepwell::{
-    Counts, Cursor, Driver, Family, Filter, Holder, Order, Page, Place, Pulse, Query, Result, Sort,
-    Status,
+    Counts, Cursor, Driver, Family, Filter, Holder, InScope, Order, Page, Place, Pulse, Query,
+    Result, Sort, Status,
 };
 use tokio_postgres::types::{ToSql, Type};
 
@@ -51,6 +51,16 @@ impl Conditions {
         self.equal("h.model", filter.model.as_deref());
         self.equal("s.label", filter.label.as_deref());
         self.equal("s.workspace", filter.workspace.as_deref());
+        self.equal("s.system", filter.system.as_deref());
+        match &filter.scope {
+            None => {}
+            Some(InScope::Is(scope)) => self.equal("s.scope", Some(scope)),
+            Some(InScope::StartsWith(front)) => {
+                let from = self.bind(front.as_bytes().to_vec(), Type::BYTEA);
+                let to = self.bind(format!("{front}\u{10ffff}").into_bytes(), Type::BYTEA);
+                self.require(format!("s.scope >= {from} AND s.scope < {to}"));
+            }
+        }
         if let Some(driver) = filter.driver {
             let external = self.bind(driver == Driver::External, Type::BOOL);
             self.require(format!("s.external = {external}"));

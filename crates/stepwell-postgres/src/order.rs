@@ -1,8 +1,8 @@
 //! An append that is ready to be sent: what it was made for, what it writes, and how the
 //! session stands then.
 
-use stepwell::Epoch;
 use stepwell::backend::{SessionRow, head_sum};
+use stepwell::{Digest, Epoch};
 
 use crate::draft::{Draft, Entry};
 use crate::rows::{cost_column, json, number, signed};
@@ -96,7 +96,7 @@ pub(crate) struct Columns {
     pub(crate) status: &'static str,
     pub(crate) cost: i64,
     pub(crate) steps: i64,
-    pub(crate) chain: [u8; 32],
+    pub(crate) chain: Digest,
     pub(crate) sum: [u8; 8],
     pub(crate) lane: Option<Vec<u8>>,
     pub(crate) head: Vec<u8>,
@@ -111,7 +111,7 @@ impl Columns {
             status: row.head.status.as_str(),
             cost: cost_column(row.head.spent.cost),
             steps: signed(row.head.steps),
-            chain: *row.chain.as_bytes(),
+            chain: row.chain,
             sum: head_sum(&head, &row.chain),
             lane: row.lane.as_ref().map(json),
             head,

@@ -18,7 +18,7 @@ use crate::rows::{number, signed};
 /// head then points. Its chain says that it is the same session: a server that was put back
 /// to an earlier time gives keys and versions again.
 const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \
-     seq = seq + 1, bytes = bytes + length($15), unindexed = true, updated = $4, cost = $5, \
+     change = pg_current_xact_id(), seq = seq + 1, bytes = bytes + length($15), unindexed = true, updated = $4, cost = $5, \
      steps = $6, chain = $7, sum = $8, lane = $9, head = $10 \
      WHERE session = $1 AND version = $2 AND fence = $3 AND chain = $16 RETURNING seq, namespace) \
      INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, chain, id, \
@@ -35,7 +35,7 @@ pub(crate) fn send(conn: &Conn, order: &Order) -> Option<Result<Sent, Trouble>> 
 fn write(conn: &Conn, epoch: Epoch, (order, event): (&Order, &Entry)) -> Result<Sent, Trouble> {
     let (head, row) = (&order.columns, &event.row);
     let id = row.id.as_ref().map(|id| id.as_bytes().as_slice());
-    debug_assert_eq!((number(row.seq), &row.chain.as_bytes()[..]), (head.seq, &head.chain[..]));
+    debug_assert_eq!((number(row.seq), row.chain), (head.seq, head.chain));
     let params: [Param<'_>; 16] = [
         (&order.known.row.key, Type::INT8),
         (&order.known.version, Type::INT8),
@@ -43,7 +43,7 @@ fn write(conn: &Conn, epoch: Epoch, (order, event): (&Order, &Entry)) -> Result<
         (&head.updated, Type::INT8),
         (&head.cost, Type::INT8),
         (&head.steps, Type::INT8),
-        (&head.chain.as_slice(), Type::BYTEA),
+        (&head.chain.as_column(), Type::BYTEA),
         (&head.sum.as_slice(), Type::BYTEA),
         (&head.lane, Type::BYTEA),
         (&head.head, Type::BYTEA),
@@ -52,7 +52,7 @@ fn write(conn: &Conn, epoch: Epoch, (order, event): (&Order, &Entry)) -> Result<
         (&order.mark.as_ref().map(<[u8; 16]>::as_slice), Type::BYTEA),
         (&event.key.as_ref().map(String::as_bytes), Type::BYTEA),
         (&&*row.body, Type::BYTEA),
-        (&order.known.row.chain.as_bytes().as_slice(), Type::BYTEA),
+        (&order.known.row.chain.as_column(), Type::BYTEA),
     ];
     match conn.execute_hot(STATEMENT, &params)? {
         0 => Ok(Sent::Stale),

@@ -9,7 +9,7 @@ use crate::fault::Trouble;
 use crate::link::{Conn, Link, Patience, SERVER_TIME, params};
 
 /// Each step brings the schema from version `i` to `i + 1`, all of it or nothing.
-const STEPS: &[&str] = &[include_str!("sql/schema.sql")];
+const STEPS: &[&str] = &[include_str!("sql/schema.sql"), include_str!("sql/version_2.sql")];
 
 /// The version that this program works with.
 pub const VERSION: u32 = STEPS.len() as u32;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use stepwell::backend::{Rows as _, read, remove, write};
+use stepwell::backend::{Facts, Rows as _, read, remove, write};
 use stepwell::{
     Access, Claim, Clock, Counts, Damage, Digest, DiskUse, Error, Filter, Found, Holder, Kind,
     Lane, LaneState, Lease, Page, Processes, Query, Recorded, Removal, Result, Scrub, Search, Seq,
@@ -195,7 +195,7 @@ impl Store for PostgresStore {
     }
 
     fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.engine.read(|rows, _| read::facts(rows, &read::find(rows, id)?, kinds))
+        self.engine.read(|rows, _| read::facts(rows, &read::find(rows, id)?, Facts::of(kinds)))
     }
 
     fn list(&self, query: &Query) -> Result<Page> {
@@ -244,24 +244,17 @@ impl Store for PostgresStore {
         self.engine.change(once, |rows, _, _| write::release(rows, lease))
     }
 
-    fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
-        Ok(self.put_blobs(&[bytes])?.pop().expect("one blob has one digest"))
-    }
-
-    fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
-        let mut digests: Vec<(Digest, &[u8])> =
-            blobs.iter().map(|bytes| (Digest::of(bytes), *bytes)).collect();
-        let answer = digests.iter().map(|(digest, _)| *digest).collect();
-        if digests.is_empty() {
-            return Ok(answer);
+    fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()> {
+        if blobs.is_empty() {
+            return Ok(());
         }
+        let mut blobs = blobs.to_vec();
         // In one order, so that two that store the same do not wait for each other.
-        digests.sort_unstable_by_key(|(digest, _)| *digest.as_bytes());
+        blobs.sort_unstable_by_key(|(digest, _)| *digest);
         let once = (Structure::Open, Unsure::Repeat, Doubt::None);
         self.engine.change(once, |rows, _, _| {
-            digests.iter().try_for_each(|(digest, bytes)| blob::put(rows, digest, bytes))
-        })?;
-        Ok(answer)
+            blobs.iter().try_for_each(|(digest, bytes)| blob::put(rows, digest, bytes))
+        })
     }
 
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {

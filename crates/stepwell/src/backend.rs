@@ -9,7 +9,7 @@
 pub use crate::codec::{OwnRow, Row, Sealed};
 pub use crate::search::{Question, SEARCHABLE_KINDS, Term, Word, searchable, snippet, words};
 pub use crate::store::rows::{
-    Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World, head_sum, stand_in,
+    Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World, head_sum, stand_in,
 };
 
 /// Creating, appending, leases, scrubbing.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::{Digest, Error, Event, EventId, Recorded, Result, Seq, Time};
+use crate::{Algorithm, Digest, Error, Event, EventId, Recorded, Result, Seq, Time};
 
 /// The largest body that is accepted, spilled parts apart. A length is read before
 /// it can be trusted, so this bounds what one damaged row can make us allocate.
@@ -127,14 +127,40 @@ impl Bodies {
         self.bytes.len() + self.spilled
     }
 
-    /// The bytes of each.
-    pub(crate) fn each(&self) -> impl Iterator<Item = &[u8]> {
-        self.places.iter().map(|place| &self.bytes[place.range.clone()])
+    /// Whether each says just what a row says.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Said<'_>> {
+        self.places
+            .iter()
+            .map(|place| Said { body: &self.bytes[place.range.clone()], spill: &place.spill })
     }
 
     /// Their bytes, and where each lies in them.
     pub(crate) fn parts(self) -> (Vec<u8>, Vec<Place>) {
         (self.bytes, self.places)
+    }
+}
+
+/// What an event says, to be laid against a row.
+pub(crate) struct Said<'a> {
+    body: &'a [u8],
+    spill: &'a Spill,
+}
+
+impl Said<'_> {
+    /// Is this the row's body? A row from before BLAKE3 names what spilled by SHA-256.
+    pub(crate) fn is_in(&self, row: &Row<'_>) -> bool {
+        if *row.body == *self.body {
+            return true;
+        }
+        let older = row.spilled && row.chain.algorithm() != Algorithm::Blake3;
+        let Some(body) = std::str::from_utf8(self.body).ok().filter(|_| older) else {
+            return false;
+        };
+        let mut body = body.to_owned();
+        for (digest, text) in self.spill {
+            body = body.replace(&digest.to_string(), &Digest::of(text).to_string());
+        }
+        *row.body == *body.as_bytes()
     }
 }
 
@@ -176,7 +202,7 @@ fn encode(event: &Event, bytes: &mut Vec<u8>) -> Result<(Digest, Spill)> {
     if let Some((_, text)) = spill.iter().find(|(_, text)| text.len() > MAX_BLOB_BYTES) {
         return too_large(format!("a text in {}", what()), text.len(), MAX_BLOB_BYTES);
     }
-    Ok((Digest::of(body), spill))
+    Ok((Digest::blake3(body), spill))
 }
 
 /// Turns an event into the row that follows the row with the chain `prev`.
@@ -193,7 +219,7 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
         chain: Digest::GENESIS,
         erased: None,
     };
-    row.chain = row.link(prev, &digest);
+    row.chain = row.link(Algorithm::Blake3, prev, &digest);
     let key = event.event.key().map(Cow::into_owned);
     Sealed { row, key, spill, names: event.event.blobs() }
 }
@@ -213,23 +239,29 @@ impl Row<'_> {
     }
 
     /// The chain's value at this row, after `prev`, when its original body has this digest.
-    fn link(&self, prev: &Digest, body: &Digest) -> Digest {
+    fn link(&self, algorithm: Algorithm, prev: &Digest, body: &Digest) -> Digest {
         let id = self.id.as_ref().map_or(&[][..], |id| id.as_bytes());
-        Digest::of_fields(&[
-            prev.as_bytes(),
+        let fields = [
+            prev.as_column(),
             &self.seq.get().to_le_bytes(),
             &self.at.as_micros().to_le_bytes(),
             id,
             self.kind.as_bytes(),
             &self.version.to_le_bytes(),
-            body.as_bytes(),
-        ])
+            body.as_column(),
+        ];
+        Digest::of_fields(algorithm, &fields)
+    }
+
+    /// The digest of the body as it was recorded, by the algorithm of the row's link: a log
+    /// that was begun with one algorithm may go on with another.
+    pub(crate) fn body_digest(&self) -> Digest {
+        self.erased.unwrap_or_else(|| Digest::by(self.chain.algorithm(), &self.body))
     }
 
     /// Does this row follow the row with the chain `prev`, unchanged?
     pub(crate) fn follows(&self, prev: &Digest) -> Result<(), String> {
-        let body = self.erased.unwrap_or_else(|| Digest::of(&self.body));
-        if self.link(prev, &body) == self.chain {
+        if self.link(self.chain.algorithm(), prev, &self.body_digest()) == self.chain {
             Ok(())
         } else {
             Err("its digest does not match its bytes".to_owned())
@@ -259,7 +291,7 @@ fn spill_texts(value: &mut Value, out: &mut Vec<(Digest, Vec<u8>)>) {
     match value {
         Value::String(text) if text.len() > SPILL_BYTES => {
             let bytes = std::mem::take(text).into_bytes();
-            let digest = Digest::of(&bytes);
+            let digest = Digest::blake3(&bytes);
             out.push((digest, bytes));
             *value = serde_json::json!({ SPILLED: digest });
         }
@@ -386,9 +418,31 @@ mod tests {
     }
 
     #[test]
+    fn a_row_from_before_blake3_verifies_and_another_can_follow_it() {
+        let long = "x".repeat(SPILL_BYTES + 1);
+        let (first, second) = (recorded(Message::user(long.clone())), recorded(Message::user("b")));
+        let new = sealed(&first);
+        let mut old = new.row.clone();
+        let body = std::str::from_utf8(&new.row.body).unwrap();
+        let name = Digest::of(long.as_bytes()).to_string();
+        old.body = body.replace(&new.spill[0].0.to_string(), &name).into_bytes().into();
+        old.chain = old.link(Algorithm::Sha256, &Digest::GENESIS, &Digest::of(&old.body));
+        assert!(old.follows(&Digest::GENESIS).is_ok());
+        let next = seal(&second, Body::of(&second.event).unwrap(), &old.chain).row;
+        assert_eq!(next.chain.algorithm(), Algorithm::Blake3);
+        assert!(next.follows(&old.chain).is_ok() && next.follows(&new.row.chain).is_err());
+        // Told again, it is known to be the same.
+        let mut again = Bodies::default();
+        again.push(&first.event).unwrap();
+        again.push(&second.event).unwrap();
+        let same: Vec<bool> = again.each().map(|said| said.is_in(&old)).collect();
+        assert_eq!(same, [true, false]);
+    }
+
+    #[test]
     fn a_scrubbed_row_still_verifies() {
         let mut row = sealed(&recorded(Message::user("secret"))).row;
-        row.erased = Some(Digest::of(&row.body));
+        row.erased = Some(row.body_digest());
         row.body = br#"{"role":"user","parts":[]}"#.to_vec().into();
         assert!(row.follows(&Digest::GENESIS).is_ok());
     }

@@ -15,6 +15,10 @@ use crate::{
 /// head is rewritten at every append and must stay small.
 pub const PREVIEW_BYTES: usize = 2_000;
 
+/// The most bytes of a scope, and of a system's name by which sessions are listed: an index
+/// holds them.
+pub const MAX_SCOPE_BYTES: usize = 1_000;
+
 /// A session's current state. Bounded, whatever the length of the log: what can
 /// grow (tasks, files, nodes, phase history) is found through the events' keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +51,9 @@ pub struct Head {
     /// Where it was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+    /// What it belongs to, in words of the program that keeps it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
     /// How the run stands. As a store returns it, `running` means that its lease
     /// holder is alive; else it reads `interrupted`.
     pub status: Status,
@@ -214,6 +221,7 @@ impl Head {
             origin: Origin::Root,
             flow: None,
             source: None,
+            scope: None,
             status: Status::Running,
             stop_reason: None,
             error: None,
@@ -290,6 +298,14 @@ impl Head {
         }
     }
 
+    /// The system that it was imported from, or that keeps it here, as lists know it: a name
+    /// that is too long for an index is none.
+    #[must_use]
+    pub fn system(&self) -> Option<&String> {
+        let system = self.source.as_ref().map(|source| &source.system);
+        system.filter(|system| system.len() <= MAX_SCOPE_BYTES)
+    }
+
     /// The head as it reads when its runner is known to be gone.
     #[must_use]
     pub fn without_runner(mut self) -> Self {
@@ -308,6 +324,7 @@ impl Head {
         self.workspace.clone_from(&created.workspace);
         self.origin = created.origin.clone();
         self.source.clone_from(&created.source);
+        self.scope.clone_from(&created.scope);
         self.flow = created.flow.as_ref().map(|flow| FlowRef {
             name: flow.name.clone(),
             pattern: flow.pattern.clone(),

@@ -116,11 +116,11 @@ pub use codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "failpoints")]
 pub use failpoint::{FAILPOINTS, on_failpoint};
-pub use head::{FlowRef, Head, LaneState, LastError, PREVIEW_BYTES, State};
+pub use head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};
 pub use lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
 pub use memory::MemoryStore;
 pub use model::attribute::{Change, Edited, Elsewhere};
-pub use model::digest::{Digest, NotADigest};
+pub use model::digest::{Algorithm, Digest, NotADigest};
 pub use model::event::{Event, Kind, NewEvent, Recorded, Unknown};
 pub use model::id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};
 pub use model::message::{Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult};
@@ -145,7 +145,7 @@ pub use search::MAX_SEARCHED_BYTES;
 pub use session::Session;
 pub use sqlite::{Access, SqliteOptions, SqliteStore};
 pub use store::query::{
-    Cursor, Family, Filter, Found, Hit, Page, Place, Query, Rank, Search, Snippet, Sort,
+    Cursor, Family, Filter, Found, Hit, InScope, Page, Place, Query, Rank, Search, Snippet, Sort,
 };
 pub use store::{
     Append, Claim, Counts, Create, Damage, Derived, DiskUse, Order, Removal, Scrub, Slice, Span,

@@ -116,14 +116,17 @@ impl Session {
         self.well.store().lanes(self.id())
     }
 
-    /// Stores bytes under their digest, for an event that will name them.
+    /// Stores a file's bytes under their SHA-256 digest, by which files are known, for an
+    /// event that will name them.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
-        self.well.store().put_blob(bytes)
+        let digest = Digest::of(bytes);
+        self.keep_blobs(&[(digest, bytes)])?;
+        Ok(digest)
     }
 
-    /// Stores several blobs, for events that will name them.
-    pub fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
-        self.well.store().put_blobs(blobs)
+    /// Stores bytes under digests that were taken of them, for events that will name them.
+    pub fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()> {
+        self.well.store().keep_blobs(blobs)
     }
 
     /// The bytes of a blob.

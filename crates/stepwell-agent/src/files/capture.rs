@@ -265,8 +265,9 @@ impl Capture {
             .filter_map(blob)
             .collect();
         let bytes = blobs.bytes.iter().filter(|(digest, _)| named.contains(*digest));
-        let bytes: Vec<&[u8]> = bytes.map(|(_, bytes)| bytes.as_slice()).collect();
-        session.put_blobs(&bytes)?;
+        let bytes: Vec<(Digest, &[u8])> =
+            bytes.map(|(digest, bytes)| (*digest, bytes.as_slice())).collect();
+        session.keep_blobs(&bytes)?;
         Ok(changes)
     }
 }

@@ -327,19 +327,20 @@ const BATCH_BYTES: usize = 32 << 20;
 
 /// Keeps what is about to be overwritten.
 fn keep(session: &Session, site: &Site<'_>, moves: &[FileChanged]) -> Result<()> {
-    let mut batch: Vec<Vec<u8>> = Vec::new();
-    let store = |batch: &mut Vec<Vec<u8>>| -> Result<()> {
-        let bytes: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
-        session.put_blobs(&bytes)?;
+    let mut batch: Vec<(Digest, Vec<u8>)> = Vec::new();
+    let store = |batch: &mut Vec<(Digest, Vec<u8>)>| -> Result<()> {
+        let bytes: Vec<(Digest, &[u8])> =
+            batch.iter().map(|(digest, bytes)| (*digest, bytes.as_slice())).collect();
+        session.keep_blobs(&bytes)?;
         batch.clear();
         Ok(())
     };
     for change in moves {
         if let FileState::File { blob, .. } = &change.before {
             let bytes = site.bytes(&change.path, blob);
-            batch.push(bytes.map_err(|why| Error::NotMoved { why })?);
+            batch.push((*blob, bytes.map_err(|why| Error::NotMoved { why })?));
         }
-        if batch.iter().map(Vec::len).sum::<usize>() > BATCH_BYTES {
+        if batch.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > BATCH_BYTES {
             store(&mut batch)?;
         }
     }

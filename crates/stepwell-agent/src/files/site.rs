@@ -94,7 +94,7 @@ impl Site<'_> {
             Exact::Blocked(_) => Content::Absent,
         };
         match found {
-            Content::File { bytes, .. } if Digest::of(&bytes) == *digest => Ok(bytes),
+            Content::File { bytes, .. } if digest.matches(&bytes) => Ok(bytes),
             _ => Err(format!("{path}: it was changed meanwhile")),
         }
     }

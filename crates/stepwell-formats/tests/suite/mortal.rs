@@ -73,7 +73,7 @@ impl Store for Mortal {
         count(filter: &Filter) -> Counts;
         acquire(id: &SessionId, claim: &Claim) -> Lease;
         renew(lease: &Lease, ttl: Duration) -> Lease;
-        put_blob(bytes: &[u8]) -> Digest;
+        keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blob(digest: &Digest) -> Vec<u8>;
         search(search: &Search) -> Found;
         trash(targets: &[Target]) -> Removal;

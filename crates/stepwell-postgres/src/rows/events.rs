@@ -1,7 +1,7 @@
 //! Events' rows: written, walked in order, moved to a fork.
 
-use stepwell::backend::{Base, Flow, Key, OwnRow, Row, Sealed, SessionRow, Stretch};
-use stepwell::{Digest, EventId, Kind, Order, Result, Seq, Time};
+use stepwell::backend::{Base, Facts, Flow, Key, OwnRow, Row, Sealed, SessionRow, Stretch};
+use stepwell::{Digest, EventId, Order, Result, Seq, Time};
 
 use super::sessions::digest;
 use super::{PgRows, number, seq};
@@ -73,7 +73,7 @@ impl PgRows<'_> {
                 version_column(row) => INT4,
                 row.spilled => BOOL,
                 row.kind.as_bytes() => BYTEA,
-                row.chain.as_bytes().as_slice() => BYTEA,
+                row.chain.as_column() => BYTEA,
                 row.id.as_ref().map(|id| id.as_bytes().as_slice()) => BYTEA,
                 mark.as_ref().map(<[u8; 16]>::as_slice) => BYTEA,
                 sealed.key.as_ref().map(String::as_bytes) => BYTEA,
@@ -135,18 +135,23 @@ impl PgRows<'_> {
     }
 
     /// Keyed events of some kinds, with the rows before them, which checking them needs.
-    pub(super) fn keyed(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
-        let kinds: Vec<&[u8]> = kinds.iter().map(|kind| kind.as_str().as_bytes()).collect();
+    pub(super) fn keyed(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+        let kinds: Vec<&[u8]> = facts.kinds.iter().map(|kind| kind.as_str().as_bytes()).collect();
+        let key = facts.key.map(str::as_bytes);
+        let under = match key {
+            Some(_) => " AND substr(key, 1, 1024) = substr($5, 1, 1024) AND key = $5",
+            None => " AND $5::bytea IS NULL",
+        };
         let sql = format!(
             "WITH found AS (SELECT seq AS place FROM stepwell.events WHERE session = $1 \
-             AND kind = ANY ($2) AND seq BETWEEN $3 AND $4 AND key IS NOT NULL) \
+             AND kind = ANY ($2) AND seq BETWEEN $3 AND $4 AND key IS NOT NULL{under}) \
              SELECT {EVENT_COLUMNS}, seq IN (SELECT place FROM found) FROM stepwell.events \
              WHERE session = $1 AND seq IN \
              (SELECT place FROM found UNION SELECT place - 1 FROM found) ORDER BY seq"
         );
         let params = params![
             stretch.key => INT8, kinds => BYTEA_ARRAY, number(stretch.from) => INT8,
-            number(stretch.to) => INT8,
+            number(stretch.to) => INT8, key => BYTEA,
         ];
         let mut found = Vec::new();
         let mut ahead = self.ahead.borrow_mut();

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use stepwell::backend::{
-    Base, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
+    Base, Facts, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::{
-    Digest, Error, EventId, Kind, Lane, LaneState, Order, Result, Seq, SessionId, State, Time,
+    Digest, Error, EventId, Lane, LaneState, Order, Result, Seq, SessionId, State, Time,
 };
 use tokio_postgres::types::FromSql;
 
@@ -178,7 +178,8 @@ impl Rows for PgRows<'_> {
     fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
         self.changed(key);
         self.run(
-            "UPDATE stepwell.heads SET trashed = $2, version = version + 1 WHERE session = $1",
+            "UPDATE stepwell.heads SET trashed = $2, version = version + 1, \
+             change = pg_current_xact_id() WHERE session = $1",
             params![key => INT8, when.map(Time::as_micros) => INT8],
         )
     }
@@ -232,7 +233,7 @@ impl Rows for PgRows<'_> {
             params![
                 key => INT8, number(row.seq) => INT8, &*row.body => BYTEA,
                 sealed.key.as_ref().map(String::as_bytes) => BYTEA, row.spilled => BOOL,
-                row.erased.as_ref().map(|digest| digest.as_bytes().as_slice()) => BYTEA,
+                row.erased.as_ref().map(Digest::as_column) => BYTEA,
             ],
         )?;
         blob::reattach(self, key, sealed)?;
@@ -255,8 +256,8 @@ impl Rows for PgRows<'_> {
         self.walk(stretch, order, visitor)
     }
 
-    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
-        self.keyed(stretch, kinds)
+    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+        self.keyed(stretch, facts)
     }
 
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
@@ -328,7 +329,11 @@ impl Rows for PgRows<'_> {
             let sql = format!("DELETE FROM stepwell.{table} WHERE session = $1");
             self.run(&sql, params![key => INT8])?;
         }
-        self.run("DELETE FROM stepwell.sessions WHERE key = $1", params![key => INT8])
+        self.run(
+            "WITH gone AS (DELETE FROM stepwell.sessions WHERE key = $1 RETURNING namespace, id) \
+             INSERT INTO stepwell.removed (namespace, id) SELECT namespace, id FROM gone",
+            params![key => INT8],
+        )
     }
 
     fn reindex(&self, row: &SessionRow) -> Result<()> {

@@ -81,7 +81,7 @@ fn read_lease(rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Result<Option<Lea
 
 /// A digest from a column; one of another length fails every check.
 pub(super) fn digest(bytes: &[u8]) -> Digest {
-    Digest::from_bytes(bytes.try_into().unwrap_or([0xff; 32]))
+    Digest::from_column(bytes).unwrap_or(Digest::from_bytes([0xff; 32]))
 }
 
 /// A cost as a column that sorts. Past nine million dollars they sort as equal.
@@ -99,6 +99,8 @@ struct Cold {
     workspace: Vec<u8>,
     /// Does a move of its files go on?
     rewinding: bool,
+    system: Option<Vec<u8>>,
+    scope: Option<Vec<u8>>,
     base: Option<(i64, i64)>,
 }
 
@@ -112,6 +114,8 @@ impl Cold {
             agent: head.agent.as_bytes().to_vec(),
             workspace: head.workspace.as_bytes().to_vec(),
             rewinding: head.rewinding.is_some(),
+            system: head.system().map(|system| system.as_bytes().to_vec()),
+            scope: head.scope.as_ref().map(|scope| scope.as_bytes().to_vec()),
             base: row.base.map(|base| (base.key, number(base.at))),
         }
     }
@@ -127,6 +131,8 @@ pub(crate) fn same_cold(one: &SessionRow, other: &SessionRow) -> bool {
         && a.agent == b.agent
         && a.workspace == b.workspace
         && a.rewinding.is_some() == b.rewinding.is_some()
+        && a.system() == b.system()
+        && a.scope == b.scope
 }
 
 impl PgRows<'_> {
@@ -160,8 +166,9 @@ impl PgRows<'_> {
         let (base_key, base_at) = cold.base.unzip();
         let born = self.one(
             "INSERT INTO stepwell.sessions (namespace, id, parent, subagent, external, created, \
-             base_key, base_at, label, tags, task, agent, workspace, rewinding) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING key",
+             base_key, base_at, label, tags, task, agent, workspace, rewinding, system, scope) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
+             RETURNING key",
             params![
                 self.namespace => INT4,
                 head.id.as_str() => TEXT,
@@ -177,6 +184,8 @@ impl PgRows<'_> {
                 cold.agent => BYTEA,
                 cold.workspace => BYTEA,
                 cold.rewinding => BOOL,
+                cold.system => BYTEA,
+                cold.scope => BYTEA,
             ],
         )?;
         let key: Key = match &born {
@@ -200,7 +209,7 @@ impl PgRows<'_> {
                 cost_column(head.spent.cost) => INT8,
                 signed(head.steps) => INT8,
                 signed(row.bytes) => INT8,
-                row.chain.as_bytes().as_slice() => BYTEA,
+                row.chain.as_column() => BYTEA,
                 head_sum(&text, &row.chain).as_slice() => BYTEA,
                 head.model.as_bytes() => BYTEA,
                 text => BYTEA,
@@ -219,8 +228,8 @@ impl PgRows<'_> {
         let updated = self.one(
             "UPDATE stepwell.heads SET version = version + 1, seq = $2, updated = $3, status = $4, \
              cost = $5, steps = $6, bytes = $7, trashed = $8, damage_at = $9, damage = $10, \
-             unindexed = true, chain = $11, sum = $12, model = $13, lane = $14, head = $15 \
-             WHERE session = $1 RETURNING version",
+             unindexed = true, chain = $11, sum = $12, model = $13, lane = $14, head = $15, \
+             change = pg_current_xact_id() WHERE session = $1 RETURNING version",
             params![
                 row.key => INT8,
                 number(head.seq) => INT8,
@@ -232,7 +241,7 @@ impl PgRows<'_> {
                 row.trashed_at.map(Time::as_micros) => INT8,
                 damage_at => INT8,
                 damage => BYTEA,
-                row.chain.as_bytes().as_slice() => BYTEA,
+                row.chain.as_column() => BYTEA,
                 head_sum(&text, &row.chain).as_slice() => BYTEA,
                 head.model.as_bytes() => BYTEA,
                 row.lane.as_ref().map(json) => BYTEA,
@@ -247,9 +256,10 @@ impl PgRows<'_> {
         let (base_key, base_at) = cold.base.unzip();
         self.run(
             "UPDATE stepwell.sessions SET base_key = $2, base_at = $3, label = $4, tags = $5, \
-             task = $6, agent = $7, workspace = $8, rewinding = $9 WHERE key = $1 AND \
-             (base_key, base_at, label, tags, task, agent, workspace, rewinding) \
-             IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9)",
+             task = $6, agent = $7, workspace = $8, rewinding = $9, system = $10, scope = $11 \
+             WHERE key = $1 AND (base_key, base_at, label, tags, task, agent, workspace, \
+             rewinding, system, scope) \
+             IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             params![
                 row.key => INT8,
                 base_key => INT8,
@@ -260,6 +270,8 @@ impl PgRows<'_> {
                 cold.agent => BYTEA,
                 cold.workspace => BYTEA,
                 cold.rewinding => BOOL,
+                cold.system => BYTEA,
+                cold.scope => BYTEA,
             ],
         )
     }
@@ -269,8 +281,8 @@ impl PgRows<'_> {
         let (seq, what) = row.damage.as_ref().map(|d| (number(d.seq), d.what.as_bytes())).unzip();
         self.changed(row.key);
         self.run(
-            "UPDATE stepwell.heads SET damage_at = $2, damage = $3, version = version + 1 \
-             WHERE session = $1",
+            "UPDATE stepwell.heads SET damage_at = $2, damage = $3, version = version + 1, \
+             change = pg_current_xact_id() WHERE session = $1",
             params![row.key => INT8, seq => INT8, what => BYTEA],
         )
     }
@@ -292,8 +304,8 @@ impl PgRows<'_> {
             ],
         )?;
         let fenced = self.one(
-            "UPDATE stepwell.heads SET fence = $2, version = version + 1 \
-             WHERE session = $1 AND fence <> $2 RETURNING version",
+            "UPDATE stepwell.heads SET fence = $2, version = version + 1, \
+             change = pg_current_xact_id() WHERE session = $1 AND fence <> $2 RETURNING version",
             params![key => INT8, fence => INT8],
         )?;
         if let Some(fenced) = fenced {

@@ -9,15 +9,22 @@ INSERT INTO stepwell.members SELECT id, :role FROM stepwell.namespaces WHERE nam
 GRANT USAGE ON SCHEMA stepwell TO :"role";
 GRANT SELECT ON stepwell.meta, stepwell.namespaces, stepwell.members TO :"role";
 GRANT SELECT, UPDATE ON stepwell.guards TO :"role";
-GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.heads, stepwell.events, stepwell.docs,
-    stepwell.indexed, stepwell.lanes, stepwell.leases, stepwell.snapshots, stepwell.blobs,
+GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.heads, stepwell.docs, stepwell.indexed,
+    stepwell.lanes, stepwell.leases, stepwell.snapshots, stepwell.blobs,
     stepwell.refs TO :"role";
+GRANT SELECT, INSERT, DELETE ON stepwell.removed TO :"role";
+-- Who wrote an event is the server's to say, and nobody's to change.
+REVOKE INSERT, UPDATE ON stepwell.events FROM :"role";
+GRANT SELECT, DELETE,
+    INSERT (session, seq, namespace, at, version, spilled, kind, chain, id, mark, key, erased, body),
+    UPDATE (session, spilled, key, erased, body)
+    ON stepwell.events TO :"role";
 -- The number of a session is not a role's to choose, nor to change.
 REVOKE INSERT, UPDATE ON stepwell.sessions FROM :"role";
 GRANT SELECT, DELETE,
     INSERT (namespace, id, parent, subagent, external, created, base_key, base_at, label, tags,
-        task, agent, workspace, rewinding),
-    UPDATE (base_key, base_at, label, tags, task, agent, workspace, rewinding)
+        task, agent, workspace, rewinding, system, scope),
+    UPDATE (base_key, base_at, label, tags, task, agent, workspace, rewinding, system, scope)
     ON stepwell.sessions TO :"role";
 GRANT EXECUTE ON FUNCTION stepwell.bear(), stepwell.own_namespaces() TO :"role";
 COMMIT;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::search::{Question, searchable, snippet, words};
 use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, Search};
-use crate::store::rows::{Rows, SessionRow, World};
+use crate::store::rows::{Facts, Rows, SessionRow, World};
 use crate::store::{
     Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Written,
     read, remove, write,
@@ -104,7 +104,7 @@ impl Store for MemoryStore {
     }
 
     fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.transact(|rows, _| read::facts(rows, &read::find(rows, id)?, kinds))
+        self.transact(|rows, _| read::facts(rows, &read::find(rows, id)?, Facts::of(kinds)))
     }
 
     fn list(&self, query: &Query) -> Result<Page> {
@@ -143,8 +143,10 @@ impl Store for MemoryStore {
         self.transact(|rows, _| write::release(rows, lease))
     }
 
-    fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
-        self.transact(|rows, _| rows.put_blob(bytes))
+    fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()> {
+        self.transact(|rows, _| {
+            blobs.iter().try_for_each(|(digest, bytes)| rows.put_blob(*digest, bytes))
+        })
     }
 
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {

@@ -6,10 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::codec::{MAX_BLOB_BYTES, OwnRow, Row, Sealed};
 use crate::store::Order;
-use crate::store::rows::{Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
-use crate::{
-    Digest, Error, EventId, Kind, Lane, LaneState, Origin, Result, Seq, SessionId, State, Time,
-};
+use crate::store::rows::{Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
+use crate::{Digest, Error, EventId, Lane, LaneState, Origin, Result, Seq, SessionId, State, Time};
 
 /// All rows.
 #[derive(Debug, Default)]
@@ -33,7 +31,7 @@ struct Session {
 #[derive(Clone, Debug)]
 struct Stored {
     row: OwnRow,
-    keyed: bool,
+    key: Option<String>,
     names: Vec<Digest>,
 }
 
@@ -108,8 +106,7 @@ impl<'a> MemoryRows<'a> {
         (events as u64, blobs as u64)
     }
 
-    pub(super) fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
-        let digest = Digest::of(bytes);
+    pub(super) fn put_blob(&self, digest: Digest, bytes: &[u8]) -> Result<()> {
         if bytes.len() > MAX_BLOB_BYTES {
             let (size, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
             return Err(Error::TooLarge { what: format!("blob {digest}"), size, limit });
@@ -119,7 +116,7 @@ impl<'a> MemoryRows<'a> {
             place.insert(Blob { bytes: bytes.to_vec(), named: 0 });
             self.undoing(move |tables| drop(tables.blobs.remove(&digest)));
         }
-        Ok(digest)
+        Ok(())
     }
 
     fn undoing(&self, undo: impl FnOnce(&mut Tables) + 'static) {
@@ -141,8 +138,8 @@ impl<'a> MemoryRows<'a> {
 
     /// Stores an event's spilled texts, and counts what it names.
     fn attach(&self, sealed: &Sealed<'_>) -> Result<(Vec<Digest>, u64)> {
-        for (_, text) in &sealed.spill {
-            self.put_blob(text)?;
+        for (digest, text) in &sealed.spill {
+            self.put_blob(*digest, text)?;
         }
         let names: Vec<Digest> =
             sealed.spill.iter().map(|(digest, _)| *digest).chain(sealed.names.clone()).collect();
@@ -261,7 +258,7 @@ impl Rows for MemoryRows<'_> {
         let (names, blob_bytes) = self.attach(sealed)?;
         let (seq, id) = (sealed.row.seq, sealed.row.id);
         let stored =
-            Stored { row: sealed.row.clone().into_owned(), keyed: sealed.key.is_some(), names };
+            Stored { row: sealed.row.clone().into_owned(), key: sealed.key.clone(), names };
         let mut tables = self.tables.borrow_mut();
         let session = tables.session(key);
         session.events.insert(seq, stored);
@@ -279,7 +276,7 @@ impl Rows for MemoryRows<'_> {
         let seq = sealed.row.seq;
         let mut freed = Vec::new();
         let stored =
-            Stored { row: sealed.row.clone().into_owned(), keyed: sealed.key.is_some(), names };
+            Stored { row: sealed.row.clone().into_owned(), key: sealed.key.clone(), names };
         self.change(key, |session| {
             freed = session.events.insert(seq, stored).map(|old| old.names).unwrap_or_default();
         });
@@ -318,9 +315,11 @@ impl Rows for MemoryRows<'_> {
         Ok(Flow::More)
     }
 
-    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
+    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         let wanted = |event: &&Stored| {
-            event.keyed && kinds.iter().any(|kind| kind.as_str() == event.row.kind)
+            let kind = facts.kinds.iter().any(|kind| kind.as_str() == event.row.kind);
+            let key = event.key.as_deref();
+            kind && key.is_some() && (facts.key.is_none() || facts.key == key)
         };
         let found = self.get(stretch.key, |session| {
             let events = session.events.range(stretch.from..=stretch.to).map(|(_, event)| event);
@@ -331,7 +330,13 @@ impl Rows for MemoryRows<'_> {
 
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
         let tables = self.tables.borrow();
-        tables.blobs.get(digest).map(|blob| blob.bytes.clone()).ok_or(Error::NoBlob(*digest))
+        let bytes = tables.blobs.get(digest).map(|blob| blob.bytes.clone());
+        let bytes = bytes.ok_or(Error::NoBlob(*digest))?;
+        if digest.matches(&bytes) {
+            return Ok(bytes);
+        }
+        let what = "its bytes do not match its digest".to_owned();
+        Err(Error::DamagedBlob { digest: *digest, what })
     }
 
     fn snapshot(&self, key: Key, at: Seq) -> Result<Option<State>> {

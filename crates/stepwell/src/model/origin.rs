@@ -44,9 +44,13 @@ pub struct Created {
     /// The project that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<Project>,
-    /// Where it was imported from.
+    /// Where it was imported from, or which program keeps it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+    /// What it belongs to, such as an application and a user, in words of the program that
+    /// keeps it here: sessions are listed by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
 }
 
 /// Who moves a session on.
@@ -149,6 +153,7 @@ impl Created {
             flow: None,
             project: None,
             source: None,
+            scope: None,
         }
     }
 
@@ -178,6 +183,13 @@ impl Created {
     #[must_use]
     pub fn with_phases(mut self, phases: PhaseSet) -> Self {
         self.phases = Some(phases);
+        self
+    }
+
+    /// The same session, belonging to a scope.
+    #[must_use]
+    pub fn in_scope(mut self, scope: impl Into<String>) -> Self {
+        self.scope = Some(scope.into());
         self
     }
 

@@ -23,7 +23,7 @@ pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Resul
         return Err(Error::TooLarge { what: format!("blob {digest}"), size, limit });
     }
     let touch = "UPDATE blobs SET touched = ?2 WHERE digest = ?1";
-    if rows.run(touch, params![digest.as_bytes(), rows.now.as_micros()])? == 1 {
+    if rows.run(touch, params![digest.as_column(), rows.now.as_micros()])? == 1 {
         return Ok(());
     }
     let data = zstd::bulk::compress(bytes, LEVEL).map_err(|source| Error::Io {
@@ -33,7 +33,7 @@ pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Resul
     })?;
     rows.run(
         "INSERT INTO blobs (digest, size, touched, data) VALUES (?1, ?2, ?3, ?4)",
-        params![digest.as_bytes(), bytes.len(), rows.now.as_micros(), data],
+        params![digest.as_column(), bytes.len(), rows.now.as_micros(), data],
     )?;
     failpoint("blob.after_insert");
     Ok(())
@@ -43,13 +43,13 @@ pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Resul
 pub(super) fn get(rows: &SqliteRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
     let sql = "SELECT size, data FROM blobs WHERE digest = ?1";
     let found: Option<(usize, Vec<u8>)> =
-        rows.one(sql, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.one(sql, [digest.as_column()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (size, data) = found.ok_or(Error::NoBlob(*digest))?;
     let damaged = |what: String| Error::DamagedBlob { digest: *digest, what };
     // The size comes from the disk: it bounds, but is not trusted to allocate.
     let limit = size.min(MAX_BLOB_BYTES);
     let bytes = zstd::bulk::decompress(&data, limit).map_err(|error| damaged(error.to_string()))?;
-    if Digest::of(&bytes) == *digest {
+    if digest.matches(&bytes) {
         Ok(bytes)
     } else {
         Err(damaged("its bytes do not match its digest".to_owned()))
@@ -65,10 +65,10 @@ pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Re
     }
     for digest in sealed.spill.iter().map(|(digest, _)| digest).chain(&sealed.names) {
         let sql = "SELECT length(data) FROM blobs WHERE digest = ?1";
-        let size: Option<u64> = rows.one(sql, [digest.as_bytes()], |row| row.get(0))?;
+        let size: Option<u64> = rows.one(sql, [digest.as_column()], |row| row.get(0))?;
         bytes += size.ok_or(Error::NoBlob(*digest))?;
         let sql = "INSERT OR IGNORE INTO refs (digest, pos) VALUES (?1, ?2)";
-        rows.run(sql, params![digest.as_bytes(), pos])?;
+        rows.run(sql, params![digest.as_column(), pos])?;
     }
     Ok(bytes)
 }
@@ -86,14 +86,14 @@ pub(super) fn reattach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> 
     drop_unnamed(rows, &named)
 }
 
-fn unname(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<Vec<[u8; 32]>> {
+fn unname(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<Vec<Vec<u8>>> {
     let sql = "SELECT DISTINCT digest FROM refs WHERE pos BETWEEN ?1 AND ?2";
     let named = rows.all(sql, [from, to], |row| row.get(0))?;
     rows.run("DELETE FROM refs WHERE pos BETWEEN ?1 AND ?2", [from, to])?;
     Ok(named)
 }
 
-fn drop_unnamed(rows: &SqliteRows<'_>, digests: &[[u8; 32]]) -> Result<()> {
+fn drop_unnamed(rows: &SqliteRows<'_>, digests: &[Vec<u8>]) -> Result<()> {
     let sql = "DELETE FROM blobs WHERE digest = ?1 \
          AND NOT EXISTS (SELECT 1 FROM refs WHERE refs.digest = ?1)";
     digests.iter().try_for_each(|digest| rows.run(sql, [digest]).map(drop))

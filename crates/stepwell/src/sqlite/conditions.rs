@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 
 use crate::Driver;
-use crate::store::query::{Family, Filter, Place};
+use crate::store::query::{Family, Filter, InScope, Place};
 
 /// The status as everyone is to read it. `alive` is a function that the connection
 /// gets from us; it is asked only where the answer matters.
@@ -36,6 +36,12 @@ impl Conditions {
         all.equal("s.model", filter.model.as_ref());
         all.equal("s.label", filter.label.as_ref());
         all.equal("s.workspace", filter.workspace.as_ref());
+        all.equal("s.system", filter.system.as_ref());
+        match &filter.scope {
+            None => {}
+            Some(InScope::Is(scope)) => all.equal("s.scope", Some(scope)),
+            Some(InScope::StartsWith(front)) => all.starts_with("s.scope", front),
+        }
         if let Some(driver) = filter.driver {
             let external = all.bind(i64::from(driver == Driver::External));
             all.clauses.push(format!("s.external = {external}"));
@@ -71,9 +77,7 @@ impl Conditions {
             all.clauses.push(format!("s.updated < {until}"));
         }
         if let Some(prefix) = &filter.prefix {
-            // The ids that begin so lie between it and it with the last character behind.
-            let (from, to) = (all.bind(prefix.clone()), all.bind(format!("{prefix}\u{10ffff}")));
-            all.clauses.push(format!("s.id >= {from} AND s.id < {to}"));
+            all.starts_with("s.id", prefix);
         }
         all
     }
@@ -94,6 +98,12 @@ impl Conditions {
     /// Adds a condition.
     pub(super) fn require(&mut self, clause: String) {
         self.clauses.push(clause);
+    }
+
+    /// What begins so lies between it and it with the last character behind.
+    fn starts_with(&mut self, column: &str, front: &str) {
+        let (from, to) = (self.bind(front.to_owned()), self.bind(format!("{front}\u{10ffff}")));
+        self.clauses.push(format!("{column} >= {from} AND {column} < {to}"));
     }
 
     fn equal(&mut self, column: &str, value: Option<&String>) {

@@ -193,7 +193,9 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
         Err(error) => return Err(error),
     };
     configure(&mut conn).map_err(fail)?;
-    check_version(&conn, path, VERSION)?;
+    if check_version(&conn, path, VERSION)? == 1 {
+        conn.execute_batch(schema::VERSION_1_VIEWS).map_err(fail)?;
+    }
     Ok(conn)
 }
 
@@ -449,6 +451,11 @@ mod tests {
         conn.query_row(sql, [name], |row| row.get::<_, u32>(0)).unwrap() == 1
     }
 
+    /// The steps of this version, and those of a later one.
+    fn with(later: &[Migration]) -> Vec<Migration> {
+        [schema::MIGRATIONS, later].concat()
+    }
+
     const GOOD: Migration = |conn| conn.execute_batch("CREATE TABLE two (x)");
     const BAD: Migration = |conn| conn.execute_batch("CREATE TABLE three (x); NONSENSE");
 
@@ -456,24 +463,26 @@ mod tests {
     fn an_older_store_is_copied_and_then_upgraded() {
         let folder = tempfile::tempdir().unwrap();
         let path = make(folder.path()).unwrap();
-        drop(open_writer(&path, &[GOOD]).unwrap());
-        assert_eq!((version(&path), has_table(&path, "two")), (2, true));
-        let copy = folder.path().join("stepwell.db.v1.bak");
-        assert_eq!((version(&copy), has_table(&copy, "two")), (1, false));
+        drop(open_writer(&path, &with(&[GOOD])).unwrap());
+        assert_eq!((version(&path), has_table(&path, "two")), (VERSION + 1, true));
+        let copy = folder.path().join(format!("stepwell.db.v{VERSION}.bak"));
+        assert_eq!((version(&copy), has_table(&copy, "two")), (VERSION, false));
         assert_eq!(mode(&copy), Some(0o600));
-        // This version, which knows no step, refuses it now.
-        assert!(matches!(open_writer(&path, &[]), Err(Error::Newer { found: 2, known: 1, .. })));
+        // This version, which does not know the step, refuses it now.
+        let refused = open_writer(&path, schema::MIGRATIONS).unwrap_err();
+        let Error::Newer { found, known, .. } = refused else { panic!("{refused}") };
+        assert_eq!((found, known), (VERSION + 1, VERSION));
     }
 
     #[test]
     fn an_upgrade_that_fails_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = make(folder.path()).unwrap();
-        let error = open_writer(&path, &[GOOD, BAD]).unwrap_err();
+        let error = open_writer(&path, &with(&[GOOD, BAD])).unwrap_err();
         assert!(error.to_string().contains("while upgrading the store"), "{error}");
         let tables = ["two", "three"].map(|name| has_table(&path, name));
-        assert_eq!((version(&path), tables), (1, [false, false]));
-        assert!(folder.path().join("stepwell.db.v1.bak").exists());
-        drop(open_writer(&path, &[]).unwrap());
+        assert_eq!((version(&path), tables), (VERSION, [false, false]));
+        assert!(folder.path().join(format!("stepwell.db.v{VERSION}.bak")).exists());
+        drop(open_writer(&path, schema::MIGRATIONS).unwrap());
     }
 }

@@ -22,7 +22,7 @@ use rusqlite::functions::FunctionFlags;
 
 use crate::failpoint::failpoint;
 use crate::store::query::{Filter, Found, Page, Query, Search};
-use crate::store::rows::{Rows, World};
+use crate::store::rows::{Facts, Rows, World};
 use crate::store::{
     Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Written,
     read, remove, write,
@@ -386,7 +386,7 @@ impl Store for SqliteStore {
     }
 
     fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.read(|rows, _| read::facts(rows, &read::find(rows, id)?, kinds))
+        self.read(|rows, _| read::facts(rows, &read::find(rows, id)?, Facts::of(kinds)))
     }
 
     fn list(&self, query: &Query) -> Result<Page> {
@@ -412,22 +412,14 @@ impl Store for SqliteStore {
         self.write_rows(move |rows, _| write::release(rows, &lease))
     }
 
-    fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
-        let (digest, bytes) = (Digest::of(bytes), bytes.to_vec());
-        self.write_rows(move |rows, _| blob::put(rows, &digest, &bytes).map(|()| digest))
-    }
-
-    fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
-        let blobs: Vec<(Digest, Vec<u8>)> =
-            blobs.iter().map(|bytes| (Digest::of(bytes), bytes.to_vec())).collect();
+    fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()> {
         if blobs.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
+        let blobs: Vec<(Digest, Vec<u8>)> =
+            blobs.iter().map(|(digest, bytes)| (*digest, bytes.to_vec())).collect();
         self.write_rows(move |rows, _| {
-            let put = |(digest, bytes): &(Digest, Vec<u8>)| {
-                blob::put(rows, digest, bytes).map(|()| *digest)
-            };
-            blobs.iter().map(put).collect()
+            blobs.iter().try_for_each(|(digest, bytes)| blob::put(rows, digest, bytes))
         })
     }
 

@@ -1,21 +1,23 @@
 //! Rows in SQLite.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Params, params};
 
 use super::blob;
+use super::schema::NEXT_CHANGE;
 use super::sql::{SqliteRows, pos, seq_of};
 use crate::codec::{OwnRow, Row, Sealed};
 use crate::failpoint::failpoint;
 use crate::store::rows::{
-    Base, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
+    Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
 };
 use crate::store::{Damage, Order};
 use crate::{
-    Digest, Driver, Epoch, EventId, Head, Holder, Kind, Lane, LaneState, Money, Origin, Result,
-    Seq, SessionId, State, Time,
+    Digest, Driver, Epoch, EventId, Head, Holder, Lane, LaneState, Money, Origin, Result, Seq,
+    SessionId, State, Time,
 };
 
 /// The columns that make up a [`SessionRow`], in the order [`read_session`] expects.
@@ -30,8 +32,10 @@ impl SqliteRows<'_> {
     /// Notes damage without touching the head, which may be what is damaged.
     pub(super) fn mark_damaged(&self, row: &SessionRow) -> Result<()> {
         let (seq, what) = row.damage.as_ref().map(|d| (d.seq.get(), &d.what)).unzip();
-        let sql = "UPDATE sessions SET damage_at = ?2, damage = ?3 WHERE key = ?1";
-        self.run(sql, params![row.key, seq, what])?;
+        let sql = format!(
+            "UPDATE sessions SET damage_at = ?2, damage = ?3, change = {NEXT_CHANGE} WHERE key = ?1"
+        );
+        self.run(&sql, params![row.key, seq, what])?;
         Ok(())
     }
 
@@ -46,7 +50,7 @@ impl SqliteRows<'_> {
 pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionRow> {
     let id: String = row.get(1)?;
     let text = row.get_ref(2)?.as_bytes_or_null()?.unwrap_or_default();
-    let chain = Digest::from_bytes(row.get(3)?);
+    let chain = digest_column(row, 3)?;
     let stored: Vec<u8> = row.get(4)?;
     let text = std::str::from_utf8(text).unwrap_or_default();
     let intact = head_sum(text.as_bytes(), &chain) == *stored;
@@ -97,21 +101,42 @@ fn own_event(row: &rusqlite::Row<'_>) -> rusqlite::Result<OwnRow> {
 
 fn read_event_columns<'a>(seq: Seq, row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Row<'a>> {
     let id: Option<[u8; 16]> = row.get(5)?;
-    let erased: Option<[u8; 32]> = row.get(7)?;
     Ok(Row {
         seq,
         at: Time::from_micros(row.get(1)?),
         kind: row.get_ref(2)?.as_str()?.into(),
         version: row.get(3)?,
-        chain: Digest::from_bytes(row.get(4)?),
+        chain: digest_column(row, 4)?,
         id: id.map(EventId::from_bytes),
         spilled: row.get(6)?,
-        erased: erased.map(Digest::from_bytes),
+        erased: match row.get_ref(7)? {
+            ValueRef::Null => None,
+            _ => Some(digest_column(row, 7)?),
+        },
         body: row.get_ref(8)?.as_bytes()?.into(),
     })
 }
 
+/// A digest; a column that holds none is damage.
+fn digest_column(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Digest> {
+    let column = row.get_ref(at)?;
+    Digest::from_column(column.as_blob()?).ok_or_else(|| {
+        rusqlite::Error::InvalidColumnType(at, "digest".to_owned(), column.data_type())
+    })
+}
+
 const EVENT_COLUMNS: &str = "pos, at, kind, version, chain, id, spilled, erased, body";
+
+/// The update that nearly every append makes.
+static HOT_UPDATE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
+         updated = ?7, cost = ?8, steps = ?9, model = ?11, lane = ?15, agent = ?16, \
+         workspace = ?17, change = {NEXT_CHANGE} WHERE key = ?1 AND status = ?10 AND \
+         label IS ?12 AND unindexed = 1 AND trashed IS ?13 AND damage_at IS ?14 AND \
+         system IS ?18 AND scope IS ?19"
+    )
+});
 
 /// A cost as a column that sorts. Past nine million dollars they sort as equal.
 fn cost_column(cost: Money) -> i64 {
@@ -139,15 +164,18 @@ impl Rows for SqliteRows<'_> {
         let subagent = matches!(row.head.origin, Origin::Subagent { .. });
         let head = json(&row.head);
         self.run(
-            "INSERT INTO sessions (id, head, chain, sum, seq, base_key, base_at, bytes, status, \
-             external, agent, model, workspace, label, parent, subagent, created, updated, cost, \
-             steps, trashed, damage_at, damage, indexed, unindexed) VALUES (?1, ?2, ?3, ?4, ?5, \
-             ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, NULL, NULL, \
-             NULL, ?21, 1)",
+            &format!(
+                "INSERT INTO sessions (id, head, chain, sum, seq, base_key, base_at, bytes, \
+                 status, external, agent, model, workspace, label, parent, subagent, created, \
+                 updated, cost, steps, trashed, damage_at, damage, indexed, unindexed, system, \
+                 scope, change) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
+                 ?14, ?15, ?16, ?17, ?18, ?19, ?20, NULL, NULL, NULL, ?21, 1, ?22, ?23, \
+                 {NEXT_CHANGE})"
+            ),
             params![
                 row.head.id.as_str(),
                 head,
-                row.chain.as_bytes(),
+                row.chain.as_column(),
                 head_sum(head.as_bytes(), &row.chain),
                 row.head.seq.get(),
                 row.base.map(|base| base.key),
@@ -166,6 +194,8 @@ impl Rows for SqliteRows<'_> {
                 cost_column(row.head.spent.cost),
                 row.head.steps,
                 row.base.map_or(0, |base| base.at.get()),
+                row.head.system(),
+                row.head.scope,
             ],
         )?;
         Ok(self.conn.last_insert_rowid())
@@ -175,17 +205,14 @@ impl Rows for SqliteRows<'_> {
         let head = json(&row.head);
         let sum = head_sum(head.as_bytes(), &row.chain);
         let lane = row.lane.as_ref().map(json);
-        // Most appends change no indexed column but `updated`. Naming the others
+        // Most appends change no indexed column but `updated` and `change`. Naming the others
         // would make SQLite rewrite their indexes, a page each.
         let hot = self.run_keeping(
-            "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
-             updated = ?7, cost = ?8, steps = ?9, model = ?11, lane = ?15, agent = ?16, \
-             workspace = ?17 WHERE key = ?1 AND status = ?10 AND label IS ?12 AND unindexed = 1 \
-             AND trashed IS ?13 AND damage_at IS ?14",
+            HOT_UPDATE.as_str(),
             params![
                 row.key,
                 head,
-                row.chain.as_bytes(),
+                row.chain.as_column(),
                 sum,
                 row.head.seq.get(),
                 row.bytes,
@@ -200,6 +227,8 @@ impl Rows for SqliteRows<'_> {
                 lane,
                 row.head.agent,
                 row.head.workspace,
+                row.head.system(),
+                row.head.scope,
             ],
         )?;
         if hot == 1 {
@@ -209,14 +238,17 @@ impl Rows for SqliteRows<'_> {
             return Ok(());
         }
         self.run(
-            "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
-             updated = ?7, cost = ?8, steps = ?9, status = ?10, model = ?11, label = ?12, \
-             trashed = ?13, damage_at = ?14, damage = ?15, base_key = ?16, base_at = ?17, \
-             agent = ?18, workspace = ?19, lane = ?20, unindexed = 1 WHERE key = ?1",
+            &format!(
+                "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
+                 updated = ?7, cost = ?8, steps = ?9, status = ?10, model = ?11, label = ?12, \
+                 trashed = ?13, damage_at = ?14, damage = ?15, base_key = ?16, base_at = ?17, \
+                 agent = ?18, workspace = ?19, lane = ?20, system = ?21, scope = ?22, \
+                 unindexed = 1, change = {NEXT_CHANGE} WHERE key = ?1"
+            ),
             params![
                 row.key,
                 head,
-                row.chain.as_bytes(),
+                row.chain.as_column(),
                 sum,
                 row.head.seq.get(),
                 row.bytes,
@@ -234,25 +266,37 @@ impl Rows for SqliteRows<'_> {
                 row.head.agent,
                 row.head.workspace,
                 lane,
+                row.head.system(),
+                row.head.scope,
             ],
         )?;
         Ok(())
     }
 
     fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
-        let sql = "UPDATE sessions SET trashed = ?2 WHERE key = ?1";
-        self.run(sql, params![key, when.map(Time::as_micros)])?;
+        let sql =
+            format!("UPDATE sessions SET trashed = ?2, change = {NEXT_CHANGE} WHERE key = ?1");
+        self.run(&sql, params![key, when.map(Time::as_micros)])?;
         Ok(())
     }
 
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
+        let holder = lease.held.as_ref().map(|(holder, _)| json(holder));
+        // Whoever follows the store learns of another holder, and not of every renewal.
+        self.run(
+            &format!(
+                "UPDATE sessions SET change = {NEXT_CHANGE} WHERE key = ?1 AND NOT EXISTS \
+                 (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2 AND holder IS ?3)"
+            ),
+            params![key, lease.epoch.get(), holder],
+        )?;
         self.run(
             "INSERT INTO leases (session, epoch, holder, expires) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT (session) DO UPDATE SET epoch = ?2, holder = ?3, expires = ?4",
             params![
                 key,
                 lease.epoch.get(),
-                lease.held.as_ref().map(|(holder, _)| json(holder)),
+                holder,
                 lease.held.as_ref().map(|(_, expires)| expires.as_micros()),
             ],
         )?;
@@ -296,7 +340,7 @@ impl Rows for SqliteRows<'_> {
                 row.at.as_micros(),
                 row.kind,
                 row.version,
-                row.chain.as_bytes(),
+                row.chain.as_column(),
                 row.id.as_ref().map(|id| id.as_bytes().as_slice()),
                 sealed.key,
                 row.spilled,
@@ -317,7 +361,7 @@ impl Rows for SqliteRows<'_> {
                 body_text(row),
                 sealed.key,
                 row.spilled,
-                row.erased.as_ref().map(|digest| digest.as_bytes().as_slice()),
+                row.erased.as_ref().map(Digest::as_column),
             ],
         )?;
         blob::reattach(self, pos, sealed)?;
@@ -362,15 +406,16 @@ impl Rows for SqliteRows<'_> {
         Ok(Flow::More)
     }
 
-    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>> {
+    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+        let key = if facts.key.is_some() { "key = ?5" } else { "?5 IS NULL" };
         let sql = format!(
             "SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND kind = ?2 \
-             AND pos BETWEEN ?3 AND ?4 AND key IS NOT NULL ORDER BY pos"
+             AND pos BETWEEN ?3 AND ?4 AND key IS NOT NULL AND {key}"
         );
         let (from, to) = (pos(stretch.key, stretch.from), pos(stretch.key, stretch.to));
         let mut found = Vec::new();
-        for kind in kinds {
-            let params = params![stretch.key, kind.as_str(), from, to];
+        for kind in facts.kinds {
+            let params = params![stretch.key, kind.as_str(), from, to, facts.key];
             found.extend(self.all(&sql, params, own_event)?);
         }
         found.sort_by_key(|row| row.seq);
@@ -463,6 +508,10 @@ impl Rows for SqliteRows<'_> {
         self.drop_snapshots(key)?;
         self.run("DELETE FROM lanes WHERE session = ?1", [key])?;
         self.run("DELETE FROM leases WHERE session = ?1", [key])?;
+        let removed = format!(
+            "INSERT INTO removed (change, id) SELECT {NEXT_CHANGE}, id FROM sessions WHERE key = ?1"
+        );
+        self.run(&removed, [key])?;
         self.run("DELETE FROM sessions WHERE key = ?1", [key])?;
         Ok(())
     }

@@ -12,7 +12,46 @@ pub(super) const VERSION: u32 = 1 + MIGRATIONS.len() as u32;
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Every step from version 1 on.
-pub(super) const MIGRATIONS: &[Migration] = &[];
+pub(super) const MIGRATIONS: &[Migration] = &[to_version_2];
+
+/// Version 2: digests carry their algorithm (a BLAKE3 one has 33 bytes); what changed in the
+/// whole store can be asked for; sessions are listed by system and scope; keyed events are
+/// found by their key.
+fn to_version_2(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "
+ALTER TABLE sessions ADD COLUMN system TEXT;
+ALTER TABLE sessions ADD COLUMN scope TEXT;
+ALTER TABLE sessions ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+UPDATE sessions SET change = key, system = CASE WHEN json_valid(head)
+    THEN json_extract(head, '$.source.system') END;
+CREATE INDEX sessions_change ON sessions (change);
+CREATE INDEX sessions_system ON sessions (system, updated) WHERE system IS NOT NULL;
+CREATE INDEX sessions_scope ON sessions (scope, updated) WHERE scope IS NOT NULL;
+
+CREATE TABLE removed (
+    change INTEGER PRIMARY KEY,
+    id     TEXT NOT NULL
+) STRICT;
+
+DROP INDEX events_facts;
+CREATE INDEX events_facts ON events (pos >> 32, kind, key, pos) WHERE key IS NOT NULL;
+CREATE INDEX leases_held ON leases (expires) WHERE holder IS NOT NULL;
+",
+    )
+}
+
+/// Makes a store of version 1 that is open for reading only look like one of version 2.
+pub(super) const VERSION_1_VIEWS: &str = "
+CREATE TEMP VIEW sessions AS SELECT *, CASE WHEN json_valid(head)
+    THEN json_extract(head, '$.source.system') END AS system, NULL AS scope, key AS change
+    FROM main.sessions;
+CREATE TEMP VIEW removed AS SELECT 0 AS change, '' AS id WHERE 0;
+";
+
+/// The number of the next change, for a statement within a writer's transaction.
+pub(super) const NEXT_CHANGE: &str = "(SELECT coalesce(max(change), 0) + 1 FROM (\
+     SELECT max(change) AS change FROM sessions UNION ALL SELECT max(change) FROM removed))";
 
 /// Bytes in a page. The larger it is, the dearer is an append to any but the newest
 /// session: its row goes between others, and SQLite rewrites up to four pages to make

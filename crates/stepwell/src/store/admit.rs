@@ -1,6 +1,7 @@
 //! Which events a session takes, given how it stands. Pure, but for a look at the
 //! few keyed events that a rare kind asks for.
 
+use super::rows::Facts;
 use crate::{
     Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move,
     PhaseSet, Recorded, Restored, Result, Rewound, Seq, Timeline, Undone,
@@ -16,8 +17,8 @@ const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 /// can be.
 const MAX_KEY_BYTES: usize = 4 << 10;
 
-/// Reads a session's keyed events of some kinds, in order.
-pub(crate) type Past<'a> = dyn FnMut(&[Kind]) -> Result<Vec<Recorded>> + 'a;
+/// Reads a session's keyed events, in order.
+pub(crate) type Past<'a> = dyn FnMut(Facts<'_>) -> Result<Vec<Recorded>> + 'a;
 
 /// Checks that the session takes this event next, and completes it with what only
 /// the store can know.
@@ -112,7 +113,7 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
 fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Restored> {
     let kinds =
         [Kind::Phase, Kind::Edited, Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
-    let facts = past(&kinds)?;
+    let facts = past(Facts::of(&kinds))?;
     let timeline = Timeline::at(at, facts.iter());
     let mut restored = Restored { phase: phases.map(PhaseSet::initial), ..Restored::default() };
     for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
@@ -139,15 +140,19 @@ fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Re
 
 type Check<T> = Result<std::result::Result<T, String>>;
 
-fn live_gates(head: &Head, past: &mut Past<'_>) -> Result<Vec<Recorded>> {
-    let kinds = [Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
-    let facts = past(&kinds)?;
-    let timeline = Timeline::at(head.seq, facts.iter());
+/// What counts of a gate and its answers: found by its name, however many gates there were.
+fn live_gate(id: &str, head: &Head, past: &mut Past<'_>) -> Result<Vec<Recorded>> {
+    let facts = past(Facts::under(&[Kind::Gate, Kind::GateAnswered], id))?;
+    if facts.is_empty() {
+        return Ok(facts);
+    }
+    let moves = past(Facts::of(&[Kind::Rewound, Kind::Undone]))?;
+    let timeline = Timeline::at(head.seq, moves.iter());
     Ok(facts.into_iter().filter(|fact| timeline.contains(fact.seq)).collect())
 }
 
 fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
-    let asked = live_gates(head, past)?
+    let asked = live_gate(&gate.id, head, past)?
         .iter()
         .any(|fact| matches!(&fact.event, Event::Gate(other) if other.id == gate.id));
     Ok(if asked { Err(format!("gate {:?} was asked before", gate.id)) } else { Ok(()) })
@@ -155,7 +160,7 @@ fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
 
 fn check_answer(answer: &GateAnswered, head: &Head, past: &mut Past<'_>) -> Check<()> {
     let (mut asked, mut answered) = (false, None);
-    for fact in live_gates(head, past)? {
+    for fact in live_gate(&answer.id, head, past)? {
         match fact.event {
             Event::Gate(gate) if gate.id == answer.id => asked = true,
             Event::GateAnswered(other) if other.id == answer.id => answered = Some(other.who),
@@ -170,7 +175,7 @@ fn check_answer(answer: &GateAnswered, head: &Head, past: &mut Past<'_>) -> Chec
 }
 
 fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Undone> {
-    let facts = past(&[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
+    let facts = past(Facts::of(&[Kind::Compacted, Kind::Rewound, Kind::Undone]))?;
     let timeline = Timeline::at(head.seq, facts.iter());
     let (Undone::Compaction { of } | Undone::Rewind { of, .. }) = undone;
     let again = facts.iter().filter(|fact| timeline.contains(fact.seq)).any(|fact| {

@@ -87,16 +87,27 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Gives a lease back. One that was lost already is no error.
     fn release(&self, lease: &Lease) -> Result<()>;
 
-    /// Stores bytes under their digest, once. An event that names the blob keeps
-    /// it. One that no event names may go after a day, or when the last event that
-    /// named it is purged; an append that names it then fails with
-    /// [`Error::NoBlob`](crate::Error::NoBlob).
-    fn put_blob(&self, bytes: &[u8]) -> Result<Digest>;
+    /// Stores bytes under digests that the caller took of them, by whichever algorithm, each
+    /// once, and SHOULD do so with one flush. When it fails, some of them may be there. An
+    /// event that names a blob keeps it. One that no event names may go after a day, or when
+    /// the last event that named it is purged; an append that names it then fails with
+    /// [`Error::NoBlob`](crate::Error::NoBlob). Bytes under a digest that is not theirs read
+    /// as a damaged blob.
+    fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()>;
 
-    /// Stores several blobs, and SHOULD do so with one flush. When it fails, some of
-    /// them may be there.
+    /// Stores bytes under their BLAKE3 digest.
+    fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
+        let digest = Digest::blake3(bytes);
+        self.keep_blobs(&[(digest, bytes)])?;
+        Ok(digest)
+    }
+
+    /// Stores several blobs, each under its BLAKE3 digest.
     fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
-        blobs.iter().map(|bytes| self.put_blob(bytes)).collect()
+        let named: Vec<(Digest, &[u8])> =
+            blobs.iter().map(|bytes| (Digest::blake3(bytes), *bytes)).collect();
+        self.keep_blobs(&named)?;
+        Ok(named.into_iter().map(|(digest, _)| digest).collect())
     }
 
     /// The bytes of a blob, checked against their digest.

@@ -23,6 +23,10 @@ pub struct Filter {
     pub task: Option<String>,
     /// This workspace.
     pub workspace: Option<String>,
+    /// Imported from this system, or kept here by it.
+    pub system: Option<String>,
+    /// Belonging to such a scope.
+    pub scope: Option<InScope>,
     /// Moved on by such a driver.
     pub driver: Option<Driver>,
     /// Where they come from.
@@ -66,12 +70,33 @@ impl Filter {
             && is(&self.model, &head.model)
             && is(&self.workspace, &head.workspace)
             && (self.label.is_none() || self.label == head.label)
+            && self.system.as_ref().is_none_or(|system| head.system() == Some(system))
+            && self.scope.as_ref().is_none_or(|scope| scope.takes(head.scope.as_deref()))
             && self.tags.iter().all(|tag| head.tags.contains(tag))
             && self.task.as_ref().is_none_or(task)
             && (!self.rewinding || head.rewinding.is_some())
             && self.since.is_none_or(|since| head.updated_at >= since)
             && self.until.is_none_or(|until| head.updated_at < until)
             && self.prefix.as_ref().is_none_or(|prefix| head.id.as_str().starts_with(&**prefix))
+    }
+}
+
+/// Which scopes are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InScope {
+    /// This one.
+    Is(String),
+    /// Those that begin so.
+    StartsWith(String),
+}
+
+impl InScope {
+    fn takes(&self, scope: Option<&str>) -> bool {
+        match (self, scope) {
+            (_, None) => false,
+            (Self::Is(wanted), Some(scope)) => wanted == scope,
+            (Self::StartsWith(front), Some(scope)) => scope.starts_with(&**front),
+        }
     }
 }
 

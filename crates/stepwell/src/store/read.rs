@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::rows::{Base, Flow, Key, Rows, SessionRow, Stretch, World};
+use super::rows::{Base, Facts, Flow, Key, Rows, SessionRow, Stretch, World};
 use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
 use crate::codec::{OwnRow, Row};
-use crate::{
-    Digest, Error, EventId, Kind, Lane, LaneState, Recorded, Result, Seq, SessionId, State,
-};
+use crate::{Digest, Error, EventId, Lane, LaneState, Recorded, Result, Seq, SessionId, State};
 
 /// The session, or that there is none.
 pub fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
@@ -166,11 +164,15 @@ impl Reader<'_> {
     }
 }
 
-/// A session's keyed events of some kinds, in order.
-pub fn facts(rows: &dyn Rows, row: &SessionRow, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+/// A session's keyed events, in order.
+pub fn facts(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Recorded>> {
     let mut found = Vec::new();
     for stretch in stretches(rows, row, row.head.seq)? {
-        for fact in rows.facts(stretch, kinds)? {
+        let wanted = Stretch { from: stretch.from.max(facts.from), ..stretch };
+        if wanted.from > wanted.to {
+            continue;
+        }
+        for fact in rows.facts(wanted, facts)? {
             // Within a stretch the row below is the same owner's.
             let below = fact.seq.prev();
             let prev = match own_row(rows, stretch.key, below)?.filter(|_| below >= stretch.from) {

@@ -97,6 +97,31 @@ pub struct Stretch {
     pub to: Seq,
 }
 
+/// Which keyed events are meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// Of these kinds.
+    pub kinds: &'a [Kind],
+    /// Under this key; absent, under any.
+    pub key: Option<&'a str>,
+    /// From here on.
+    pub from: Seq,
+}
+
+impl<'a> Facts<'a> {
+    /// All of some kinds.
+    #[must_use]
+    pub const fn of(kinds: &'a [Kind]) -> Self {
+        Self { kinds, key: None, from: Seq::FIRST }
+    }
+
+    /// Those of some kinds under one key.
+    #[must_use]
+    pub const fn under(kinds: &'a [Kind], key: &'a str) -> Self {
+        Self { kinds, key: Some(key), from: Seq::FIRST }
+    }
+}
+
 /// Access to the rows within one transaction.
 pub trait Rows {
     /// A session's row.
@@ -140,8 +165,8 @@ pub trait Rows {
         order: Order,
         visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
     ) -> Result<Flow>;
-    /// A stretch's keyed events of some kinds, oldest first.
-    fn facts(&self, stretch: Stretch, kinds: &[Kind]) -> Result<Vec<OwnRow>>;
+    /// A stretch's keyed events, oldest first.
+    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>>;
 
     /// The bytes of a blob, checked against their digest.
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
@@ -190,10 +215,11 @@ pub struct World<'a> {
     pub processes: &'a dyn Processes,
 }
 
-/// A head's checksum: a row whose head was changed by anything but its store shows it.
+/// A head's checksum: a row whose head was changed by anything but its store shows it. It is
+/// taken by the chain's algorithm, so that a head from before BLAKE3 still matches its own.
 #[must_use]
 pub fn head_sum(head: &[u8], chain: &Digest) -> [u8; 8] {
-    let digest = Digest::of_fields(&[head, chain.as_bytes()]);
+    let digest = Digest::of_fields(chain.algorithm(), &[head, chain.as_bytes()]);
     let mut front = [0; 8];
     front.copy_from_slice(&digest.as_bytes()[..8]);
     front

@@ -7,11 +7,12 @@ use super::admit::{admit, check_edit};
 use super::read::{self, find};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
 use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
-use crate::codec::{self, Bodies, Body};
+use crate::codec::{self, Bodies, Body, Said};
 use crate::failpoint::failpoint;
 use crate::{
-    Created, Digest, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease, NewEvent,
-    Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq, SessionId, State, Undone,
+    Created, Digest, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease,
+    MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq,
+    SessionId, State, Undone,
 };
 
 /// After how many events a session's fold is kept, so that the state at any seq,
@@ -247,6 +248,14 @@ fn check_description(created: &Created) -> Result<()> {
         ("flow name", flow.map_or(0, |flow| flow.name.len() + flow.pattern.len())),
         ("source", created.source.as_ref().map_or(0, |s| s.system.len() + s.id.len())),
     ];
+    let scope = created.scope.as_ref().map_or(0, String::len);
+    if scope > MAX_SCOPE_BYTES {
+        return Err(Error::TooLarge {
+            what: format!("the scope of session {}", created.id),
+            size: scope as u64,
+            limit: MAX_SCOPE_BYTES as u64,
+        });
+    }
     match texts.into_iter().find(|(_, size)| *size > MAX_DESCRIPTION_BYTES) {
         None => Ok(()),
         Some((what, size)) => Err(Error::TooLarge {
@@ -303,7 +312,7 @@ fn is_completed(event: &Event) -> bool {
 }
 
 fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
-    admit(event, &row.head, &mut |kinds| read::facts(rows, row, kinds))
+    admit(event, &row.head, &mut |facts| read::facts(rows, row, facts))
 }
 
 /// Records one event: its row, its lane, and the head in `row`, which the caller saves.
@@ -370,14 +379,14 @@ fn repeated_append(
         return Ok(None);
     };
     let mut seq = first.seq;
-    for (event, body) in events.iter().zip(bodies.each()) {
+    for (event, said) in events.iter().zip(bodies.each()) {
         // Events of one append stand together; one without an id has only its place.
         let recorded = match event.id {
             Some(id) => read::event_by_id(rows, row, row.head.seq, &id)?,
             None => read::row_at(rows, row, seq)?.filter(|found| found.id.is_none()),
         };
         let same =
-            recorded.is_some_and(|found| found.seq == seq && says_the_same(&found, event, body));
+            recorded.is_some_and(|found| found.seq == seq && says_the_same(&found, event, &said));
         if !same {
             let session = row.head.id.clone();
             let id = event.id.unwrap_or(first_id);
@@ -415,7 +424,7 @@ fn refuse_known_ids(rows: &dyn Rows, row: &SessionRow, events: &[NewEvent]) -> R
 
 /// Is this the event that was recorded there? A scrub may have replaced its body: then
 /// the kind has to do.
-fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &[u8]) -> bool {
+fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, said: &Said<'_>) -> bool {
     if found.kind != event.event.kind() {
         return false;
     }
@@ -426,7 +435,7 @@ fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &[u8]) -> bool 
         let opened = found.open(&mut |digest| Err(Error::NoBlob(*digest)));
         return opened.is_ok_and(|found| asked(found.event) == asked(event.event.clone()));
     }
-    *found.body == *body
+    said.is_in(found)
 }
 
 /// A move of the view without what the store put in when it recorded it.
@@ -553,8 +562,8 @@ pub fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
         let body = Body::of(&recorded.event)?;
         let mut sealed = codec::seal(&recorded, body, &Digest::GENESIS);
         sealed.row.chain = old.chain;
-        sealed.row.erased = Some(old.erased.unwrap_or_else(|| Digest::of(&old.body)));
-        erased.push(Erased { seq, body: Digest::of(&sealed.row.body) });
+        sealed.row.erased = Some(old.body_digest());
+        erased.push(Erased { seq, body: Digest::blake3(&sealed.row.body) });
         rows.replace_event(row.key, &sealed)?;
     }
     let since = erased.iter().map(|erased| erased.seq).min().unwrap_or(Seq::MAX);

@@ -57,6 +57,9 @@ impl Processes for Nobody {
     }
 }
 
+/// What the one file holds.
+const FILE: &[u8] = b"fn main() {}";
+
 /// A store with something of everything.
 fn fill(folder: &Path) {
     let clock = Arc::new(Standing);
@@ -93,7 +96,7 @@ fn fill(folder: &Path) {
         session.append(PhaseChanged { from, to }).unwrap();
     }
     let checkpoint = session.checkpoint("before").unwrap();
-    let blob = well.store().put_blob(b"fn main() {}").unwrap();
+    let blob = well.store().put_blob(FILE).unwrap();
     let before = FileState::Absent;
     let after = FileState::File { blob, mode: 0o644 };
     let file = FileChanged { path: "src/a.rs".into(), before, after, renamed_from: None };
@@ -203,11 +206,119 @@ fn a_store_of_version_1_reads_as_it_was_written() {
     assert_eq!(told(folder.path()), fs::read_to_string(golden("v1.txt")).unwrap());
 }
 
+/// A store of version 1 that the command line made: runs, flows with gates, forks, rewinds,
+/// compactions, imports, a scrub, the trash.
+fn worked() -> tempfile::TempDir {
+    let bytes = zstd::decode_all(&*fs::read(golden("v1-work.db.zst")).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("stepwell.db"), bytes).unwrap();
+    folder
+}
+
+fn everything(well: &Stepwell) -> Vec<stepwell::Standing> {
+    let filter = stepwell::Filter { place: Place::Anywhere, ..Default::default() };
+    well.list(&Query { filter, ..Query::default() }).unwrap().sessions
+}
+
+fn log(well: &Stepwell, id: &SessionId) -> Vec<stepwell::Recorded> {
+    well.store().events(id, Span::ALL).unwrap().intact(id).unwrap()
+}
+
+#[test]
+fn a_store_that_was_worked_with_in_version_1_is_upgraded_and_stays_whole() {
+    let folder = worked();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let store = well.store();
+    let sessions = everything(&well);
+    assert_eq!(sessions.len(), 11);
+    assert_eq!(sessions.iter().filter(|it| it.trashed_at.is_some()).count(), 1);
+    for standing in &sessions {
+        let id = &standing.head.id;
+        let verdict = store.verify(id).unwrap();
+        assert!(verdict.is_sound(), "{id}: {verdict:?}");
+        assert_eq!(log(&well, id).len() as u64, standing.head.seq.get());
+    }
+    // It was copied first, and the copy is as it was.
+    let copy = folder.path().join("stepwell.db.v1.bak");
+    let before = zstd::decode_all(&*fs::read(golden("v1-work.db.zst")).unwrap()).unwrap();
+    assert_eq!(fs::read(copy).unwrap().len(), before.len());
+    let system = |system: &str| {
+        let filter = stepwell::Filter { system: Some(system.into()), ..Default::default() };
+        well.list(&Query { filter, ..Query::default() }).unwrap().sessions.len()
+    };
+    assert_eq!((system("claude-code"), system("codex"), system("nowhere")), (2, 1, 0));
+}
+
+#[test]
+fn what_is_added_to_a_session_of_version_1_is_chained_to_it() {
+    let folder = worked();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let store = well.store();
+    let long = well.find("long").unwrap();
+    let before = log(&well, &long);
+    // Its first event has a text that is kept under its SHA-256 digest.
+    let text = serde_json::to_string(&before[0]).unwrap();
+    assert!(text.len() > 80_000, "{}", text.len());
+    let session = well.resume(&long).unwrap();
+    session.append(Message::user("goes on ".repeat(20_000))).unwrap();
+    let at = session.append(Message::assistant("so it does")).unwrap();
+    drop(session);
+    let after = log(&well, &long);
+    assert_eq!(after[..before.len()], before);
+    assert!(store.verify(&long).unwrap().is_sound());
+    // A fork shares links of both kinds.
+    let fork = well.fork(&long, Some(at)).unwrap();
+    fork.append(Message::user("elsewhere")).unwrap();
+    assert!(store.verify(fork.id()).unwrap().is_sound());
+    assert_eq!(log(&well, fork.id())[..at.get() as usize], after[..at.get() as usize]);
+    // The original goes, and what the fork shares stays whole, long texts included.
+    let id = fork.id().clone();
+    drop(fork);
+    store.purge(&[long.into()]).unwrap();
+    assert!(store.verify(&id).unwrap().is_sound());
+    assert_eq!(serde_json::to_string(&log(&well, &id)[0]).unwrap(), text);
+}
+
+#[test]
+fn a_changed_byte_in_an_event_of_version_1_is_still_noticed() {
+    let folder = worked();
+    drop(Stepwell::open(folder.path()).unwrap());
+    let conn = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
+    let sql = "UPDATE events SET body = replace(body, 'marmalade', 'marmelade') \
+         WHERE body LIKE '%marmalade%'";
+    assert!(conn.execute(sql, []).unwrap() > 0);
+    drop(conn);
+    let well = Stepwell::open(folder.path()).unwrap();
+    let library = well.find("library").unwrap();
+    assert!(well.store().verify(&library).unwrap().damage.is_some());
+}
+
+#[test]
+fn a_store_of_version_1_can_be_read_without_being_upgraded() {
+    let folder = worked();
+    let options = SqliteOptions { access: stepwell::Access::Read, ..SqliteOptions::default() };
+    let store = SqliteStore::open_with(folder.path(), options).unwrap();
+    let well = Stepwell::with(Arc::new(store), Surroundings::default());
+    for standing in everything(&well) {
+        assert!(well.store().verify(&standing.head.id).unwrap().is_sound());
+    }
+    let filter = stepwell::Filter { system: Some("codex".into()), ..Default::default() };
+    assert_eq!(well.list(&Query { filter, ..Query::default() }).unwrap().sessions.len(), 1);
+    let library = well.find("library").unwrap();
+    assert_eq!(well.store().facts(&library, &[Kind::Checkpoint]).unwrap().len(), 4);
+    assert!(!folder.path().join("stepwell.db.v1.bak").exists());
+}
+
 #[test]
 fn what_is_written_today_reads_as_the_golden_file_of_this_version() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());
-    assert_eq!(told(folder.path()), fs::read_to_string(golden("v1.txt")).unwrap());
+    // The blob of the one file has another name than in version 1, and nothing else differs.
+    let blob = |digest: stepwell::Digest| format!("{{\"blob\":\"{digest}\"");
+    let (old, new) = (blob(stepwell::Digest::of(FILE)), blob(stepwell::Digest::blake3(FILE)));
+    let golden = fs::read_to_string(golden("v1.txt")).unwrap();
+    assert!(golden.contains(&old));
+    assert_eq!(told(folder.path()), golden.replace(&old, &new));
 }
 
 /// Makes the files of the present version. Once it is released, they stay.

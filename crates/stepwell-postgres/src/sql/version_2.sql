@@ -1,0 +1,80 @@
+-- Version 2: what changed in a whole store can be asked for; sessions are listed by system and
+-- scope; keyed events are found by their key; the server itself notes who wrote an event and who
+-- holds a lease. Digests carry their algorithm: one of BLAKE3 has 33 bytes.
+
+-- The transaction that last changed a head, as the number of the change. Numbers below the oldest
+-- transaction that still runs are final: none will be added there any more.
+ALTER TABLE stepwell.heads ADD COLUMN change xid8 NOT NULL DEFAULT pg_current_xact_id();
+CREATE INDEX heads_change ON stepwell.heads (namespace, change);
+
+-- Sessions that were purged.
+CREATE TABLE stepwell.removed (
+    namespace int NOT NULL,
+    change    xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    id        text COLLATE "C" NOT NULL
+);
+CREATE INDEX removed_change ON stepwell.removed (namespace, change);
+ALTER TABLE stepwell.removed ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_namespace ON stepwell.removed
+    USING (namespace = ANY ((SELECT stepwell.own_namespaces())::int[]));
+
+ALTER TABLE stepwell.sessions ADD COLUMN system bytea;
+ALTER TABLE stepwell.sessions ADD COLUMN scope bytea;
+CREATE INDEX sessions_system ON stepwell.sessions (namespace, system) WHERE system IS NOT NULL;
+CREATE INDEX sessions_scope ON stepwell.sessions (namespace, scope) WHERE scope IS NOT NULL;
+DO $$
+DECLARE
+    known record;
+BEGIN
+    FOR known IN SELECT session, head FROM stepwell.heads
+        WHERE position('"source":'::bytea IN head) > 0
+    LOOP
+        -- A head that is damaged says nothing here.
+        BEGIN
+            UPDATE stepwell.sessions SET system = convert_to(
+                convert_from(known.head, 'UTF8')::jsonb #>> '{source,system}', 'UTF8')
+            WHERE key = known.session AND
+                length(convert_from(known.head, 'UTF8')::jsonb #>> '{source,system}') <= 250;
+        EXCEPTION WHEN others THEN
+            NULL;
+        END;
+    END LOOP;
+END $$;
+
+-- An entry of an index has at most a third of a page, and a path may be longer.
+DROP INDEX stepwell.events_facts;
+CREATE INDEX events_facts ON stepwell.events (session, kind, substr(key, 1, 1024), seq)
+    WHERE key IS NOT NULL;
+
+-- The login that wrote an event. Roles may not name this column: it is the server that fills it in.
+ALTER TABLE stepwell.events ADD COLUMN login text COLLATE "C";
+ALTER TABLE stepwell.events ALTER COLUMN login SET DEFAULT session_user;
+
+-- The login that holds a lease.
+ALTER TABLE stepwell.leases ADD COLUMN login text COLLATE "C";
+CREATE FUNCTION stepwell.sign_lease() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    NEW.login := session_user;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER signed BEFORE INSERT OR UPDATE ON stepwell.leases
+    FOR EACH ROW EXECUTE FUNCTION stepwell.sign_lease();
+
+-- Roles that were let in before may do with what is new as those that are let in now (role.sql).
+DO $$
+DECLARE
+    member name;
+BEGIN
+    FOR member IN SELECT DISTINCT m.role FROM stepwell.members m
+        JOIN pg_catalog.pg_roles r ON r.rolname = m.role
+    LOOP
+        EXECUTE format('GRANT SELECT, INSERT, DELETE ON stepwell.removed TO %I', member);
+        EXECUTE format('GRANT INSERT (system, scope), UPDATE (system, scope) ON stepwell.sessions '
+            'TO %I', member);
+        EXECUTE format('REVOKE INSERT, UPDATE ON stepwell.events FROM %I', member);
+        EXECUTE format('GRANT INSERT (session, seq, namespace, at, version, spilled, kind, chain, '
+            'id, mark, key, erased, body), UPDATE (session, spilled, key, erased, body) '
+            'ON stepwell.events TO %I', member);
+    END LOOP;
+END $$;
