@@ -30,10 +30,10 @@ impl Consent {
 
     /// Asks, unless the user said yes beforehand. No is a failure that says so.
     pub(crate) fn ask(self, app: &App, question: &str, unasked: Unasked) -> Result<()> {
-        if self.yes || (!app.world.terminal.can_ask && unasked == Unasked::GoOn) {
+        if self.yes || (!app.terminal.can_ask && unasked == Unasked::GoOn) {
             return Ok(());
         }
-        if !app.world.terminal.can_ask {
+        if !app.terminal.can_ask {
             let message = "this cannot be undone, and nobody can be asked here";
             return Err(Failure::new(Exit::Failed, message).hint("add --yes to do it"));
         }

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use stepwell::{Driver, Family, Filter, Query, SessionId, Standing, Status, StopReason};
+use stepwell_workspace::locked_file;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Failure, Result};
-use crate::kept::{keep, read};
 use crate::output::note;
 use crate::text::{ago, cut, one_line};
 
@@ -38,8 +38,8 @@ fn untold(app: &App, well: &Well, taken_up: Option<&SessionId>) -> Result<Vec<St
     let path = app.place.store.join("cut-off");
     let fault = |error| Failure::file(&path, "noting who was cut off", &error);
     let lock = app.place.store.join("cut-off.lock");
-    let keeping = keep(&lock).map_err(fault)?;
-    let text = read(&path).map_err(fault)?.unwrap_or_default();
+    let held = locked_file::lock(&lock).map_err(fault)?;
+    let text = locked_file::read(&path).map_err(fault)?.unwrap_or_default();
     let told: HashSet<&str> = text.lines().collect();
     let filter = Filter {
         status: vec![Status::Interrupted],
@@ -61,7 +61,7 @@ fn untold(app: &App, well: &Well, taken_up: Option<&SessionId>) -> Result<Vec<St
         Ok(Go::On)
     })?;
     if now != text {
-        keeping.put(&path, &now).map_err(fault)?;
+        held.write(&path, &now).map_err(fault)?;
     }
     Ok(untold)
 }

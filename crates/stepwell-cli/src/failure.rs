@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use stepwell::{Error, ErrorKind};
 
+use crate::wording;
+
 /// What a process says by its exit code. The numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -194,6 +196,26 @@ impl From<stepwell_agent::Error> for Failure {
             }
             error => Self::new(Exit::Failed, &error),
         }
+    }
+}
+
+impl From<stepwell_workspace::Error> for Failure {
+    fn from(error: stepwell_workspace::Error) -> Self {
+        use stepwell_workspace::{Error as Workspace, ErrorKind as Kind};
+        let exit = match error.kind() {
+            Kind::Store(kind) => exit_of(kind),
+            Kind::Config | Kind::Absent => Exit::Absent,
+            Kind::Misspelt => Exit::Usage,
+            Kind::Invalid | Kind::Io => Exit::Failed,
+            Kind::Damaged => Exit::Damaged,
+        };
+        let hint = error.remedy().map(|remedy| wording::remedy(&remedy));
+        let message = match error {
+            Workspace::Store(error) => return error.into(),
+            Workspace::Config { at, why, .. } => format!("{}: {why}", wording::config_place(&at)),
+            error => error.to_string(),
+        };
+        Self::Said { message, hint, exit }
     }
 }
 

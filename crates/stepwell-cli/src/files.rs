@@ -13,13 +13,14 @@ use stepwell_agent::files::site::Site;
 use stepwell_agent::files::{backups, moves, rewind};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool;
+use stepwell_workspace::config::Key;
 
 use crate::app::{App, Go, Well, each_session};
-use crate::config::Key;
 use crate::failure::{Exit, Failure, Result};
 use crate::lifecycle::hold;
 use crate::output::note;
 use crate::text::one_line;
+use crate::wording;
 
 /// What is captured of files.
 pub(crate) fn limits(app: &App) -> Limits {
@@ -42,7 +43,7 @@ pub(crate) fn check_roots(place: &tool::Place, app: &App) -> Result<()> {
         if real.starts_with(&root) {
             continue;
         }
-        let source = Key::find(KEY).map(|key| app.config.source(key).to_string());
+        let source = Key::find(KEY).map(|key| wording::source(app.config.source(key)));
         let message = format!(
             "{}: {KEY} = {name:?}: it leads out of the workspace, to {}",
             source.unwrap_or_default(),
@@ -57,7 +58,7 @@ pub(crate) fn check_roots(place: &tool::Place, app: &App) -> Result<()> {
 /// Where a session's files are, and what is none of them.
 pub(crate) fn place(head: &Head, app: &App) -> Result<tool::Place> {
     let store = std::fs::canonicalize(&app.place.store).ok();
-    Ok(tool::Place { store, ..tool::Place::new(app.workspace(Some(head))?) })
+    Ok(tool::Place { store, ..tool::Place::new(app.session_folder(Some(head))?) })
 }
 
 /// Where files of a session are looked at and put.

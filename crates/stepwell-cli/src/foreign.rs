@@ -6,33 +6,29 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stepwell_formats::{Format, Homes, Losses};
+use stepwell_workspace::Host;
 
 use crate::app::App;
 use crate::output::note;
 use crate::text::{cut, visible};
-use crate::world::World;
 
 /// Where other agents' things are.
 pub(crate) struct Homestead<'a> {
-    world: &'a World,
+    host: &'a Host,
     workspace: &'a Path,
-    data: Option<PathBuf>,
 }
 
 impl<'a> Homestead<'a> {
     pub(crate) fn of(app: &'a App) -> Self {
-        let world = &app.world;
-        let named = world.key("XDG_DATA_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-        let data = named.or_else(|| Some(world.home.as_ref()?.join(".local/share")));
-        Self { world, workspace: &app.place.root, data }
+        Self { host: &app.host, workspace: &app.place.root }
     }
 
     /// Asks something that depends on where things are.
     pub(crate) fn ask<T>(&self, question: impl FnOnce(&Homes<'_>) -> T) -> T {
-        let variable = |name: &str| self.world.key(name).map(PathBuf::from);
+        let variable = |name: &str| self.host.variable(name).map(PathBuf::from);
         question(&Homes {
-            home: self.world.home.as_deref(),
-            data: self.data.as_deref(),
+            home: self.host.home.as_deref(),
+            data: self.host.data.as_deref(),
             workspace: Some(self.workspace),
             variable: &variable,
         })
@@ -68,8 +64,8 @@ const PARTS: u64 = 200;
 
 impl Progress {
     pub(crate) fn new(app: &App, paths: &[PathBuf]) -> Rc<Self> {
-        let people = app.world.terminal.output && app.world.terminal.can_ask;
-        let columns = people.then(|| app.world.terminal.width.unwrap_or(80));
+        let people = app.terminal.output && app.terminal.can_ask;
+        let columns = people.then(|| app.terminal.width.unwrap_or(80));
         let all = if people { paths.iter().map(|path| size(path)).sum() } else { 0 };
         let (done, before, this) = (Cell::new(0), Cell::new(0), Cell::new(0));
         let (shown, name) = (Cell::new(u64::MAX), RefCell::default());

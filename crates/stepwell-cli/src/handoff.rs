@@ -215,7 +215,7 @@ fn taking(format: Format) -> Option<&'static str> {
 /// The folder that a session works in: its own if that is there, else this one.
 fn workspace(head: &Head, app: &App) -> PathBuf {
     if Charge::berths(head).is_some() {
-        return app.workspace(Some(head)).unwrap_or_else(|_| app.place.root.clone());
+        return app.session_folder(Some(head)).unwrap_or_else(|_| app.place.root.clone());
     }
     let own = PathBuf::from(&head.workspace);
     if own.is_absolute() && own.is_dir() { own } else { app.place.root.clone() }

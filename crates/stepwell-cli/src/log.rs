@@ -1,18 +1,17 @@
 //! What the library does, told on stderr to whoever asks for it.
 
 use std::str::FromStr;
-
+use stepwell_workspace::Host;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
 use crate::global::Global;
-use crate::world::World;
 
 /// Starts telling, if `-v` or `STEPWELL_LOG` asks for it.
-pub(crate) fn start(global: &Global, world: &World) {
-    let targets = match (global.verbose, world.variable("STEPWELL_LOG")) {
+pub(crate) fn start(global: &Global, host: &Host) {
+    let targets = match (global.verbose, host.variable("STEPWELL_LOG")) {
         (0, None) => return,
-        (0, Some(asked)) => Targets::from_str(asked).unwrap_or_else(|_| {
+        (0, Some(asked)) => Targets::from_str(&asked).unwrap_or_else(|_| {
             tell(&format!("warning: STEPWELL_LOG={asked:?} is no list of targets and levels\n"));
             ours(tracing::Level::INFO)
         }),

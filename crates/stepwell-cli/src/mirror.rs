@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use stepwell::{Access, Driver, Event, Family, Filter, Query, Sort, Standing, Status};
 use stepwell_agent::run::{Happening, Question, Reply, Watcher};
 use stepwell_formats::{state_markdown, tasks_markdown};
+use stepwell_workspace::locked_file;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Failure, Result};
-use crate::kept::keep;
 use crate::output::note;
 
 /// Keeps the files current.
@@ -28,8 +28,8 @@ impl Mirror {
         let well = wanted.then(|| app.open(&app.place.store, Access::Read));
         match well? {
             Ok(well) => Some(Self { well, folder: app.place.store.clone() }),
-            Err(failure) => {
-                complain(&failure);
+            Err(error) => {
+                complain(&error.into());
                 None
             }
         }
@@ -51,15 +51,15 @@ impl Mirror {
         };
         let (state, tasks) = (path("STATE.md"), path("TASKS.md"));
         let lock = path("mirror.lock");
-        let keeping = keep(&lock).map_err(fault(&lock))?;
+        let held = locked_file::lock(&lock).map_err(fault(&lock))?;
         // Read while the files are kept: whoever comes last has seen every change.
         let Some(standing) = self.shown()? else {
-            keeping.remove(&state).map_err(fault(&state))?;
-            return keeping.remove(&tasks).map_err(fault(&tasks));
+            held.remove(&state).map_err(fault(&state))?;
+            return held.remove(&tasks).map_err(fault(&tasks));
         };
         let work = self.well.work(&standing.head.id)?;
-        keeping.put(&state, &state_markdown(&standing.head, &work)).map_err(fault(&state))?;
-        keeping.put(&tasks, &tasks_markdown(&work.tasks)).map_err(fault(&tasks))
+        held.write(&state, &state_markdown(&standing.head, &work)).map_err(fault(&state))?;
+        held.write(&tasks, &tasks_markdown(&work.tasks)).map_err(fault(&tasks))
     }
 
     /// The session that the files show.

@@ -7,8 +7,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 
 use crate::failure::Result;
+use crate::terminal::Terminal;
 use crate::text::visible;
-use crate::world::Terminal;
 
 /// How the answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use stepwell::Time;
+use stepwell_workspace::parse_duration;
 
 /// A moment as typed: absolute, or so long ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl FromStr for When {
             _ => {}
         }
         let ago = text.strip_suffix(" ago").unwrap_or(text);
-        if let Ok(length) = length(ago) {
+        if let Ok(length) = parse_duration(ago) {
             return Ok(Self::Ago(length));
         }
         let time = text.parse::<Time>().ok();
@@ -62,45 +63,9 @@ impl FromStr for When {
     }
 }
 
-/// The units of lengths, in seconds.
-const UNITS: &[(&str, u64)] = &[("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800)];
-
-/// A length of time such as `30m`, `2h` or `7d`. A number alone has no unit and is refused.
-pub(crate) fn length(text: &str) -> Result<Duration, String> {
-    let wrong = || "not a length of time; use one such as 90s, 30m, 12h, 7d or 2w".to_owned();
-    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(split);
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-    let seconds = number.checked_mul(*seconds).ok_or_else(wrong)?;
-    Ok(Duration::from_secs(seconds))
-}
-
-/// A length of time in its largest whole unit.
-pub(crate) fn show_length(length: Duration) -> String {
-    let seconds = length.as_secs();
-    let fits = |(_, unit): &&(&str, u64)| seconds >= *unit && seconds.is_multiple_of(*unit);
-    // Weeks are read, never shown: 14d says more than 2w.
-    let largest = UNITS.iter().rev().skip(1).find(fits);
-    largest
-        .map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_read_back_as_they_show() {
-        for text in ["0s", "90s", "30m", "12h", "7d", "14d"] {
-            assert_eq!(show_length(length(text).unwrap()), text);
-        }
-        assert_eq!(length("2w").unwrap(), length("14d").unwrap());
-        for wrong in ["", "7", "d", "-1d", "1.5h", "7 d", "7days", "99999999999999999999d"] {
-            assert!(length(wrong).is_err(), "{wrong}");
-        }
-        assert!(length(&format!("{}w", u64::MAX)).is_err());
-    }
 
     #[test]
     fn moments_are_absolute_or_before_now() {

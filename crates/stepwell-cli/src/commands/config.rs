@@ -2,14 +2,15 @@ use std::path::Path;
 
 use serde::Serialize;
 use stepwell_agent::redact::Redactor;
+use stepwell_workspace::CONFIG_FILE;
+use stepwell_workspace::config::{KEYS, Key, nearest, put};
 use toml_edit::Value;
 
 use crate::app::App;
-use crate::config::{KEYS, Key, nearest, put, user_file};
 use crate::failure::{Exit, Failure, Result};
-use crate::place::CONFIG_FILE;
 use crate::table::{Align, Column, Table};
 use crate::text::visible;
+use crate::wording;
 
 /// Shows and changes settings.
 #[derive(Debug, clap::Args)]
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::List => list(app),
         Action::Get { key } => get(known(key)?, app),
         Action::Set { key, value, user } => {
-            let path = if *user { user_file(&app.world) } else { None };
+            let path = if *user { app.host.user_config() } else { None };
             if *user && path.is_none() {
                 let message = "there is no home folder to keep your settings in";
                 return Err(Failure::new(Exit::Absent, message));
@@ -98,7 +99,7 @@ fn list(app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     for key in KEYS {
         let value = app.config.settings.shown(key);
-        let source = app.config.source(key).to_string();
+        let source = wording::source(app.config.source(key));
         if app.out.is_json() {
             app.out.object(&Line { key: key.name, value: json(&value), source })?;
         } else {
@@ -106,9 +107,9 @@ fn list(app: &mut App) -> Result<Exit> {
         }
     }
     // They are the user's own: a workspace's file cannot name any.
-    let source = user_file(&app.world).map(|path| path.display().to_string()).unwrap_or_default();
+    let source = app.host.user_config().map(|path| path.display().to_string()).unwrap_or_default();
     let hidden = Redactor::new([]);
-    for (name, server) in &app.config.mcp {
+    for (name, server) in app.config.mcp.clone() {
         let key = format!("mcp.{name}");
         if app.out.is_json() {
             let value = serde_json::to_string(&server.shown()).unwrap_or_default();
@@ -127,7 +128,7 @@ fn list(app: &mut App) -> Result<Exit> {
 
 fn get(key: &Key, app: &mut App) -> Result<Exit> {
     let value = app.config.settings.shown(key);
-    let source = app.config.source(key).to_string();
+    let source = wording::source(app.config.source(key));
     let object = Line { key: key.name, value: json(&value), source };
     app.out.answer(&object, plain(&value))?;
     Ok(Exit::Done)

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut ids = vec![first];
     // All names are understood before anything is done.
     for name in &args.sessions[1..] {
-        let id = app.find(&well, name)?;
+        let id = app.find_session(&well, name)?;
         if !ids.contains(&id) {
             ids.push(id);
         }

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 fn show(patch: &Patch, app: &mut App) -> Result<()> {
     // In a pipe it is for `git apply`, byte for byte.
-    if !app.world.terminal.output {
+    if !app.terminal.output {
         app.out.raw().write_all(patch.diff.as_bytes())?;
         return Ok(());
     }

@@ -9,7 +9,7 @@ use stepwell::{
 
 use super::verify::every;
 use crate::app::{App, Go, Well, each_session};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::text::{count, visible};
 
@@ -73,10 +73,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 findings.push(lock(app));
                 findings.extend(examine(&well)?);
             }
-            Err(Failure::Said { message, .. }) => {
-                findings.push(Finding::new("store", vec![message]));
-            }
-            Err(closed) => return Err(closed),
+            Err(error) => findings.push(Finding::new("store", vec![error.to_string()])),
         }
         if args.repair {
             repair(&mut findings, app);
@@ -236,8 +233,8 @@ fn lock(app: &App) -> Finding {
     // A write of nothing takes the lock and gives it back.
     let tried = app.existing(Access::Write).and_then(|well| Ok(well.store().restore(&[])?));
     let problems = match tried {
-        Err(Failure::Said { message, .. }) => vec![message],
-        _ => Vec::new(),
+        Err(error) => vec![error.to_string()],
+        Ok(_) => Vec::new(),
     };
     Finding::new("lock", problems)
 }

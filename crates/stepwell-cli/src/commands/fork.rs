@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let id = session.id().clone();
     drop(session);
     // What was allowed in the user's own session is allowed in its fork.
-    if app.known().is_some_and(|known| known.has(&parent)) {
+    if app.is_own(&parent) {
         app.own(&id);
     }
     let answer = Answer { id: id.as_str(), parent: parent.as_str(), at: at.get() };

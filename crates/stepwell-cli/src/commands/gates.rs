@@ -1,6 +1,7 @@
 use serde::Serialize;
 use stepwell::{Access, Filter, Query, SessionId, Status};
 use stepwell_agent::gates::{Asked, Gates};
+use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
@@ -42,8 +43,8 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut wells: Vec<(Option<String>, Well)> = Vec::new();
     if args.everywhere {
-        for (path, well) in app.everywhere(|app, path| app.open(path, Access::Read))? {
-            wells.push((Some(path.display().to_string()), well));
+        for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+            wells.push((Some(name.display().to_string()), well));
         }
     } else if let Some(well) = app.look()? {
         wells.push((None, well));
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// The sessions in which something waits.
 fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
     if let Some(name) = &args.session {
-        return Ok(vec![app.find(well, name)?]);
+        return Ok(vec![app.find_session(well, name)?]);
     }
     let mut ids = Vec::new();
     let filter = Filter::default();

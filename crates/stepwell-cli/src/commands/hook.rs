@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use stepwell::{Access, Stepwell};
+use stepwell_workspace::atomic_file::replace_users_file;
 
 use crate::app::App;
-use crate::config::replace;
 use crate::failure::{Exit, Failure, Result};
 use crate::hooks::{
     Delegation, Log, Payload, Settings, Stopped, Unchanged, pre_delegate, subagent_stop,
@@ -227,7 +227,7 @@ fn write_settings(
     let fault = |error| Failure::file(path, "writing it", &error);
     if changed.is_ok() {
         path.parent().map_or(Ok(()), fs::create_dir_all).map_err(fault)?;
-        replace(path, &settings.text()).map_err(fault)?;
+        replace_users_file(path, &settings.text()).map_err(fault)?;
     }
     let says = if changed.is_ok() { done } else { not_needed };
     let line = format!("{says} {}", visible(&path.display().to_string()));

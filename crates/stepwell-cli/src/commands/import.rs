@@ -279,7 +279,7 @@ fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
     }
     if !args.dry_run {
         let question = format!("Import the sessions in {} here?", count(all.len(), "file"));
-        if !app.world.terminal.can_ask && !args.consent.given() {
+        if !app.terminal.can_ask && !args.consent.given() {
             let message = "nobody can be asked here whether to import them";
             return Err(Failure::new(Exit::Failed, message)
                 .hint("stepwell import --yes imports them; name a folder to import less"));

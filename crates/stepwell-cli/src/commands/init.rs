@@ -1,15 +1,19 @@
 use std::fs;
+use stepwell_workspace::CONFIG_FILE;
+use stepwell_workspace::config::commented;
 
 use crate::app::App;
-use crate::config::commented;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::place::CONFIG_FILE;
 use crate::text::visible;
 
 /// Makes a store here, a commented stepwell.toml, and an entry in .gitignore.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
+
+/// What stands at the top of a new stepwell.toml.
+const HEADER: &str = "# Stepwell's settings for this workspace. Each line below is a default; take the\n\
+     # `#` away to change it. `stepwell config list` shows what is in force.\n";
 
 #[derive(serde::Serialize)]
 struct Answer<'a> {
@@ -28,7 +32,7 @@ pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
     let config = app.place.root.join(CONFIG_FILE);
     let made_config = !config.exists();
     if made_config {
-        fs::write(&config, commented())
+        fs::write(&config, format!("{HEADER}\n{}", commented()))
             .map_err(|error| Failure::file(&config, "writing it", &error))?;
     }
     let team = app.place.team.as_ref().map(|team| team.shown().to_owned());

@@ -10,12 +10,12 @@ use stepwell::{
 };
 use stepwell_agent::run::Charge;
 use stepwell_formats::{cell, table};
+use stepwell_workspace::{Location, NamedWell};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
 use crate::git::Commits;
 use crate::output::note;
-use crate::place::Place;
 use crate::selection::Selection;
 use crate::table::{Align, Column, Table};
 use crate::text::{cost, moment, one_line, took};
@@ -99,8 +99,8 @@ const MARKDOWN: [&str; 10] = [
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut rows = Vec::new();
     if args.everywhere {
-        for (store, well) in app.everywhere(|app, store| app.open(store, Access::Read))? {
-            let root = Place::named(&store, &app.place.root).root;
+        for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+            let root = Location::named(&name, &app.place.root).root;
             rows.extend(collect(args, &well, &root, app)?);
         }
         rows.sort_by_key(|row| std::cmp::Reverse(row.ended));

@@ -2,10 +2,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stepwell_formats::Input;
+use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::models::{Liked, Models, Shelf};
 use crate::output::note;
 use crate::runner::check_name;
 use crate::table::{Align, Column, Table};
@@ -48,12 +48,6 @@ struct Answer<'a> {
 }
 
 #[derive(Serialize)]
-struct Adopted {
-    recent: usize,
-    favourites: usize,
-}
-
-#[derive(Serialize)]
 struct Changed<'a> {
     model: &'a str,
     favourite: bool,
@@ -66,7 +60,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let shelf = app.shelf().ok_or_else(|| {
+    let shelf = app.recent_models().ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to remember models in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;
@@ -85,20 +79,20 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn adopt(shelf: &Shelf, file: &Path, app: &mut App) -> Result<()> {
+fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
     let text = Input::at(file).and_then(|input| input.text(input.root()))?;
-    let theirs: Models = serde_json::from_str(&text).map_err(|error| {
+    let theirs: RecentModels = serde_json::from_str(&text).map_err(|error| {
         let message = format!("{} holds no recent models: {error}", file.display());
         Failure::new(Exit::Damaged, message).hint("M31A keeps them in ~/.m31a/recent_models.json")
     })?;
     let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
-    let (recent, favourites) = shelf.change(|models| models.adopt(&theirs, most))?;
-    let models = count(recent, "model");
-    let line = format!("Took over {models} and {}", count(favourites, "favourite"));
-    app.out.answer(&Adopted { recent, favourites }, line)
+    let adopted = shelf.change(|models| models.adopt(&theirs, most))?;
+    let models = count(adopted.recent, "model");
+    let line = format!("Took over {models} and {}", count(adopted.favourites, "favourite"));
+    app.out.answer(&adopted, line)
 }
 
-fn like(shelf: &Shelf, model: &str, liked: Liked, app: &mut App) -> Result<()> {
+fn like(shelf: &RecentModelsFile, model: &str, liked: Liked, app: &mut App) -> Result<()> {
     let changed = shelf.change(|models| models.like(model, liked))?;
     let name = visible(model);
     let line = match (liked, changed) {
@@ -113,7 +107,7 @@ fn like(shelf: &Shelf, model: &str, liked: Liked, app: &mut App) -> Result<()> {
     app.out.answer(&Changed { model, favourite: liked == Liked::Yes }, line)
 }
 
-fn list(models: &Models, app: &mut App) -> Result<()> {
+fn list(models: &RecentModels, app: &mut App) -> Result<()> {
     let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
     let recent = &models.recent[..models.recent.len().min(most)];
     let favourites = models.favourites();

@@ -68,7 +68,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
     // A fork that nobody ran yet is not what someone was at.
     let id =
         newest_of(&well, &RESUMABLE, |head| !never_ran(head))?.ok_or_else(nothing_to_resume)?;
-    if app.world.terminal.can_ask {
+    if app.terminal.can_ask {
         let task = cut(&one_line(&well.standing(&id)?.head.task), TASK);
         let question = format!("Resume {id}, {task:?}?");
         Consent::default().ask(app, &question, Unasked::GoOn)?;

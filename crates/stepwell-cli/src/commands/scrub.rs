@@ -5,6 +5,7 @@ use stepwell::{
     Access, Digest, Event, FileState, Filter, Lane, Place, Query, Recorded, Scrub, Seq, SessionId,
     Span, Standing,
 };
+use stepwell_workspace::atomic_file::replace_users_file;
 
 use crate::app::{App, Go, Well, each_event, each_session};
 use crate::ask::{Consent, Unasked};
@@ -236,7 +237,7 @@ fn logs(app: &App, pattern: &Regex, what: Logs) -> Result<usize> {
         lines += matching;
         if matching > 0 && what == Logs::Erase {
             let scrubbed = pattern.replace_all(&text, ERASED);
-            crate::config::replace(&path, &scrubbed)
+            replace_users_file(&path, &scrubbed)
                 .map_err(|error| Failure::file(&path, "scrubbing it", &error))?;
         }
     }

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, Time};
+use stepwell_workspace::{NamedWell, Workspace};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -58,10 +59,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut unseen = 0;
     // A search brings the index up to date, where that is possible.
     let wells = if args.everywhere {
-        app.everywhere(App::open_at_best)?
-            .into_iter()
-            .map(|(store, well)| (Some(store), well))
-            .collect()
+        let wells = app.everywhere(Workspace::open_at_best).into_iter();
+        wells.map(|NamedWell { name, well }| (Some(name), well)).collect()
     } else {
         let here = app.place.has_store().then(|| app.open_at_best(&app.place.store));
         here.transpose()?.map(|well| (None, well)).into_iter().collect::<Vec<_>>()

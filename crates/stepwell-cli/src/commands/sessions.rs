@@ -1,7 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stepwell::{Family, Filter, Origin, Query, Seq, Sort, Spent, Standing, Stepwell, Time};
+use stepwell::{Access, Family, Filter, Origin, Query, Seq, Sort, Spent, Standing, Stepwell, Time};
+use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
@@ -105,8 +106,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let few = if args.sort == By::Cost { usize::MAX } else { limit };
     let mut found = Found { rows: Vec::new(), more: false };
     if args.everywhere {
-        for (store, well) in app.everywhere(|app, store| app.open(store, stepwell::Access::Read))? {
-            found.collect(args, &well, &query, few, Some(&store))?;
+        for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+            found.collect(args, &well, &query, few, Some(&name))?;
         }
         found.merge(args.sort, limit);
     } else if let Some(well) = app.look()? {

@@ -418,7 +418,7 @@ fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
     }
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Last messages"))?;
-    let columns = app.world.terminal.width;
+    let columns = app.terminal.width;
     for event in last {
         let Event::Message(message) = &event.event else { continue };
         let line = format!("  {:>5} {}", event.seq, gist(message));
@@ -455,7 +455,7 @@ pub(crate) fn role(role: Role) -> &'static str {
 fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
-    let columns = app.world.terminal.width;
+    let columns = app.terminal.width;
     each_event(well, id, Span::ALL, |event| {
         let says = match &event.event {
             Event::Message(message) => gist(message),

@@ -204,7 +204,7 @@ fn chart(title: &str, groups: &BTreeMap<String, Group>, rows: Rows, app: &mut Ap
     let left_out = groups.len() - shown.len();
     let names = shown.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     let costs = shown.iter().map(|(_, group)| cost(&group.spent).len()).max().unwrap_or(0);
-    let columns = app.world.terminal.width.unwrap_or(usize::MAX);
+    let columns = app.terminal.width.unwrap_or(usize::MAX);
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, title))?;
     for (name, group) in shown {

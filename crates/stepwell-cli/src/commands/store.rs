@@ -7,12 +7,12 @@ use stepwell::{
 };
 use stepwell_formats::{Copied, Error as Formats};
 use stepwell_postgres::{Address, Durability, Role, Standby, Status};
+use stepwell_workspace::Location as Spot;
+use stepwell_workspace::{Engine, team_address};
 
-use crate::app::{App, Go, Well, each_session, team};
-use crate::engine::Engine;
+use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::place::Place as Spot;
 use crate::text::{count, visible};
 
 /// Shows what the store is, and copies sessions from one store to another.
@@ -183,15 +183,15 @@ fn print(shown: &Shown<'_>, app: &mut App) -> Result<()> {
 
 /// Opens one of the stores that a copy is between.
 fn open(named: &std::path::Path, access: Access, app: &App) -> Result<Well> {
-    if let Some(address) = team(named, &app.world)? {
-        return Ok(app.well(Engine::team(&address, access, &app.world)?));
+    if let Some(address) = team_address(named, &app.host)? {
+        return Ok(app.well(Engine::team(&address, access, &app.host)?));
     }
-    let folder = app.world.folder.clone().unwrap_or_default();
+    let folder = app.host.folder.clone().unwrap_or_default();
     let place = Spot::named(&folder.join(named), &folder);
     if access == Access::Read && !place.has_store() {
         return Err(stepwell::Error::NoStore(place.store).into());
     }
-    app.open(&place.store, access)
+    Ok(app.open(&place.store, access)?)
 }
 
 #[derive(Serialize)]
@@ -287,7 +287,7 @@ fn can_go_on(error: &Formats) -> bool {
 fn wanted(source: &Well, named: &[String], app: &App) -> Result<Vec<Standing>> {
     if !named.is_empty() {
         let find = |name: &String| {
-            let id = app.find_in(source, Place::Anywhere, name)?;
+            let id = app.find_session_in(source, Place::Anywhere, name)?;
             Ok(source.standing(&id)?)
         };
         return named.iter().map(find).collect();
@@ -328,7 +328,7 @@ fn told(
 
 /// How far it is, for a person who waits; silent in a pipe.
 fn progress(app: &App, done: usize, all: usize) {
-    if app.world.terminal.output && app.world.terminal.can_ask {
+    if app.terminal.output && app.terminal.can_ask {
         let end = if done == all { "\r\u{1b}[K" } else { "" };
         let text = format!("\r\u{1b}[K{done} of {}{end}", count(all, "session"));
         // Nobody is left to tell if stderr is closed.

@@ -105,8 +105,8 @@ fn list(app: &mut App) -> Result<Exit> {
 
 fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
     let (well, _) = app.session_in(Place::Trash, &sessions[0], Access::Write)?;
-    let found = sessions.iter().map(|name| app.find_in(&well, Place::Trash, name));
-    let ids = found.collect::<Result<Vec<_>>>()?;
+    let found = sessions.iter().map(|name| app.find_session_in(&well, Place::Trash, name));
+    let ids = found.collect::<Result<Vec<_>, _>>()?;
     let removal = well.store().restore(&ids)?;
     for id in &removal.taken {
         tracing::info!(session = %id, "session_restored");

@@ -7,10 +7,10 @@ use stepwell::Compacted;
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::context::tokens::{Calibration, Family};
 use stepwell_agent::context::{Context, Policy, Summariser, Truncation};
+use stepwell_workspace::Calibrations;
 
 use super::model::Model;
 use crate::app::App;
-use crate::calibrations::Calibrations;
 use crate::output::{Style, note};
 use crate::text::grouped;
 
@@ -52,7 +52,7 @@ pub(super) fn unasked(length: Option<u64>, provider: &str, model: &str, app: &Ap
 }
 
 fn learned(app: &App) -> Option<Calibrations> {
-    app.world.state.as_deref().map(Calibrations::below)
+    app.calibrations()
 }
 
 /// The model that writes summaries, if it is not the one that runs. One that cannot be had

@@ -28,7 +28,7 @@ impl Crew {
         let is_own = |name: &str| own.iter().any(|tool| tool.spec().name == name);
         let borrowed = tools.iter().filter(|tool| tool.effect() == Effect::Pure);
         let borrowed = borrowed.filter(|tool| !is_own(&tool.spec().name)).cloned().collect();
-        let mut app = app.twin();
+        let mut app = app.with_config(app.config.clone());
         // Subagents start no servers, and so nobody is asked for their keys again.
         app.config.mcp.clear();
         Self { app: Mutex::new(app), borrowed, secrets: secrets.to_vec() }

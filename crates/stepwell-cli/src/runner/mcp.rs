@@ -10,11 +10,11 @@ use stepwell_agent::provider::remote::Key;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::selection::{MOST_TOOLS, Selection, select};
 use stepwell_agent::tool::{self, Place};
+use stepwell_workspace::config::{McpConfig, McpReach, WORKSPACE};
 use tokio::runtime::Runtime;
 
 use super::model::key;
 use crate::app::App;
-use crate::config::{McpConfig, McpReach, WORKSPACE};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::text::{count, visible};
@@ -61,13 +61,13 @@ impl Wanted {
                 let mut variables: BTreeMap<_, _> =
                     env.iter().map(|(name, value)| (name.clone(), placed(value))).collect();
                 for name in env_from {
-                    let value = app.world.key(name).ok_or_else(|| unset(name))?;
+                    let value = app.host.variable(name).ok_or_else(|| unset(name))?;
                     self.secrets.push(value.clone());
                     variables.insert(name.clone(), value);
                 }
                 // Not in the workspace: a program such as npx takes code from where it starts.
                 let folder = cwd.as_deref().map(|cwd| placed(cwd).into());
-                let folder = folder.or_else(|| app.world.home.clone());
+                let folder = folder.or_else(|| app.host.home.clone());
                 Reach::Program(Program {
                     program: placed(command),
                     arguments: args.iter().map(|argument| placed(argument)).collect(),

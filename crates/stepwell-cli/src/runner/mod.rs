@@ -32,14 +32,14 @@ use stepwell_agent::provider::script::Script;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Charge, Ended, Happening, Keeping, Run, Setup, Watcher as _};
 use stepwell_agent::tool::{Ground, Place, Tool};
+use stepwell_workspace::atomic_file::{check_replaceable, replace_users_file};
+use stepwell_workspace::parse_duration;
 
 use crate::app::App;
-use crate::config::replace;
 use crate::failure::{Exit, Failure, Result};
 use crate::mirror::{Mirror, Mirroring};
 use crate::output::note;
 use crate::readiness::Touch;
-use crate::when;
 use crate::wire;
 pub(crate) use gauge::Gauge;
 use model::Model;
@@ -105,7 +105,7 @@ fn dollars(text: &str) -> Result<Money, String> {
 fn timeout(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => when::length(text),
+        Err(_) => parse_duration(text),
     }
 }
 
@@ -188,7 +188,7 @@ impl Prepared {
         let agent = find_agent(&agent_name, app)?;
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
         let usual = agent.mode.unwrap_or(settings.mode);
-        let is_own = |head: &Head| app.known().is_some_and(|known| known.has(&head.id));
+        let is_own = |head: &Head| app.is_own(&head.id);
         let own = session.is_none_or(is_own) || flags.mode.is_some();
         // What someone else allowed in a session is not allowed by the user.
         let mode = mode.map(|mode: Mode| if own { mode } else { mode.min(usual) });
@@ -199,7 +199,7 @@ impl Prepared {
         let model = find(named.as_deref().filter(|name| !name.is_empty()))?;
         let summariser = context::summariser(&model, app);
         let keys = model::keys(app)?;
-        let environment = app.world.secrets();
+        let environment = app.host.secrets();
         let mut place = place(session, app)?;
         place.withheld = withheld(&keys, app).collect();
         Ok(Self {
@@ -228,7 +228,8 @@ impl Prepared {
     /// session asks before, so that none is left behind where that fails.
     pub(crate) fn connect(&self) -> Result<()> {
         if let Some(path) = &self.flags.record {
-            is_writable(path).map_err(|error| Failure::file(path, "writing it", &error))?;
+            // Found out before a run is paid for.
+            check_replaceable(path).map_err(|error| Failure::file(path, "writing it", &error))?;
         }
         self.connected().map(drop)
     }
@@ -436,7 +437,7 @@ fn withheld(keys: &BTreeMap<String, String>, app: &App) -> impl Iterator<Item = 
 
 /// Where tools work.
 fn place(session: Option<&Head>, app: &App) -> Result<Place> {
-    let root = app.workspace(session)?;
+    let root = app.session_folder(session)?;
     let supervisor = std::env::current_exe().ok();
     let supervisor =
         supervisor.map(|program| (program, vec!["__supervise".to_owned(), "--".to_owned()]));
@@ -470,7 +471,7 @@ fn find_agent(name: &str, app: &App) -> Result<Agent> {
 
 /// Keeps secrets out of what a command writes into a session.
 pub(crate) fn redactor(app: &App) -> Result<Redactor> {
-    Ok(Redactor::with_environment(model::keys(app)?.into_values(), app.world.secrets()))
+    Ok(Redactor::with_environment(model::keys(app)?.into_values(), app.host.secrets()))
 }
 
 /// What the user says to a run.
@@ -569,7 +570,7 @@ pub(crate) fn drive(
 fn remember_model(prepared: &Prepared, app: &App) {
     let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
     let name = prepared.model_name();
-    let noted = app.shelf().map(|shelf| shelf.change(|models| models.used(&name, most)));
+    let noted = app.recent_models().map(|shelf| shelf.change(|models| models.used(&name, most)));
     if let Some(Err(failure)) = noted {
         note(format_args!("warning: the model was not remembered: {failure}"));
     }
@@ -595,13 +596,6 @@ fn after_unsaved(error: &stepwell::Error, id: &stepwell::SessionId) -> String {
     }
 }
 
-/// Can a file be written? Found out before a run is paid for, without touching the file.
-fn is_writable(path: &Path) -> std::io::Result<()> {
-    let draft = crate::config::beside(path);
-    std::fs::File::create(&draft)?;
-    std::fs::remove_file(&draft)
-}
-
 /// Writes the script that replays a session's answers.
 fn record(path: &Path, session: &Session) -> Result<()> {
     let events = session.events(stepwell::Span::ALL)?.intact(session.id())?;
@@ -612,7 +606,7 @@ fn record(path: &Path, session: &Session) -> Result<()> {
         let mut options = std::fs::OpenOptions::new();
         let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
         file?.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-        replace(path, &format!("{text}\n"))
+        replace_users_file(path, &format!("{text}\n"))
     };
     private().map_err(|error| Failure::file(path, "writing it", &error))
 }

@@ -271,7 +271,7 @@ pub(super) fn keys(app: &App) -> Result<BTreeMap<String, String>> {
         KeySource::Variable(name) => Some(name.clone()),
         _ => None,
     });
-    let keys = variables.filter_map(|name| Some((name.clone(), app.world.key(&name)?)));
+    let keys = variables.filter_map(|name| Some((name.clone(), app.host.variable(&name)?)));
     let team = app.place.team.as_ref().and_then(Address::password);
     Ok(keys.chain(team.map(|password| ("PGPASSWORD".to_owned(), password))).collect())
 }
@@ -280,7 +280,7 @@ pub(super) fn keys(app: &App) -> Result<BTreeMap<String, String>> {
 pub(super) fn key(source: &KeySource, of: &str, app: &App) -> Result<Option<String>> {
     match source {
         KeySource::Nowhere => Ok(None),
-        KeySource::Variable(name) => Ok(app.world.key(name)),
+        KeySource::Variable(name) => Ok(app.host.variable(name)),
         KeySource::Command(line) => {
             let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output();
             match output {

@@ -53,8 +53,8 @@ impl Screen {
             (_, Form::Json) => Show::Nothing,
             _ => Show::Words,
         };
-        let width = app.world.terminal.width.unwrap_or(100);
-        let can_ask = app.world.terminal.can_ask;
+        let width = app.terminal.width.unwrap_or(100);
+        let can_ask = app.terminal.can_ask;
         let here = prepared.budget().map(|budget| spent.plus(budget));
         let budget = here.into_iter().chain(flags.budget_total.or(head.budget)).min();
         Self {
@@ -63,7 +63,7 @@ impl Screen {
             width,
             can_ask,
             budget,
-            clock: Arc::clone(&app.world.clock),
+            clock: Arc::clone(&app.host.clock),
             begun: app.now(),
             open_line: false,
             unwritten: None,

@@ -47,7 +47,7 @@ impl Crew {
         let kept = |key: &str| Some(head?.metadata.get(key)?.as_str()?.to_owned());
         let typed = flags.model.clone().or_else(|| kept(MODEL));
         let usual = app.config.settings.mode;
-        let is_own = |head: &Head| app.known().is_some_and(|known| known.has(&head.id));
+        let is_own = |head: &Head| app.is_own(&head.id);
         let own = head.is_none_or(is_own) || flags.mode.is_some();
         refuse_servers(spec, own)?;
         tools::check_guardrails(spec, app)?;
@@ -88,7 +88,7 @@ impl Crew {
             all,
             spec: spec.clone(),
             connected,
-            redactor: Redactor::with_environment(given, app.world.secrets()),
+            redactor: Redactor::with_environment(given, app.host.secrets()),
             model: first.unwrap_or_default(),
             own,
             priced,
@@ -108,7 +108,7 @@ impl Crew {
                 summariser: context::summariser(&model, app),
                 model,
                 keys: keys.clone(),
-                environment: app.world.secrets(),
+                environment: app.host.secrets(),
                 flags,
                 phases: None,
                 place: place.clone(),
@@ -219,7 +219,7 @@ fn patience(policy: &FailurePolicy) -> Option<Patience> {
 fn secrets(spec: &Spec, app: &App) -> Result<Vec<String>> {
     let needed = spec.env.secrets.iter().filter(|secret| secret.source == SecretSource::Env);
     let value = |secret: &spec::Secret| {
-        app.world.key(&secret.key).ok_or_else(|| {
+        app.host.variable(&secret.key).ok_or_else(|| {
             let message = format!("the flow needs {} in the environment", secret.key);
             Failure::new(Exit::Absent, message).hint(format_args!("export {}=…", secret.key))
         })
@@ -230,7 +230,7 @@ fn secrets(spec: &Spec, app: &App) -> Result<Vec<String>> {
 /// Knows the secrets that are known without asking or starting anything.
 pub(super) fn redactor(spec: &Spec, app: &App) -> Result<Redactor> {
     let given = model::keys(app)?.into_values().chain(secrets(spec, app)?);
-    Ok(Redactor::with_environment(given, app.world.secrets()))
+    Ok(Redactor::with_environment(given, app.host.secrets()))
 }
 
 /// A spec that came with someone else's session starts no programs and sends nothing to

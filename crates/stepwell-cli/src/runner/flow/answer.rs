@@ -112,5 +112,5 @@ fn unclear(gate: &Gate, text: &str, head: &Head) -> Failure {
 
 /// Who answers: the user, by the name that the machine knows them by.
 pub(super) fn who(app: &App) -> String {
-    app.world.key("USER").unwrap_or_else(|| "the user".to_owned())
+    app.host.variable("USER").unwrap_or_else(|| "the user".to_owned())
 }

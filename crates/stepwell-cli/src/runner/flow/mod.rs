@@ -155,7 +155,7 @@ fn output(own: &FlowFlags, head: Option<&Head>, app: &App) -> PathBuf {
         let kept = head?.metadata.get(FLOW)?.get("output")?.as_str()?;
         Some(PathBuf::from(kept))
     };
-    let here = || app.world.folder.clone().unwrap_or_else(|| app.place.root.clone());
+    let here = || app.host.folder.clone().unwrap_or_else(|| app.place.root.clone());
     let typed = own.output.as_ref().map(|path| std::path::absolute(path).unwrap_or(path.clone()));
     typed.or_else(kept).unwrap_or_else(here)
 }

@@ -51,7 +51,7 @@ const SHOWN: usize = 12;
 
 impl Screen {
     pub(super) fn new(app: &App, wants_events: bool) -> Self {
-        let terminal = app.world.terminal;
+        let terminal = app.terminal;
         let show = match (wants_events, app.out.form) {
             (true, _) => Show::Events,
             (_, Form::Json) => Show::Nothing,
@@ -64,7 +64,7 @@ impl Screen {
             width: terminal.width.unwrap_or(100),
             can_ask: terminal.can_ask && show != Show::Events && show != Show::Nothing,
             who: who(app),
-            clock: std::sync::Arc::clone(&app.world.clock),
+            clock: std::sync::Arc::clone(&app.host.clock),
             begun: app.now(),
             running: BTreeMap::new(),
             done: 0,

@@ -8,10 +8,10 @@ use stepwell_agent::mcp::ServerName;
 use stepwell_agent::provider::name::KeySource;
 use stepwell_agent::tool;
 use stepwell_flow::spec::{McpServer, Spec, Step};
+use stepwell_workspace::config::{McpConfig, McpReach};
 
 use super::super::mcp;
 use crate::app::App;
-use crate::config::{McpConfig, McpReach};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 
@@ -120,7 +120,7 @@ pub(super) fn servers(spec: &Spec, root: &Path, app: &App) -> Result<(mcp::Wante
     let mut tools: Vec<String> = lists.into_iter().flat_map(|list| named(spec, list)).collect();
     tools.retain(|name| name.contains("__"));
     let agent = Agent { tools: Some(tools), ..Agent::default() };
-    let mut app = app.twin();
+    let mut app = app.with_config(app.config.clone());
     for server in &spec.tools.mcp {
         let wrong =
             |why: &str| Failure::new(Exit::Absent, format_args!("tools.mcp.{}: {why}", server.id));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
@@ -13,26 +13,27 @@ use stepwell_agent::agent::builtin;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, nearest};
-use super::{Config, Source, fields};
-use crate::failure::{Exit, Failure, Result};
-use crate::place::{CONFIG_FILE, Place};
-use crate::world::World;
-
-/// The user's own file.
-pub(crate) fn user_file(world: &World) -> Option<PathBuf> {
-    world.config.as_ref().map(|folder| folder.join("config.toml"))
-}
+use super::{Config, Override, Source, fields};
+use crate::error::{ConfigPlace, Error, Result};
+use crate::host::{Host, OURS};
+use crate::location::CONFIG_FILE;
 
 impl Config {
-    pub(crate) fn load(world: &World, place: &Place, flags: &[String]) -> Result<Self> {
+    /// Reads the configuration of a workspace: its root's file over the user's own, then the
+    /// variables of the environment, then what was given for this one time.
+    ///
+    /// # Errors
+    /// If a file cannot be read, names a setting that is none, or gives one a value of another
+    /// kind.
+    pub fn load(host: &Host, root: &Path, overrides: &[Override]) -> Result<Self> {
         let mut config = Self::default();
-        if let Some(path) = user_file(world) {
+        if let Some(path) = host.user_config() {
             config.read_file(&path, Whose::Users)?;
         }
         // A project may ask for more care than its user, never for less: whoever opens it
         // has not read its file yet.
         let (mode, agents) = (config.settings.mode, std::mem::take(&mut config.agents));
-        config.read_file(&place.root.join(CONFIG_FILE), Whose::Workspaces)?;
+        config.read_file(&root.join(CONFIG_FILE), Whose::Workspaces)?;
         config.settings.mode = config.settings.mode.min(mode);
         for agent in config.agents.values_mut() {
             agent.mode = agent.mode.map(|asked| asked.min(mode));
@@ -40,23 +41,18 @@ impl Config {
         for (name, agent) in agents {
             config.agents.entry(name).or_insert(agent);
         }
-        config.read_variables(world)?;
-        for flag in flags {
-            let (name, value) = flag.split_once('=').ok_or_else(|| {
-                // It may be an address with a password, where a key was meant.
-                let flag = if flag.contains("://") { "…" } else { flag };
-                Failure::new(Exit::Usage, format_args!("--config {flag}: use KEY=VALUE"))
-            })?;
-            let key = known(name).map_err(|why| wrong("--config", &why))?;
-            config.put(key, Raw::Text(value), Source::Flag)?;
+        config.read_variables(host)?;
+        for Override { key, value } in overrides {
+            let key = known(key).map_err(|why| wrong(ConfigPlace::Override, why))?;
+            config.put(key, Raw::Text(value), Source::Override, ConfigPlace::Override)?;
         }
         Ok(config)
     }
 
-    fn put(&mut self, key: &Key, raw: Raw<'_>, source: Source) -> Result<()> {
+    fn put(&mut self, key: &Key, raw: Raw<'_>, source: Source, at: ConfigPlace) -> Result<()> {
         self.settings.put(key, raw).map_err(|why| {
             let shown = if key.is_secret() { "…".to_owned() } else { raw.shown() };
-            wrong(&source.to_string(), &format!("{} = {shown}: {why}", key.name))
+            wrong(at, format!("{} = {shown}: {why}", key.name))
         })?;
         if let Some(place) = KEYS.iter().position(|other| other.name == key.name) {
             self.sources[place] = source;
@@ -70,23 +66,26 @@ impl Config {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             // A folder on the way that is none: there is no such file either.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(()),
-            Err(error) => return Err(wrong(&path.display().to_string(), &error.to_string())),
+            Err(error) => {
+                let at = ConfigPlace::File { path: path.to_owned(), line: None };
+                return Err(wrong(at, error.to_string()));
+            }
         };
         let at = |place: usize| {
             let line = text[..place.min(text.len())].matches('\n').count() + 1;
-            format!("{} line {line}", path.display())
+            ConfigPlace::File { path: path.to_owned(), line: Some(line) }
         };
         let document = Document::parse(text.as_str()).map_err(|error| {
-            wrong(&at(error.span().map_or(0, |span| span.start)), error.message())
+            let start = error.span().map_or(0, |span| span.start);
+            wrong(at(start), error.message().to_owned())
         })?;
         self.read_named(document.as_table(), whose, &at)?;
         for (name, value, place) in values(document.as_table(), "") {
-            let key = known(&name).map_err(|why| wrong(&at(place), &why))?;
+            let key = known(&name).map_err(|why| wrong(at(place), why))?;
             let Some(value) = value else {
-                return Err(wrong(&at(place), &format!("{name} is a table, not a value")));
+                return Err(wrong(at(place), format!("{name} is a table, not a value")));
             };
-            self.put(key, Raw::Toml(value), Source::File(path.to_owned()))
-                .map_err(|failure| replace_place(failure, path, &at(place)))?;
+            self.put(key, Raw::Toml(value), Source::File(path.to_owned()), at(place))?;
         }
         Ok(())
     }
@@ -97,7 +96,7 @@ impl Config {
         &mut self,
         table: &dyn TableLike,
         whose: Whose,
-        at: &dyn Fn(usize) -> String,
+        at: &dyn Fn(usize) -> ConfigPlace,
     ) -> Result<()> {
         named(table, "agents", &mut self.agents, at)?;
         if whose == Whose::Workspaces {
@@ -106,14 +105,12 @@ impl Config {
             for (section, what) in OWN {
                 if let Some(item) = table.get(section) {
                     let why = format!("{what} belong into your own configuration, not here");
-                    return Err(wrong(&at(item.span().map_or(0, |span| span.start)), &why));
+                    return Err(wrong(at(item.span().map_or(0, |span| span.start)), why));
                 }
             }
             if let Some(name) = builtin().keys().find(|name| self.agents.contains_key(*name)) {
-                return Err(wrong(
-                    &at(0),
-                    &format!("agents.{name} is built in; name it otherwise"),
-                ));
+                let why = format!("agents.{name} is built in; name it otherwise");
+                return Err(wrong(at(0), why));
             }
         }
         named(table, "prices", &mut self.prices, at)?;
@@ -123,22 +120,22 @@ impl Config {
 
     /// Variables that name a key. Others that begin with one of its sections are
     /// misspelt; the rest are not about the configuration.
-    fn read_variables(&mut self, world: &World) -> Result<()> {
-        for (name, value) in &world.variables {
-            if let Some(key) = KEYS.iter().find(|key| key.variable() == *name) {
-                self.put(key, Raw::Text(value), Source::Variable(name.clone()))?;
+    fn read_variables(&mut self, host: &Host) -> Result<()> {
+        for (name, value) in host.own_variables() {
+            if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
+                let (source, at) = (Source::Variable(name.clone()), ConfigPlace::Variable(name));
+                self.put(key, Raw::Text(&value), source, at)?;
                 continue;
             }
-            let rest = name.trim_start_matches("STEPWELL_").to_lowercase();
+            let rest = name.trim_start_matches(OURS).to_lowercase();
             let section = |key: &&Key| {
                 let section = key.name.split('.').next().unwrap_or(key.name);
                 rest.strip_prefix(section).is_some_and(|key| key.starts_with('_'))
             };
             if KEYS.iter().any(|key| section(&key)) {
-                let near = Key::find(nearest(&rest.replacen('_', ".", 1)));
-                let near = near.map(Key::variable).unwrap_or_default();
-                return Err(wrong("the environment", &format!("unknown {name}"))
-                    .hint(format_args!("did you mean {near}?")));
+                let near = Key::find(nearest(&rest.replacen('_', ".", 1))).map(Key::variable);
+                let (at, why) = (ConfigPlace::Environment, format!("unknown {name}"));
+                return Err(Error::Config { at, why, near });
             }
         }
         Ok(())
@@ -191,7 +188,7 @@ fn named<N, T>(
     table: &dyn TableLike,
     section: &str,
     into: &mut BTreeMap<N, T>,
-    at: &dyn Fn(usize) -> String,
+    at: &dyn Fn(usize) -> ConfigPlace,
 ) -> Result<()>
 where
     N: FromStr<Err: Display> + Ord,
@@ -199,15 +196,15 @@ where
 {
     let Some(entries) = table.get(section) else { return Ok(()) };
     let place = |item: &Item| at(item.span().map_or(0, |span| span.start));
-    let no_table = || wrong(&place(entries), &format!("{section} is no table"));
+    let no_table = || wrong(place(entries), format!("{section} is no table"));
     for (name, item) in entries.as_table_like().ok_or_else(no_table)?.iter() {
-        let fault = |why: &str| wrong(&place(item), &format!("{section}.{name}: {why}"));
+        let fault = |why: &str| wrong(place(item), format!("{section}.{name}: {why}"));
         let entry = item.as_table_like().ok_or_else(|| fault("it is no table"))?;
         let known = fields::of::<T>();
         if let Some((key, item)) = entry.iter().find(|(key, _)| !known.contains(key)) {
             let near = fields::nearest(key, known).unwrap_or_default();
             let why = format!("unknown key {section}.{name}.{key}; did you mean {near}?");
-            return Err(wrong(&place(item), &why));
+            return Err(wrong(place(item), why));
         }
         let entry = json(entry).map_err(|why| fault(&why))?;
         let entry = serde_json::from_value(entry).map_err(|error| fault(&error.to_string()))?;
@@ -246,22 +243,11 @@ fn is_section(name: &str) -> bool {
 }
 
 /// The key of a name, or why it is none.
-pub(crate) fn known(name: &str) -> Result<&'static Key, String> {
+fn known(name: &str) -> Result<&'static Key, String> {
     let unknown = || format!("unknown key {name}; did you mean {}?", nearest(name));
     Key::find(name).ok_or_else(unknown)
 }
 
-fn wrong(place: &str, why: &str) -> Failure {
-    Failure::new(Exit::Absent, format_args!("{place}: {why}"))
-}
-
-/// The same failure with a more exact place.
-fn replace_place(failure: Failure, path: &Path, place: &str) -> Failure {
-    match failure {
-        Failure::Said { message, hint, exit } => {
-            let message = message.replacen(&path.display().to_string(), place, 1);
-            Failure::Said { message, hint, exit }
-        }
-        closed => closed,
-    }
+const fn wrong(at: ConfigPlace, why: String) -> Error {
+    Error::Config { at, why, near: None }
 }

@@ -9,7 +9,6 @@ mod value;
 mod write;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -17,40 +16,40 @@ use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::ServerName;
 use stepwell_agent::price::PriceChange;
 
-pub(crate) use load::user_file;
-pub(crate) use mcp::{McpConfig, McpReach, WORKSPACE};
-pub(crate) use settings::{KEYS, Key, Settings, nearest};
-pub(crate) use value::IdStyle;
-pub(crate) use write::{beside, commented, put, replace};
+pub use mcp::{McpConfig, McpReach, ShownMcp, WORKSPACE};
+pub use settings::{KEYS, Key, STORE_URL, Settings, nearest};
+pub use value::{Folders, IdStyle, Number, Setting, Share, StoreUrl};
+pub use write::{commented, put};
 
 /// The settings in force, and where each came from.
 #[derive(Clone, Debug)]
-pub(crate) struct Config {
-    pub(crate) settings: Settings,
+pub struct Config {
+    /// The settings in force.
+    pub settings: Settings,
     /// By the place of their key in [`KEYS`].
     sources: Vec<Source>,
     /// The user's own agents, by name.
-    pub(crate) agents: BTreeMap<String, Agent>,
+    pub agents: BTreeMap<String, Agent>,
     /// The user's own prices, by `provider/model`.
-    pub(crate) prices: BTreeMap<String, PriceChange>,
+    pub prices: BTreeMap<String, PriceChange>,
     /// The user's own providers, by name.
-    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    pub providers: BTreeMap<String, ProviderConfig>,
     /// The user's MCP servers, by name.
-    pub(crate) mcp: BTreeMap<ServerName, McpConfig>,
+    pub mcp: BTreeMap<ServerName, McpConfig>,
 }
 
 /// A provider of the user's own.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct ProviderConfig {
+pub struct ProviderConfig {
     /// Where it answers.
-    pub(crate) base_url: Option<String>,
+    pub base_url: Option<String>,
     /// Whose words it speaks: openai, anthropic or gemini.
-    pub(crate) protocol: Option<String>,
+    pub protocol: Option<String>,
     /// The variable that holds its key.
-    pub(crate) key_env: Option<String>,
+    pub key_env: Option<String>,
     /// The command that prints its key.
-    pub(crate) key_command: Option<String>,
+    pub key_command: Option<String>,
 }
 
 impl Default for Config {
@@ -66,29 +65,32 @@ impl Default for Config {
     }
 }
 
-/// Where a value came from. Later ones win.
+/// A setting that is given for one time, over everything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    Default,
-    File(PathBuf),
-    Variable(String),
-    Flag,
+pub struct Override {
+    /// The setting, such as `agent.mode`.
+    pub key: String,
+    /// Its value, as a variable would say it.
+    pub value: String,
 }
 
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Variable(name) => f.write_str(name),
-            Self::Flag => f.write_str("--config"),
-        }
-    }
+/// Where a value came from. Later ones win.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Nobody set it.
+    Default,
+    /// A configuration file.
+    File(PathBuf),
+    /// A variable of the environment.
+    Variable(String),
+    /// It was given for this one time.
+    Override,
 }
 
 impl Config {
     /// Where the value of a key came from.
-    pub(crate) fn source(&self, key: &Key) -> &Source {
+    #[must_use]
+    pub fn source(&self, key: &Key) -> &Source {
         let place = KEYS.iter().position(|other| other.name == key.name);
         place.map_or(&Source::Default, |place| &self.sources[place])
     }

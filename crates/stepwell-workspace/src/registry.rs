@@ -9,15 +9,18 @@ use std::path::{Path, PathBuf};
 
 use stepwell::Digest;
 
+use crate::atomic_file::replace_private_file;
+
 /// The user's known stores.
 #[derive(Clone, Debug)]
-pub(crate) struct Registry {
+pub struct Registry {
     folder: PathBuf,
 }
 
 impl Registry {
-    /// The registry below the folder in which we remember things for the user.
-    pub(crate) fn below(state: &Path) -> Self {
+    /// The registry in the user's state folder.
+    #[must_use]
+    pub fn below(state: &Path) -> Self {
         Self { folder: state.join("stores") }
     }
 
@@ -27,25 +30,32 @@ impl Registry {
     }
 
     /// Remembers a store, by its folder.
-    pub(crate) fn add(&self, store: &Path) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If there is no such folder, or the registry cannot be written.
+    pub fn add(&self, store: &Path) -> io::Result<()> {
         let store = fs::canonicalize(store)?;
         let entry = self.entry(&store);
         if entry.exists() {
             return Ok(());
         }
         fs::create_dir_all(&self.folder)?;
-        let draft = entry.with_extension(std::process::id().to_string());
-        fs::write(&draft, store.as_os_str().as_encoded_bytes())?;
-        fs::rename(&draft, &entry)
+        replace_private_file(&entry, store.as_os_str().as_encoded_bytes())
     }
 
     /// Forgets a store.
-    pub(crate) fn remove(&self, store: &Path) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it is not remembered, or the registry cannot be written.
+    pub fn remove(&self, store: &Path) -> io::Result<()> {
         fs::remove_file(self.entry(store))
     }
 
     /// Every store that was remembered, whether it is still there or not, by path.
-    pub(crate) fn all(&self) -> io::Result<Vec<PathBuf>> {
+    ///
+    /// # Errors
+    /// If the registry is there and cannot be read.
+    pub fn all(&self) -> io::Result<Vec<PathBuf>> {
         use std::os::unix::ffi::OsStringExt;
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,

@@ -9,7 +9,7 @@ use super::value::{Folders, IdStyle, Number, Setting, Share, StoreUrl};
 
 /// A value as it was found, to be read as the setting's kind.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Raw<'a> {
+pub(crate) enum Raw<'a> {
     Text(&'a str),
     Toml(&'a Value),
 }
@@ -23,7 +23,7 @@ impl Raw<'_> {
     }
 
     /// The value as the user wrote it, for the error that names it.
-    pub(super) fn shown(self) -> String {
+    pub(crate) fn shown(self) -> String {
         match self {
             Self::Text(text) => text.to_owned(),
             Self::Toml(value) => value.to_string().trim().to_owned(),
@@ -33,41 +33,41 @@ impl Raw<'_> {
 
 /// One setting's key.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub struct Key {
     /// Such as `sessions.cleanup_after_days`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it does.
-    pub(crate) says: &'static str,
+    pub says: &'static str,
 }
 
 impl Key {
     /// The key of that name.
-    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+    pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }
 
     /// Is its value more than may be printed?
-    pub(crate) fn is_secret(&self) -> bool {
+    pub fn is_secret(&self) -> bool {
         self.name == STORE_URL
     }
 
     /// The variable that sets it: `STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS`.
-    pub(crate) fn variable(&self) -> String {
+    pub fn variable(&self) -> String {
         format!("STEPWELL_{}", self.name.replace('.', "_").to_uppercase())
     }
 }
 
 /// Where the team's store is. It may hold a password, and only the user says where what
 /// they do is kept.
-pub(crate) const STORE_URL: &str = "store.url";
+pub const STORE_URL: &str = "store.url";
 
 /// Lists every setting once.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])* $field:ident: $kind:ty = $default:expr, $name:literal;)*) => {
         /// The settings in force.
         #[derive(Clone, Debug)]
-        pub(crate) struct Settings {
-            $($(#[doc = $doc])* pub(crate) $field: $kind,)*
+        pub struct Settings {
+            $($(#[doc = $doc])* pub $field: $kind,)*
         }
 
         impl Default for Settings {
@@ -77,12 +77,12 @@ macro_rules! settings {
         }
 
         /// Every key.
-        pub(crate) const KEYS: &[Key] =
+        pub const KEYS: &[Key] =
             &[$(Key { name: $name, says: concat!($($doc),*) },)*];
 
         impl Settings {
             /// Gives a key a value, if it is of its kind.
-            pub(super) fn put(&mut self, key: &Key, raw: Raw<'_>) -> Result<(), String> {
+            pub(crate) fn put(&mut self, key: &Key, raw: Raw<'_>) -> Result<(), String> {
                 match key.name {
                     $($name => self.$field = raw.read()?,)*
                     _ => {}
@@ -91,7 +91,7 @@ macro_rules! settings {
             }
 
             /// The value of a key, as it may be printed.
-            pub(crate) fn shown(&self, key: &Key) -> Value {
+            pub fn shown(&self, key: &Key) -> Value {
                 match key.name {
                     $($name => self.$field.shown(),)*
                     _ => false.into(),
@@ -99,7 +99,7 @@ macro_rules! settings {
             }
 
             /// The value of a key, as a file would say it.
-            pub(crate) fn get(&self, key: &Key) -> Value {
+            pub fn get(&self, key: &Key) -> Value {
                 match key.name {
                     $($name => self.$field.to_toml(),)*
                     _ => false.into(),
@@ -179,7 +179,7 @@ settings! {
 }
 
 /// The key most like a name that is none.
-pub(crate) fn nearest(name: &str) -> &'static str {
+pub fn nearest(name: &str) -> &'static str {
     let closeness = |key: &&Key| {
         // The last part counts as well: `cleanup_after_days` alone names its key.
         let last = key.name.rsplit('.').next().unwrap_or(key.name);

@@ -6,38 +6,47 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use stepwell_agent::provider::name::KeySource;
 
-use crate::when;
+use crate::duration::parse_duration;
 
 /// Stands for the workspace in a server's arguments, variables and folder: one configuration
 /// serves them all.
-pub(crate) const WORKSPACE: &str = "{workspace}";
+pub const WORKSPACE: &str = "{workspace}";
 
 /// A server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
-pub(crate) struct McpConfig {
-    pub(crate) reach: McpReach,
+pub struct McpConfig {
+    /// How it is reached.
+    pub reach: McpReach,
     /// How long it has to be ready.
-    pub(crate) start_timeout: Option<Duration>,
+    pub start_timeout: Option<Duration>,
     /// How long one call may take.
-    pub(crate) timeout: Option<Duration>,
+    pub timeout: Option<Duration>,
 }
 
 /// How it is reached.
 #[derive(Clone, Debug)]
-pub(crate) enum McpReach {
+pub enum McpReach {
+    /// A program that is started.
     Program {
+        /// The program.
         command: String,
+        /// Its arguments.
         args: Vec<String>,
         /// Variables, with their values.
         env: BTreeMap<String, String>,
         /// Variables of ours that it gets although they look like keys.
         env_from: Vec<String>,
+        /// The folder that it is started in.
         cwd: Option<String>,
     },
+    /// A server that is asked over HTTP.
     Address {
+        /// Where it answers.
         url: String,
+        /// What each request says besides.
         headers: BTreeMap<String, String>,
+        /// Where its key comes from.
         key: KeySource,
     },
 }
@@ -64,7 +73,7 @@ impl TryFrom<Written> for McpConfig {
 
     fn try_from(written: Written) -> Result<Self, String> {
         let length = |key: &str, text: &Option<String>| match text {
-            Some(text) => when::length(text).map(Some).map_err(|why| format!("{key}: {why}")),
+            Some(text) => parse_duration(text).map(Some).map_err(|why| format!("{key}: {why}")),
             None => Ok(None),
         };
         let start_timeout = length("start_timeout", &written.start_timeout)?;
@@ -131,8 +140,8 @@ fn belongs<const N: usize>(others: [(&str, bool); N], to: &str) -> Result<(), St
 }
 
 /// A server as it is shown: names of variables and headers, not what they hold.
-#[derive(Serialize)]
-pub(crate) struct Shown<'a> {
+#[derive(Debug, Serialize)]
+pub struct ShownMcp<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -150,11 +159,13 @@ pub(crate) struct Shown<'a> {
 }
 
 impl McpConfig {
-    pub(crate) fn shown(&self) -> Shown<'_> {
+    /// As it may be printed.
+    #[must_use]
+    pub fn shown(&self) -> ShownMcp<'_> {
         fn names(map: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
             map.keys().map(String::as_str)
         }
-        let nothing = Shown {
+        let nothing = ShownMcp {
             command: None,
             args: &[],
             env: Vec::new(),
@@ -164,14 +175,14 @@ impl McpConfig {
             key_env: None,
         };
         match &self.reach {
-            McpReach::Program { command, args, env, env_from, cwd } => Shown {
+            McpReach::Program { command, args, env, env_from, cwd } => ShownMcp {
                 command: Some(command),
                 args,
                 env: names(env).chain(env_from.iter().map(String::as_str)).collect(),
                 cwd: cwd.as_deref(),
                 ..nothing
             },
-            McpReach::Address { url, headers, key } => Shown {
+            McpReach::Address { url, headers, key } => ShownMcp {
                 url: Some(url),
                 headers: names(headers).collect(),
                 key_env: match key {
@@ -184,7 +195,8 @@ impl McpConfig {
     }
 
     /// In one line: what is started, or asked.
-    pub(crate) fn line(&self) -> String {
+    #[must_use]
+    pub fn line(&self) -> String {
         match &self.reach {
             McpReach::Program { command, args, .. } => {
                 let words = std::iter::once(command).chain(args);

@@ -2,27 +2,26 @@
 //! their workspaces.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Exit, Failure, Result};
-use crate::kept::{keep, read};
+use crate::error::{Error, Result};
+use crate::locked_file::{lock, read};
 
 /// What is remembered, in the form of M31A's `recent_models.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Models {
+pub struct RecentModels {
     /// Used last, the newest first, each once.
-    pub(crate) recent: Vec<String>,
+    pub recent: Vec<String>,
     /// Liked, by name.
     favorites: BTreeMap<String, bool>,
 }
 
-impl Models {
+impl RecentModels {
     /// Notes that a model is used.
-    pub(crate) fn used(&mut self, name: &str, most: usize) {
+    pub fn used(&mut self, name: &str, most: usize) {
         self.recent.retain(|other| other != name);
         self.recent.insert(0, name.to_owned());
         self.recent.truncate(most);
@@ -30,7 +29,7 @@ impl Models {
 
     /// Takes over what another list remembers: its models as used before ours, its favourites
     /// as ours. Says how many of each are new.
-    pub(crate) fn adopt(&mut self, other: &Self, most: usize) -> (usize, usize) {
+    pub fn adopt(&mut self, other: &Self, most: usize) -> Adopted {
         let sound = |name: &&String| {
             (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
         };
@@ -42,11 +41,11 @@ impl Models {
         }
         let liked = other.favorites.iter().filter(|(name, liked)| **liked && sound(name));
         let new = liked.take(most.max(100)).filter(|(name, _)| self.like(name, Liked::Yes)).count();
-        (self.recent.len() - before, new)
+        Adopted { recent: self.recent.len() - before, favourites: new }
     }
 
     /// Makes a model a favourite, or not; says whether that changed anything.
-    pub(crate) fn like(&mut self, name: &str, liked: Liked) -> bool {
+    pub fn like(&mut self, name: &str, liked: Liked) -> bool {
         match liked {
             Liked::Yes => self.favorites.insert(name.to_owned(), true) != Some(true),
             Liked::No => self.favorites.remove(name) == Some(true),
@@ -54,12 +53,14 @@ impl Models {
     }
 
     /// Is it a favourite?
-    pub(crate) fn likes(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn likes(&self, name: &str) -> bool {
         self.favorites.get(name) == Some(&true)
     }
 
     /// The favourites, by name.
-    pub(crate) fn favourites(&self) -> Vec<&str> {
+    #[must_use]
+    pub fn favourites(&self) -> Vec<&str> {
         let liked = self.favorites.iter().filter(|(_, liked)| **liked);
         liked.map(|(name, _)| name.as_str()).collect()
     }
@@ -68,52 +69,63 @@ impl Models {
 /// The longest name that is taken over.
 const MAX_NAME: usize = 256;
 
+/// How much of another list was new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Adopted {
+    /// Models that are remembered as recent now.
+    pub recent: usize,
+    /// Models that are favourites now.
+    pub favourites: usize,
+}
+
 /// Whether a model is a favourite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Liked {
+pub enum Liked {
+    /// It is one.
     Yes,
+    /// It is none.
     No,
 }
 
 /// Where they are remembered.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf {
+pub struct RecentModelsFile {
     path: PathBuf,
 }
 
-impl Shelf {
-    /// The file below the folder in which we remember things for the user.
-    pub(crate) fn below(state: &Path) -> Self {
+impl RecentModelsFile {
+    /// The file in the user's state folder.
+    #[must_use]
+    pub fn below(state: &Path) -> Self {
         Self { path: state.join("models.json") }
     }
 
-    /// What is remembered. A file that cannot be understood is said to be so, and left.
-    pub(crate) fn read(&self) -> Result<Models> {
-        let text = read(&self.path).map_err(|error| self.fault("reading it", &error))?;
-        let Some(text) = text else { return Ok(Models::default()) };
-        serde_json::from_str(&text).map_err(|error| {
-            let message = format!("{}: {error}", self.path.display());
-            Failure::new(Exit::Damaged, message)
-                .hint("mend it or remove it; it holds recent models and favourites")
-        })
+    /// What is remembered. A file that cannot be understood is an error, and is left as it is.
+    ///
+    /// # Errors
+    /// If the file cannot be read or understood.
+    pub fn read(&self) -> Result<RecentModels> {
+        let text = read(&self.path).map_err(Error::file(&self.path, "reading it"))?;
+        let Some(text) = text else { return Ok(RecentModels::default()) };
+        serde_json::from_str(&text)
+            .map_err(|source| Error::RecentModels { path: self.path.clone(), source })
     }
 
     /// Changes what is remembered, also while others do.
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Models) -> T) -> Result<T> {
-        let fault = |error| self.fault("writing it", &error);
+    ///
+    /// # Errors
+    /// As [`Self::read`], or if it cannot be written.
+    pub fn change<T>(&self, change: impl FnOnce(&mut RecentModels) -> T) -> Result<T> {
+        let fault = || Error::file(&self.path, "writing it");
         if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder).map_err(fault)?;
+            std::fs::create_dir_all(folder).map_err(fault())?;
         }
-        let keeping = keep(&self.path.with_extension("lock")).map_err(fault)?;
+        let held = lock(&self.path.with_extension("lock")).map_err(fault())?;
         let mut models = self.read()?;
         let done = change(&mut models);
         let text = serde_json::to_string_pretty(&models).unwrap_or_default();
-        keeping.put(&self.path, &format!("{text}\n")).map_err(fault)?;
+        held.write(&self.path, &format!("{text}\n")).map_err(fault())?;
         Ok(done)
-    }
-
-    fn fault(&self, doing: &str, error: &io::Error) -> Failure {
-        Failure::file(&self.path, doing, error)
     }
 }
 
@@ -123,7 +135,7 @@ mod tests {
 
     #[test]
     fn models_are_remembered_newest_first_each_once_and_not_too_many() {
-        let mut models = Models::default();
+        let mut models = RecentModels::default();
         for name in ["a/1", "b/2", "a/1", "c/3", "c/3"] {
             models.used(name, 2);
         }
@@ -138,32 +150,32 @@ mod tests {
     #[test]
     fn m31as_file_is_read_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::below(folder.path());
+        let file = RecentModelsFile::below(folder.path());
         let text =
             r#"{"recent": ["openai/a", "gpt-4o"], "favorites": {"gpt-4o": true, "x": false}}"#;
         std::fs::write(folder.path().join("models.json"), text).unwrap();
-        let models = shelf.read().unwrap();
+        let models = file.read().unwrap();
         assert_eq!((models.recent.len(), models.favourites()), (2, vec!["gpt-4o"]));
     }
 
     #[test]
     fn what_another_list_remembers_comes_behind_ours_once() {
-        let mut ours = Models { recent: vec!["a/1".to_owned()], ..Models::default() };
+        let mut ours = RecentModels { recent: vec!["a/1".to_owned()], ..RecentModels::default() };
         let text = r#"{"recent": ["b/2", "a/1", "bad\n", "c/3", "d/4"], "favorites": {"b/2": true, "x": false}}"#;
-        let theirs: Models = serde_json::from_str(text).unwrap();
-        assert_eq!(ours.adopt(&theirs, 3), (2, 1));
+        let theirs: RecentModels = serde_json::from_str(text).unwrap();
+        assert_eq!(ours.adopt(&theirs, 3), Adopted { recent: 2, favourites: 1 });
         assert_eq!((ours.recent.len(), ours.favourites()), (3, vec!["b/2"]));
         assert_eq!(ours.recent, ["a/1", "b/2", "c/3"]);
-        assert_eq!(ours.adopt(&theirs, 3), (0, 0));
+        assert_eq!(ours.adopt(&theirs, 3), Adopted { recent: 0, favourites: 0 });
     }
 
     #[test]
     fn a_file_that_is_broken_is_left_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::below(folder.path());
+        let file = RecentModelsFile::below(folder.path());
         std::fs::write(folder.path().join("models.json"), "{\"recent\": [").unwrap();
-        assert!(shelf.read().is_err());
-        assert!(shelf.change(|models| models.used("a/1", 10)).is_err());
+        assert!(file.read().is_err());
+        assert!(file.change(|models| models.used("a/1", 10)).is_err());
         let left = std::fs::read_to_string(folder.path().join("models.json")).unwrap();
         assert_eq!(left, "{\"recent\": [");
     }

@@ -6,10 +6,10 @@ use stepwell_agent::permission::Mode;
 use stepwell_postgres::Address;
 use toml_edit::Value;
 
-use crate::when;
+use crate::duration::{parse_duration, show_duration};
 
 /// A kind of value.
-pub(crate) trait Setting: Sized {
+pub trait Setting: Sized {
     /// Reads it from a flag or a variable.
     fn from_text(text: &str) -> Result<Self, String>;
 
@@ -41,15 +41,17 @@ impl Setting for bool {
 
 /// A whole number between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Number<const MIN: u32, const MAX: u32>(u32);
+pub struct Number<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Number<MIN, MAX> {
-    pub(super) const fn new(n: u32) -> Self {
+    pub(crate) const fn new(n: u32) -> Self {
         assert!(MIN <= n && n <= MAX);
         Self(n)
     }
 
-    pub(crate) const fn get(self) -> u32 {
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
         self.0
     }
 
@@ -82,10 +84,12 @@ impl<const MIN: u32, const MAX: u32> Setting for Number<MIN, MAX> {
 
 /// A share of one: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Share(pub(super) f64);
+pub struct Share(pub(crate) f64);
 
 impl Share {
-    pub(crate) const fn get(self) -> f64 {
+    /// The share.
+    #[must_use]
+    pub const fn get(self) -> f64 {
         self.0
     }
 
@@ -115,17 +119,17 @@ impl Setting for Share {
 
 impl Setting for Duration {
     fn from_text(text: &str) -> Result<Self, String> {
-        when::length(text)
+        parse_duration(text)
     }
 
     fn from_toml(value: &Value) -> Result<Self, String> {
         let text =
             value.as_str().ok_or_else(|| "not a length of time such as \"30m\"".to_owned())?;
-        when::length(text)
+        parse_duration(text)
     }
 
     fn to_toml(&self) -> Value {
-        when::show_length(*self).into()
+        show_duration(*self).into()
     }
 }
 
@@ -159,7 +163,7 @@ impl Setting for Mode {
 
 /// The address of a team's store; none, if it is empty.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StoreUrl(Option<TeamAddress>);
+pub struct StoreUrl(Option<TeamAddress>);
 
 /// An address as it was written, and as it was understood.
 #[derive(Clone)]
@@ -176,7 +180,8 @@ impl std::fmt::Debug for TeamAddress {
 
 impl StoreUrl {
     /// Where the team's store is.
-    pub(crate) fn address(&self) -> Option<&Address> {
+    #[must_use]
+    pub fn address(&self) -> Option<&Address> {
         self.0.as_ref().map(|team| &team.address)
     }
 }
@@ -207,7 +212,7 @@ impl Setting for StoreUrl {
 
 /// Folders within the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Folders(Vec<String>);
+pub struct Folders(Vec<String>);
 
 impl Default for Folders {
     fn default() -> Self {
@@ -216,7 +221,9 @@ impl Default for Folders {
 }
 
 impl Folders {
-    pub(crate) fn names(&self) -> Vec<String> {
+    /// Their paths, below the workspace's root.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
         self.0.clone()
     }
 
@@ -268,9 +275,12 @@ impl Setting for Folders {
 
 /// How new ids look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IdStyle {
+pub enum IdStyle {
+    /// When the session began, and some random digits.
     Timestamp,
+    /// Random digits.
     Hex,
+    /// A random UUID.
     Uuid,
 }
 

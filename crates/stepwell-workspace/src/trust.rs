@@ -12,23 +12,28 @@ use stepwell::SessionId;
 /// The user's own sessions: an empty file for each, so that no two processes ever write the
 /// same one differently.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub struct OwnSessions {
     folder: PathBuf,
 }
 
-impl Known {
-    /// Those that are remembered below the folder in which we remember things for the user.
-    pub(crate) fn below(state: &Path) -> Self {
+impl OwnSessions {
+    /// Those that the user's state folder names.
+    #[must_use]
+    pub fn below(state: &Path) -> Self {
         Self { folder: state.join("own") }
     }
 
     /// Is it the user's own?
-    pub(crate) fn has(&self, id: &SessionId) -> bool {
+    #[must_use]
+    pub fn has(&self, id: &SessionId) -> bool {
         self.folder.join(id.as_str()).exists()
     }
 
-    /// It is, from now on.
-    pub(crate) fn add(&self, id: &SessionId) -> io::Result<()> {
+    /// Marks a session as the user's own.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&self, id: &SessionId) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         fs::File::create(self.folder.join(id.as_str())).map(drop)
     }

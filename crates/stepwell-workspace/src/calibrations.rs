@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stepwell::Digest;
 
-use crate::config::replace;
+use crate::atomic_file::replace_private_file;
 
 /// The user's known factors.
 #[derive(Clone, Debug)]
-pub(crate) struct Calibrations {
+pub struct Calibrations {
     folder: PathBuf,
 }
 
@@ -28,8 +28,9 @@ struct Learned {
 const WORTH: f64 = 0.005;
 
 impl Calibrations {
-    /// Those below the folder in which we remember things for the user.
-    pub(crate) fn below(state: &Path) -> Self {
+    /// Those in the user's state folder.
+    #[must_use]
+    pub fn below(state: &Path) -> Self {
         Self { folder: state.join("tokens") }
     }
 
@@ -40,20 +41,25 @@ impl Calibrations {
 
     /// The factor of a model, `provider/name`; absent, nothing was learned. A file that
     /// cannot be read is as good as none: it is only an estimate.
-    pub(crate) fn get(&self, model: &str) -> Option<f64> {
+    #[must_use]
+    pub fn get(&self, model: &str) -> Option<f64> {
         let text = fs::read_to_string(self.entry(model)).ok()?;
         let learned: Learned = serde_json::from_str(&text).ok()?;
         (learned.model == model && learned.factor.is_finite()).then_some(learned.factor)
     }
 
     /// Remembers the factor of a model.
-    pub(crate) fn put(&self, model: &str, factor: f64) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn put(&self, model: &str, factor: f64) -> io::Result<()> {
         if self.get(model).is_some_and(|known| (known - factor).abs() < WORTH * known) {
             return Ok(());
         }
         fs::create_dir_all(&self.folder)?;
         let learned = Learned { model: model.to_owned(), factor };
-        replace(&self.entry(model), &format!("{}\n", serde_json::to_string(&learned)?))
+        let text = format!("{}\n", serde_json::to_string(&learned)?);
+        replace_private_file(&self.entry(model), text.as_bytes())
     }
 }
 

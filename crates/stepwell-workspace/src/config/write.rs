@@ -4,35 +4,40 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::settings::{KEYS, Key, Raw, Settings};
-use crate::failure::{Exit, Failure, Result};
+use crate::atomic_file::replace_users_file;
+use crate::error::{ConfigPlace, Error, Result};
 
 /// Gives a key a value in a file, and makes the file if there is none. All else in it
 /// stays as it is. The answer is the value as it was understood.
-pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
+///
+/// # Errors
+/// If the value is of another kind, or the file cannot be read, understood or written.
+pub fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
     let mut settings = Settings::default();
     settings.put(key, Raw::Text(text)).map_err(|why| {
-        let shown = if key.is_secret() { "…" } else { text };
-        Failure::new(Exit::Failed, format_args!("{} = {shown}: {why}", key.name))
+        let value = if key.is_secret() { "…" } else { text }.to_owned();
+        Error::Value { key: key.name, value, why }
     })?;
-    let fault = |doing: &'static str| move |error: io::Error| Failure::file(path, doing, &error);
+    let broken = |why: String| {
+        let at = ConfigPlace::File { path: path.to_owned(), line: None };
+        Error::Config { at, why, near: None }
+    };
     let old = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(fault("reading it")(error)),
+        Err(error) => return Err(Error::file(path, "reading it")(error)),
     };
-    let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| {
-        Failure::new(Exit::Absent, format_args!("{}: {}", path.display(), error.message()))
-    })?;
+    let mut document: DocumentMut =
+        old.parse().map_err(|error: toml_edit::TomlError| broken(error.message().to_owned()))?;
     let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
     let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
-    let table = table.as_table_like_mut().ok_or_else(|| {
-        Failure::new(Exit::Absent, format_args!("{}: {section} is no table", path.display()))
-    })?;
+    let table =
+        table.as_table_like_mut().ok_or_else(|| broken(format!("{section} is no table")))?;
     match table.get_mut(name) {
         // The comment behind the old value stays with the line.
         Some(Item::Value(value)) => {
@@ -45,49 +50,26 @@ pub(crate) fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
         }
     }
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(fault("making its folder"))?;
+        fs::create_dir_all(folder).map_err(Error::file(path, "making its folder"))?;
     }
-    replace(path, &document.to_string()).map_err(fault("writing it"))?;
+    replace_users_file(path, &document.to_string()).map_err(Error::file(path, "writing it"))?;
     if key.is_secret() {
         let private = fs::Permissions::from_mode(0o600);
-        fs::set_permissions(path, private).map_err(fault("closing it to others"))?;
+        fs::set_permissions(path, private).map_err(Error::file(path, "closing it to others"))?;
     }
     Ok(settings.shown(key))
 }
 
-/// Replaces a file as a whole, so that nobody ever reads half of it.
-pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays one: what it points at is replaced.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let draft = beside(&path);
-    fs::write(&draft, text)?;
-    if let Ok(old) = fs::metadata(&path) {
-        fs::set_permissions(&draft, old.permissions())?;
-    }
-    fs::rename(&draft, &path).inspect_err(|_| {
-        // The draft is of no use to anyone.
-        let _ = fs::remove_file(&draft);
-    })
-}
-
-/// A name beside a file for what is to take its place.
-pub(crate) fn beside(path: &Path) -> PathBuf {
-    let mut draft = path.to_owned().into_os_string();
-    draft.push(format!(".new-{}", std::process::id()));
-    draft.into()
-}
-
 /// A file with every key, its default and what it does, all commented out.
-pub(crate) fn commented() -> String {
-    let mut text =
-        "# Stepwell's settings for this workspace. Each line below is a default; take the\n\
-                    # `#` away to change it. `stepwell config list` shows what is in force.\n"
-            .to_owned();
+#[must_use]
+pub fn commented() -> String {
+    let mut text = String::new();
     let mut section = "";
     for key in KEYS.iter().filter(|key| !key.is_secret()) {
         let (this, name) = key.name.split_once('.').unwrap_or(("", key.name));
         if this != section {
-            text.push_str(&format!("\n[{this}]\n"));
+            let gap = if section.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{gap}[{this}]\n"));
             section = this;
         }
         let value = Settings::default().get(key);

@@ -8,36 +8,36 @@ use stepwell::{STORE_FOLDER, Stepwell};
 use stepwell_postgres::Address;
 
 /// The configuration file at a workspace's root.
-pub(crate) const CONFIG_FILE: &str = "stepwell.toml";
+pub const CONFIG_FILE: &str = "stepwell.toml";
 
 /// Where the store is, or would be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Location {
     /// The workspace's root.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// The store's folder.
-    pub(crate) store: PathBuf,
+    pub store: PathBuf,
     /// How it was found.
-    pub(crate) found: Found,
+    pub found: Found,
     /// Where the team's store is, if sessions are kept there. The folder then holds only
     /// what belongs to this machine.
-    pub(crate) team: Option<Address>,
+    pub team: Option<Address>,
 }
 
 /// How a store was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// The user named it: it is meant to be there.
     Named,
     /// By looking around.
     Around,
 }
 
-impl Place {
-    /// The store of that folder itself; its database may be named in its place. Its
+impl Location {
+    /// The store of that folder itself; its database may be named in its location. Its
     /// workspace is the folder that it lies in, if it has the usual name, and else the one
     /// that the user is in.
-    pub(crate) fn named(store: &Path, from: &Path) -> Self {
+    pub fn named(store: &Path, from: &Path) -> Self {
         let is_file = store.file_name().is_some_and(|name| name == "stepwell.db");
         let folder = if is_file { store.parent().unwrap_or(store) } else { store };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -50,7 +50,7 @@ impl Place {
     /// The store that a folder belongs to: the nearest one above it, or else the place
     /// for one at the root of the workspace: where `stepwell.toml` is, or the git work
     /// tree's root, or the folder itself.
-    pub(crate) fn around(folder: &Path) -> Self {
+    pub fn around(folder: &Path) -> Self {
         if let Some(store) = Stepwell::discover(folder) {
             let root = store.parent().unwrap_or(&store).to_owned();
             return Self { root, store, found: Found::Around, team: None };
@@ -62,13 +62,13 @@ impl Place {
     }
 
     /// The same workspace, with its sessions in a team's store.
-    pub(crate) fn shared(self, address: Address) -> Self {
+    pub fn shared(self, address: Address) -> Self {
         let store = self.root.join(STORE_FOLDER);
         Self { store, found: Found::Named, team: Some(address), ..self }
     }
 
     /// Is there a store?
-    pub(crate) fn has_store(&self) -> bool {
+    pub fn has_store(&self) -> bool {
         if self.team.is_some() {
             return true;
         }
@@ -92,7 +92,7 @@ impl Place {
     }
 
     /// Does git not see the store? It does not, outside of a work tree.
-    pub(crate) fn is_ignored(&self) -> io::Result<bool> {
+    pub fn is_ignored(&self) -> io::Result<bool> {
         let inside = git_root(&self.root).is_some();
         if !inside || self.store.file_name().is_none_or(|name| name != STORE_FOLDER) {
             return Ok(true);
@@ -102,7 +102,7 @@ impl Place {
     }
 
     /// Keeps git from committing the store. Says whether anything had to be written.
-    pub(crate) fn ignore(&self) -> io::Result<bool> {
+    pub fn ignore(&self) -> io::Result<bool> {
         if self.is_ignored()? {
             return Ok(false);
         }
@@ -134,33 +134,33 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let deep = top.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
-        assert_eq!(Place::around(&deep).root, deep);
+        assert_eq!(Location::around(&deep).root, deep);
         fs::create_dir_all(top.path().join("a/.git")).unwrap();
-        assert_eq!(Place::around(&deep).root, top.path().join("a"));
+        assert_eq!(Location::around(&deep).root, top.path().join("a"));
         touch(&top.path().join(CONFIG_FILE));
-        assert_eq!(Place::around(&deep).root, top.path());
+        assert_eq!(Location::around(&deep).root, top.path());
         touch(&top.path().join("a/.stepwell/stepwell.db"));
-        assert_eq!(Place::around(&deep).store, top.path().join("a/.stepwell"));
+        assert_eq!(Location::around(&deep).store, top.path().join("a/.stepwell"));
     }
 
     #[test]
     fn the_database_names_its_store() {
         let here = Path::new("/here");
-        let place = Place::named(Path::new("/x/.stepwell/stepwell.db"), here);
-        assert_eq!(place, Place::named(Path::new("/x/.stepwell"), here));
-        assert_eq!(place.root, Path::new("/x"));
-        assert_eq!(Place::named(Path::new("/x/store"), here).root, here);
+        let location = Location::named(Path::new("/x/.stepwell/stepwell.db"), here);
+        assert_eq!(location, Location::named(Path::new("/x/.stepwell"), here));
+        assert_eq!(location.root, Path::new("/x"));
+        assert_eq!(Location::named(Path::new("/x/store"), here).root, here);
     }
 
     #[test]
     fn git_is_told_once_and_only_where_there_is_git() {
         let top = tempfile::tempdir().unwrap();
-        let place = Place::around(top.path());
-        assert!(!place.ignore().unwrap());
+        let location = Location::around(top.path());
+        assert!(!location.ignore().unwrap());
         fs::create_dir(top.path().join(".git")).unwrap();
         fs::write(top.path().join(".gitignore"), "target").unwrap();
-        assert!(place.ignore().unwrap());
-        assert!(!place.ignore().unwrap());
+        assert!(location.ignore().unwrap());
+        assert!(!location.ignore().unwrap());
         let text = fs::read_to_string(top.path().join(".gitignore")).unwrap();
         assert_eq!(text, "target\n.stepwell/\n");
     }

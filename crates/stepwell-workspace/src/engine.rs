@@ -6,12 +6,12 @@ use std::sync::Arc;
 use stepwell::{Access, Holder, SessionId, SqliteOptions, SqliteStore, Store};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
-use crate::failure::{Exit, Failure, Result};
-use crate::world::World;
+use crate::error::{Error, Result};
+use crate::host::Host;
 
 /// The store behind a well.
 #[derive(Clone, Debug)]
-pub(crate) enum Engine {
+pub enum Engine {
     /// A file in the workspace.
     Sqlite(Arc<SqliteStore>),
     /// A team's server.
@@ -20,28 +20,27 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// Opens the store of a folder.
-    pub(crate) fn folder(folder: &Path, access: Access, world: &World) -> Result<Self> {
-        let (clock, processes) = (Arc::clone(&world.clock), Arc::clone(&world.processes));
+    pub fn folder(folder: &Path, access: Access, host: &Host) -> Result<Self> {
+        let (clock, processes) = (Arc::clone(&host.clock), Arc::clone(&host.processes));
         let options = SqliteOptions { access, clock, processes };
         Ok(Self::Sqlite(Arc::new(SqliteStore::open_with(folder, options)?)))
     }
 
     /// Opens a team's store. Its server's clock counts, not this machine's.
-    pub(crate) fn team(address: &Address, access: Access, world: &World) -> Result<Self> {
-        let processes = Arc::clone(&world.processes);
+    pub fn team(address: &Address, access: Access, host: &Host) -> Result<Self> {
+        let processes = Arc::clone(&host.processes);
         let options = PostgresOptions { access, clock: None, processes };
         let opened = PostgresStore::open_with(address.clone(), options);
         let store = opened.map_err(|error| match error {
-            stepwell::Error::NoStore(_) => {
-                Failure::from(error).hint("stepwell init sets the database up, if this role may")
-            }
+            stepwell::Error::NoStore(_) => Error::TeamStoreNotSetUp(error),
             error => error.into(),
         })?;
         Ok(Self::Postgres(Arc::new(store)))
     }
 
-    /// As every command uses it.
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
+    /// The store, as everybody uses it.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn Store> {
         match self {
             Self::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
             Self::Postgres(store) => Arc::clone(store) as Arc<dyn Store>,
@@ -49,7 +48,7 @@ impl Engine {
     }
 
     /// What is wrong with the store itself. A server looks after its own files.
-    pub(crate) fn integrity(&self) -> stepwell::Result<Vec<String>> {
+    pub fn integrity(&self) -> stepwell::Result<Vec<String>> {
         match self {
             Self::Sqlite(store) => store.integrity(),
             Self::Postgres(_) => Ok(Vec::new()),
@@ -57,7 +56,7 @@ impl Engine {
     }
 
     /// Leases that their holders never gave back.
-    pub(crate) fn stale_leases(&self) -> stepwell::Result<Vec<(SessionId, Holder)>> {
+    pub fn stale_leases(&self) -> stepwell::Result<Vec<(SessionId, Holder)>> {
         match self {
             Self::Sqlite(store) => store.stale_leases(),
             Self::Postgres(store) => store.stale_leases(),
@@ -65,7 +64,7 @@ impl Engine {
     }
 
     /// Builds the search index anew.
-    pub(crate) fn rebuild_search(&self) -> stepwell::Result<()> {
+    pub fn rebuild_search(&self) -> stepwell::Result<()> {
         match self {
             Self::Sqlite(store) => store.rebuild_search(),
             Self::Postgres(store) => store.rebuild_search(),
@@ -73,7 +72,7 @@ impl Engine {
     }
 
     /// Brings the search index up to date.
-    pub(crate) fn catch_up(&self) -> stepwell::Result<()> {
+    pub fn catch_up(&self) -> stepwell::Result<()> {
         match self {
             Self::Sqlite(store) => store.catch_up(),
             Self::Postgres(store) => store.catch_up(),
@@ -81,14 +80,10 @@ impl Engine {
     }
 
     /// Copies the whole store to a file.
-    pub(crate) fn backup(&self, to: &Path) -> Result<()> {
+    pub fn backup(&self, to: &Path) -> Result<()> {
         match self {
             Self::Sqlite(store) => Ok(store.backup(to)?),
-            Self::Postgres(_) => {
-                let message = "a team's store is backed up with its server";
-                Err(Failure::new(Exit::Failed, message)
-                    .hint("pg_dump --schema=stepwell, or stepwell store copy … to a folder"))
-            }
+            Self::Postgres(_) => Err(Error::ServersBackup),
         }
     }
 }

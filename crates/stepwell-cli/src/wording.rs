@@ -1,0 +1,65 @@
+//! The words of the command line for what the libraries say in types: the next command to type,
+//! and what a person should know although they did not ask.
+
+use stepwell_workspace::config::Source;
+use stepwell_workspace::{ConfigPlace, Notice, Remedy};
+
+/// The hint that follows an error.
+pub(crate) fn remedy(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::SetUpTeamStore => "stepwell init sets the database up, if this role may".to_owned(),
+        Remedy::WriteAddress => "postgres://user@host:port/database?namespace=team".to_owned(),
+        Remedy::BackUpServer => {
+            "pg_dump --schema=stepwell, or stepwell store copy … to a folder".to_owned()
+        }
+        Remedy::ListSessions => "stepwell sessions --all lists what is here".to_owned(),
+        Remedy::MakeStore => "there is no store here; stepwell init makes one".to_owned(),
+        Remedy::Restore(id) => format!("{id} is in the trash; stepwell trash restore {id}"),
+        Remedy::LookOutsideTrash(id) => format!("{id} is not in the trash"),
+        Remedy::UseStore(store) => format!("it is elsewhere; add --store {}", store.display()),
+        Remedy::RewindOnlyChat(id) => format!("stepwell rewind {id} --chat leaves files alone"),
+        Remedy::BringWorktreeBack(id) => format!(
+            "stepwell run \"TASK\" --session {id} brings it back; stepwell rewind {id} --chat \
+             leaves files alone"
+        ),
+        Remedy::Write(near) => format!("did you mean {near}?"),
+        Remedy::MendRecentModels => {
+            "mend it or remove it; it holds recent models and favourites".to_owned()
+        }
+        // The error says what is wrong; nothing more is known here.
+        _ => String::new(),
+    }
+}
+
+/// What a notice says on stderr.
+pub(crate) fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::GitignoreNotChanged { why } => {
+            format!("warning: .gitignore could not be changed: {why}")
+        }
+        Notice::RegistryNotRead { why } => {
+            format!("warning: the list of known stores cannot be read: {why}")
+        }
+        Notice::StoreNotOpened { why } => format!("warning: {why}"),
+        Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
+        other => format!("warning: {other:?}"),
+    }
+}
+
+/// Where a setting came from.
+pub(crate) fn source(source: &Source) -> String {
+    match source {
+        Source::Default => "default".to_owned(),
+        Source::File(path) => path.display().to_string(),
+        Source::Variable(name) => name.clone(),
+        Source::Override => "--config".to_owned(),
+    }
+}
+
+/// Where the configuration is wrong.
+pub(crate) fn config_place(place: &ConfigPlace) -> String {
+    match place {
+        ConfigPlace::Override => "--config".to_owned(),
+        place => place.to_string(),
+    }
+}

@@ -1,0 +1,238 @@
+//! What can go wrong here, and what the caller should do about it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stepwell::SessionId;
+
+/// The result of everything that can fail here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, naming the thing and the place.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store said so.
+    #[error(transparent)]
+    Store(#[from] stepwell::Error),
+    /// A team's database was never set up for sessions.
+    #[error(transparent)]
+    TeamStoreNotSetUp(stepwell::Error),
+    /// What names a store looks like an address and is none.
+    #[error(transparent)]
+    Address(stepwell::Error),
+    /// A team's store is not backed up from here.
+    #[error("a team's store is backed up with its server")]
+    ServersBackup,
+    /// The folder that the process works in is gone.
+    #[error("the current folder is gone")]
+    NoFolder,
+    /// A name means no session.
+    #[error("no session matches {name:?}")]
+    NoMatch {
+        /// The name.
+        name: String,
+        /// Where it means one.
+        lies: Lies,
+    },
+    /// A session works in a folder that is none of this store's worktrees.
+    #[error("{session} works in {folder}, which is no worktree of this store")]
+    ForeignFolder {
+        /// The session.
+        session: SessionId,
+        /// The folder that it names.
+        folder: String,
+    },
+    /// The worktree that a session works in was removed.
+    #[error("the worktree of {session} is gone: {folder}")]
+    WorktreeGone {
+        /// The session.
+        session: SessionId,
+        /// Where it was.
+        folder: String,
+    },
+    /// A file of the user's could not be read or written.
+    #[error("{}: {source} while {doing}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was being done with it.
+        doing: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The configuration is wrong.
+    #[error("{at}: {why}")]
+    Config {
+        /// Where it is wrong.
+        at: ConfigPlace,
+        /// What is wrong there.
+        why: String,
+        /// What was perhaps meant.
+        near: Option<String>,
+    },
+    /// A value does not fit its setting.
+    #[error("{key} = {value}: {why}")]
+    Value {
+        /// The setting.
+        key: &'static str,
+        /// The value, unless it may be secret.
+        value: String,
+        /// Why it does not fit.
+        why: String,
+    },
+    /// The file with the user's recent models cannot be understood.
+    #[error("{}: {source}", path.display())]
+    RecentModels {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// Where a name means a session that means none here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lies {
+    /// It is not known.
+    Nowhere,
+    /// There is no store to look in.
+    NoStoreHere,
+    /// In the trash.
+    InTrash(SessionId),
+    /// Not in the trash, where it was looked for.
+    NotInTrash(SessionId),
+    /// In another store of the user's.
+    InStore(PathBuf),
+}
+
+/// Where in the configuration something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigPlace {
+    /// A file, as a whole or in one of its lines.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: Option<usize>,
+    },
+    /// A variable of the environment.
+    Variable(String),
+    /// The environment as a whole.
+    Environment,
+    /// A setting that was given for this one time.
+    Override,
+}
+
+impl fmt::Display for ConfigPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, line: None } => write!(f, "{}", path.display()),
+            Self::File { path, line: Some(line) } => write!(f, "{} line {line}", path.display()),
+            Self::Variable(name) => f.write_str(name),
+            Self::Environment => f.write_str("the environment"),
+            Self::Override => f.write_str("the given settings"),
+        }
+    }
+}
+
+/// What would help. A front end says it in its own words: the command line with commands,
+/// a server with routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Set the team's database up, if the role may.
+    SetUpTeamStore,
+    /// Write the address of a team's store as one.
+    WriteAddress,
+    /// Back the server up, or copy the store to a folder.
+    BackUpServer,
+    /// Look at the sessions that there are.
+    ListSessions,
+    /// Make a store here.
+    MakeStore,
+    /// Restore the session from the trash.
+    Restore(SessionId),
+    /// Look outside of the trash.
+    LookOutsideTrash(SessionId),
+    /// Use that store.
+    UseStore(PathBuf),
+    /// Rewind the conversation and leave files alone.
+    RewindOnlyChat(SessionId),
+    /// Bring the session's worktree back by running in it.
+    BringWorktreeBack(SessionId),
+    /// Write this in its place.
+    Write(String),
+    /// Mend the file with the recent models, or remove it.
+    MendRecentModels,
+}
+
+/// What the caller should do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// What the store's own kind of error asks for.
+    Store(stepwell::ErrorKind),
+    /// The configuration must be mended first.
+    Config,
+    /// What was asked is wrong; ask differently.
+    Invalid,
+    /// A name or an address is written wrongly.
+    Misspelt,
+    /// The named thing is not there; name another.
+    Absent,
+    /// One of our own files is broken; mend or remove it.
+    Damaged,
+    /// The machine failed, or a file is not the user's to read or write.
+    Io,
+}
+
+impl Error {
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) | Self::TeamStoreNotSetUp(error) => ErrorKind::Store(error.kind()),
+            Self::Address(_) => ErrorKind::Misspelt,
+            Self::NoFolder | Self::NoMatch { .. } => ErrorKind::Absent,
+            Self::ServersBackup | Self::ForeignFolder { .. } | Self::WorktreeGone { .. } => {
+                ErrorKind::Invalid
+            }
+            Self::File { .. } => ErrorKind::Io,
+            Self::Config { .. } => ErrorKind::Config,
+            Self::Value { .. } => ErrorKind::Invalid,
+            Self::RecentModels { .. } => ErrorKind::Damaged,
+        }
+    }
+
+    /// What would help, if that is known.
+    #[must_use]
+    pub fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::TeamStoreNotSetUp(_) => Remedy::SetUpTeamStore,
+            Self::Address(_) => Remedy::WriteAddress,
+            Self::ServersBackup => Remedy::BackUpServer,
+            Self::NoMatch { lies, .. } => match lies {
+                Lies::Nowhere => Remedy::ListSessions,
+                Lies::NoStoreHere => Remedy::MakeStore,
+                Lies::InTrash(id) => Remedy::Restore(id.clone()),
+                Lies::NotInTrash(id) => Remedy::LookOutsideTrash(id.clone()),
+                Lies::InStore(store) => Remedy::UseStore(store.clone()),
+            },
+            Self::ForeignFolder { session, .. } => Remedy::RewindOnlyChat(session.clone()),
+            Self::WorktreeGone { session, .. } => Remedy::BringWorktreeBack(session.clone()),
+            Self::Config { near: Some(near), .. } => Remedy::Write(near.clone()),
+            Self::RecentModels { .. } => Remedy::MendRecentModels,
+            Self::Store(_)
+            | Self::NoFolder
+            | Self::File { .. }
+            | Self::Config { near: None, .. }
+            | Self::Value { .. } => return None,
+        })
+    }
+
+    /// Makes the error of a file of the user's from what the system said.
+    pub fn file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { path: path.to_owned(), doing, source }
+    }
+}

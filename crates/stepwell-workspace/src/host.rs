@@ -1,0 +1,144 @@
+//! What a process finds around itself, as a plain value: a program fills it in, a test makes one up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use stepwell::{Clock, Processes, SystemClock, SystemProcesses, Time};
+
+/// What a process finds around itself.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The folder that it works in; none, if that is gone.
+    pub folder: Option<PathBuf>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Where the user's configuration is, such as `~/.config/stepwell`.
+    pub config: Option<PathBuf>,
+    /// Where we remember things for the user, such as `~/.local/state/stepwell`.
+    pub state: Option<PathBuf>,
+    /// Where programs keep the user's data, such as `~/.local/share`.
+    pub data: Option<PathBuf>,
+    /// The variables of the environment.
+    pub environment: Arc<dyn Environment>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Knows this process and whether others live.
+    pub processes: Arc<dyn Processes>,
+}
+
+/// The variables of an environment. They hold secrets, so nobody keeps a copy of them: they are
+/// read when they are needed.
+pub trait Environment: fmt::Debug + Send + Sync {
+    /// The value of a variable; none, if it is not set or is no text.
+    fn get(&self, name: &str) -> Option<String>;
+
+    /// The names of all variables that are texts.
+    fn names(&self) -> Vec<String>;
+}
+
+impl Environment for BTreeMap<String, String> {
+    fn get(&self, name: &str) -> Option<String> {
+        self.get(name).cloned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.keys().cloned().collect()
+    }
+}
+
+/// What the names of our own variables begin with.
+pub(crate) const OURS: &str = "STEPWELL_";
+
+impl Host {
+    /// A host with nothing in its environment, and no folders.
+    #[must_use]
+    pub fn bare() -> Self {
+        Self {
+            folder: None,
+            home: None,
+            config: None,
+            state: None,
+            data: None,
+            environment: Arc::new(BTreeMap::new()),
+            clock: Arc::new(SystemClock),
+            processes: Arc::new(SystemProcesses),
+        }
+    }
+
+    /// Now.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// A variable that says something.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        self.environment.get(name).filter(|value| !value.trim().is_empty())
+    }
+
+    /// Our own variables.
+    pub(crate) fn own_variables(&self) -> BTreeMap<String, String> {
+        let names = self.environment.names().into_iter().filter(|name| name.starts_with(OURS));
+        names.filter_map(|name| Some((name.clone(), self.environment.get(&name)?))).collect()
+    }
+
+    /// The values of variables whose names say that they are secret, to keep them out of what
+    /// is written.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        let names = self.environment.names().into_iter().filter(|name| is_secret(name));
+        names.filter_map(|name| self.environment.get(&name)).collect()
+    }
+
+    /// The user's own configuration file.
+    #[must_use]
+    pub fn user_config(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|folder| folder.join("config.toml"))
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    // Some are written in one word, such as PGPASSWORD.
+    const ENDINGS: [&str; 7] =
+        ["_KEY", "_TOKEN", "_SECRET", "PASSWORD", "PASSWD", "_PASS", "_CREDENTIALS"];
+    let name = format!("_{}", name.to_ascii_uppercase());
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Host {
+        let environment: BTreeMap<String, String> =
+            variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Host { environment: Arc::new(environment), ..Host::bare() }
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        let host = with(&[
+            ("OPENAI_API_KEY", "a"),
+            ("key", "b"),
+            ("PGPASSWORD", "c"),
+            ("GITHUB_TOKEN", "d"),
+            ("KEYBOARD", "e"),
+            ("MONKEY", "f"),
+            ("PATH", "g"),
+        ]);
+        let mut secrets = host.secrets();
+        secrets.sort();
+        assert_eq!(secrets, ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn a_variable_that_says_nothing_is_not_set() {
+        let host = with(&[("STEPWELL_STORE", " "), ("STEPWELL_LOG", "info"), ("OTHER", "x")]);
+        assert_eq!(host.variable("STEPWELL_STORE"), None);
+        assert_eq!(host.variable("STEPWELL_LOG").as_deref(), Some("info"));
+        assert_eq!(host.own_variables().len(), 2);
+    }
+}

@@ -1,0 +1,35 @@
+//! Where a user's sessions are, and what surrounds them: stores and how they are found, trust,
+//! configuration, and what is remembered across projects.
+//!
+//! Nothing here reads the environment or speaks to a terminal. What a process finds around itself
+//! is a [`Host`], which a program fills in and a test makes up.
+
+pub mod atomic_file;
+pub mod config;
+pub mod locked_file;
+
+mod calibrations;
+mod duration;
+mod engine;
+mod error;
+mod host;
+mod location;
+mod notice;
+mod recent_models;
+mod registry;
+mod sessions;
+mod trust;
+mod workspace;
+
+pub use calibrations::Calibrations;
+pub use duration::{parse_duration, show_duration};
+pub use engine::Engine;
+pub use error::{ConfigPlace, Error, ErrorKind, Lies, Remedy, Result};
+pub use host::{Environment, Host};
+pub use location::{CONFIG_FILE, Found, Location};
+pub use notice::{Notice, Notices};
+pub use recent_models::{Adopted, Liked, RecentModels, RecentModelsFile};
+pub use registry::Registry;
+pub use sessions::{Sessions, sessions};
+pub use trust::OwnSessions;
+pub use workspace::{NamedWell, Wanted, Well, Workspace, team_address};

@@ -1,0 +1,65 @@
+//! What a person should know although nobody asked: typed, so that each front end words it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// Something that a person should know although nobody asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Notice {
+    /// Git still sees the store's folder.
+    GitignoreNotChanged {
+        /// Why `.gitignore` could not be changed.
+        why: String,
+    },
+    /// The user's other stores are not known.
+    RegistryNotRead {
+        /// Why not.
+        why: String,
+    },
+    /// One of the user's stores is left out.
+    StoreNotOpened {
+        /// Why it could not be opened; names the store.
+        why: String,
+    },
+    /// A session is in another workspace, which is used from now on.
+    SessionElsewhere {
+        /// How the session was named.
+        name: String,
+        /// That workspace's root.
+        root: PathBuf,
+    },
+}
+
+/// Where notices go.
+#[derive(Clone)]
+pub struct Notices(Arc<dyn Fn(&Notice) + Send + Sync>);
+
+impl Notices {
+    /// Notices that this function is told of, one at a time.
+    pub fn to(tell: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    /// Notices that nobody reads.
+    #[must_use]
+    pub fn to_nobody() -> Self {
+        Self::to(|_| {})
+    }
+
+    /// Tells of one.
+    #[expect(clippy::needless_pass_by_value, reason = "callers make it for this")]
+    pub fn tell(&self, notice: Notice) {
+        (self.0)(&notice);
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notices")
+    }
+}

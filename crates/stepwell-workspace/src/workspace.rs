@@ -1,0 +1,491 @@
+//! A workspace: a folder, the store of its sessions, the settings that hold in it, and whose
+//! machine it is on.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use stepwell::{Access, Head, IdFormat, Place as Whereabouts, SessionId, Stepwell, Surroundings};
+use stepwell_agent::run::Charge;
+use stepwell_agent::worktree::Berth;
+use stepwell_postgres::Address;
+
+use crate::calibrations::Calibrations;
+use crate::config::{Config, IdStyle, Override};
+use crate::engine::Engine;
+use crate::error::{Error, Lies, Result};
+use crate::host::Host;
+use crate::location::{Found, Location};
+use crate::notice::{Notice, Notices};
+use crate::recent_models::RecentModelsFile;
+use crate::registry::Registry;
+use crate::trust::OwnSessions;
+
+/// A workspace: a folder, the store of its sessions, the settings that hold in it, and whose
+/// machine it is on.
+#[derive(Debug)]
+pub struct Workspace {
+    /// What surrounds the process.
+    pub host: Host,
+    /// The settings in force.
+    pub config: Config,
+    /// Where the folder and the store are.
+    pub place: Location,
+    /// Where notices go.
+    pub notices: Notices,
+    /// Settings that were given for this one time.
+    overrides: Vec<Override>,
+    /// Was this workspace's store opened for writing?
+    written: AtomicBool,
+}
+
+/// Which workspace is meant.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The folder that it is looked for from; none, if that is gone.
+    pub folder: Option<PathBuf>,
+    /// The store's folder, its database or a team's address, where it is named.
+    pub store: Option<PathBuf>,
+    /// Settings that are given for this one time.
+    pub overrides: Vec<Override>,
+}
+
+/// An open store: a well, and what is behind it.
+#[derive(Debug)]
+pub struct Well {
+    well: Stepwell,
+    /// The store behind it.
+    pub engine: Engine,
+}
+
+impl Deref for Well {
+    type Target = Stepwell;
+
+    fn deref(&self) -> &Stepwell {
+        &self.well
+    }
+}
+
+/// A store of the user's, and what it is called.
+#[derive(Debug)]
+pub struct NamedWell {
+    /// Its folder, or its address as it may be shown.
+    pub name: PathBuf,
+    /// The open store.
+    pub well: Well,
+}
+
+impl Workspace {
+    /// Finds the workspace that is meant. There may be no store in it yet.
+    ///
+    /// # Errors
+    /// If the folder is gone, an address is none, or the configuration is wrong.
+    pub fn find(host: Host, wanted: Wanted, notices: Notices) -> Result<Self> {
+        let is_absolute = |store: &PathBuf| store.is_absolute();
+        // A store that is named in full needs no folder to be found from.
+        if wanted.folder.is_none() && !wanted.store.as_ref().is_some_and(is_absolute) {
+            return Err(Error::NoFolder);
+        }
+        match Self::find_anyway(host, wanted, notices)? {
+            (workspace, None) => Ok(workspace),
+            (_, Some(fault)) => Err(fault),
+        }
+    }
+
+    /// Like [`Self::find`], for whoever helps where everything else is wrong: a configuration
+    /// that cannot be read is an answer, and the defaults hold.
+    ///
+    /// # Errors
+    /// If an address is none.
+    pub fn find_anyway(
+        host: Host,
+        wanted: Wanted,
+        notices: Notices,
+    ) -> Result<(Self, Option<Error>)> {
+        let Wanted { folder, store, overrides } = wanted;
+        let folder = folder.unwrap_or_default();
+        let team = store.as_deref().map(|named| team_address(named, &host)).transpose()?.flatten();
+        let place = match (team, store) {
+            (Some(team), _) => Location::around(&folder).shared(team),
+            (None, Some(store)) => Location::named(&folder.join(store), &folder),
+            (None, None) => Location::around(&folder),
+        };
+        let (config, fault) = match Config::load(&host, &place.root, &overrides) {
+            Ok(config) => (config, None),
+            Err(fault) => (Config::default(), Some(fault)),
+        };
+        let configured = config.settings.store_url.address();
+        let place = match configured.filter(|_| place.found == Found::Around).cloned() {
+            Some(team) => place.shared(with_password(team, &host)),
+            None => place,
+        };
+        let written = AtomicBool::new(false);
+        Ok((Self { host, config, place, notices, overrides, written }, fault))
+    }
+
+    /// The same workspace with other settings, for what goes on beside it.
+    #[must_use]
+    pub fn with_config(&self, config: Config) -> Self {
+        Self {
+            host: self.host.clone(),
+            config,
+            place: self.place.clone(),
+            notices: self.notices.clone(),
+            overrides: self.overrides.clone(),
+            written: AtomicBool::new(false),
+        }
+    }
+
+    /// May something in this workspace's store have changed?
+    #[must_use]
+    pub fn has_written(&self) -> bool {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Now.
+    #[must_use]
+    pub fn now(&self) -> stepwell::Time {
+        self.host.now()
+    }
+
+    /// The folder that a session works in, without links. A store that lies elsewhere says
+    /// where its sessions work; one that lies in its workspace moves with it. A subagent's
+    /// worktree lies in the store, wherever that is now.
+    ///
+    /// # Errors
+    /// If there is no such folder.
+    pub fn session_folder(&self, session: Option<&Head>) -> Result<PathBuf> {
+        if let Some(head) = session
+            && let Some(berths) = Charge::berths(head)
+        {
+            let folder = berths.iter().find_map(|berth| berth.folder(&self.place.store));
+            return folder.ok_or_else(|| without_worktree(head, &berths));
+        }
+        let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
+        let root = match session.map(|head| head.workspace.as_str()) {
+            Some(recorded) if !usual && !recorded.is_empty() => PathBuf::from(recorded),
+            _ => self.place.root.clone(),
+        };
+        std::fs::canonicalize(&root).map_err(Error::file(&root, "looking for the workspace"))
+    }
+
+    /// Opens the store for reading, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or was named and is not there.
+    pub fn look(&self) -> Result<Option<Well>> {
+        match (self.place.has_store(), self.place.found) {
+            (true, _) => self.open(&self.place.store, Access::Read).map(Some),
+            (false, Found::Around) => Ok(None),
+            (false, Found::Named) => Err(self.no_store()),
+        }
+    }
+
+    /// Opens a store that is there.
+    ///
+    /// # Errors
+    /// If it is not there, or cannot be opened.
+    pub fn existing(&self, access: Access) -> Result<Well> {
+        match self.place.has_store() {
+            true => self.open(&self.place.store, access),
+            false => Err(self.no_store()),
+        }
+    }
+
+    fn no_store(&self) -> Error {
+        stepwell::Error::NoStore(self.place.store.clone()).into()
+    }
+
+    /// Opens the store for writing, and makes it if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be made or opened.
+    pub fn make(&self) -> Result<Well> {
+        let fresh = !self.place.has_store();
+        let well = self.open(&self.place.store, Access::Write)?;
+        if fresh {
+            self.hide_from_git();
+        }
+        Ok(well)
+    }
+
+    fn hide_from_git(&self) {
+        if let Err(error) = self.place.ignore() {
+            self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+        }
+    }
+
+    /// Opens the store of a folder: the team's, if this workspace's sessions are there.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(&self, folder: &Path, access: Access) -> Result<Well> {
+        let engine = match self.place.team.as_ref().filter(|_| folder == self.place.store) {
+            Some(team) => {
+                let engine = Engine::team(team, access, &self.host)?;
+                if access == Access::Write {
+                    self.make_folder();
+                }
+                engine
+            }
+            None => {
+                let engine = Engine::folder(folder, access, &self.host)?;
+                if access == Access::Write {
+                    self.register(folder);
+                }
+                engine
+            }
+        };
+        if access == Access::Write && folder == self.place.store {
+            self.written.store(true, Ordering::Relaxed);
+        }
+        Ok(self.well(engine))
+    }
+
+    /// The folder for what belongs to this machine, beside a team's store.
+    fn make_folder(&self) {
+        use std::os::unix::fs::DirBuilderExt;
+        if std::fs::DirBuilder::new().mode(0o700).create(&self.place.store).is_ok() {
+            self.hide_from_git();
+        }
+    }
+
+    /// Opens a store for writing, or where that is not possible, for reading.
+    ///
+    /// # Errors
+    /// If it cannot even be read.
+    pub fn open_at_best(&self, folder: &Path) -> Result<Well> {
+        self.open(folder, Access::Write).or_else(|_| self.open(folder, Access::Read))
+    }
+
+    /// A well over an open store.
+    #[must_use]
+    pub fn well(&self, engine: Engine) -> Well {
+        let settings = &self.config.settings;
+        let id_format = match settings.id_format {
+            IdStyle::Timestamp => IdFormat::Timestamp,
+            IdStyle::Hex => {
+                IdFormat::Hex(u8::try_from(settings.id_length.get()).unwrap_or(u8::MAX))
+            }
+            IdStyle::Uuid => IdFormat::Uuid,
+        };
+        let (clock, processes) = (Arc::clone(&self.host.clock), Arc::clone(&self.host.processes));
+        let surroundings = Surroundings { id_format, clock, processes, ..Surroundings::default() };
+        Well { well: Stepwell::with(engine.store(), surroundings), engine }
+    }
+
+    /// The user's known stores.
+    #[must_use]
+    pub fn registry(&self) -> Option<Registry> {
+        self.host.state.as_deref().map(Registry::below)
+    }
+
+    /// The user's recent models and favourites.
+    #[must_use]
+    pub fn recent_models(&self) -> Option<RecentModelsFile> {
+        self.host.state.as_deref().map(RecentModelsFile::below)
+    }
+
+    /// What was learned of how providers count tokens.
+    #[must_use]
+    pub fn calibrations(&self) -> Option<Calibrations> {
+        self.host.state.as_deref().map(Calibrations::below)
+    }
+
+    fn own_sessions(&self) -> Option<OwnSessions> {
+        self.host.state.as_deref().map(OwnSessions::below)
+    }
+
+    /// Is a session the user's own, so that what was allowed in it counts?
+    #[must_use]
+    pub fn is_own(&self, id: &SessionId) -> bool {
+        self.own_sessions().is_some_and(|own| own.has(id))
+    }
+
+    /// Remembers that a session is the user's own. Forgetting to means to be asked again.
+    pub fn own(&self, id: &SessionId) {
+        if let Some(Err(error)) = self.own_sessions().map(|own| own.add(id)) {
+            tracing::warn!(%error, "session_not_remembered");
+        }
+    }
+
+    /// Remembers a store among the user's. Forgetting to is no reason to fail.
+    fn register(&self, store: &Path) {
+        if let Some(Err(error)) = self.registry().map(|registry| registry.add(store)) {
+            tracing::warn!(%error, "store_not_registered");
+        }
+    }
+
+    /// Every known store that is there, this one first. Those that cannot be opened are
+    /// notices.
+    pub fn everywhere(&self, open: impl Fn(&Self, &Path) -> Result<Well>) -> Vec<NamedWell> {
+        let mut wells = Vec::new();
+        let here = self.place.has_store().then(|| self.place.store.clone());
+        let here_canonical = here.as_deref().and_then(|here| std::fs::canonicalize(here).ok());
+        let known = self.known_stores().into_iter();
+        let others = known.filter(|store| Some(store) != here_canonical.as_ref());
+        for store in here.into_iter().chain(others) {
+            // A project that was moved or removed stays registered until somebody forgets it.
+            let team = self.place.team.as_ref().filter(|_| store == self.place.store);
+            if team.is_none() && !store.join("stepwell.db").exists() {
+                continue;
+            }
+            let name = team.map_or_else(|| store.clone(), |team| team.shown().to_owned());
+            match open(self, &store) {
+                Ok(well) => wells.push(NamedWell { name, well }),
+                Err(error) => {
+                    self.notices.tell(Notice::StoreNotOpened { why: error.to_string() });
+                }
+            }
+        }
+        wells
+    }
+
+    fn known_stores(&self) -> Vec<PathBuf> {
+        match self.registry().map(|registry| registry.all()) {
+            Some(Ok(known)) => known,
+            Some(Err(error)) => {
+                self.notices.tell(Notice::RegistryNotRead { why: error.to_string() });
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// The session that a name means.
+    ///
+    /// # Errors
+    /// If it means none, or several.
+    pub fn find_session(&self, well: &Stepwell, name: &str) -> Result<SessionId> {
+        self.find_session_in(well, Whereabouts::Kept, name)
+    }
+
+    /// The session that a name means, in the trash or not.
+    ///
+    /// # Errors
+    /// If it means none there, or several.
+    pub fn find_session_in(
+        &self,
+        well: &Stepwell,
+        place: Whereabouts,
+        name: &str,
+    ) -> Result<SessionId> {
+        well.find_in(place, name).map_err(|error| match error {
+            stepwell::Error::NoMatch(_) => self.no_match(well, place, name),
+            error => error.into(),
+        })
+    }
+
+    /// Opens the store and finds a session in it. Where there is no store there is no
+    /// such session.
+    ///
+    /// # Errors
+    /// If there is no such session, or the store cannot be opened.
+    pub fn session(&self, name: &str, access: Access) -> Result<(Well, SessionId)> {
+        self.session_in(Whereabouts::Kept, name, access)
+    }
+
+    /// Opens the store and finds a session in it, in the trash or not.
+    ///
+    /// # Errors
+    /// If there is no such session there, or the store cannot be opened.
+    pub fn session_in(
+        &self,
+        place: Whereabouts,
+        name: &str,
+        access: Access,
+    ) -> Result<(Well, SessionId)> {
+        if !self.place.has_store() {
+            return Err(Error::NoMatch { name: name.to_owned(), lies: Lies::NoStoreHere });
+        }
+        let well = self.existing(access)?;
+        let id = self.find_session_in(&well, place, name)?;
+        Ok((well, id))
+    }
+
+    /// Goes to the workspace of a session that is not of this one, if the name means one of
+    /// another store of the user's: a session can be resumed from any folder.
+    ///
+    /// # Errors
+    /// If that workspace's configuration is wrong.
+    pub fn go_to_session(&mut self, name: &str) -> Result<()> {
+        let is_known_here = match self.look() {
+            Ok(Some(well)) => {
+                let found = well.look_up(Whereabouts::Anywhere, name);
+                !matches!(found, Err(stepwell::Error::NoMatch(_)))
+            }
+            Ok(None) => false,
+            // Whoever opens it says what is wrong with it.
+            Err(_) => true,
+        };
+        if self.place.found == Found::Named || is_known_here {
+            return Ok(());
+        }
+        let Some(store) = self.store_elsewhere(name) else { return Ok(()) };
+        self.place = Location::named(&store, &self.place.root);
+        self.config = Config::load(&self.host, &self.place.root, &self.overrides)?;
+        let (name, root) = (name.to_owned(), self.place.root.clone());
+        self.notices.tell(Notice::SessionElsewhere { name, root });
+        Ok(())
+    }
+
+    /// Another store of the user's in which a name means a session.
+    fn store_elsewhere(&self, name: &str) -> Option<PathBuf> {
+        let known = self.registry().and_then(|registry| registry.all().ok()).unwrap_or_default();
+        known.into_iter().find(|store| {
+            let found = self.open(store, Access::Read).ok();
+            let found = found.map(|well| well.look_up(Whereabouts::Kept, name));
+            name != "@last" && *store != self.place.store && matches!(found, Some(Ok(_)))
+        })
+    }
+
+    /// Remembers damage that a reader came upon, so that lists show it. A store that cannot be
+    /// written stays as it is.
+    pub fn remember_damage(&self, id: &SessionId) {
+        if let Ok(well) = self.existing(Access::Write) {
+            // Reading it again is what marks it; what it finds was told already.
+            let _ = well.store().verify(id);
+        }
+    }
+
+    /// Why a name means nothing here, and where it may mean something.
+    fn no_match(&self, well: &Stepwell, place: Whereabouts, name: &str) -> Error {
+        let other = match place {
+            Whereabouts::Trash => Whereabouts::Kept,
+            _ => Whereabouts::Trash,
+        };
+        let lies = match (well.look_up(other, name), place) {
+            (Ok(id), Whereabouts::Trash) => Lies::NotInTrash(id),
+            (Ok(id), _) if name != "@last" => Lies::InTrash(id),
+            _ => self.store_elsewhere(name).map_or(Lies::Nowhere, Lies::InStore),
+        };
+        Error::NoMatch { name: name.to_owned(), lies }
+    }
+}
+
+/// Why a session that works in a worktree has none here.
+fn without_worktree(head: &Head, berths: &[Berth]) -> Error {
+    let (session, folder) = (head.id.clone(), head.workspace.clone());
+    match berths.is_empty() {
+        true => Error::ForeignFolder { session, folder },
+        false => Error::WorktreeGone { session, folder },
+    }
+}
+
+/// The address of a team's store, if that is what names a store.
+///
+/// # Errors
+/// If it looks like an address and is none.
+pub fn team_address(named: &Path, host: &Host) -> Result<Option<Address>> {
+    let address = Address::of_store(&named.to_string_lossy()).map_err(Error::Address)?;
+    Ok(address.map(|address| with_password(address, host)))
+}
+
+/// An address without a password takes the one that PostgreSQL's own clients would.
+fn with_password(address: Address, host: &Host) -> Address {
+    match host.variable("PGPASSWORD") {
+        Some(password) => address.or_password(&password),
+        None => address,
+    }
+}

@@ -1,0 +1,7 @@
+//! The rules of places, trust and configuration, without a process around them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod finding;
+mod layers;
+mod machine;
