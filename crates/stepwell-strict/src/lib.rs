@@ -24,7 +24,7 @@ mod reply;
 mod server;
 
 pub use asked::{Asked, Protocol};
-pub use reply::{Ending, HttpError, Piece, Reply, Say, Stop, Tokens};
+pub use reply::{Dialect, Ending, HttpError, Piece, Reply, Say, Stop, Tokens};
 pub use server::{Rules, Strict};
 
 /// Checks a request's body by a vendor's rules, without a server. The error is the vendor's

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::reply::{HttpError, Piece, Say, Stop, Tokens, chunks};
+use crate::reply::{Dialect, HttpError, Piece, Say, Stop, Tokens, chunks};
 
 /// OpenAI's limit for the id of a call.
 const LONGEST_ID: usize = 40;
@@ -266,15 +266,8 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
             }
             Piece::Redacted(_) => {}
             Piece::Call { id, name, arguments } => {
-                events.push(delta(&json!({"tool_calls": [{
-                    "index": index, "id": id, "type": "function",
-                    "function": {"name": name, "arguments": ""},
-                }]})));
-                events.extend(arguments.iter().map(|chunk| {
-                    delta(&json!({"tool_calls": [
-                        {"index": index, "function": {"arguments": chunk}}
-                    ]}))
-                }));
+                let pieces = call_pieces(say.dialect, index, (id, name, arguments));
+                events.extend(pieces.iter().map(|piece| delta(&json!({"tool_calls": [piece]}))));
                 index += 1;
             }
         }
@@ -288,6 +281,29 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
     }
     events.push("data: [DONE]\n\n".to_owned());
     events
+}
+
+/// The pieces of one call, as a dialect streams them.
+fn call_pieces(
+    dialect: Dialect,
+    index: usize,
+    (id, name, arguments): (&str, &str, &[String]),
+) -> Vec<Value> {
+    let whole = |arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let more = |arguments: &String| json!({"function": {"arguments": arguments}});
+    let pieces = std::iter::once(whole("")).chain(arguments.iter().map(more));
+    let numbered = |mut piece: Value, index: usize| {
+        piece["index"] = json!(index);
+        piece
+    };
+    match dialect {
+        Dialect::OpenAi | Dialect::Unstreamed => {
+            pieces.map(|piece| numbered(piece, index)).collect()
+        }
+        Dialect::UnnumberedPieces => pieces.collect(),
+        Dialect::Unnumbered => vec![whole(&arguments.concat())],
+        Dialect::AllZero => vec![numbered(whole(&arguments.concat()), 0)],
+    }
 }
 
 /// The event of a vendor that fails in the middle.

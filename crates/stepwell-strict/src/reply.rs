@@ -13,6 +13,8 @@ pub enum Reply {
     Drop,
     /// Nothing happens until the caller hangs up.
     Hang,
+    /// A web page, with status 200: what a wrong address or a gate on the way answers.
+    Page(String),
 }
 
 impl Reply {
@@ -76,6 +78,24 @@ pub struct Say {
     pub ending: Ending,
     /// How long it thinks before the first word.
     pub delay: Duration,
+    /// How it says it, where OpenAI's words are spoken.
+    pub dialect: Dialect,
+}
+
+/// How those who speak as OpenAI does differ from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// As OpenAI itself.
+    #[default]
+    OpenAi,
+    /// Calls come whole and without `index`, as from Gemini's OpenAI endpoint and mistral.rs.
+    Unnumbered,
+    /// Calls come in pieces without `index`.
+    UnnumberedPieces,
+    /// Every call has the `index` 0, as from older Ollama.
+    AllZero,
+    /// The answer comes in one piece, though a stream was asked for.
+    Unstreamed,
 }
 
 /// A piece of an answer.
@@ -146,6 +166,8 @@ pub enum Ending {
     OverloadedAfter(usize),
     /// After this many events nothing more comes.
     SilentAfter(usize),
+    /// After this many events nothing more comes but what keeps the connection alive.
+    KeptAliveAfter(usize),
 }
 
 impl Say {
@@ -206,6 +228,13 @@ impl Say {
     #[must_use]
     pub fn ending(mut self, ending: Ending) -> Self {
         self.ending = ending;
+        self
+    }
+
+    /// In another dialect of OpenAI's words.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 

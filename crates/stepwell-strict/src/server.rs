@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt};
@@ -24,7 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::asked::{Asked, Protocol};
-use crate::reply::{Ending, HttpError, Piece, Reply, Say};
+use crate::reply::{Dialect, Ending, HttpError, Piece, Reply, Say};
 use crate::{anthropic, openai};
 
 type Body = BoxBody<Bytes, io::Error>;
@@ -39,11 +40,19 @@ pub struct Rules {
     pub models: Vec<String>,
     /// The tokens that fit, at four bytes of the request each.
     pub context: Option<usize>,
+    /// The tokens that fit in both directions: what is sent, and the longest answer that is asked
+    /// for. Local servers count so.
+    pub context_with_answer: Option<usize>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { key: "sk-strict-0123456789".to_owned(), models: Vec::new(), context: None }
+        Self {
+            key: "sk-strict-0123456789".to_owned(),
+            models: Vec::new(),
+            context: None,
+            context_with_answer: None,
+        }
     }
 }
 
@@ -191,9 +200,15 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
             Err(io::Error::other("dropped by the test"))
         }
         Reply::Hang => std::future::pending().await,
+        Reply::Page(page) => {
+            let mut response = plain(StatusCode::OK, &page);
+            let kind = hyper::header::HeaderValue::from_static("text/html");
+            response.headers_mut().insert(CONTENT_TYPE, kind);
+            Ok(watched.completed(response))
+        }
         Reply::Say(say) => {
             tokio::time::sleep(say.delay).await;
-            Ok(if stream {
+            Ok(if stream && say.dialect != Dialect::Unstreamed {
                 streamed(protocol, &say, watched)
             } else {
                 whole(protocol, &say, watched)
@@ -264,6 +279,18 @@ fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
         });
     }
     let tokens = asked.text.len() / 4;
+    let limits = ["max_tokens", "max_completion_tokens"].map(|field| asked.body[field].as_u64());
+    let answer = limits.into_iter().flatten().max().unwrap_or(0);
+    let both = tokens.saturating_add(usize::try_from(answer).unwrap_or(usize::MAX));
+    if let Some(most) = rules.context_with_answer.filter(|most| both > *most) {
+        return Some(Reply::error(
+            400,
+            format!(
+                "This model's maximum context length is {most} tokens. However, you requested \
+                 {both} tokens ({tokens} in the messages, {answer} in the completion)."
+            ),
+        ));
+    }
     let most = rules.context.filter(|most| tokens > *most)?;
     Some(match asked.protocol {
         Protocol::OpenAi => Reply::error(
@@ -316,6 +343,7 @@ fn streamed(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
         Ending::CutAfter(n) | Ending::OverloadedAfter(n) => (n, End::Clean),
         Ending::BrokenAfter(n) => (n, End::Broken),
         Ending::SilentAfter(n) => (n, End::Silent),
+        Ending::KeptAliveAfter(n) => (n, End::KeptAlive(tokio::time::interval(KEEP_ALIVE))),
     };
     events.truncate(kept);
     if matches!(say.ending, Ending::OverloadedAfter(_)) {
@@ -349,12 +377,15 @@ fn plain(status: StatusCode, body: &str) -> Response<Body> {
     response
 }
 
-#[derive(Clone, Copy)]
 enum End {
     Clean,
     Broken,
     Silent,
+    KeptAlive(tokio::time::Interval),
 }
+
+/// How often a stream that says nothing keeps its connection alive.
+const KEEP_ALIVE: Duration = Duration::from_millis(20);
 
 /// A streamed body. It yields to the runtime between its pieces, so that they are sent one
 /// by one.
@@ -367,12 +398,15 @@ struct Streaming {
 impl Stream for Streaming {
     type Item = io::Result<Bytes>;
 
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Some(piece) = self.pieces.pop_front() {
             return Poll::Ready(Some(Ok(piece)));
         }
-        match self.end {
+        match &mut self.end {
             End::Silent => Poll::Pending,
+            End::KeptAlive(beat) => {
+                beat.poll_tick(cx).map(|_| Some(Ok(Bytes::from_static(b": keep-alive\n\n"))))
+            }
             End::Clean => {
                 if let Some(watched) = self.watched.take() {
                     watched.completed(());

@@ -105,12 +105,32 @@ pub enum Delta {
     Text(String),
     /// Visible reasoning.
     Thinking(String),
+    /// What came of this answer so far is void: it broke off, and is asked for anew.
+    Void,
 }
 
 /// What the model is told when its answer was cut short. It is said in the user's place and
 /// is no request of theirs.
 pub const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
                          exactly where it stopped.";
+
+/// What the model is told when its answer said nothing. No request of the user's, either.
+pub const SAY_SOMETHING: &str = "Your answer was empty. Go on with the work; if nothing is left to \
+                                 do, say so, and what came of it.";
+
+/// What the model is told when it is to go on with work that was stopped before it was done,
+/// though its last answer asked for nothing. No request of the user's, either.
+pub const NOT_DONE: &str = "The work was stopped before it was done. Go on with it where it \
+                            stopped; if nothing is left to do, say so, and what came of it.";
+
+/// What stands for an answer that said nothing: no provider takes an empty message back.
+pub const NO_ANSWER: &str = "(no answer)";
+
+/// Is this said in the user's place, and no request of theirs?
+#[must_use]
+pub fn is_aside(text: &str) -> bool {
+    [GO_ON, SAY_SOMETHING, NOT_DONE].contains(&text)
+}
 
 /// A complete answer.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,16 +6,16 @@
 //! must stay as the model wrote them.
 
 mod anthropic;
+mod calls;
 mod fault;
+mod frames;
 mod gemini;
 mod openai;
 mod outgoing;
 mod reading;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -24,9 +24,11 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent};
 use genai::resolver::AuthData;
 use genai::{Client, ModelIden, ServiceTarget};
+use tokio::time::Instant;
 
 use self::anthropic::Thoughts;
 use self::fault::Failure;
+use self::frames::Frames;
 use self::reading::Reading;
 use super::{Answer, CallError, Delta, Fault, Provider, Request};
 
@@ -102,7 +104,8 @@ pub struct Endpoint {
     pub base_url: Option<String>,
     /// Its key. The vendors need one.
     pub key: Option<Key>,
-    /// How long it may be silent: before its answer begins, and between two pieces of it.
+    /// How long it may be silent: before its answer begins, and between two pieces of it. What
+    /// only keeps the connection alive is silence. A whole answer may take six times as long.
     pub timeout: Duration,
     /// The proxy on the way, such as `http://proxy:3128`. The environment is not asked.
     pub proxy: Option<String>,
@@ -201,15 +204,18 @@ impl Remote {
         request: Request<'_>,
         told: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<Answer, Failure> {
-        let reasoning = Arc::new(AtomicU64::new(0));
-        let options = self.options(wire.options, Arc::clone(&reasoning));
+        let frames = Frames::default();
+        let protocol = self.endpoint.protocol;
+        let options = frames.watching(self.options(wire.options), protocol);
         let target = self.target(&wire.model);
         let response = self.client.exec_chat_stream(target, wire.chat, Some(&options)).await;
         let mut stream = response.map_err(|error| Failure::of(&error))?.stream;
-        let mut reading = Reading::new(self.endpoint.protocol, &self.endpoint.provider);
-        while let Some(event) = stream.next().await {
+        let mut reading = Reading::new(protocol, &self.endpoint.provider);
+        let mut patience = Patience::new(self.endpoint.timeout);
+        while let Some(event) = patience.wait(stream.next()).await? {
             match event.map_err(|error| Failure::of(&error))? {
-                ChatStreamEvent::Start | ChatStreamEvent::Heartbeat => {}
+                // What only keeps the connection alive is no part of the answer.
+                ChatStreamEvent::Start | ChatStreamEvent::Heartbeat => continue,
                 ChatStreamEvent::Chunk(chunk) => {
                     reading.text(&chunk.content);
                     told(Delta::Text(chunk.content));
@@ -219,18 +225,21 @@ impl Remote {
                     told(Delta::Thinking(chunk.content));
                 }
                 ChatStreamEvent::ThoughtSignatureChunk(_) => reading.signed(),
+                // The library drops calls that are not numbered: they are read from the events.
+                ChatStreamEvent::ToolCallChunk(_) if protocol == Protocol::OpenAi => {}
                 ChatStreamEvent::ToolCallChunk(chunk) => reading.call(chunk.tool_call),
                 ChatStreamEvent::End(end) => {
-                    let hidden = reasoning.load(Ordering::Relaxed);
-                    return reading.finish(end, request, hidden).ok_or_else(Failure::truncated);
+                    reading.calls(frames.calls());
+                    return reading.finish(end, request, frames.thinking());
                 }
             }
+            patience.heard();
         }
-        Err(Failure::truncated())
+        Err(if frames.is_no_stream() { Failure::no_stream() } else { Failure::truncated() })
     }
 
     /// Everything is captured: a stream without capture forgets signatures and usage.
-    fn options(&self, options: ChatOptions, reasoning: Arc<AtomicU64>) -> ChatOptions {
+    fn options(&self, options: ChatOptions) -> ChatOptions {
         let mut options = options;
         if let Some(temperature) = self.sampling.temperature {
             options = options.with_temperature(temperature);
@@ -238,25 +247,57 @@ impl Remote {
         if let Some(top_p) = self.sampling.top_p {
             options = options.with_top_p(top_p);
         }
-        let options = options
+        options
             .with_capture_content(true)
             .with_capture_reasoning_content(true)
             .with_capture_tool_calls(true)
             .with_capture_usage(true)
             .with_stream_header_timeout(self.endpoint.timeout)
-            .with_stream_read_timeout(self.endpoint.timeout);
-        if self.endpoint.protocol != Protocol::Anthropic {
-            return options;
-        }
-        // The library does not read Anthropic's count of thinking tokens from a stream.
-        options.with_raw_frame_fn(move |_, frame| {
-            if frame.event == Some("message_delta") {
-                let usage = frame.json().unwrap_or_default();
-                let tokens = &usage["usage"]["output_tokens_details"]["thinking_tokens"];
-                if let Some(tokens) = tokens.as_u64() {
-                    reasoning.store(tokens, Ordering::Relaxed);
-                }
-            }
+            .with_stream_read_timeout(self.endpoint.timeout)
+    }
+}
+
+/// How many times as long as a provider may be silent a whole answer may take: a model that
+/// says a word now and then for hours is as bad as one that says none.
+const WHOLE_ANSWER: u32 = 6;
+
+/// How long an answer is waited for.
+struct Patience {
+    timeout: Duration,
+    /// When something of the answer must have come, and when all of it. A time that cannot be
+    /// told never comes.
+    next: Option<Instant>,
+    whole: Option<Instant>,
+    begun: bool,
+}
+
+impl Patience {
+    fn new(timeout: Duration) -> Self {
+        let now = Instant::now();
+        let whole = timeout.checked_mul(WHOLE_ANSWER).and_then(|whole| now.checked_add(whole));
+        Self { timeout, next: now.checked_add(timeout), whole, begun: false }
+    }
+
+    /// Something of the answer came.
+    fn heard(&mut self) {
+        self.next = Instant::now().checked_add(self.timeout);
+        self.begun = true;
+    }
+
+    async fn wait<T>(&self, next: impl Future<Output = T>) -> Result<T, Failure> {
+        let Some(until) = self.next.into_iter().chain(self.whole).min() else {
+            return Ok(next.await);
+        };
+        tokio::time::timeout_at(until, next).await.map_err(|_| self.late(until))
+    }
+
+    fn late(&self, at: Instant) -> Failure {
+        Failure::late(if self.whole.is_some_and(|whole| whole <= at) {
+            "its answer did not come to an end in time"
+        } else if self.begun {
+            "it fell silent in the middle of its answer"
+        } else {
+            "it did not begin to answer in time"
         })
     }
 }

@@ -59,7 +59,7 @@ type Told = dyn Fn(&Waiting) + Send + Sync;
 /// A provider that is asked again on passing faults.
 ///
 /// A call that is made again starts over: every [`Delta`] of the failed one is void, which
-/// is what the observer is told before the wait. Only a complete answer is returned.
+/// is told ([`Delta::Void`]) before the wait. Only a complete answer is returned.
 pub struct Retrying<P> {
     inner: P,
     patience: Patience,
@@ -110,12 +110,17 @@ impl<P: Provider> Provider for Retrying<P> {
         told: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Answer, CallError>> {
         async move {
-            let began = Instant::now();
+            let first = Instant::now();
             let mut waits = self.waits();
             let mut attempt = 0;
             loop {
                 attempt += 1;
-                let error = match self.inner.answer(request, &mut *told).await {
+                let mut began = false;
+                let mut tell = |delta| {
+                    began = true;
+                    told(delta);
+                };
+                let error = match self.inner.answer(request, &mut tell).await {
                     Ok(answer) => return Ok(answer),
                     Err(error) => error,
                 };
@@ -125,10 +130,13 @@ impl<P: Provider> Provider for Retrying<P> {
                     Fault::RateLimited(Some(asked)) => wait.max(asked),
                     _ => wait,
                 };
-                if began.elapsed().saturating_add(wait) > self.patience.total {
+                if first.elapsed().saturating_add(wait) > self.patience.total {
                     return Err(error);
                 }
                 let attempts = self.patience.attempts;
+                if began {
+                    told(Delta::Void);
+                }
                 (self.observer)(&Waiting { attempt, attempts, wait, error });
                 sleep(wait).await;
             }

@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::{Compacted, Event, Lane, Message, Money, Part, Role, Text, ToolCall, Usage};
 
-use super::{Answer, CallError, Delta, Ended, Fault, GO_ON, Provider, Purpose, Request, Turn};
+use super::{
+    Answer, CallError, Delta, Ended, Fault, GO_ON, Provider, Purpose, Request, SAY_SOMETHING, Turn,
+};
 
 /// A model that answers from a script.
 #[derive(Debug)]
@@ -226,6 +228,11 @@ impl Script {
                 Event::Message(message) if message.text() == GO_ON => {
                     if let Some(last) = script.lines_mut(&message.lane).last_mut() {
                         last.cut_short = true;
+                    }
+                }
+                Event::Message(message) if message.text() == SAY_SOMETHING => {
+                    if let Some(last) = script.lines_mut(&message.lane).last_mut() {
+                        last.text.clear();
                     }
                 }
                 Event::Compacted(compacted) if compacted.model.is_some() => {

@@ -13,7 +13,7 @@ use stepwell_agent::provider::retry::{Patience, Retrying, Waiting};
 use stepwell_agent::provider::{
     Answer, CallError, Delta, Ended, Fault, Provider, Request, ToolSpec, Turn,
 };
-use stepwell_strict::{Ending, Reply, Rules, Say, Stop, Strict, Tokens};
+use stepwell_strict::{Dialect, Ending, Reply, Rules, Say, Stop, Strict, Tokens};
 
 const BOTH: [Protocol; 2] = [Protocol::OpenAi, Protocol::Anthropic];
 const PROMPT: &str = "Where does the nightjar of operation Halcyon sleep?";
@@ -87,6 +87,73 @@ async fn calls_without_ids_of_their_own_are_told_apart() {
         let paths: Vec<_> = calls.iter().map(|call| call.arguments.as_str()).collect();
         assert_eq!(paths, ["{\"path\":\"a.md\"}", "{\"path\":\"b.md\"}"]);
     }
+}
+
+#[tokio::test]
+async fn calls_are_read_in_every_dialect_of_openai() {
+    let dialects =
+        [Dialect::OpenAi, Dialect::Unnumbered, Dialect::UnnumberedPieces, Dialect::AllZero];
+    for dialect in dialects {
+        let strict = strict().await;
+        let say = Say::text("I look.")
+            .calling("one", "read_file", &["{\"path\":", "\"a.md\"}"])
+            .calling("two", "read_file", &["{\"path\":", "\"b.md\"}"]);
+        strict.push(say.dialect(dialect));
+        let provider = remote(&strict, Protocol::OpenAi);
+        let answer = ask(&provider, &[user()]).await.unwrap().message;
+        let calls: Vec<_> = answer.calls().map(|call| (&*call.id, &*call.arguments)).collect();
+        let expected = [("one", "{\"path\":\"a.md\"}"), ("two", "{\"path\":\"b.md\"}")];
+        assert_eq!(calls, expected, "{dialect:?}");
+        assert_eq!(answer.text(), "I look.", "{dialect:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_says_it_calls_tools_and_calls_none_is_an_error() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        strict.push(Say::text("I will.").stopping(Stop::Tools));
+        let error = ask(&remote(&strict, protocol), &[user()]).await.unwrap_err();
+        assert_eq!(error.fault, Fault::Truncated);
+        assert!(error.what.contains("calls tools"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_stream_is_named_as_what_it_is() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        strict.push(Reply::Page("<html><body>\n\nWelcome to the proxy</body></html>".to_owned()));
+        strict.push(Say::text("Hello.").dialect(Dialect::Unstreamed));
+        for _ in 0..2 {
+            let error = ask(&provider, &[user()]).await.unwrap_err();
+            assert_eq!(error.fault, Fault::Refused, "{error}");
+            assert!(error.what.contains("no stream of events"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_only_keeps_the_connection_alive_is_silence() {
+    for protocol in BOTH {
+        for after in [0, 4] {
+            let strict = strict().await;
+            let timeout = Duration::from_millis(300);
+            let hasty = Endpoint { timeout, ..endpoint(&strict, protocol) };
+            strict.push(Say::text("Hello.").ending(Ending::KeptAliveAfter(after)));
+            let asked = ask(&Remote::new(hasty).unwrap(), &[user()]).await;
+            assert_eq!(asked.unwrap_err().fault, Fault::TimedOut, "{protocol:?} after {after}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn how_long_a_provider_asks_to_wait_is_told() {
+    let strict = strict().await;
+    strict.push(Reply::error(429, "slow down").retry_after("7"));
+    let error = ask(&remote(&strict, Protocol::OpenAi), &[user()]).await.unwrap_err();
+    assert_eq!(error.what, "429 Too Many Requests, it asks to wait 7s: slow down");
 }
 
 #[tokio::test]

@@ -78,6 +78,23 @@ impl Failure {
         Self::new(Fault::Truncated, "the answer broke off before its end")
     }
 
+    /// Something came that is no stream of events.
+    pub(super) fn no_stream() -> Self {
+        let what = "it answered with something that is no stream of events: a web page, or an \
+                    answer in one piece; does its base_url lead to the API, and does it stream?";
+        Self::new(Fault::Refused, what)
+    }
+
+    /// An answer says that it calls tools, and calls none.
+    pub(super) fn no_calls() -> Self {
+        Self::new(Fault::Truncated, "it says that it calls tools, and names none")
+    }
+
+    /// The answer did not come in time.
+    pub(super) fn late(what: &str) -> Self {
+        Self::new(Fault::TimedOut, what)
+    }
+
     /// Does the vendor refuse the thinking that it is shown?
     pub(super) fn blames_thinking(&self) -> bool {
         let said = self.said.as_deref().unwrap_or_default();
@@ -147,14 +164,18 @@ fn in_stream(body: &Value) -> Failure {
 }
 
 fn http(status: StatusCode, body: &str, headers: &HeaderMap) -> Failure {
+    let is_page = body.trim_start().starts_with('<');
     let body = serde_json::from_str(body).unwrap_or(Value::Null);
     let error = VendorError::of(&body);
     let reason = status.canonical_reason().unwrap_or("an error");
-    Failure {
-        fault: sort(status, &error, headers),
-        what: format!("{} {reason}", status.as_u16()),
-        said: error.said(),
-    }
+    let fault = sort(status, &error, headers);
+    let asked = match fault {
+        Fault::RateLimited(Some(wait)) => format!(", it asks to wait {wait:.0?}"),
+        _ => String::new(),
+    };
+    let page = if is_page { ", with a web page" } else { "" };
+    let what = format!("{} {reason}{page}{asked}", status.as_u16());
+    Failure { fault, what, said: error.said() }
 }
 
 fn sort(status: StatusCode, error: &VendorError, headers: &HeaderMap) -> Fault {

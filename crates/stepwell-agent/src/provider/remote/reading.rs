@@ -7,6 +7,7 @@ use serde_json::Value;
 use stepwell::{Message, Opaque, Part, Role, Text, ToolCall, Usage};
 
 use super::Protocol;
+use super::fault::Failure;
 use super::openai::REASONING_CONTENT;
 use super::outgoing::{fresh, is_legal};
 use crate::provider::{Answer, Ended, Request};
@@ -58,8 +59,7 @@ impl<'a> Reading<'a> {
         };
         let opaque = call.thought_signatures.and_then(|signatures| signatures.into_iter().next());
         let opaque = opaque.map(|data| self.opaque(data));
-        // Gemini sends calls whole, and the library gives some of them the same id. Others
-        // give none, or the same to all: arguments that do not go on are another call's.
+        // Gemini sends calls whole, and the library gives some of them the same id.
         let goes_on = |earlier: &ToolCall| {
             self.protocol != Protocol::Gemini
                 && earlier.id == call.call_id
@@ -84,6 +84,11 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Calls that came whole, behind the rest.
+    pub(super) fn calls(&mut self, calls: Vec<ToolCall>) {
+        self.parts.extend(calls.into_iter().map(Part::ToolCall));
+    }
+
     /// The answer, unless it has no end: the library reports an end for streams that just
     /// stop, too, but only a vendor gives a reason for it.
     pub(super) fn finish(
@@ -91,12 +96,17 @@ impl<'a> Reading<'a> {
         end: StreamEnd,
         request: Request<'_>,
         thinking_tokens: u64,
-    ) -> Option<Answer> {
-        let ended = match end.captured_stop_reason? {
+    ) -> Result<Answer, Failure> {
+        let reason = end.captured_stop_reason.ok_or_else(Failure::truncated)?;
+        let has_calls = self.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
+        let ended = match reason {
+            StopReason::ToolCall(_) if !has_calls => return Err(Failure::no_calls()),
             StopReason::MaxTokens(_) => Ended::OutputLimit,
             StopReason::ContentFilter(_) => Ended::Filtered,
             // Gemini's model wrote a call that Gemini itself could not read.
-            StopReason::Other(reason) if reason == "MALFORMED_FUNCTION_CALL" => return None,
+            StopReason::Other(reason) if reason == "MALFORMED_FUNCTION_CALL" => {
+                return Err(Failure::truncated());
+            }
             _ => Ended::Complete,
         };
         let captured = end.captured_content.map(MessageContent::into_parts).unwrap_or_default();
@@ -114,7 +124,7 @@ impl<'a> Reading<'a> {
         let mut message = Message::new(Role::Assistant, self.parts);
         message.model = Some(request.model.to_owned());
         let usage = end.captured_usage.and_then(|usage| counted(&usage, thinking_tokens));
-        Some(Answer { message, usage, cost: None, ended })
+        Ok(Answer { message, usage, cost: None, ended })
     }
 
     fn opaque(&self, data: String) -> Opaque {

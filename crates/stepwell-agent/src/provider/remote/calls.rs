@@ -1,0 +1,187 @@
+//! Tool calls as they are streamed in OpenAI's words, by all who speak as it does.
+//!
+//! OpenAI numbers each piece with the `index` of its call. Others leave the number out (Gemini's
+//! OpenAI endpoint, mistral.rs), give the same one to every call (older Ollama), or repeat a call's
+//! id in each of its pieces. So the number is one sign among several, and never needed.
+
+use serde_json::Value;
+use stepwell::ToolCall;
+
+/// The calls of one answer, as far as they have come.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Piece>);
+
+/// A call as far as it has come.
+#[derive(Debug)]
+struct Piece {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Calls {
+    /// Takes in what one event of the stream says of calls.
+    pub(super) fn event(&mut self, event: &Value) {
+        let Some(entries) = event["choices"][0]["delta"]["tool_calls"].as_array() else { return };
+        let alone = entries.len() == 1;
+        for (position, entry) in entries.iter().enumerate() {
+            self.entry(entry, (!alone).then_some(position));
+        }
+    }
+
+    fn entry(&mut self, entry: &Value, position: Option<usize>) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let function = &entry["function"];
+        let piece = Piece {
+            index: entry["index"].as_u64(),
+            id: text(&entry["id"]),
+            name: text(&function["name"]),
+            arguments: match &function["arguments"] {
+                Value::String(text) => text.clone(),
+                Value::Null => String::new(),
+                // Older Ollama sends the object itself.
+                whole => whole.to_string(),
+            },
+        };
+        match self.goes_on(&piece, position) {
+            Some(call) => {
+                if call.name.is_empty() {
+                    call.name = piece.name;
+                }
+                if call.id.is_empty() {
+                    call.id = piece.id;
+                }
+                call.arguments.push_str(&piece.arguments);
+            }
+            None => self.0.push(piece),
+        }
+    }
+
+    /// The call that a piece goes on with, if it does not begin another one.
+    fn goes_on(&mut self, piece: &Piece, position: Option<usize>) -> Option<&mut Piece> {
+        let place = match (piece.index, piece.id.is_empty()) {
+            (Some(index), _) => self.0.iter().rposition(|call| call.index == Some(index)),
+            (None, false) => self.0.iter().rposition(|call| call.id == piece.id),
+            // Several pieces at once stand in the order of their calls.
+            (None, true) if piece.name.is_empty() => {
+                position.filter(|place| *place < self.0.len()).or(self.0.len().checked_sub(1))
+            }
+            (None, true) => None,
+        };
+        self.0.get_mut(place?).filter(|call| !call.is_followed_by(piece))
+    }
+
+    /// The calls. Their arguments are the model's own text.
+    pub(super) fn finish(self) -> Vec<ToolCall> {
+        let calls = self.0.into_iter().map(|Piece { id, name, arguments, .. }| ToolCall {
+            id,
+            name,
+            arguments,
+            opaque: None,
+        });
+        calls.collect()
+    }
+}
+
+impl Piece {
+    /// Does this piece begin another call, though it bears the number or the id of this one?
+    fn is_followed_by(&self, piece: &Self) -> bool {
+        if piece.name.is_empty() || self.name.is_empty() {
+            return false;
+        }
+        let other_id = !piece.id.is_empty() && !self.id.is_empty() && piece.id != self.id;
+        let complete = matches!(serde_json::from_str(&self.arguments), Ok(Value::Object(_)));
+        other_id || piece.name != self.name || (complete && !piece.arguments.trim().is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The calls of events that each hold these entries, as `id name arguments`.
+    fn read(events: &[Value]) -> Vec<String> {
+        let mut calls = Calls::default();
+        for entries in events {
+            calls.event(&json!({"choices": [{"delta": {"tool_calls": entries}}]}));
+        }
+        let shown = |call: ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
+        calls.finish().into_iter().map(shown).collect()
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> Value {
+        json!({"id": id, "function": {"name": name, "arguments": arguments}})
+    }
+
+    fn more(arguments: &str) -> Value {
+        json!({"function": {"arguments": arguments}})
+    }
+
+    #[test]
+    fn whole_calls_without_numbers_are_told_apart() {
+        let both = json!([call("a", "read", "{\"p\":1}"), call("b", "read", "{\"p\":2}")]);
+        assert_eq!(read(&[both]), ["a read {\"p\":1}", "b read {\"p\":2}"]);
+        // Without ids too, in one event or in two.
+        let (one, two) = (call("", "read", "{\"p\":1}"), call("", "read", "{\"p\":2}"));
+        let expected = [" read {\"p\":1}", " read {\"p\":2}"];
+        assert_eq!(read(&[json!([one.clone(), two.clone()])]), expected);
+        assert_eq!(read(&[json!([one]), json!([two])]), expected);
+    }
+
+    #[test]
+    fn pieces_without_numbers_go_on_with_their_call() {
+        let pieces = [
+            json!([call("a", "read", "")]),
+            json!([more("{\"p\"")]),
+            json!([more(":1}")]),
+            json!([call("b", "run", "{")]),
+            json!([more("}")]),
+        ];
+        assert_eq!(read(&pieces), ["a read {\"p\":1}", "b run {}"]);
+        let side_by_side = [
+            json!([call("a", "read", "{"), call("b", "run", "{")]),
+            json!([more("\"p\":1}"), more("\"q\":2}")]),
+        ];
+        assert_eq!(read(&side_by_side), ["a read {\"p\":1}", "b run {\"q\":2}"]);
+    }
+
+    #[test]
+    fn a_number_that_every_call_bears_is_no_sign() {
+        let at_zero = |mut entry: Value| {
+            entry["index"] = json!(0);
+            json!([entry])
+        };
+        let events = [at_zero(call("a", "read", "{\"p\":1}")), at_zero(call("b", "run", "{}"))];
+        assert_eq!(read(&events), ["a read {\"p\":1}", "b run {}"]);
+        let same = [at_zero(call("x", "read", "{}")), at_zero(call("x", "read", "{\"p\":2}"))];
+        assert_eq!(read(&same), ["x read {}", "x read {\"p\":2}"]);
+    }
+
+    #[test]
+    fn numbers_tell_pieces_apart_that_come_by_turns() {
+        let at = |index: u64, mut entry: Value| {
+            entry["index"] = json!(index);
+            json!([entry])
+        };
+        let events = [
+            at(0, call("a", "read", "")),
+            at(1, call("b", "run", "")),
+            at(0, more("{\"p\":")),
+            at(1, more("{}")),
+            at(0, more("1}")),
+        ];
+        assert_eq!(read(&events), ["a read {\"p\":1}", "b run {}"]);
+        // Some repeat id and name in every piece.
+        let repeated = [at(0, call("a", "read", "{\"p\"")), at(0, call("a", "read", ":1}"))];
+        assert_eq!(read(&repeated), ["a read {\"p\":1}"]);
+    }
+
+    #[test]
+    fn arguments_may_come_as_an_object() {
+        let entry = json!([{"function": {"name": "read", "arguments": {"p": 1}}}]);
+        assert_eq!(read(&[entry]), [" read {\"p\":1}"]);
+    }
+}
