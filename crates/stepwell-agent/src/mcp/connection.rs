@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
-    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, Implementation, JsonObject,
-    PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, CustomResult, ErrorCode, Implementation,
+    JsonObject, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError,
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::http::{self, HttpFault};
 use super::name::ServerName;
-use super::offer::{Offered, take};
+use super::offer::{Offered, Page, take};
 use super::process::{DRAIN, Process};
 use super::{MOST_LISTED, Reach, Server, one_line};
 use crate::tool::Place;
@@ -311,6 +311,23 @@ where
     Ok((service, listed))
 }
 
+/// Asks for one page of the tools.
+async fn page(service: &Service, cursor: Option<String>) -> Result<Page, Unopened> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
+    let answered = service.send_request(ClientRequest::ListToolsRequest(request)).await;
+    match answered.map_err(|error| Unopened::listing(&error))? {
+        ServerResult::ListToolsResult(page) => {
+            Ok(Page { tools: page.tools.into_iter().map(Ok).collect(), next: page.next_cursor })
+        }
+        // One tool that is not as MCP wants it makes the whole list something else.
+        ServerResult::CustomResult(CustomResult(list)) => {
+            Page::of(&list).ok_or_else(|| Unopened::listing(&ServiceError::UnexpectedResponse))
+        }
+        _ => Err(Unopened::listing(&ServiceError::UnexpectedResponse)),
+    }
+}
+
 /// Asks for the tools, page by page, as far as anyone would want to know them.
 async fn list(name: &ServerName, service: &Service) -> Result<Listed, Unopened> {
     let mut listed = Listed::default();
@@ -319,12 +336,10 @@ async fn list(name: &ServerName, service: &Service) -> Result<Listed, Unopened> 
     }
     let (mut cursor, mut seen, mut refused) = (None, 0, 0);
     loop {
-        let page = PaginatedRequestParams::default().with_cursor(cursor);
-        let page = service.list_tools(Some(page)).await;
-        let page = page.map_err(|error| Unopened::listing(&error))?;
+        let page = page(service, cursor).await?;
         for tool in page.tools {
             seen += 1;
-            match take(name, &tool) {
+            match tool.and_then(|tool| take(name, &tool)) {
                 _ if seen > MOST_LISTED => {}
                 Ok(offered) => listed.tools.push(offered),
                 Err(why) if refused < NAMED => {
@@ -334,7 +349,7 @@ async fn list(name: &ServerName, service: &Service) -> Result<Listed, Unopened> 
                 Err(_) => refused += 1,
             }
         }
-        cursor = page.next_cursor;
+        cursor = page.next;
         if cursor.is_none() || seen > MOST_LISTED {
             break;
         }

@@ -31,6 +31,30 @@ pub(super) struct Offered {
     pub(super) effect: Effect,
 }
 
+/// A page of what a server lists: tools, and why some of them are none.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) tools: Vec<Result<rmcp::model::Tool, String>>,
+    pub(super) next: Option<String>,
+}
+
+impl Page {
+    /// Reads a list tool by tool, if it is one. A tool without a schema takes no arguments, or any
+    /// that its description speaks of.
+    pub(super) fn of(list: &Value) -> Option<Self> {
+        let tool = |listed: &Value| {
+            let mut tool = listed.clone();
+            if !tool["inputSchema"].is_object() && tool.is_object() {
+                tool["inputSchema"] = Map::new().into();
+            }
+            let name = cut(listed["name"].as_str().unwrap_or("one without a name"), LONGEST_NAME);
+            serde_json::from_value(tool).map_err(|_| format!("{name} is no tool as MCP wants one"))
+        };
+        let tools = list["tools"].as_array()?.iter().map(tool).collect();
+        Some(Self { tools, next: list["nextCursor"].as_str().map(str::to_owned) })
+    }
+}
+
 /// Takes an offer, or says why not.
 pub(super) fn take(server: &ServerName, tool: &rmcp::model::Tool) -> Result<Offered, String> {
     let own = tool.name.as_ref();
@@ -101,6 +125,21 @@ mod tests {
         assert_eq!(offered.spec.parameters, expected);
         let empty = taken(json!({"name": "t", "inputSchema": {}})).unwrap();
         assert_eq!(empty.spec.parameters, json!({"type": "object", "properties": {}}));
+    }
+
+    #[test]
+    fn a_tool_that_is_not_as_mcp_wants_it_costs_no_other() {
+        let list = json!({"nextCursor": "2", "tools": [
+            {"name": "bare"}, {"name": "null", "inputSchema": null}, {"inputSchema": {}}, 7,
+            {"name": "whole", "inputSchema": {"type": "object"}},
+        ]});
+        let page = Page::of(&list).unwrap();
+        let names: Vec<_> =
+            page.tools.iter().map(|tool| tool.as_ref().map(|it| &*it.name)).collect();
+        assert_eq!((names[0], names[1], names[4]), (Ok("bare"), Ok("null"), Ok("whole")));
+        assert!(page.tools[2].is_err() && page.tools[3].is_err());
+        assert_eq!(page.next.as_deref(), Some("2"));
+        assert!(Page::of(&json!({"tools": 3})).is_none());
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub(crate) fn list(server: &Server, params: &Value) -> Value {
     if server.is("twice") {
         all.push(json!({"name": "echo", "description": "Another.", "inputSchema": {}}));
     }
+    if server.is("schemaless") {
+        all.push(json!({"name": "bare", "description": "Has no schema."}));
+    }
     if server.is("large") {
         let large = "x".repeat(40_000);
         let schema = |n| json!({"name": format!("l{n}"), "inputSchema": {"description": large}});

@@ -229,6 +229,10 @@ async fn lists_are_bounded() {
     assert_eq!((servers.tools.len(), servers.notices.len()), (12, 5));
     assert!(servers.notices[0].contains("lists echo twice"), "{:?}", servers.notices);
     assert!(servers.notices[4].contains("6 more"), "{:?}", servers.notices);
+    // One tool without a schema costs no other, and can be called itself.
+    let servers = open(&stdio(folder.path(), &["schemaless"]), &place).await;
+    assert_eq!((servers.tools.len(), servers.notices.len()), (13, 0));
+    assert_eq!(call(&servers, &place, "echo", json!({"text": "hi"})).await.text, "hi");
     let servers = open(&stdio(folder.path(), &["toolless"]), &place).await;
     assert!(servers.tools.is_empty() && servers.notices.is_empty());
 }
