@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use stepwell::{
     Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Seq, SessionId, Spent, Status,
-    StopReason, Tasks, ToolCall, ToolTarget,
+    StatusChanged, StopReason, Task, TaskStatus, Tasks, Timeline, ToolCall, ToolTarget,
 };
 
-use crate::permission::{Mode, Verdict, judge};
+use crate::context::window::is_request;
+use crate::permission::{Mode, Rule, Verdict, judge};
 use crate::tool::is_read_only;
 
 /// Where a run is.
@@ -39,6 +40,11 @@ pub struct State {
     pub summaries: u64,
     /// Did the work enter another phase since the model last spoke?
     pub turned: bool,
+    /// Did the run stop before the work was done, since anyone spoke?
+    stopped_early: bool,
+    /// Calls since the user last asked for something, and how many of them were not allowed.
+    calls: u64,
+    denied: u64,
 }
 
 /// Whose turn it is.
@@ -232,7 +238,22 @@ impl State {
             answers: 0,
             summaries: 0,
             turned: false,
+            stopped_early: false,
+            calls: 0,
+            denied: 0,
         }
+    }
+
+    /// Where a session's main lane is, by all of its events.
+    #[must_use]
+    pub fn of(events: &[Recorded]) -> Self {
+        let mut state = Self::new(Lane::main());
+        let last = events.last().map(|event| event.seq).unwrap_or_default();
+        let timeline = Timeline::at(last, events.iter());
+        for event in events.iter().filter(|event| timeline.contains(event.seq)) {
+            state.apply(event);
+        }
+        state
     }
 
     /// Takes in what was recorded. Events that a rewind took back are to be left out.
@@ -264,6 +285,15 @@ impl State {
                 }
             }
             Event::Phase(_) => self.turned = true,
+            Event::ToolFinished(finished) if finished.lane == self.lane => {
+                self.calls += 1;
+                self.denied += u64::from(finished.outcome == Outcome::Denied);
+            }
+            // That a run is taken up says nothing about how it stopped, and neither does that it
+            // crashed: its last answer stands as it is.
+            Event::Status(StatusChanged { status: Status::Running, .. })
+            | Event::Status(StatusChanged { reason: Some(StopReason::Crashed), .. }) => {}
+            Event::Status(change) => self.stopped_early = change.status != Status::Success,
             Event::Permission(permission) => {
                 self.remembered.insert(permission.rule.clone(), permission.allow);
             }
@@ -310,6 +340,15 @@ impl State {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.turn == Turn::Over
+    }
+
+    /// Was the work stopped before it was done, though the model's last answer asks for nothing:
+    /// by a limit or by hand in another program, or with tasks that are open?
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        let is_open =
+            |task: &Task| matches!(task.status, TaskStatus::Pending | TaskStatus::Running);
+        self.is_over() && (self.stopped_early || self.tasks.iter().any(is_open))
     }
 
     /// Does this call still wait for its result?
@@ -403,6 +442,10 @@ impl State {
     }
 
     fn hear(&mut self, message: &Message) {
+        self.stopped_early = false;
+        if is_request(message) {
+            (self.calls, self.denied) = (0, 0);
+        }
         if let Some(usage) = message.usage {
             self.spent.count(usage, message.cost);
         }
@@ -439,10 +482,7 @@ impl State {
     pub fn next(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
         let calls = match &self.turn {
             Turn::Tools(calls) => calls,
-            Turn::Over => {
-                let (status, reason) = (Status::Success, StopReason::LlmDone);
-                return Move::Stop(Stop { status, reason });
-            }
+            Turn::Over => return Move::Stop(self.over()),
             Turn::Nobody | Turn::Model => return self.ask_model(rules, since, estimate),
         };
         let Some(pending) = calls.iter().find(|call| !call.answered) else {
@@ -465,6 +505,22 @@ impl State {
         }
     }
 
+    /// What the user said before that is about a call: what is not allowed counts first.
+    fn remembered(&self, call: &ToolCall) -> Option<bool> {
+        let about = self.remembered.iter().filter(|(rule, _)| Rule::parse(rule).fits(call));
+        about.map(|(_, allow)| *allow).min()
+    }
+
+    /// How a run stops whose model asks for nothing more. One that was not allowed to do anything
+    /// of what it wanted to is not done.
+    const fn over(&self) -> Stop {
+        let reason = StopReason::LlmDone;
+        match self.calls > 0 && self.calls == self.denied {
+            true => Stop { status: Status::Partial, reason },
+            false => Stop { status: Status::Success, reason },
+        }
+    }
+
     /// What becomes of a call that has not run.
     fn begin(&self, call: ToolCall, rules: &Rules) -> Move {
         let Some(effect) = rules.effects.get(&call.name) else {
@@ -480,7 +536,7 @@ impl State {
         // A subagent that only looks is judged as what looks.
         let looks = *effect == Effect::Resumable && is_read_only(&call.arguments);
         let effect = if looks { &Effect::Pure } else { effect };
-        match judge(rules.mode, *effect, self.remembered.get(&call.name).copied()) {
+        match judge(rules.mode, *effect, self.remembered(&call)) {
             Verdict::Allow => Move::RunTool(call),
             Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
             Verdict::Ask => Move::Ask(call),

@@ -4,17 +4,21 @@
 mod charge;
 mod compact;
 mod dispatch;
+mod fit;
 mod ground;
 mod hear;
 mod lane;
+mod limit;
 mod permit;
 mod purse;
 mod record;
 mod relay;
 mod sendable;
+mod tick;
 mod tools;
 mod watch;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +36,7 @@ use crate::error::Result;
 use crate::files::capture::{Capture, Limits};
 use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
-use crate::provider::{CallError, Provider, ToolSpec};
+use crate::provider::{CallError, NOT_DONE, Provider, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{Place, Tool};
 pub use charge::Charge;
@@ -134,6 +138,12 @@ pub struct Run<'a> {
     tokens: u64,
     /// Answers in a row that ended because they were as long as they may be.
     cut_short: u32,
+    /// Answers in a row that said nothing.
+    blank: u32,
+    /// The most tokens of an answer, if the provider took less than was set.
+    shortest_refused: Option<u64>,
+    /// What was asked since the conversation first shrank, by digests.
+    asked: HashSet<u64>,
     /// Was the user told that tokens are estimated?
     estimates: bool,
     calibration: Calibration,
@@ -166,6 +176,10 @@ struct Taken<'a> {
 /// An answer that is cut short is gone on with; after so many in a row, the model does not
 /// come to an end.
 const MAX_CUT_SHORT: u32 = 3;
+
+/// A model whose answer says nothing is asked again; after so many in a row, it has nothing to
+/// say.
+const MAX_BLANK: u32 = 3;
 
 /// Who answers where a person is asked.
 const THE_USER: &str = "the user";
@@ -261,6 +275,9 @@ impl<'a> Run<'a> {
             spec_tokens,
             tokens,
             cut_short: 0,
+            blank: 0,
+            shortest_refused: None,
+            asked: HashSet::new(),
             estimates: false,
             calibration,
             due: None,
@@ -292,6 +309,18 @@ impl<'a> Run<'a> {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.state.is_over()
+    }
+
+    /// Was the work stopped before it was done, though the model's last answer asks for nothing?
+    /// Then it is only done when the model, asked to [go on](Self::go_on), says so.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.state.is_unfinished()
+    }
+
+    /// Asks the model to go on with work that is not finished.
+    pub fn go_on(&mut self) -> Result<()> {
+        self.say(NOT_DONE)
     }
 
     /// What the model is shown.
@@ -342,10 +371,13 @@ impl<'a> Run<'a> {
         let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));
         let deadline = deadline.into_iter().chain(self.purse.and_then(Purse::until)).min();
         loop {
-            if *interrupt.borrow() {
+            // What is done is done, whoever wants it to stop.
+            let over = self.state.is_over();
+            if !over && *interrupt.borrow() {
                 return self.stop(interrupted(), None);
             }
-            if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
+            let is_late = |deadline| tokio::time::Instant::now() >= deadline;
+            if !over && deadline.is_some_and(is_late) {
                 return self.stop(Stop::limit(StopReason::Timeout), None);
             }
             self.due = self.due()?;
@@ -372,7 +404,10 @@ impl<'a> Run<'a> {
             Move::Settle(call, settled) => self.settle(&call, &settled)?,
             Move::Ask(call) => return self.permit(call, cut).await,
             Move::Seal => self.seal()?,
-            Move::Stop(stop) => return Ok(Some((stop, None))),
+            Move::Stop(stop) => {
+                self.tell_refusal(&stop);
+                return Ok(Some((stop, None)));
+            }
         }
         Ok(None)
     }
@@ -473,7 +508,7 @@ impl<'a> Run<'a> {
         if !limited {
             return Estimate { shrink, ..Estimate::default() };
         }
-        let usage = Usage { input: self.tokens, output: self.setup.max_output, ..Usage::default() };
+        let usage = Usage { input: self.tokens, output: self.max_output(), ..Usage::default() };
         // All that is sent may be written to the provider's cache, which may cost more.
         let written = Usage { cache_written: usage.input, ..usage };
         let cost = (self.setup.cost)(&usage).max((self.setup.cost)(&written));

@@ -108,8 +108,8 @@ impl Default for Context {
 /// What fits where nobody knows: more than any conversation has.
 const ANY: u64 = 1 << 40;
 
-/// The part of the context that the limit never goes below, however large the buffer.
-const LEAST_SHARE: u64 = 3;
+/// The part of the context that the limit never goes below, however large the buffer: half of it.
+const LEAST_SHARE: u64 = 2;
 
 /// The part of the context that is left for an answer, at most.
 const ANSWER_SHARE: u64 = 4;

@@ -78,6 +78,8 @@ pub struct Plan {
     pub taken: u64,
     /// Tokens that a summary may have.
     pub room: u64,
+    /// Tokens that are free beside what stays.
+    pub left: u64,
 }
 
 /// The least room that a summary is of use in.
@@ -91,7 +93,11 @@ const SUMMARY_SHARE: u64 = 8;
 
 /// The parts of the limit of which a compaction near it frees one at least: each costs a
 /// call, and between the limit and what fits there is time.
-const LEAST_GAIN: u64 = 10;
+const LEAST_GAIN: u64 = 4;
+
+/// The parts of the limit of which a compaction leaves one: less would be lost than needs to be,
+/// and more would be full again after a few steps.
+const LEAVES: u64 = 2;
 
 impl Plan {
     /// What to take out, if that is worth it.
@@ -153,7 +159,7 @@ impl Plan {
         let room = summary_room(&ask.room).min(left).min(taken);
         let room =
             if room < LEAST_SUMMARY || of(false).all(|unit| unit.summary) { 0 } else { room };
-        Some(Self { from, to, pinned, covered, before, taken, room })
+        Some(Self { from, to, pinned, covered, before, taken, room, left })
     }
 }
 
@@ -223,6 +229,11 @@ fn kept(units: &[Unit], ask: &Ask<'_>) -> Vec<bool> {
     let mut kept: Vec<bool> = units.iter().map(|unit| unit.protected).collect();
     let protected = ask.room.fixed + sum(units, |unit| unit.protected);
     let room = summary_room(&ask.room);
+    let most = match ask.why {
+        // So many messages were wanted, whatever their size.
+        Why::Long => ask.room.limit,
+        _ => ask.room.limit / LEAVES,
+    };
     let (mut tokens, mut messages) = (0_u64, 0);
     for (n, unit) in units.iter().enumerate().rev() {
         messages += unit.range.len();
@@ -235,7 +246,7 @@ fn kept(units: &[Unit], ask: &Ask<'_>) -> Vec<bool> {
         let fits = |most: u64| protected + tokens + unit.tokens + room <= most;
         // The model has not seen the newest yet: it stays if it fits at all.
         let newest = n + 1 == units.len() && fits(ask.room.full);
-        if !(newest || tokens + unit.tokens <= ask.keep.tokens && fits(ask.room.limit)) {
+        if !(newest || tokens + unit.tokens <= ask.keep.tokens && fits(most)) {
             break;
         }
         tokens += unit.tokens;

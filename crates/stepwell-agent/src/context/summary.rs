@@ -202,6 +202,8 @@ pub struct Held {
     earlier: Vec<String>,
     /// The tools that ran in what it replaces: on what, and how it ended.
     tools: Vec<String>,
+    /// The results of the last step in it: what ran, and what came of it.
+    last: Vec<(String, String)>,
 }
 
 /// How many of the tools are listed where there is room, and where there is little.
@@ -219,11 +221,16 @@ impl Held {
             if made == Made::Summary {
                 held.earlier.push(message.text());
             }
+            if message.role == Role::Assistant {
+                held.last.clear();
+            }
             calls.extend(message.calls());
             for result in message.results() {
                 let call = calls.iter().position(|call| call.id == result.call_id);
                 if let Some(call) = call.map(|place| calls.remove(place)) {
                     let line = pair(call, result);
+                    let ran = format!("{} {}", call.name, target(&call.arguments));
+                    held.last.push((ran, result.text.clone()));
                     // Once is enough; the last time says how it stands.
                     held.tools.retain(|earlier| *earlier != line);
                     held.tools.push(line);
@@ -241,6 +248,45 @@ impl Held {
         let fits =
             !text.trim().is_empty() && counter.message(&Message::user(text.as_str())) <= room;
         fits.then_some(text)
+    }
+
+    /// What is left of a step that goes before the model saw its results: a line for each tool that
+    /// ran, and the results, cut until they fit. Without it, the model would not know that it ran
+    /// anything, and run it again.
+    #[must_use]
+    pub fn left_of_last(&self, counter: Counter, room: u64) -> Option<String> {
+        let with = |results: usize, tools: usize, earlier: bool| {
+            let mut summary = Summary::default();
+            if earlier {
+                for text in &self.earlier {
+                    summary = Summary::earlier(text).keeping(&summary, |_| true);
+                }
+            }
+            let newest = self.tools.len().saturating_sub(tools);
+            let lines = Summary([(Section::Tools, self.tools[newest..].to_vec())].into());
+            let mut summary = lines.keeping(&summary, Section::lasts);
+            if results > 0 {
+                summary.0.insert(Section::InProgress, self.cut_results(results));
+            }
+            summary.render()
+        };
+        let fits = |text: &String| counter.message(&Message::user(text.as_str())) <= room;
+        let earlier = SHOWN.iter().map(|shown| with(*shown, MANY_TOOLS, true));
+        let alone = SHOWN.iter().map(|shown| with(*shown, FEW_TOOLS, false));
+        let fitting = earlier.chain(alone).chain([with(0, FEW_TOOLS, false)]).find(fits);
+        // A line is left even where there is no room: it is little, and nothing would be worse.
+        fitting.or_else(|| (!self.tools.is_empty()).then(|| with(0, 1, false)))
+    }
+
+    /// The results of the last step, each with so many characters at most.
+    fn cut_results(&self, most: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (ran, text) in &self.last {
+            lines.push(format!("- {ran} ran just now; its result, cut to fit:"));
+            // Marked, so that no line of it is taken for a heading.
+            lines.extend(middle(text, most).lines().map(|line| format!("  | {line}")));
+        }
+        lines
     }
 
     /// What a model said, as the summary that is shown: with the tools that ran, and with
@@ -305,11 +351,16 @@ fn front(text: &str, most: usize) -> String {
 /// How much of each message a transcript shows, from much to little.
 const SHOWN: [usize; 5] = [4_000, 1_500, 500, 150, 40];
 
+/// How much of the user's task a summarising model is shown.
+const TASK_SHOWN: usize = 4_000;
+
 /// What is wanted of a summarising model.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The goal of the work, if the session has one of its own.
     pub goal: Option<&'a str>,
+    /// What the user asked for, in their words.
+    pub task: Option<&'a str>,
     /// How many words the summary may have.
     pub words: u64,
     /// Counts as that model does.
@@ -332,6 +383,9 @@ impl Wanted<'_> {
         if let Some(goal) = self.goal {
             // Writing to a string does not fail.
             let _ = write!(text, "The goal of the work: {goal}\n\n");
+        }
+        if let Some(task) = self.task {
+            let _ = write!(text, "What the user asked for:\n{}\n\n", middle(task, TASK_SHOWN));
         }
         text.push_str("The conversation, oldest first:\n");
         for (message, made) in messages {
@@ -477,9 +531,11 @@ mod tests {
         let earlier = Message::user(format!("earlier {}", "word ".repeat(50)));
         let long = Message::tool_result("c", "output ".repeat(5_000));
         let messages = [(&earlier, Made::Summary), (&long, Made::Recorded)];
-        let wanted = |goal, most| Wanted { goal, words: 100, counter: COUNTER, most };
+        let task = Some("fly to the moon");
+        let wanted = |goal, most| Wanted { goal, task, words: 100, counter: COUNTER, most };
         let whole = wanted(Some("ship"), 100_000).request(&messages).unwrap();
         assert!(whole.contains("The goal of the work: ship") && whole.len() > 4_000);
+        assert!(whole.contains("What the user asked for:\nfly to the moon\n"), "{whole}");
         let short = wanted(None, 300).request(&messages).unwrap();
         assert!(short.len() < 1_500 && short.contains(&earlier.text()), "{short}");
         assert_eq!(wanted(None, 20).request(&messages), None);

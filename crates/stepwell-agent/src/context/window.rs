@@ -7,14 +7,14 @@
 use stepwell::{Compacted, Event, Lane, Made, Message, Part, Recorded, Role, Seq, Shown, View};
 
 use super::tokens::Counter;
-use crate::provider::GO_ON;
+use crate::provider::is_aside;
 
 /// Does the user ask for something in it? Results that came in the user's name are not
 /// theirs, nor are calls, which only a model makes, or what is said in their place.
 #[must_use]
 pub fn is_request(message: &Message) -> bool {
     let asks = |part: &Part| match part {
-        Part::Text(text) => !text.text.trim().is_empty() && text.text != GO_ON,
+        Part::Text(text) => !text.text.trim().is_empty() && !is_aside(&text.text),
         Part::Image(_) => true,
         _ => false,
     };
@@ -68,7 +68,7 @@ impl Entry {
     /// A recorded message, not counted yet.
     fn of(seq: Seq, message: &Message) -> Self {
         let is_ours = message.role == Role::User
-            && matches!(message.parts.as_slice(), [part] if part.as_text() == Some(GO_ON));
+            && matches!(message.parts.as_slice(), [part] if part.as_text().is_some_and(is_aside));
         Self {
             seq,
             place: seq,
@@ -197,6 +197,14 @@ impl Window {
     #[must_use]
     pub const fn first_request(&self) -> Option<Seq> {
         self.first_request
+    }
+
+    /// What the user asked for first, in their words, if it is still shown.
+    #[must_use]
+    pub fn task(&self) -> Option<String> {
+        let first = self.first_request?;
+        let place = self.entries.iter().position(|it| it.seq == first && it.made == Made::Recorded);
+        Some(self.messages[place?].text()).filter(|text| !text.trim().is_empty())
     }
 
     /// Tokens of the conversation, as we count them.

@@ -125,7 +125,7 @@ impl Run<'_> {
     }
 
     /// Everything that a request has, as we count.
-    fn counted(&self) -> u64 {
+    pub(super) fn counted(&self) -> u64 {
         self.window.tokens() + self.window.fixed() + self.spec_tokens
     }
 
@@ -171,7 +171,9 @@ impl Run<'_> {
         let beside = counter.text(summary::INSTRUCTIONS) + most_said(plan);
         // Our count may be off, and a quarter is left for that.
         let most = by.length.map_or(u64::MAX, |length| (length / 4 * 3).saturating_sub(beside));
-        let wanted = Wanted { goal: self.window.goal(), words: plan.room / 2, counter, most };
+        let task = self.window.task();
+        let (goal, task) = (self.window.goal(), task.as_deref());
+        let wanted = Wanted { goal, task, words: plan.room / 2, counter, most };
         wanted
             .request(&self.covered(plan))
             .ok_or(Some("what is to be summarised does not fit the model that should do it"))
@@ -223,7 +225,11 @@ impl Run<'_> {
                 let keep =
                     self.setup.context.policy.keeps_truncated(why, messages, &self.calibration);
                 let plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
-                let carried = Held::of(self.covered(&plan)).carried(counter, plan.room);
+                let held = Held::of(self.covered(&plan));
+                let carried = match plan.covered.last() == messages.checked_sub(1).as_ref() {
+                    true => held.left_of_last(counter, plan.left.min(plan.taken / 2)),
+                    false => held.carried(counter, plan.room),
+                };
                 (plan, carried)
             }
         };

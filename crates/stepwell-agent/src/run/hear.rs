@@ -1,13 +1,42 @@
 //! Asking the model, and taking in its answer.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use stepwell::{Event, Failure, Message, Status, StopReason, Usage};
 
 use super::compact::turn;
-use super::{Cut, Happening, MAX_CUT_SHORT, Run, record};
+use super::tick::ticking;
+use super::{Cut, Happening, MAX_BLANK, MAX_CUT_SHORT, Run, Watcher, record};
 use crate::error::Result;
 use crate::machine::Stop;
-use crate::provider::{self, CallError, Fault, GO_ON, Purpose, Request};
+use crate::provider::{
+    self, CallError, Delta, Fault, GO_ON, NO_ANSWER, Purpose, Request, SAY_SOMETHING,
+};
 use crate::redact::Redactor;
+
+/// A watcher while the model answers: before its first word, how long that takes.
+struct Listening<'a> {
+    watcher: &'a mut dyn Watcher,
+    heard: bool,
+}
+
+impl Listening<'_> {
+    fn hear(&mut self, delta: Delta) {
+        self.heard = delta != Delta::Void;
+        self.watcher.saw(Happening::Delta(delta));
+    }
+
+    fn wait(&mut self, waited: Duration) {
+        if !self.heard {
+            self.watcher.saw(Happening::Waiting(waited));
+        }
+    }
+}
+
+fn locked<'a, 'w>(watcher: &'a Mutex<Listening<'w>>) -> MutexGuard<'a, Listening<'w>> {
+    watcher.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Run<'_> {
     /// Asks the model, and records its answer if it gave one.
@@ -15,6 +44,9 @@ impl Run<'_> {
         &mut self,
         mut cut: Cut<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
+        if let Some(stop) = self.stuck()? {
+            return Ok(Some(stop));
+        }
         let reserved = match self.room_for_call(&mut cut).await {
             Ok(reserved) => reserved,
             Err(stop) => return Ok(Some((stop, None))),
@@ -24,15 +56,18 @@ impl Run<'_> {
             system: self.window.instructions(),
             messages: self.window.messages(),
             tools: &self.specs,
-            max_output: self.setup.max_output,
+            max_output: self.max_output(),
             turn: turn(&self.state, &self.lane, Purpose::Answer),
         };
-        let watcher = &mut self.watcher;
-        let mut told = |delta| watcher.saw(Happening::Delta(delta));
-        let answered = tokio::select! {
-            answer = self.setup.provider.answer(request, &mut told) => Ok(answer),
-            stop = cut.off() => Err(stop),
+        let watcher = Mutex::new(Listening { watcher: &mut *self.watcher, heard: false });
+        let mut told = |delta| locked(&watcher).hear(delta);
+        let answering = async {
+            tokio::select! {
+                answer = self.setup.provider.answer(request, &mut told) => Ok(answer),
+                stop = cut.off() => Err(stop),
+            }
         };
+        let answered = ticking(answering, |waited| locked(&watcher).wait(waited)).await;
         let answer = match answered {
             Err(stop) => return Ok(Some((stop, None))),
             Ok(Err(error)) => return self.call_failed(error),
@@ -53,30 +88,34 @@ impl Run<'_> {
         let provider::Answer { message, usage, cost, ended } = answer;
         let mut message = message.in_lane(self.lane.clone());
         self.name_calls(&mut message);
-        if message.parts.is_empty() {
-            // No provider takes a message back that says nothing.
-            message.parts.push(stepwell::Part::text("(no answer)"));
+        let asks = message.calls().next().is_some();
+        let blank = !asks && message.text().trim().is_empty();
+        let (blank, text) = match ended {
+            provider::Ended::Complete => (blank, message.text()),
+            provider::Ended::OutputLimit | provider::Ended::Filtered => (false, message.text()),
+        };
+        if blank || message.parts.is_empty() {
+            message.parts.push(stepwell::Part::text(NO_ANSWER));
         }
         let usage = usage.unwrap_or_else(|| self.estimated(&message));
         message.model = Some(self.setup.model.clone());
         message.usage = Some(usage);
         message.cost = cost.or_else(|| (self.setup.cost)(&usage));
-        let asks = message.calls().next().is_some();
         let cut_short = !asks && ended == provider::Ended::OutputLimit;
-        let text = message.text();
         match self.cut_short {
             0 => self.ended.output = text,
             _ => self.ended.output.push_str(&text),
         }
         self.cut_short = if cut_short { self.cut_short + 1 } else { 0 };
+        self.blank = if blank { self.blank + 1 } else { 0 };
         let mut events: Vec<Event> = vec![message.clone().into()];
         if !asks {
             events.extend(self.sealed());
         }
         // Together with the answer: taken up after a crash, it must not look complete.
-        let go_on = Message::user(GO_ON).in_lane(self.lane.clone());
-        if cut_short {
-            events.push(go_on.into());
+        let aside = cut_short.then_some(GO_ON).or_else(|| blank.then_some(SAY_SOMETHING));
+        if let Some(aside) = aside {
+            events.push(Message::user(aside).in_lane(self.lane.clone()).into());
         }
         self.record(events)?;
         self.pay(usage, message.cost);
@@ -88,8 +127,9 @@ impl Run<'_> {
             provider::Ended::Filtered => "the provider filtered its answer".to_owned(),
             _ if self.cut_short >= MAX_CUT_SHORT => format!(
                 "{MAX_CUT_SHORT} answers in a row were cut off at {} tokens (model.max_output)",
-                self.setup.max_output
+                self.max_output()
             ),
+            _ if self.blank >= MAX_BLANK => format!("{MAX_BLANK} answers in a row were empty"),
             _ => return Ok(None),
         };
         let provider = self.setup.provider.name().to_owned();
@@ -132,7 +172,9 @@ impl Run<'_> {
         &mut self,
         error: CallError,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
-        if error.fault == Fault::ContextFull && self.can_shrink()? {
+        if error.fault == Fault::ContextFull
+            && (self.can_shorten_answer() || self.can_shrink()? || self.can_halve_answer())
+        {
             return Ok(None);
         }
         self.record(vec![Failure { message: error.to_string() }.into()])?;

@@ -5,6 +5,7 @@ use stepwell::{Event, Gate, GateAnswered, Message, Permission, Status, StopReaso
 use super::{Cut, Question, Reply, Run, THE_USER};
 use crate::error::Result;
 use crate::machine::{Settled, Stop};
+use crate::permission::Rule;
 use crate::provider::CallError;
 
 impl Run<'_> {
@@ -28,8 +29,9 @@ impl Run<'_> {
             Reply::No(reason) => {
                 self.settle(&call, &Settled::Denied(reason))?;
             }
-            Reply::Always => self.remember(&call, true)?,
-            Reply::Never => self.remember(&call, false)?,
+            Reply::Always => self.remember(&call, None, true)?,
+            Reply::Never => self.remember(&call, None, false)?,
+            Reply::Like { pattern, allow } => self.remember(&call, Some(pattern), allow)?,
             // What is not kept cannot be allowed later.
             Reply::Later if self.is_secret(&call) => {
                 let why = "nobody can be asked, and what it holds that looks like a secret is \
@@ -67,8 +69,14 @@ impl Run<'_> {
         self.setup.redactor.redact_message(message).1
     }
 
-    pub(super) fn remember(&mut self, call: &ToolCall, allow: bool) -> Result<()> {
-        let permission = Permission { rule: call.name.clone(), allow };
+    pub(super) fn remember(
+        &mut self,
+        call: &ToolCall,
+        pattern: Option<String>,
+        allow: bool,
+    ) -> Result<()> {
+        let rule = Rule::new(call.name.as_str(), pattern);
+        let permission = Permission { rule: rule.to_string(), allow };
         self.record(vec![permission.into()])
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stepwell::{Effect, Event, Message, Outcome, ToolCall, ToolTarget};
 
+use super::tick::ticking;
 use super::{Cut, Happening, Run, THE_USER};
 use crate::error::Result;
 use crate::machine::{Found, Settled, inspect, told};
@@ -40,6 +41,7 @@ impl Run<'_> {
             let text = format!("dry run, not done: {}", tool.preview(&arguments));
             return self.finish(&call, &Done::ok(text), 0);
         }
+        self.setup.place.tail.clear();
         self.look_before(&*tool);
         self.keep_before(&plan)?;
         self.start(&call, &*tool, plan)?;
@@ -47,14 +49,27 @@ impl Run<'_> {
         let place = &self.setup.place;
         let done = match tool.decide(&arguments, place, &self.state.tasks) {
             Some(done) => done,
-            None => tokio::select! {
-                done = tool.run(&arguments, place) => done,
-                // As after a crash: the run that takes it up finds what became of it.
-                _ = cut.off() => {
-                    self.watcher.saw(Happening::CutOff(&call));
-                    return self.look_after_cut_off(&*tool).await;
+            None => {
+                let running = async {
+                    tokio::select! {
+                        done = tool.run(&arguments, place) => Some(done),
+                        _ = cut.off() => None,
+                    }
+                };
+                let (watcher, redactor) = (&mut *self.watcher, &self.setup.redactor);
+                let done = ticking(running, |ran| {
+                    let lines = redactor.redact(&place.tail.lines()).into_owned();
+                    watcher.saw(Happening::Running(&call, ran, &lines));
+                });
+                match done.await {
+                    Some(done) => done,
+                    // As after a crash: the run that takes it up finds what became of it.
+                    None => {
+                        self.watcher.saw(Happening::CutOff(&call));
+                        return self.look_after_cut_off(&*tool).await;
+                    }
                 }
-            },
+            }
         };
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.look_after(&*tool)?;

@@ -1,5 +1,7 @@
 //! What a run tells as it goes, and asks.
 
+use std::time::Duration;
+
 use stepwell::{Compacted, Message, Outcome, Recorded, SessionId, Spent, ToolCall};
 
 use crate::context::plan::Why;
@@ -29,12 +31,18 @@ pub struct Question<'a> {
 /// What happens in a run.
 #[derive(Debug)]
 pub enum Happening<'a> {
+    /// The model was asked so long ago, and nothing of its answer has come yet. Told again and
+    /// again while that is so.
+    Waiting(Duration),
     /// A piece of an answer, as it comes: not recorded yet, and perhaps never.
     Delta(Delta),
     /// An answer was recorded.
     Answered(&'a Message),
     /// A tool is about to run; what it does, in one line, without secrets.
     ToolStarted(&'a ToolCall, &'a str),
+    /// A tool has run for so long; the last lines of what it wrote, without secrets. Told again and
+    /// again while it runs.
+    Running(&'a ToolCall, Duration, &'a str),
     /// A tool's result was recorded: how it ended, and what the model is told, without secrets.
     ToolFinished(&'a ToolCall, Outcome, &'a str),
     /// A tool was stopped in the middle; what becomes of it is for the next run to find.
@@ -62,6 +70,14 @@ pub enum Reply {
     Always,
     /// Neither it nor any later call of this tool in this session may.
     Never,
+    /// It may run or not, and so may every later call of this tool whose command or path is like
+    /// this, in this session: `cargo test*`.
+    Like {
+        /// What they are like; see [`crate::permission::Rule`].
+        pattern: String,
+        /// May they run?
+        allow: bool,
+    },
     /// Nobody can be asked now: the run waits.
     Later,
 }

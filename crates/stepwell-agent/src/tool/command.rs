@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::environment::hide_keys;
 use super::output::Output;
 use super::supervise::{GRACE, Watched, exit_code, hold, shell};
-use super::{Done, Place, Plan, Tool, parse, spec, visible};
+use super::{Done, Place, Plan, Tail, Tool, parse, spec, visible};
 use crate::provider::ToolSpec;
 
 /// How long we read on after the command ended. What is in the pipe is there at once; only a
@@ -148,6 +148,8 @@ struct Running {
     ended: BoxFuture<'static, Result<i32, NoCode>>,
     pipe: pipe::Receiver,
     output: Output,
+    /// Where those who watch see what it writes.
+    tail: Tail,
     /// The pipe has nothing more to give.
     silent: bool,
 }
@@ -181,7 +183,8 @@ impl Running {
             None => threaded(prepared(shell(line), place, writer)?)?,
         };
         let (pipe, output) = (receiver(reader)?, Output::new(place.output_limit));
-        Ok(Self { leash: Some(leash), ended, pipe, output, silent: false })
+        let tail = place.tail.clone();
+        Ok(Self { leash: Some(leash), ended, pipe, output, tail, silent: false })
     }
 
     /// The exit code, once it ended. Takes in what it writes meanwhile.
@@ -192,7 +195,10 @@ impl Running {
                 ended = &mut self.ended => return ended,
                 read = self.pipe.read(&mut buffer), if !self.silent => match read {
                     Ok(0) | Err(_) => self.silent = true,
-                    Ok(len) => self.output.push(&buffer[..len]),
+                    Ok(len) => {
+                        self.tail.push(&buffer[..len]);
+                        self.output.push(&buffer[..len]);
+                    }
                 },
             }
         }

@@ -12,6 +12,7 @@ mod read;
 mod search;
 pub(crate) mod spot;
 pub(crate) mod supervise;
+mod tail;
 mod tasks;
 pub(crate) mod walk;
 
@@ -30,6 +31,7 @@ pub use self::disk::look;
 pub use self::dispatch::{Ground, Order, is_read_only};
 pub use self::supervise::{Watched, supervise};
 use crate::provider::ToolSpec;
+pub use tail::Tail;
 
 /// A tool.
 pub trait Tool: fmt::Debug + Send + Sync {
@@ -85,6 +87,8 @@ pub struct Place {
     /// The program that watches over commands: `stepwell` itself, with the arguments that
     /// make it do so. Without one, a command dies with this process only.
     pub supervisor: Option<(PathBuf, Vec<String>)>,
+    /// What the command that runs wrote last.
+    pub tail: Tail,
 }
 
 impl Place {
@@ -99,6 +103,7 @@ impl Place {
             command_timeout: Duration::from_secs(600),
             output_limit: 32 << 10,
             supervisor: None,
+            tail: Tail::default(),
         }
     }
 }

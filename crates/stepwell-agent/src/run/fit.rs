@@ -1,0 +1,84 @@
+//! Fitting a request into the model's context: the room for its answer, and requests that only
+//! repeat themselves.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use stepwell::{Failure, Made, StopReason};
+
+use super::{Happening, Run};
+use crate::error::Result;
+use crate::machine::Stop;
+use crate::provider::{CallError, Fault};
+
+/// The fewest tokens of an answer that are worth asking for.
+const LEAST_ANSWER: u64 = 256;
+
+/// An answer is not made shorter than this to have a request taken: what is said in fewer tokens
+/// is rarely a whole step.
+const SHORT_ANSWER: u64 = 1_024;
+
+/// Our count of tokens may be off by one part in so many.
+const MISCOUNT: u64 = 8;
+
+impl Run<'_> {
+    /// The most tokens of the next answer: as many as were set, and no more than are left of the
+    /// context beside the conversation.
+    pub(super) fn max_output(&self) -> u64 {
+        let most = self.shortest_refused.map_or(u64::MAX, |refused| refused / 2);
+        let most = most.min(self.setup.max_output);
+        let Some(length) = self.setup.context.length else { return most };
+        let input = self.calibration.estimate(self.counted());
+        let left = length.saturating_sub(input.saturating_add(input / MISCOUNT));
+        most.min(left.max(LEAST_ANSWER))
+    }
+
+    /// Was a request refused as too long of which the larger part is room for the answer? Then
+    /// that becomes less first: nothing that was said has to go for it.
+    pub(super) fn can_shorten_answer(&mut self) -> bool {
+        self.max_output() > self.calibration.estimate(self.counted()) && self.can_halve_answer()
+    }
+
+    /// Asks for a shorter answer, as long as it can be one that is of use.
+    pub(super) fn can_halve_answer(&mut self) -> bool {
+        let refused = self.max_output();
+        if refused < 2 * SHORT_ANSWER {
+            return false;
+        }
+        self.shortest_refused = Some(refused);
+        let now = self.max_output();
+        let notice = format!(
+            "{} takes less than was thought: answers may have {now} tokens from here on (the \
+             model's context can be set)",
+            self.setup.provider.name()
+        );
+        self.watcher.saw(Happening::Notice(&notice));
+        true
+    }
+
+    /// Why the model is not asked, if it was asked the very same before: after the conversation
+    /// shrank, what it did since may be gone from it, and it would only do it again.
+    pub(super) fn stuck(&mut self) -> Result<Option<(Stop, Option<CallError>)>> {
+        let shrank =
+            self.truncated || self.window.entries().iter().any(|entry| entry.made == Made::Summary);
+        if !shrank || self.asked.insert(self.fingerprint()) {
+            return Ok(None);
+        }
+        let what = "the conversation does not fit, and all that fits of it was sent before: the \
+                    model would only repeat what it did"
+            .to_owned();
+        let provider = self.setup.provider.name().to_owned();
+        let error = CallError { provider, what, fault: Fault::ContextFull };
+        self.record(vec![Failure { message: error.to_string() }.into()])?;
+        Ok(Some((Stop::limit(StopReason::ContextFull), Some(error))))
+    }
+
+    /// What the next request says, as a number.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.max_output().hash(&mut hasher);
+        self.window.instructions().hash(&mut hasher);
+        // A message is plain data, of which everything can be written.
+        serde_json::to_string(self.window.messages()).unwrap_or_default().hash(&mut hasher);
+        hasher.finish()
+    }
+}

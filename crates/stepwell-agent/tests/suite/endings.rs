@@ -1,0 +1,342 @@
+//! How runs end: with an answer, or with the reason why there is none.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use stepwell::{
+    Event, Message, Part, Role, Session, Span, Status, StatusChanged, Stepwell, StopReason, Task,
+    Text, Usage,
+};
+use stepwell_agent::context::tokens::Family;
+use stepwell_agent::context::{Context, Policy, Summariser};
+use stepwell_agent::machine::{Limits, Rules};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
+use stepwell_agent::provider::{
+    Answer, CallError, Delta, Ended as How, Fault, NOT_DONE, Provider, Purpose, Request,
+};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::run::{Ended, Happening, Keeping, Question, Reply, Run, Setup, Watcher};
+use stepwell_agent::tool::{self, Place};
+use stepwell_strict::{Rules as StrictRules, Say, Strict, Tokens};
+
+type Said = Result<Answer, CallError>;
+
+/// A model that answers by a function of what it is asked, and how often it was.
+struct Model {
+    answer: Box<dyn Fn(usize, &Request<'_>) -> Said + Send + Sync>,
+    asked: AtomicUsize,
+    /// The last message of each request.
+    last: Mutex<Vec<String>>,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Model")
+    }
+}
+
+impl Model {
+    fn new(answer: impl Fn(usize, &Request<'_>) -> Said + Send + Sync + 'static) -> Arc<Self> {
+        let (asked, last) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Self { answer: Box::new(answer), asked, last })
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+impl Provider for Model {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn answer<'a>(
+        &'a self,
+        request: Request<'a>,
+        _: &'a mut (dyn FnMut(Delta) + Send),
+    ) -> BoxFuture<'a, Said> {
+        stepwell::View::check(request.messages).expect("the conversation is valid");
+        let n = self.asked.fetch_add(1, Ordering::SeqCst);
+        self.last.lock().unwrap().push(request.messages.last().unwrap().text());
+        let answer = (self.answer)(n, &request);
+        Box::pin(async move { answer })
+    }
+}
+
+fn says(parts: Vec<Part>) -> Said {
+    let message = Message::new(Role::Assistant, parts);
+    Ok(Answer { message, usage: Some(Usage::default()), cost: None, ended: How::Complete })
+}
+
+fn text(text: &str) -> Said {
+    says(vec![Part::text(text)])
+}
+
+fn runs(command: &str) -> Said {
+    let arguments = serde_json::json!({ "command": command }).to_string();
+    let message = Message::assistant("I run it.").calling("c", "run_command", &arguments);
+    says(message.parts)
+}
+
+fn too_long() -> Said {
+    let (provider, what) = ("model".to_owned(), "too long".to_owned());
+    Err(CallError { provider, what, fault: Fault::ContextFull })
+}
+
+/// Answers every question in the same way, and keeps what it is told.
+#[derive(Default)]
+struct Person {
+    denies: bool,
+    notices: Vec<String>,
+}
+
+impl Watcher for Person {
+    fn saw(&mut self, happening: Happening<'_>) {
+        if let Happening::Notice(text) = happening {
+            self.notices.push(text.to_owned());
+        }
+    }
+
+    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
+        if self.denies { Reply::No("not here".to_owned()) } else { Reply::Yes }
+    }
+}
+
+/// A folder and a session in it.
+struct Scene {
+    folder: tempfile::TempDir,
+    session: Session,
+}
+
+fn scene() -> Scene {
+    let well = Stepwell::in_memory();
+    let session = well.create(well.draft("t")).unwrap();
+    Scene { folder: tempfile::tempdir().unwrap(), session }
+}
+
+impl Scene {
+    fn setup(&self, provider: Arc<dyn Provider>) -> Setup {
+        let tools = tool::builtin();
+        let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
+        let limits = Limits { steps: Some(70), ..Limits::default() };
+        Setup {
+            provider,
+            model: "model".to_owned(),
+            cost: Arc::new(|_| None),
+            tools,
+            place: Place::new(std::fs::canonicalize(self.folder.path()).unwrap()),
+            rules: Rules { mode: Mode::ConfirmSensitive, retry_unsafe: false, effects, limits },
+            redactor: Redactor::new([]),
+            max_output: 1_000,
+            timeout: None,
+            dry_run: false,
+            dispatcher: None,
+            context: Context::default(),
+            keeping: Keeping::default(),
+        }
+    }
+
+    async fn run(&self, setup: &Setup, person: &mut Person, words: Option<&str>) -> Ended {
+        let mut run = Run::new(&self.session, setup, person).unwrap();
+        if let Some(words) = words {
+            run.say(words).unwrap();
+        }
+        let (_stop, interrupt) = tokio::sync::watch::channel(false);
+        run.drive(interrupt).await.unwrap()
+    }
+
+    fn events(&self) -> Vec<Event> {
+        let events = self.session.events(Span::ALL).unwrap().intact(self.session.id()).unwrap();
+        events.into_iter().map(|event| event.event).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_says_nothing_is_asked_again() {
+    let thought = Part::Thinking(Text { text: "hm".to_owned(), opaque: None });
+    for nothing in [vec![], vec![Part::text(" \n")], vec![thought]] {
+        let scene = scene();
+        let model =
+            Model::new(move |n, _| if n < 2 { says(nothing.clone()) } else { text("Done.") });
+        let ended =
+            scene.run(&scene.setup(model.clone()), &mut Person::default(), Some("go")).await;
+        assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "Done."));
+        assert_eq!(model.asked(), 3);
+        assert!(model.last.lock().unwrap()[1].contains("empty"));
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_only_says_nothing_fails_the_run_and_a_resume_asks_again() {
+    let scene = scene();
+    let model = Model::new(|_, _| says(vec![]));
+    let ended = scene.run(&scene.setup(model.clone()), &mut Person::default(), Some("go")).await;
+    assert_eq!((ended.status, ended.reason), (Status::Failed, StopReason::LlmError));
+    assert!(ended.error.unwrap().what.contains("3 answers in a row were empty"));
+    assert_eq!(model.asked(), 3);
+    let model = Model::new(|_, _| text("Done."));
+    let ended = scene.run(&scene.setup(model.clone()), &mut Person::default(), None).await;
+    assert_eq!((ended.status, model.asked()), (Status::Success, 1));
+}
+
+#[tokio::test]
+async fn a_run_in_which_nothing_was_allowed_is_not_a_success() {
+    let scene = scene();
+    let model = Model::new(|n, _| if n == 0 { runs("touch x") } else { text("I could not.") });
+    let mut person = Person { denies: true, ..Person::default() };
+    let ended = scene.run(&scene.setup(model), &mut person, Some("go")).await;
+    assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::LlmDone));
+    // One call that ran is enough, and so is none that was wanted.
+    let model = Model::new(|n, _| if n == 0 { runs("true") } else { text("Done.") });
+    let ended = scene.run(&scene.setup(model), &mut Person::default(), Some("again")).await;
+    assert_eq!(ended.status, Status::Success);
+    let model = Model::new(|_, _| text("It is so."));
+    let ended = scene.run(&scene.setup(model), &mut person, Some("is it?")).await;
+    assert_eq!(ended.status, Status::Success);
+}
+
+#[tokio::test]
+async fn work_that_was_cut_off_is_not_done_because_the_model_spoke_last() {
+    let stopped = |status, reason| Event::from(StatusChanged { status, reason, error: None });
+    let open = Task { id: "1".to_owned(), ..Task::default() };
+    let cut_off = [
+        vec![stopped(Status::Partial, Some(StopReason::BudgetExceeded))],
+        vec![stopped(Status::Interrupted, None)],
+        vec![Event::from(open), stopped(Status::Success, Some(StopReason::LlmDone))],
+    ];
+    for events in cut_off {
+        let scene = scene();
+        let said = [Message::user("do it").into(), Message::assistant("I begin.").into()];
+        scene.session.append_all(said.into()).unwrap();
+        let events = events.into_iter().chain([stopped(Status::Running, None)]);
+        scene.session.append_all(events.map(Into::into).collect()).unwrap();
+        let model = Model::new(|_, _| text("Done."));
+        let setup = scene.setup(model.clone());
+        let mut person = Person::default();
+        let mut run = Run::new(&scene.session, &setup, &mut person).unwrap();
+        assert!(run.is_over() && run.is_unfinished());
+        run.go_on().unwrap();
+        let (_stop, interrupt) = tokio::sync::watch::channel(false);
+        let ended = run.drive(interrupt).await.unwrap();
+        assert_eq!((ended.status, model.asked()), (Status::Success, 1));
+        assert_eq!(*model.last.lock().unwrap(), [NOT_DONE]);
+    }
+    // What ended as done is; and so is what crashed after its last word.
+    for status in
+        [(Status::Success, StopReason::LlmDone), (Status::Interrupted, StopReason::Crashed)]
+    {
+        let scene = scene();
+        let said = [Message::user("do it").into(), Message::assistant("Done.").into()];
+        scene.session.append_all(said.into()).unwrap();
+        scene.session.append(stopped(status.0, Some(status.1))).unwrap();
+        let setup = scene.setup(Model::new(|_, _| text("more")));
+        let mut person = Person::default();
+        assert!(!Run::new(&scene.session, &setup, &mut person).unwrap().is_unfinished());
+    }
+}
+
+/// Of a model that takes so little that a step's result never fits, how often its command ran.
+async fn repeated(length: Option<u64>, result: &str) -> (usize, Ended, Vec<Event>) {
+    let scene = scene();
+    std::fs::write(scene.folder.path().join("notes.txt"), result).unwrap();
+    let size = |request: &Request<'_>| serde_json::to_string(request.messages).unwrap().len();
+    // Fits what the user said, and little more.
+    let model = Model::new(move |_, request| match request.turn.purpose {
+        Purpose::Summary => text("## Done\n- a command ran\n"),
+        Purpose::Answer if size(request) > 1_200 => too_long(),
+        Purpose::Answer => runs("echo x >> ran.txt; cat notes.txt"),
+    });
+    let summariser = Summariser {
+        provider: model.clone(),
+        model: "model".to_owned(),
+        cost: Arc::new(|_| None),
+        length: None,
+        family: Family::Other,
+    };
+    let policy = Policy { buffer: 0, keep: 100, ..Policy::default() };
+    let mut setup = scene.setup(model.clone());
+    setup.context = Context { length, policy, summariser: Some(summariser), ..Context::default() };
+    setup.rules.mode = Mode::Yolo;
+    let ended = scene.run(&setup, &mut Person::default(), Some(&"go on ".repeat(120))).await;
+    let ran = std::fs::read_to_string(scene.folder.path().join("ran.txt")).unwrap();
+    (ran.lines().count(), ended, scene.events())
+}
+
+#[tokio::test]
+async fn a_command_whose_result_does_not_fit_is_not_run_again_and_again() {
+    for length in [None, Some(2_400)] {
+        let (times, ended, events) = repeated(length, &"a line of the result\n".repeat(400)).await;
+        assert!(times <= 3, "with {length:?} it ran {times} times");
+        assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
+        // The model was told that it ran.
+        let told = events.iter().any(|event| match event {
+            Event::Compacted(compacted) => {
+                compacted.summary.as_ref().is_some_and(|it| it.contains("run_command echo x"))
+            }
+            _ => false,
+        });
+        assert!(told, "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_cut_before_it_is_dropped() {
+    let scene = scene();
+    std::fs::write(
+        scene.folder.path().join("big.txt"),
+        "needle 7\n".to_owned() + &"x y\n".repeat(3_000),
+    )
+    .unwrap();
+    let size = |request: &Request<'_>| serde_json::to_string(request.messages).unwrap().len();
+    let model = Model::new(move |n, request| match size(request) > 4_000 {
+        true => too_long(),
+        false if n == 0 => runs("cat big.txt"),
+        false if request.messages.iter().any(|it| it.text().contains("needle 7")) => text("Done."),
+        false => text("I do not know."),
+    });
+    let mut setup = scene.setup(model.clone());
+    setup.rules.mode = Mode::Yolo;
+    let ended = scene.run(&setup, &mut Person::default(), Some("find the needle")).await;
+    assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "Done."));
+}
+
+async fn at(strict: &Strict, length: Option<u64>) -> (Ended, Vec<u64>, Vec<String>) {
+    let endpoint = Endpoint {
+        provider: "local".to_owned(),
+        protocol: Protocol::OpenAi,
+        base_url: Some(strict.base_url()),
+        key: Some(Key::new(strict.key())),
+        timeout: std::time::Duration::from_secs(20),
+        proxy: None,
+    };
+    let scene = scene();
+    let mut setup = scene.setup(Arc::new(Remote::new(endpoint).unwrap()));
+    setup.max_output = 8_192;
+    setup.context.length = length;
+    let mut person = Person::default();
+    let ended = scene.run(&setup, &mut person, Some("go")).await;
+    let asked = strict.asked();
+    let most = asked.iter().map(|asked| asked.body["max_tokens"].as_u64().unwrap()).collect();
+    (ended, most, person.notices)
+}
+
+#[tokio::test]
+async fn an_answer_is_asked_for_that_fits_beside_the_conversation() {
+    let rules = || StrictRules { context_with_answer: Some(8_192), ..StrictRules::default() };
+    let strict = Strict::start(rules()).await.unwrap();
+    strict.push(Say::text("Done.").using(Tokens { input: 1_500, output: 5, ..Tokens::default() }));
+    let (ended, most, notices) = at(&strict, Some(8_192)).await;
+    assert_eq!(ended.status, Status::Success, "{:?}", ended.error);
+    assert!(most.len() == 1 && most[0] < 8_192 && most[0] > 2_000, "{most:?}");
+    assert!(notices.is_empty(), "{notices:?}");
+    // Where nobody knows how much fits, less is asked for until it does.
+    let strict = Strict::start(rules()).await.unwrap();
+    strict.push(Say::text("Done.").using(Tokens { input: 1_500, output: 5, ..Tokens::default() }));
+    let (ended, most, notices) = at(&strict, Some(128_000)).await;
+    assert_eq!(ended.status, Status::Success, "{:?}", ended.error);
+    assert_eq!(most, [8_192, 4_096]);
+    assert!(notices[0].contains("4096 tokens"), "{notices:?}");
+}
