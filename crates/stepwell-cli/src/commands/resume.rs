@@ -1,8 +1,9 @@
 use stepwell::{
-    Access, Driver, Error, Family, Filter, GateAnswered, Head, Lane, Origin, Query, Role,
-    SessionId, Span, Status, View,
+    Access, Driver, Error, Family, Filter, GateAnswered, Head, Origin, Query, SessionId, Span,
+    Status,
 };
 use stepwell_agent::gates::Gates;
+use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
 
 use crate::app::{App, Go, Well, each_session};
@@ -158,11 +159,9 @@ fn is_done(well: &Well, head: &Head) -> Result<bool> {
     if head.status != Status::Success {
         return Ok(false);
     }
-    // Rewinds of earlier versions left the status as it was.
-    let events = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
-    let view = View::of(&Lane::main(), events);
-    let last = view.messages.last().map(|shown| &shown.message);
-    Ok(last.is_some_and(|it| it.role == Role::Assistant && it.calls().next().is_none()))
+    // Rewinds of earlier versions left the status as it was, and tasks may be open.
+    let state = State::of(&well.store().events(&head.id, Span::ALL)?.intact(&head.id)?);
+    Ok(state.is_over() && !state.is_unfinished())
 }
 
 /// Sees to it that a session's worktree is whole, if it works in one. A dry run does not need it

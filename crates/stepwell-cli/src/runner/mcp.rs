@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::{Address, DEFAULT_START, Program, Reach, Server, ServerName, Servers};
@@ -12,8 +13,10 @@ use stepwell_agent::selection::{MOST_TOOLS, Selection, select};
 use stepwell_agent::tool::{self, Place};
 use stepwell_workspace::config::{McpConfig, McpReach, WORKSPACE};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
 use super::model::key;
+use super::signals;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -27,12 +30,15 @@ pub(super) struct Wanted {
     absent: BTreeMap<String, String>,
     /// What must not be written anywhere.
     pub(super) secrets: Vec<String>,
+    /// Is a person told when they take long to start?
+    live: bool,
 }
 
 impl Wanted {
     /// What the user's configuration says of them.
     pub(super) fn find(agent: &Agent, root: &Path, app: &App) -> Self {
-        let mut wanted = Self::default();
+        let terminal = app.world.terminal;
+        let mut wanted = Self { live: terminal.output && terminal.can_ask, ..Self::default() };
         for (name, config) in &app.config.mcp {
             if !agent.wants(name.as_str()) {
                 continue;
@@ -110,7 +116,7 @@ impl Wanted {
             .map_err(|error| {
                 Failure::new(Exit::Failed, format_args!("no threads to run on: {error}"))
             })?;
-        let mut servers = runtime.block_on(Servers::connect(&self.servers, place));
+        let mut servers = runtime.block_on(self.start(place));
         servers.absent.extend(self.absent.clone());
         let mut all = tool::builtin();
         all.append(&mut servers.tools);
@@ -119,15 +125,37 @@ impl Wanted {
             let failure = Failure::new(Exit::Absent, format_args!("{}: {error}", lists.at));
             failure.hint(hint(&error, &names, lists))
         })?;
-        let connected = Connected { runtime, servers, selection };
+        let interrupt = signals::watch(&runtime);
+        let connected = Connected { runtime, interrupt, servers, selection };
         connected.tell();
         Ok(connected)
+    }
+}
+
+/// How long servers may take to start without a word about it.
+const SLOW: Duration = Duration::from_secs(1);
+
+impl Wanted {
+    /// Starts and reaches them. Those who wait are told for what.
+    async fn start(&self, place: &Place) -> Servers {
+        let starting = Servers::connect(&self.servers, place);
+        tokio::pin!(starting);
+        tokio::select! {
+            servers = &mut starting => return servers,
+            () = tokio::time::sleep(SLOW), if self.live => {}
+        }
+        let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let what = if names.len() == 1 { "MCP server" } else { "MCP servers" };
+        note(visible(&format!("Waiting for {what} {} to start", names.join(", "))));
+        starting.await
     }
 }
 
 /// A run's tools, and what they live on.
 pub(super) struct Connected {
     pub(super) runtime: Runtime,
+    /// Becomes true when the user wants the run to stop.
+    pub(super) interrupt: watch::Receiver<bool>,
     servers: Servers,
     pub(super) selection: Selection,
 }

@@ -514,13 +514,14 @@ pub(crate) fn drive(
     }
     let tools = prepared.connected()?;
     let ended: stepwell_agent::Result<Ended> = tools.runtime.block_on(async {
-        let interrupt = signals::watch();
+        let interrupt = tools.interrupt.clone();
         let mut run = Run::new(&session, &setup, &mut screen)?;
         if !prepared.own {
             run.distrust(before);
         }
         // A session that is done stays as it is.
-        if !run.is_over() || matches!(words, Words::More(_)) {
+        let unfinished = run.is_unfinished();
+        if !run.is_over() || unfinished || matches!(words, Words::More(_)) {
             run.instruct(&prepared.system(app))?;
         }
         run.begin(&head.task)?;
@@ -528,6 +529,8 @@ pub(crate) fn drive(
             // The model gets what was said, also what is not written.
             Words::Begun(task) => run.reveal(task),
             Words::More(text) => run.say(text)?,
+            // Work that was cut off is not done because its model's last words asked for nothing.
+            Words::Nothing if unfinished => run.go_on()?,
             Words::Nothing => {}
         }
         run.drive(interrupt).await

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use stepwell::Head;
 use stepwell_agent::price::{Prices, USUAL_CONTEXT};
@@ -93,6 +94,16 @@ pub(super) struct Tuning {
     pub(super) patience: Option<Patience>,
 }
 
+/// How long a script is asked again: as often as a provider, but nothing comes of waiting long for
+/// what a file says.
+const FOR_SCRIPTS: Patience = Patience {
+    attempts: 6,
+    first: Duration::from_millis(20),
+    longest: Duration::from_millis(200),
+    total: Duration::from_secs(60),
+    seed: 0,
+};
+
 /// A model that is asked again on passing faults, and says so.
 fn patient(model: impl Provider + 'static, patience: Patience, app: &App) -> Arc<dyn Provider> {
     let seed = u64::try_from(app.now().as_micros()).unwrap_or(0) ^ u64::from(std::process::id());
@@ -161,10 +172,7 @@ impl Model {
         let length = script.context;
         let model = Arc::new(Scripted::new(script));
         let price = Arc::clone(&model);
-        let model: Arc<dyn Provider> = match tuning.patience {
-            Some(patience) => patient(model, patience, app),
-            None => model,
-        };
+        let model = patient(model, tuning.patience.unwrap_or(FOR_SCRIPTS), app);
         Ok(Self {
             named: named.to_owned(),
             provider_name: "script".to_owned(),

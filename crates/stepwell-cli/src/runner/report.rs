@@ -145,20 +145,31 @@ impl Report<'_> {
                 note(format_args!("hint: stepwell resume {id} --approve, or --deny"));
             }
             Status::Success => {}
-            Status::Partial if self.is_spent() => {
-                note(format_args!(
-                    "hint: stepwell resume {id} --budget-total USD, with more of it"
-                ));
+            Status::Partial => {
+                if self.ended.reason == StopReason::LlmDone {
+                    note("Nothing of what it wanted to do was allowed.");
+                }
+                note(format_args!("hint: stepwell resume {id}{}", self.with_more(flags)));
             }
             _ => note(format_args!("hint: stepwell resume {id}")),
         }
         Ok(())
     }
 
-    /// Is it what the whole session may cost that stopped it?
-    fn is_spent(&self) -> bool {
-        let head = &self.standing.head;
-        self.ended.reason == StopReason::BudgetExceeded && head.budget.is_some()
+    /// What to type to have more of what stopped the run.
+    fn with_more(&self, flags: &Flags) -> &'static str {
+        let total = flags.budget_total.or(self.standing.head.budget);
+        match self.ended.reason {
+            StopReason::ContextFull => " --model PROVIDER/NAME, with a larger context",
+            StopReason::BudgetExceeded if flags.max_tokens.is_some() => {
+                " --max-tokens N, with more of them"
+            }
+            StopReason::BudgetExceeded if flags.budget.is_none() && total.is_some() => {
+                " --budget-total USD, with more of it"
+            }
+            StopReason::BudgetExceeded => " --budget USD, with more of it",
+            _ => "",
+        }
     }
 }
 

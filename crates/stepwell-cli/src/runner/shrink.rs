@@ -21,10 +21,9 @@ pub(crate) fn shrink(session: &mut Session, flags: &Flags, app: &App) -> Result<
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Failed, format_args!("no threads to run on: {error}"))
     })?;
-    let shrunk = runtime.block_on(async {
-        let interrupt = signals::watch();
-        Run::new(session, &setup, &mut screen)?.shrink_now(interrupt).await
-    });
+    let interrupt = signals::watch(&runtime);
+    let shrunk = runtime
+        .block_on(async { Run::new(session, &setup, &mut screen)?.shrink_now(interrupt).await });
     screen.finish()?;
     shrunk.map_err(|error| unsaved(error, session))
 }

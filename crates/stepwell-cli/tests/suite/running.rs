@@ -502,10 +502,13 @@ fn faults_of_a_real_provider_end_a_run_as_they_should() {
     strict.push(Say::text("The whole answer."));
     let done = one(&desk, &["run", "x", "--model", "local/large"], 0);
     assert_eq!((&done["output"], &done["steps"]), (&"The whole answer.".into(), &1.into()));
-    strict.push(
-        Reply::error(400, "This model's maximum context length is 10 tokens.")
-            .code("context_length_exceeded"),
-    );
+    // Less and less is asked for, until it could not be an answer any more.
+    for _ in 0..4 {
+        strict.push(
+            Reply::error(400, "This model's maximum context length is 10 tokens.")
+                .code("context_length_exceeded"),
+        );
+    }
     assert_eq!(
         one(&desk, &["run", "x", "--model", "local/large"], 5)["stop_reason"],
         "context_full"

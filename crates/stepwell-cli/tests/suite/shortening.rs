@@ -230,7 +230,7 @@ fn how_much_fits_a_model_is_known_or_told() {
     let path = desk.path("home/.config/stepwell/config.toml");
     let config = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{config}context = 32000\n")).unwrap();
-    assert_eq!(context("local/large"), (32_000, 12_000));
+    assert_eq!(context("local/large"), (32_000, 16_000));
 }
 
 #[test]

@@ -28,7 +28,7 @@ use stepwell_flow::{
 };
 
 use super::tally::{Tally, Tallying};
-use super::{Flags, MODE, MODEL, signals};
+use super::{Flags, MODE, MODEL};
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -374,7 +374,7 @@ fn drive(
             agents: crew,
             variables: scope,
             observer: &mut screen,
-            interrupt: signals::watch(),
+            interrupt: crew.connected.interrupt.clone(),
             purse: purse(spec, flags, &history),
         };
         Flow::new(parts, history).run(patience, &folder).await
