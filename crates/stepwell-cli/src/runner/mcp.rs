@@ -37,7 +37,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// What the user's configuration says of them.
     pub(super) fn find(agent: &Agent, root: &Path, app: &App) -> Self {
-        let terminal = app.world.terminal;
+        let terminal = app.terminal;
         let mut wanted = Self { live: terminal.output && terminal.can_ask, ..Self::default() };
         for (name, config) in &app.config.mcp {
             if !agent.wants(name.as_str()) {

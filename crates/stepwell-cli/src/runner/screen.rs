@@ -72,7 +72,7 @@ impl Screen {
             budget,
             clock: Arc::clone(&app.host.clock),
             begun: app.now(),
-            live: show == Show::Words && app.world.terminal.output && can_ask,
+            live: show == Show::Words && app.terminal.output && can_ask,
             drawn: 0,
             answer: Shown::default(),
             open_line: false,
