@@ -32,6 +32,8 @@ claims! { $ filter = filter_claims for Fixture:
     since_and_until_are_about_the_last_event,
     rewinding_lets_through_those_whose_files_are_half_moved,
     a_prefix_lets_through_ids_that_begin_so,
+    a_part_of_an_id_lets_through_ids_that_have_it,
+    endings_let_through_ids_whose_last_part_begins_so,
     a_prefix_is_no_pattern,
     a_place_tells_the_trash_from_the_rest,
     every_condition_must_hold,
@@ -306,6 +308,33 @@ fn a_prefix_lets_through_ids_that_begin_so<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(by_prefix("20260102-b")), names(&["20260102-b"]));
     assert!(w.listed(by_prefix("20260102-bb")).is_empty());
     assert_eq!(w.listed(by_prefix("")).len(), 4);
+}
+
+fn a_part_of_an_id_lets_through_ids_that_have_it<F: Fixture>(w: &mut World<F>) {
+    for name in ["20260101-120000-a1b2c3", "20260102-120000-a1ffff", "x.y_z", "a1"] {
+        w.make(created(name));
+    }
+    let part = |part: &str| Filter { part: Some(part.to_owned()), ..Filter::default() };
+    assert_eq!(w.listed(part("0-a1")).len(), 2);
+    assert_eq!(w.listed(part("b2c3")), names(&["20260101-120000-a1b2c3"]));
+    assert_eq!(w.listed(part("y_z")), names(&["x.y_z"]));
+    // No character of a part stands for another one.
+    assert!(w.listed(part("x_y")).is_empty() && w.listed(part("%")).is_empty());
+    assert!(w.listed(part("A1")).is_empty() && w.listed(part("a\0")).is_empty());
+}
+
+fn endings_let_through_ids_whose_last_part_begins_so<F: Fixture>(w: &mut World<F>) {
+    for name in ["20260101-120000-a1b2c3", "20260102-120000-b1ffff", "a1-x", "a1"] {
+        w.make(created(name));
+    }
+    let ending = |of: &[&str]| {
+        let endings = of.iter().map(|&it| it.to_owned()).collect();
+        Filter { endings, ..Filter::default() }
+    };
+    assert_eq!(w.listed(ending(&["a1"])), names(&["20260101-120000-a1b2c3", "a1"]));
+    assert_eq!(w.listed(ending(&["b1ff", "x"])), names(&["20260102-120000-b1ffff", "a1-x"]));
+    assert!(w.listed(ending(&["2026"])).is_empty() && w.listed(ending(&["b2c3"])).is_empty());
+    assert_eq!(w.listed(ending(&[])).len(), 4);
 }
 
 fn a_prefix_is_no_pattern<F: Fixture>(w: &mut World<F>) {

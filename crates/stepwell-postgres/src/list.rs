@@ -104,6 +104,19 @@ impl Conditions {
                 self.require(format!("s.id >= {from} AND s.id < {to}"));
             }
         }
+        if let Some(part) = &filter.part {
+            let part = self.bind(part.replace('\0', "\u{fffd}"), Type::TEXT);
+            self.require(format!("position({part} IN s.id) > 0"));
+        }
+        if !filter.endings.is_empty() {
+            let clean = |it: &String| it.replace('\0', "\u{fffd}");
+            let endings: Vec<String> = filter.endings.iter().map(clean).collect();
+            let endings = self.bind(endings, Type::TEXT_ARRAY);
+            let ending = "reverse(split_part(reverse(s.id), '-', 1))";
+            self.require(format!(
+                "EXISTS (SELECT FROM unnest({endings}) e WHERE position(e IN {ending}) = 1)"
+            ));
+        }
     }
 
     /// Adds a value; the answer stands for it in a clause.

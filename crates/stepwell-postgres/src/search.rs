@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use stepwell::backend::{
     Key, Question, Row, SEARCHABLE_KINDS, World, read, searchable, snippet, words,
 };
-use stepwell::{Found, Hit, Rank, Result, Search, Seq, Time};
+use stepwell::{Event, Found, Hit, Rank, Result, Role, Search, Seq, Time};
 use tokio_postgres::types::Type;
 
 use crate::blob;
@@ -84,7 +84,7 @@ pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
     for row in &found {
         let event = read_event(rows, row)?;
         last = number(event.seq);
-        if let Some(text) = text_of(rows, &event)? {
+        if let Some((text, _)) = text_of(rows, &event)? {
             docs.add(event.seq, event.at, &text);
         }
     }
@@ -113,14 +113,15 @@ pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
     Ok(Left::Nothing)
 }
 
-/// What of an event can be found. What is damaged says nothing; verification is where it
+/// What of an event can be found, and who said it. What is damaged says nothing; verification is where it
 /// is reported.
-fn text_of(rows: &PgRows<'_>, row: &Row<'_>) -> Result<Option<String>> {
+fn text_of(rows: &PgRows<'_>, row: &Row<'_>) -> Result<Option<(String, Option<Role>)>> {
     if !SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind) {
         return Ok(None);
     }
     let event = row.open(&mut |digest| blob::get(rows, digest));
-    Ok(event.ok().and_then(|event| searchable(&event.event)))
+    let said = |event: &Event| Some((searchable(event)?, event.role()));
+    Ok(event.ok().and_then(|event| said(&event.event)))
 }
 
 /// Events' words as columns.
@@ -299,7 +300,7 @@ fn hit(rows: &PgRows<'_>, spot: Spot, question: &Question) -> Result<Option<Hit>
     let Some(row) = rows.one(sql, params![spot.key => INT8])? else { return Ok(None) };
     let Ok(session) = rows.get::<&str>(&row, 0)?.parse() else { return Ok(None) };
     let Some(row) = read::own_row(rows, spot.key, seq(spot.seq))? else { return Ok(None) };
-    let Some(text) = text_of(rows, &row)? else { return Ok(None) };
+    let Some((text, role)) = text_of(rows, &row)? else { return Ok(None) };
     let folded: Vec<String> = words(&text).map(|word| word.text).collect();
     let folded: Vec<&str> = folded.iter().map(String::as_str).collect();
     if question.find(&folded).is_none() {
@@ -307,7 +308,7 @@ fn hit(rows: &PgRows<'_>, spot: Spot, question: &Question) -> Result<Option<Hit>
     }
     let snippet = snippet(&text, question);
     let (at, kind) = (row.at, row.kind.into_owned());
-    Ok(Some(Hit { session, seq: row.seq, at, kind, snippet }))
+    Ok(Some(Hit { session, seq: row.seq, at, kind, role, snippet }))
 }
 
 /// A search by someone who may not write sees what is indexed, and how much is not.

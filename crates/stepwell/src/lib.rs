@@ -92,11 +92,14 @@ mod codec;
 pub mod coordinator;
 mod error;
 mod failpoint;
+mod flows;
 mod head;
 mod keeper;
 mod lease;
 mod memory;
+mod metadata;
 mod model;
+mod names;
 mod pins;
 mod resume;
 mod retention;
@@ -116,6 +119,7 @@ pub use codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "failpoints")]
 pub use failpoint::{FAILPOINTS, on_failpoint};
+pub use flows::{FlowState, NodeInfo};
 pub use head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};
 pub use lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
 pub use memory::MemoryStore;
@@ -138,14 +142,16 @@ pub use model::work::{
     Question, Restored, Rewinding, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus,
     ToolFinished, ToolStarted, ToolTarget, Undone,
 };
+pub use names::{nearest, telling_parts};
 pub use pins::Pins;
 pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use retention::{Because, Plan, Policy, Protection, Taken};
 pub use search::MAX_SEARCHED_BYTES;
 pub use session::Session;
-pub use sqlite::{Access, SqliteOptions, SqliteStore};
+pub use sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
 pub use store::query::{
     Cursor, Family, Filter, Found, Hit, InScope, Page, Place, Query, Rank, Search, Snippet, Sort,
+    SystemPrompts,
 };
 pub use store::{
     Append, Claim, Counts, Create, Damage, Derived, DiskUse, Order, Removal, Scrub, Slice, Span,

@@ -111,11 +111,14 @@ impl Stepwell {
     /// A new session's name, which no session bears.
     #[must_use]
     pub fn new_id(&self) -> SessionId {
-        let surroundings = &self.shared.surroundings;
-        let generate = || {
-            let random = surroundings.entropy.random();
-            SessionId::generate(surroundings.id_format, self.now(), random)
-        };
+        self.new_id_like(self.shared.surroundings.id_format)
+    }
+
+    /// A new name of another format than the well's own, which no session bears.
+    #[must_use]
+    pub fn new_id_like(&self, format: IdFormat) -> SessionId {
+        let entropy = &self.shared.surroundings.entropy;
+        let generate = || SessionId::generate(format, self.now(), entropy.random());
         // Six hex digits meet again within a busy second. A store that cannot be asked
         // says so when the session is made.
         let taken = |id: &SessionId| self.store().exists(id).unwrap_or(false);
@@ -245,63 +248,15 @@ impl Stepwell {
         Ok(Work::at(at, self.store().facts(id, &Work::KINDS)?))
     }
 
-    /// The session that a name means: an id, a label, `@last`, or the beginning of
-    /// exactly one id. Sessions in the trash are found by their whole id only.
-    pub fn find(&self, name: &str) -> Result<SessionId> {
-        self.find_in(Place::Kept, name)
-    }
-
-    /// The session that a name means, looking for labels and beginnings of ids in one
-    /// place.
-    pub fn find_in(&self, place: Place, name: &str) -> Result<SessionId> {
-        let found = self.look_up(place, name);
-        if let Err(Error::NoMatch(name)) = &found {
-            tracing::info!(name, "session_not_found");
-        }
-        found
-    }
-
-    /// As [`find_in`](Self::find_in), for those to whom not finding is nothing to tell of.
-    pub fn look_up(&self, place: Place, name: &str) -> Result<SessionId> {
-        if let Ok(id) = name.parse::<SessionId>()
-            && self.store().exists(&id)?
-        {
-            return Ok(id);
-        }
-        if name == "@last" {
-            let filter = Filter { family: Family::Roots, place, ..Filter::default() };
-            let newest = Query { filter, limit: 1, ..Query::default() };
-            let page = self.store().list(&newest)?;
-            let newest = page.sessions.into_iter().next();
-            return newest.map(|s| s.head.id).ok_or_else(|| Error::NoMatch(name.to_owned()));
-        }
-        let labelled = Filter { label: Some(name.to_owned()), place, ..Filter::default() };
-        let begun = Filter { prefix: Some(name.to_owned()), place, ..Filter::default() };
-        let filters = if name.is_empty() { vec![] } else { vec![labelled, begun] };
-        for filter in filters {
-            // A handful of candidates is enough to tell which one was meant.
-            let query = Query { filter, limit: 10, ..Query::default() };
-            let page = self.store().list(&query)?;
-            let mut ids: Vec<SessionId> = page.sessions.into_iter().map(|s| s.head.id).collect();
-            match ids.len() {
-                0 => {}
-                1 => return Ok(ids.remove(0)),
-                _ => {
-                    return Err(Error::Ambiguous { name: name.to_owned(), candidates: ids });
-                }
-            }
-        }
-        Err(Error::NoMatch(name.to_owned()))
-    }
-
     /// One page of sessions.
     pub fn list(&self, query: &Query) -> Result<Page> {
         self.store().list(query)
     }
 
-    /// Searches.
+    /// Searches. Each message is found once: the task that it repeats and the forks that
+    /// share it are not hits of their own.
     pub fn search(&self, search: &Search) -> Result<Found> {
-        self.store().search(search)
+        crate::search::sifted(&**self.store(), search)
     }
 
     /// Changes a session's own attributes, whoever runs it.

@@ -77,6 +77,7 @@ impl MemoryStore {
                 seq: event.seq,
                 at: event.at,
                 kind: event.event.kind().to_owned(),
+                role: event.event.role(),
                 snippet: snippet(&text, question),
             })
         });

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attribute::Edited;
 use super::id::{EventId, Lane};
-use super::message::{Message, Part};
+use super::message::{Message, Part, Role};
 use super::origin::Created;
 use super::position::Seq;
 use super::time::Time;
@@ -186,6 +186,15 @@ pub struct Unknown {
 }
 
 impl Event {
+    /// Who said it, if it is a message.
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
+        match self {
+            Self::Message(message) => Some(message.role),
+            _ => None,
+        }
+    }
+
     /// The name under which the store can find the event again without reading the
     /// log: a task's id, a file's path. Events of the conversation have none, so
     /// that they cost no index entry.

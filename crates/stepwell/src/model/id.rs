@@ -28,6 +28,8 @@ pub enum IdFormat {
     Hex(u8),
     /// A random (version 4) UUID.
     Uuid,
+    /// `agent-YYYYMMDD-HHMMSS-` and 8 hex digits, UTC, as GAIA-OPS names its agents.
+    Agent,
 }
 
 impl SessionId {
@@ -37,6 +39,7 @@ impl SessionId {
         let hex = |digits: usize| Digest::from_bytes(random).to_string()[..digits].to_owned();
         Self(match format {
             IdFormat::Timestamp => format!("{}-{}", now.compact(), hex(6)),
+            IdFormat::Agent => format!("agent-{}-{}", now.compact(), hex(8)),
             IdFormat::Hex(digits) => hex(usize::from(digits.clamp(4, 64))),
             IdFormat::Uuid => {
                 let mut bytes = [0; 16];
@@ -51,6 +54,18 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What follows its last dash. In ids that begin with the time, this part tells the
+    /// sessions of one day apart.
+    #[must_use]
+    pub fn ending(&self) -> &str {
+        ending(&self.0)
+    }
+}
+
+/// What follows an id's last dash.
+pub(crate) fn ending(id: &str) -> &str {
+    id.rsplit('-').next().unwrap_or(id)
 }
 
 /// The text cannot name a session or a lane.

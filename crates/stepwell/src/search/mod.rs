@@ -4,11 +4,13 @@
 //! Every store finds the same hits because all of them use these words.
 
 mod question;
+mod sift;
 mod snippet;
 
 use std::ops::Range;
 
 pub use question::{Question, Term};
+pub(crate) use sift::sifted;
 pub use snippet::snippet;
 
 use crate::{Event, Part};

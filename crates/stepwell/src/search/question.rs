@@ -30,16 +30,26 @@ const MAX_PHRASES: usize = 64;
 
 impl Question {
     /// Reads what a user typed. `None` if there is no word in it. What stands in
-    /// quotes stands together, and so do the words of `src/main.rs`.
+    /// quotes stands together, and so do the words of `src/main.rs`. The last word may be
+    /// only begun, unless it is quoted: people search while they type.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut phrases = Vec::new();
+        let mut last_is_quoted = false;
         for (n, piece) in text.split('"').enumerate() {
-            if n % 2 == 1 {
+            let before = phrases.len();
+            let quoted = n % 2 == 1;
+            if quoted {
                 phrases.extend(Phrase::parse(piece));
             } else {
                 phrases.extend(piece.split_whitespace().filter_map(Phrase::parse));
             }
+            if phrases.len() > before {
+                last_is_quoted = quoted;
+            }
+        }
+        if let Some(last) = phrases.last_mut().filter(|_| !last_is_quoted) {
+            last.open = true;
         }
         phrases.truncate(MAX_PHRASES);
         (!phrases.is_empty()).then_some(Self { phrases })
@@ -130,7 +140,15 @@ mod tests {
     #[test]
     fn a_star_asks_for_the_beginning_of_a_word() {
         assert!(occurs("mod*", "the modules"));
-        assert!(!occurs("mod", "the modules"));
+        assert!(!occurs("mod the", "the modules"));
+    }
+
+    #[test]
+    fn the_last_word_may_be_only_begun_unless_it_is_quoted() {
+        assert!(occurs("the mod", "the modules"));
+        assert!(occurs("src/ma", "edit src/main.rs"));
+        assert!(!occurs("\"the mod\"", "the modules"));
+        assert!(!occurs("odules", "the modules"));
     }
 
     #[test]

@@ -79,6 +79,15 @@ impl Conditions {
         if let Some(prefix) = &filter.prefix {
             all.starts_with("s.id", prefix);
         }
+        if let Some(part) = &filter.part {
+            let part = all.bind(part.clone());
+            all.clauses.push(format!("instr(s.id, {part}) > 0"));
+        }
+        let begun = |it: &String| format!("instr(ending(s.id), {}) = 1", all.bind(it.clone()));
+        let begun: Vec<_> = filter.endings.iter().map(begun).collect();
+        if !begun.is_empty() {
+            all.clauses.push(format!("({})", begun.join(" OR ")));
+        }
         all
     }
 

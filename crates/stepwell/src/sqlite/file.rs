@@ -32,17 +32,7 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     let io = |doing| move |source: io::Error| io_error(folder, doing, source);
-    if !folder.exists() {
-        // The folders above are the user's, and get the rights that they usually do.
-        let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
-        above.map_or(Ok(()), fs::create_dir_all).map_err(io("making the folder"))?;
-        match fs::DirBuilder::new().mode(0o700).create(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(io("making the folder")(error));
-            }
-            _ => {}
-        }
-    }
+    make_folder(folder)?;
     refuse_network(folder)?;
     // Before the store has its name: whoever finds the name finds the way to it safe.
     sync_above(folder).map_err(io("making the folder durable"))?;
@@ -68,6 +58,40 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     linked?;
     sync_folder(folder).map_err(io("making the store durable"))?;
     Ok(path)
+}
+
+/// Makes the folder of a store, private, and hidden from git.
+pub(super) fn make_folder(folder: &Path) -> Result<()> {
+    let io = |doing| move |source: io::Error| io_error(folder, doing, source);
+    let mut ours = folder.file_name().is_some_and(|name| name == crate::STORE_FOLDER);
+    if !folder.exists() {
+        // The folders above are the user's, and get the rights that they usually do.
+        let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+        above.map_or(Ok(()), fs::create_dir_all).map_err(io("making the folder"))?;
+        match fs::DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(io("making the folder")(error));
+            }
+            made => ours |= made.is_ok(),
+        }
+    }
+    if ours {
+        // If it fails, git sees the store; doctor says so, and it is no reason to stop.
+        let _ = hide_from_git(folder);
+    }
+    Ok(())
+}
+
+/// Keeps git from seeing a store's folder, whatever the user's own `.gitignore` says and
+/// whenever the folder becomes part of a work tree. Says whether anything had to be written.
+pub fn hide_from_git(folder: &Path) -> io::Result<bool> {
+    use io::Write as _;
+    let path = folder.join(".gitignore");
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(mut file) => file.write_all(b"*\n").map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// The path by which the store is found whatever folder the process goes to. A path

@@ -7,6 +7,7 @@ mod file;
 mod list;
 mod pipeline;
 mod recent;
+mod restore;
 mod rows;
 mod schema;
 mod search;
@@ -32,6 +33,7 @@ use crate::{
     Result, Seq, SessionId, SystemClock, SystemProcesses,
 };
 use copier::Copier;
+pub use file::hide_from_git;
 use file::sqlite_error;
 use pipeline::{Pipeline, lock};
 use sql::SqliteRows;
@@ -317,6 +319,9 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
             let held = crate::Held { epoch: crate::Epoch::FIRST, holder, expires };
             !held.is_dead(clock.now(), &*processes)
         }))
+    })?;
+    conn.create_scalar_function("ending", 1, flags, |context| {
+        Ok(crate::model::id::ending(&context.get::<String>(0)?).to_owned())
     })?;
     // A head that cannot be read matches nothing, and fails nobody else's question.
     #[derive(serde::Deserialize)]

@@ -235,7 +235,8 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
         };
         let text = searchable(&event.event).unwrap_or_default();
         let snippet = snippet(&text, &question);
-        hits.push(Hit { session, seq, at: event.at, kind: row.kind.into_owned(), snippet });
+        let (role, kind) = (event.event.role(), row.kind.into_owned());
+        hits.push(Hit { session, seq, at: event.at, kind, role, snippet });
     }
     Ok(hits)
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Order, Standing};
-use crate::{Driver, Origin, Seq, SessionId, Status, Time};
+use crate::{Driver, Origin, Role, Seq, SessionId, Status, Time};
 
 /// Which sessions are meant. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,10 @@ pub struct Filter {
     pub until: Option<Time>,
     /// An id that begins so.
     pub prefix: Option<String>,
+    /// An id whose [ending](SessionId::ending) begins with one of these; any, if there are none.
+    pub endings: Vec<String>,
+    /// An id with this text in it.
+    pub part: Option<String>,
     /// Only those whose files a rewind moves, or left half moved.
     pub rewinding: bool,
     /// In the trash or not.
@@ -78,6 +82,9 @@ impl Filter {
             && self.since.is_none_or(|since| head.updated_at >= since)
             && self.until.is_none_or(|until| head.updated_at < until)
             && self.prefix.as_ref().is_none_or(|prefix| head.id.as_str().starts_with(&**prefix))
+            && self.part.as_ref().is_none_or(|part| head.id.as_str().contains(&**part))
+            && (self.endings.is_empty()
+                || self.endings.iter().any(|it| head.id.ending().starts_with(&**it)))
     }
 }
 
@@ -188,7 +195,8 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
     /// Words that must all occur, in any order and case; `"quoted words"` together;
-    /// `begin*` for the beginning of a word.
+    /// `begin*` for the beginning of a word. The last word may be only begun, unless it is
+    /// quoted.
     pub text: String,
     /// In which sessions.
     pub filter: Filter,
@@ -196,12 +204,26 @@ pub struct Search {
     pub rank: Rank,
     /// At most this many.
     pub limit: usize,
+    /// Whether [`Stepwell::search`](crate::Stepwell::search) also looks into what agents are
+    /// told before they begin.
+    pub system: SystemPrompts,
+}
+
+/// Whether system prompts are searched. Each session has one, and most are alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SystemPrompts {
+    /// They are left out.
+    #[default]
+    Skipped,
+    /// They are searched like other messages.
+    Searched,
 }
 
 impl Search {
     /// The newest 20 hits of some words, in all sessions that are not in the trash.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), filter: Filter::default(), rank: Rank::Newest, limit: 20 }
+        let (filter, system) = (Filter::default(), SystemPrompts::Skipped);
+        Self { text: text.into(), filter, rank: Rank::Newest, limit: 20, system }
     }
 }
 
@@ -236,6 +258,8 @@ pub struct Hit {
     pub at: Time,
     /// The event's kind.
     pub kind: String,
+    /// Who said it, if it is a message.
+    pub role: Option<Role>,
     /// The words around the first match.
     pub snippet: Snippet,
 }

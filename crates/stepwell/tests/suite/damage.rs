@@ -348,11 +348,11 @@ fn a_new_store_is_private() {
     let _session = well.create(well.draft("t")).unwrap();
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(place.clone()), 0o700);
-    for name in ["stepwell.db", "stepwell.db-wal", "stepwell.db-shm"] {
+    for name in ["stepwell.db", "stepwell.db-wal", "stepwell.db-shm", ".gitignore"] {
         assert_eq!(mode(place.join(name)), 0o600, "{name}");
     }
     let names = fs::read_dir(&place).unwrap().count();
-    assert_eq!(names, 3, "a draft was left behind");
+    assert_eq!(names, 4, "a draft was left behind");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use stepwell::{
     Append, Change, CheckpointReason, Created, Edited, Error, Event, EventId, Filter, Gate,
     GateAnswered, IdFormat, Kind, Lane, MemoryStore, Message, NewEvent, Phase, PhaseSet, Policy,
     Query, Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId, Span,
-    SqliteStore, Status, Stepwell, StopReason, Store, Surroundings, Write,
+    SqliteStore, Status, Stepwell, StopReason, Store, Surroundings, SystemPrompts, Write,
 };
 
 fn named(name: &str) -> Created {
@@ -47,6 +47,59 @@ fn a_store_is_found_from_any_folder_below_it() {
     assert_eq!(Stepwell::discover(folder.path()), Some(place));
     // A relative path is taken from the folder that the process is in.
     assert_eq!(Stepwell::discover("nowhere/at/all".as_ref()), Stepwell::discover(".".as_ref()));
+}
+
+#[test]
+fn any_part_that_only_one_id_has_names_it_and_the_random_end_goes_first() {
+    let well = Stepwell::in_memory();
+    let first = finished(&well, "20260302-101500-a3f9c1");
+    let second = finished(&well, "20260302-101530-0f2026");
+    let third = finished(&well, "20260302-101545-2026aa");
+    assert_eq!(well.find("a3f").unwrap(), first);
+    assert_eq!(well.find("f9c1").unwrap(), first);
+    assert_eq!(well.find("101530").unwrap(), second);
+    // All three begin so, and one also has it in the middle: the end's beginning counts.
+    assert_eq!(well.find("2026").unwrap(), third);
+    let error = well.find("20260302").unwrap_err();
+    assert!(matches!(&error, Error::Ambiguous { candidates, .. } if candidates.len() == 3));
+    assert!(matches!(well.find("zzz").unwrap_err(), Error::NoMatch(_)));
+    let ids = [first, second, third];
+    let parts = well.sufficient_parts(&ids).unwrap();
+    for (id, part) in ids.iter().zip(parts) {
+        assert_eq!(&well.find(&id.as_str()[part]).unwrap(), id);
+    }
+}
+
+#[test]
+fn a_search_finds_each_message_once_and_no_system_prompt() {
+    let well = Stepwell::in_memory();
+    let mut session = well.create(Created::new("first".parse().unwrap(), "dig a well")).unwrap();
+    session.append(Message::system("You dig wells.")).unwrap();
+    session.append(Message::user("dig a well")).unwrap();
+    session.append(Message::assistant("The well is dug.")).unwrap();
+    drop(session);
+    let fork = well.fork(&"first".parse().unwrap(), None).unwrap();
+    fork.append(Message::user("a deeper well")).unwrap();
+    drop(fork);
+    // Nobody said this one's task.
+    drop(well.create(Created::new("silent".parse().unwrap(), "a silent well")).unwrap());
+    let seen = |search: &Search| -> Vec<(String, u64)> {
+        let hits = well.search(search).unwrap().hits;
+        let mut seen: Vec<_> = hits.iter().map(|hit| (hit.kind.clone(), hit.seq.get())).collect();
+        seen.sort();
+        seen
+    };
+    let message = |seq| ("message".to_owned(), seq);
+    let created = |seq| ("created".to_owned(), seq);
+    let asked = Search::new("well");
+    assert_eq!(seen(&asked), [created(1), message(3), message(4), message(6)]);
+    let all = Search { system: SystemPrompts::Searched, ..Search::new("wel") };
+    assert_eq!(seen(&all), [created(1), message(2), message(3), message(4), message(6)]);
+    // What is left out does not count.
+    for limit in 0..5 {
+        let few = Search { limit, ..Search::new("well") };
+        assert_eq!(seen(&few).len(), limit.min(4));
+    }
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! What a session is, beyond its head: its flow and how its nodes stand, its project, and when
+//! it was last resumed.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    Created, Digest, Event, Head, Kind, NodeState, Order, Project, Result, Seq, SessionId, Span,
+    Status, Stepwell, Time, Timeline,
+};
+
+/// A session's flow, and how its nodes stand.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowState {
+    /// Its name.
+    pub name: String,
+    /// Its pattern, such as `chain`.
+    pub pattern: String,
+    /// SHA-256 of the spec's raw bytes.
+    pub spec_hash: Digest,
+    /// What the user set its variables to.
+    pub variables: BTreeMap<String, Value>,
+    /// Its nodes, in the order in which they began. What was taken back is left out.
+    pub nodes: Vec<NodeInfo>,
+}
+
+/// How a flow's node stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeInfo {
+    /// Its key.
+    pub key: String,
+    /// How it stands.
+    pub state: NodeState,
+    /// What went wrong, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Stepwell {
+    /// A session's flow, if it runs one.
+    pub fn flow_state(&self, head: &Head) -> Result<Option<FlowState>> {
+        let Some(flow) = &head.flow else { return Ok(None) };
+        let kinds = [Kind::Node, Kind::Rewound, Kind::Undone];
+        let facts = self.store().facts(&head.id, &kinds)?;
+        let timeline = Timeline::at(head.seq, facts.iter());
+        let mut nodes: Vec<NodeInfo> = Vec::new();
+        for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
+            let Event::Node(node) = &fact.event else { continue };
+            let info =
+                NodeInfo { key: node.key.clone(), state: node.state, error: node.error.clone() };
+            match nodes.iter_mut().find(|known| known.key == info.key) {
+                Some(known) => *known = info,
+                None => nodes.push(info),
+            }
+        }
+        let described = self.created(&head.id)?.and_then(|created| created.flow);
+        let variables = described.map(|flow| flow.variables).unwrap_or_default();
+        let (name, pattern) = (flow.name.clone(), flow.pattern.clone());
+        Ok(Some(FlowState { name, pattern, spec_hash: flow.hash, variables, nodes }))
+    }
+
+    /// The project that a session works on, if it was told of one.
+    pub fn project(&self, id: &SessionId) -> Result<Option<Project>> {
+        Ok(self.created(id)?.and_then(|created| created.project))
+    }
+
+    /// When a session was last resumed.
+    pub fn resumed_at(&self, head: &Head) -> Result<Option<Time>> {
+        if head.resumes == 0 {
+            return Ok(None);
+        }
+        let mut span = Span { order: Order::Newest, limit: PAGE, ..Span::ALL };
+        loop {
+            let events = self.store().events(&head.id, span)?.events;
+            let Some(oldest) = events.last().map(|event| event.seq) else { return Ok(None) };
+            let runs = |event: &Event| matches!(event, Event::Status(change) if change.status == Status::Running);
+            if let Some(resumed) = events.iter().find(|it| runs(&it.event)) {
+                return Ok(Some(resumed.at));
+            }
+            if oldest == Seq::FIRST {
+                return Ok(None);
+            }
+            span.to = oldest.prev();
+        }
+    }
+
+    /// The event that describes a session.
+    fn created(&self, id: &SessionId) -> Result<Option<Created>> {
+        let first = Span { limit: 1, ..Span::ALL };
+        let mut events = self.store().events(id, first)?.events;
+        Ok(match events.pop().map(|event| event.event) {
+            Some(Event::Created(created)) => Some(*created),
+            _ => None,
+        })
+    }
+}
+
+/// How many events are read at a time.
+const PAGE: usize = 500;

@@ -1,0 +1,173 @@
+//! What users call sessions: ids, labels, and any part of an id that tells it from the others.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::{Error, Family, Filter, Place, Query, Result, SessionId, Stepwell};
+
+/// How many candidates an ambiguous name is told with.
+const CANDIDATES: usize = 10;
+
+/// The fewest characters of an id that lists point out. Fewer would often be enough today and
+/// ambiguous tomorrow.
+const SHORTEST: usize = 4;
+
+impl Stepwell {
+    /// The session that a name means: an id, a label, `@last`, or a part of exactly one id.
+    /// Sessions in the trash are found by their whole id only.
+    pub fn find(&self, name: &str) -> Result<SessionId> {
+        self.find_in(Place::Kept, name)
+    }
+
+    /// The session that a name means, looking for labels and parts of ids in one place.
+    pub fn find_in(&self, place: Place, name: &str) -> Result<SessionId> {
+        let found = self.look_up(place, name);
+        if let Err(Error::NoMatch(name)) = &found {
+            tracing::info!(name, "session_not_found");
+        }
+        found
+    }
+
+    /// Like [`find_in`](Self::find_in), without logging a miss.
+    ///
+    /// A label goes before a part of an id. Of the parts, the beginning of an id's
+    /// [ending](SessionId::ending) goes first, then the beginning of the whole id, then any
+    /// other part: ids that begin with the time differ at their end.
+    pub fn look_up(&self, place: Place, name: &str) -> Result<SessionId> {
+        if let Ok(id) = name.parse::<SessionId>()
+            && self.store().exists(&id)?
+        {
+            return Ok(id);
+        }
+        let absent = || Error::NoMatch(name.to_owned());
+        if name == "@last" {
+            let filter = Filter { family: Family::Roots, place, ..Filter::default() };
+            let newest = self.ids_of(filter, 1)?.pop();
+            return newest.ok_or_else(absent);
+        }
+        if name.is_empty() {
+            return Err(absent());
+        }
+        let typed = || name.to_owned();
+        let any = || Filter { place, ..Filter::default() };
+        let filters = [
+            Filter { label: Some(typed()), ..any() },
+            Filter { endings: vec![typed()], ..any() },
+            Filter { prefix: Some(typed()), ..any() },
+            Filter { part: Some(typed()), ..any() },
+        ];
+        for filter in filters {
+            let by_ending = !filter.endings.is_empty();
+            let mut ids = self.ids_of(filter, CANDIDATES)?;
+            // An id without a dash is all beginning.
+            ids.retain(|id| !by_ending || has_ending(id));
+            match ids.len() {
+                0 => {}
+                1 => return Ok(ids.remove(0)),
+                _ => return Err(Error::Ambiguous { name: typed(), candidates: ids }),
+            }
+        }
+        Err(absent())
+    }
+
+    /// For each of some ids, the part that suffices to name it, as a range of its bytes.
+    pub fn sufficient_parts(&self, ids: &[SessionId]) -> Result<Vec<Range<usize>>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let begun = |id: &SessionId| front(id.ending(), SHORTEST).to_owned();
+        let mut endings: Vec<String> = ids.iter().map(begun).collect();
+        endings.sort_unstable();
+        endings.dedup();
+        let all = self.ids_of(Filter { endings, ..Filter::default() }, usize::MAX)?;
+        Ok(telling_parts(ids, &all))
+    }
+
+    fn ids_of(&self, filter: Filter, limit: usize) -> Result<Vec<SessionId>> {
+        let page = self.store().list(&Query { filter, limit, ..Query::default() })?;
+        Ok(page.sessions.into_iter().map(|it| it.head.id).collect())
+    }
+}
+
+/// For each of some ids, the shortest part of it that no other of `all` shares, as a range of
+/// its bytes: the beginning of its [ending](SessionId::ending), or the whole id.
+#[must_use]
+pub fn telling_parts(ids: &[SessionId], all: &[SessionId]) -> Vec<Range<usize>> {
+    let mut sharing: BTreeMap<&str, Vec<&SessionId>> = BTreeMap::new();
+    for id in all {
+        sharing.entry(front(id.ending(), SHORTEST)).or_default().push(id);
+    }
+    let part = |id: &SessionId| {
+        let (whole, ending) = (id.as_str(), id.ending());
+        let start = whole.len() - ending.len();
+        let others = sharing.get(front(ending, SHORTEST));
+        let others: Vec<&str> =
+            others.into_iter().flatten().filter(|it| **it != id).map(|it| it.ending()).collect();
+        let lengths = SHORTEST.min(ending.len())..=ending.len();
+        let is_alone = |n: &usize| !others.iter().any(|other| other.starts_with(front(ending, *n)));
+        match lengths.into_iter().find(is_alone) {
+            Some(n) if n > 0 && has_ending(id) => start..start + n,
+            _ => 0..whole.len(),
+        }
+    };
+    ids.iter().map(part).collect()
+}
+
+/// Is an id's ending only a part of it?
+fn has_ending(id: &SessionId) -> bool {
+    id.ending().len() < id.as_str().len()
+}
+
+/// The first so many characters. Ids are ASCII.
+fn front(text: &str, length: usize) -> &str {
+    &text[..length.min(text.len())]
+}
+
+/// Of some known names, the one that was perhaps meant by a mistyped one.
+#[must_use]
+pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Long texts are no mistyped names, and comparing them takes long.
+    if typed.len() > 64 {
+        return None;
+    }
+    let typed = typed.to_lowercase();
+    let likeness = |one: &str| strsim::jaro_winkler(&typed, &one.to_lowercase());
+    let rated = known.into_iter().map(|one| (one, likeness(one)));
+    // Below this, a suggestion is a guess.
+    rated.filter(|(_, rate)| *rate > 0.8).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(one, _)| one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(texts: &[&str]) -> Vec<SessionId> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_list_points_out_as_much_of_an_id_as_tells_it_from_the_others() {
+        let all =
+            ids(&["20260302-120000-abcd12", "20260302-120000-abcd34", "20260302-120000-ffff00"]);
+        let parts = telling_parts(&all, &all);
+        let shown: Vec<_> = all.iter().zip(parts).map(|(id, at)| &id.as_str()[at]).collect();
+        assert_eq!(shown, ["abcd1", "abcd3", "ffff"]);
+    }
+
+    #[test]
+    fn an_id_whose_ending_is_another_ones_beginning_is_named_whole() {
+        let all = ids(&["a-one", "b-one", "c-oneness", "two"]);
+        let parts = telling_parts(&all, &all);
+        let shown: Vec<_> = all.iter().zip(parts).map(|(id, at)| &id.as_str()[at]).collect();
+        assert_eq!(shown, ["a-one", "b-one", "onen", "two"]);
+    }
+
+    #[test]
+    fn a_typo_finds_the_name_that_was_meant_and_another_word_none() {
+        let known = ["sessions", "search", "show", "store"];
+        assert_eq!(nearest("sesions", known), Some("sessions"));
+        assert_eq!(nearest("serach", known), Some("search"));
+        assert_eq!(nearest("SHOW", known), Some("show"));
+        assert_eq!(nearest("banana", known), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Which of an index's hits people want to see: each message once.
+
+use std::collections::BTreeSet;
+
+use crate::store::query::{Found, Hit, Search, SystemPrompts};
+use crate::{Event, Kind, Origin, Part, Result, Role, Span, Store};
+
+/// How many events after a session's first one are read to find the message that repeats its
+/// task. A system prompt and a few attributes may come before it.
+const FIRST_EVENTS: usize = 16;
+
+/// Searches a store, and leaves out what repeats something else.
+pub(crate) fn sifted(store: &dyn Store, search: &Search) -> Result<Found> {
+    // An index cannot continue where it stopped, so it is asked for more until enough is left.
+    let mut asked = search.limit.saturating_mul(2).max(search.limit);
+    loop {
+        let found = store.search(&Search { limit: asked, ..search.clone() })?;
+        let exhausted = found.hits.len() < asked;
+        let mut kept = Vec::new();
+        let mut failures = BTreeSet::new();
+        for hit in found.hits {
+            if kept.len() == search.limit {
+                break;
+            }
+            if is_wanted(store, search, &hit, &mut failures)? {
+                kept.push(hit);
+            }
+        }
+        if exhausted || kept.len() == search.limit {
+            return Ok(Found { hits: kept, unseen: found.unseen });
+        }
+        asked = asked.saturating_mul(4);
+    }
+}
+
+fn is_wanted(
+    store: &dyn Store,
+    search: &Search,
+    hit: &Hit,
+    failures: &mut BTreeSet<(String, String)>,
+) -> Result<bool> {
+    let is = |kind: Kind| hit.kind == kind.as_str();
+    if hit.role == Some(Role::System) {
+        return Ok(search.system == SystemPrompts::Searched);
+    }
+    if is(Kind::Created) {
+        return Ok(!is_repeated(store, hit)?);
+    }
+    // A failure is recorded by itself, and again with the status that it led to.
+    if is(Kind::Error) || is(Kind::Status) {
+        return Ok(failures.insert((hit.session.to_string(), hit.snippet.text.clone())));
+    }
+    Ok(true)
+}
+
+/// Is a session's task found elsewhere: in the message that states it, or in the session that
+/// this one was forked from?
+fn is_repeated(store: &dyn Store, hit: &Hit) -> Result<bool> {
+    let span = Span { from: hit.seq, limit: FIRST_EVENTS, ..Span::ALL };
+    let mut events = store.events(&hit.session, span)?.events.into_iter().map(|it| it.event);
+    let Some(Event::Created(created)) = events.next() else { return Ok(false) };
+    if matches!(created.origin, Origin::Fork { .. }) {
+        return Ok(true);
+    }
+    let states_it = |event: Event| match event {
+        Event::Message(message) if message.role == Role::User => {
+            message.parts.iter().any(|part| match part {
+                Part::Text(text) => text.text.contains(created.task.trim()),
+                _ => false,
+            })
+        }
+        _ => false,
+    };
+    Ok(events.any(states_it))
+}

@@ -1,0 +1,63 @@
+//! The way back from a backup.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::file::{self, FILE_NAME, io_error};
+use super::{Access, SqliteOptions, SqliteStore};
+use crate::{Error, Result, Time};
+
+impl SqliteStore {
+    /// Makes a store in a folder from a file that [`backup`](Self::backup) wrote. The backup is
+    /// looked over first and stays as it is. A store that is there is not replaced:
+    /// [`set_aside`](Self::set_aside) comes before that.
+    pub fn restore_from(backup: &Path, folder: &Path) -> Result<()> {
+        let conn = file::open_reader(backup)?;
+        let damage = conn
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+            .map_err(|error| file::sqlite_error(backup, "looking the backup over", &error))?;
+        if damage != "ok" {
+            return Err(Error::DamagedStore { path: backup.to_owned(), what: damage });
+        }
+        file::make_folder(folder)?;
+        let path = folder.join(FILE_NAME);
+        if path.exists() {
+            let doing = "restoring a backup: there is a store already";
+            let source = std::io::ErrorKind::AlreadyExists.into();
+            return Err(io_error(&path, doing, source));
+        }
+        file::copy(&conn, backup, &path)?;
+        // What an older version wrote is upgraded now, not at a user's first step.
+        drop(Self::open_with(folder, SqliteOptions::default())?);
+        Ok(())
+    }
+
+    /// Moves the store of a folder to another name beside it, which is the answer. Nobody may
+    /// have it open.
+    pub fn set_aside(folder: &Path, now: Time) -> Result<PathBuf> {
+        let path = folder.join(FILE_NAME);
+        // Opened and closed, what its log holds is in the file.
+        let options = SqliteOptions { access: Access::Write, ..SqliteOptions::default() };
+        match Self::open_with(folder, options) {
+            Err(error @ (Error::Busy { .. } | Error::Denied { .. })) => return Err(error),
+            // One that cannot be opened is moved as it is.
+            opened => drop(opened),
+        }
+        let mut log = path.clone().into_os_string();
+        log.push("-wal");
+        if fs::metadata(PathBuf::from(&log)).is_ok_and(|log| log.len() > 0) {
+            return Err(Error::Busy { path, waited_ms: 0 });
+        }
+        let aside = folder.join(format!("{FILE_NAME}.before-{}", now.compact()));
+        fs::hard_link(&path, &aside)
+            .and_then(|()| fs::remove_file(&path))
+            .map_err(|source| io_error(&path, "moving the store aside", source))?;
+        for left in ["-wal", "-shm"] {
+            let mut name = path.clone().into_os_string();
+            name.push(left);
+            // Empty by now, and made anew with the next store.
+            let _ = fs::remove_file(PathBuf::from(name));
+        }
+        Ok(aside)
+    }
+}
