@@ -21,6 +21,7 @@ use crate::halt::{Halt, NodeFailure};
 use crate::history::History;
 use crate::memo::Memo;
 use crate::observer::{FlowEvent, NodeStatus, Observer};
+use crate::rehearsal::Upcoming;
 use crate::spec::Spec;
 use crate::template::Scope;
 
@@ -43,6 +44,8 @@ pub struct Flow<'a> {
     agent_setups: RefCell<HashMap<Role, Rc<AgentSetup>>>,
     /// Files that are recorded as written, and what they held.
     pub(crate) artifacts: BTreeMap<String, Digest>,
+    /// What would be done next, if nothing is to be done or recorded.
+    pub(crate) rehearsal: Option<RefCell<Vec<Upcoming>>>,
 }
 
 /// An agent, and tools in place of its own.
@@ -102,6 +105,7 @@ impl<'a> Flow<'a> {
             interrupt,
             agent_setups: RefCell::default(),
             artifacts,
+            rehearsal: None,
         }
     }
 
@@ -144,6 +148,9 @@ impl<'a> Flow<'a> {
 
     /// Records events, all or none, takes them in, and tells of them.
     pub(crate) fn record(&self, events: Vec<Event>) -> Result<(), Halt> {
+        if self.rehearsal.is_some() {
+            return Err(Halt::NotStarted);
+        }
         let at = self.session.now();
         let entries = events.iter().cloned().map(|event| NewEvent::from(event).at(at)).collect();
         let mut seq = match self.session.append_all(entries) {

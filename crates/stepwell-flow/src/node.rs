@@ -26,6 +26,9 @@ impl Flow<'_> {
         if let Some(output) = self.state().memo.result(key) {
             return Ok(output.clone());
         }
+        if let Some(noted) = &self.rehearsal {
+            return self.note(key, &work, noted);
+        }
         let done = match work {
             Work::Gate(question) => self.gate(key, &question),
             Work::Ask(ask) => self.run_agent(key, &ask).await,

@@ -42,6 +42,7 @@ fn variables(spec: &Spec) -> Vec<Variable> {
         required: required && input.default.is_none() && !inputs.values.contains_key(name),
         default: inputs.values.get(name).or(input.default.as_ref()).cloned(),
         description: input.description.clone(),
+        value: None,
     });
     let only_set = inputs.values.iter().filter(|(name, _)| inputs.get(name).is_none());
     let only_set = only_set.map(|(name, value)| Variable {
@@ -50,6 +51,7 @@ fn variables(spec: &Spec) -> Vec<Variable> {
         required: false,
         default: Some(value.clone()),
         description: None,
+        value: None,
     });
     declared.chain(only_set).collect()
 }

@@ -7,9 +7,13 @@ mod markdown;
 mod mermaid;
 mod text;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::spec::Spec;
+use crate::template::{Scope, fill_known};
 
 /// A flow as pieces of work and the ways between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -61,7 +65,10 @@ pub struct Variable {
     pub required: bool,
     /// What it is if nobody sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub default: Option<serde_json::Value>,
+    pub default: Option<Value>,
+    /// What it is set to, in a plan that is [filled in](Plan::filled).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -98,6 +105,23 @@ impl Plan {
     #[must_use]
     pub fn of(spec: &Spec) -> Self {
         build::plan(spec)
+    }
+
+    /// The same with its variables filled in. What depends on answers stays as it is written.
+    #[must_use]
+    pub fn filled(mut self, variables: &BTreeMap<String, Value>) -> Self {
+        let mut scope = Scope::new().with("name", &self.name);
+        for (name, value) in variables {
+            scope.set(name, value);
+        }
+        let asked = self.nodes.iter_mut().map(|node| &mut node.asks);
+        for text in asked.chain(&mut self.artifacts) {
+            *text = fill_known(text, &scope);
+        }
+        for variable in &mut self.variables {
+            variable.value = variables.get(&variable.name).cloned();
+        }
+        self
     }
 
     /// It as lines of text.

@@ -66,3 +66,18 @@ fn how_often_agents_are_asked_is_counted_for_each_pattern() {
         );
     }
 }
+
+#[test]
+fn a_filled_plan_shows_variables_and_leaves_what_depends_on_answers() {
+    let plan = plan(
+        "inputs: {required: {topic: string}}\npattern: {type: chain, config: {steps: \
+         [{agent: a, input: 'Write on {{ topic | upper }}'}, \
+         {agent: b, input: 'Check {{ steps[0].response }} on {{ topic }}'}]}}\n\
+         outputs: {artifacts: [{path: '{{ topic }}.md', from: '{{ last_response }}'}]}\n",
+    );
+    let filled = plan.filled(&BTreeMap::from([("topic".to_owned(), "wells".into())]));
+    let asked: Vec<_> = filled.nodes.iter().map(|node| node.asks.as_str()).collect();
+    assert_eq!(asked, ["Write on WELLS", "Check {{ steps[0].response }} on wells"]);
+    assert_eq!(filled.artifacts, ["wells.md"]);
+    assert!(filled.text().contains("variables: topic = \"wells\"\n"), "{}", filled.text());
+}

@@ -32,8 +32,9 @@ pub(super) fn draw(plan: &Plan) -> String {
 }
 
 pub(super) fn variable(variable: &Variable) -> String {
-    let value = match (&variable.default, variable.required) {
-        (Some(default), _) => format!(" = {default}"),
+    let known = variable.value.as_ref().or(variable.default.as_ref());
+    let value = match (known, variable.required) {
+        (Some(known), _) => format!(" = {known}"),
         (None, true) => " (must be set)".to_owned(),
         (None, false) => String::new(),
     };

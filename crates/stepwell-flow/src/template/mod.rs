@@ -153,6 +153,29 @@ impl Template {
     }
 }
 
+/// Fills the holes of a text that can be filled already, and leaves the others as they are
+/// written. A text with statements is filled as a whole or not at all.
+#[must_use]
+pub fn fill_known(source: &str, scope: &Scope) -> String {
+    let filled = |text: &str| Template::parse(text).and_then(|it| it.render(scope)).ok();
+    if let Some(whole) = filled(source) {
+        return whole;
+    }
+    if source.contains("{%") || source.contains("{#") {
+        return source.to_owned();
+    }
+    let (mut text, mut rest) = (String::new(), source);
+    while let Some(start) = rest.find("{{") {
+        let Some(length) = rest[start..].find("}}") else { break };
+        let end = start + length + 2;
+        let hole = &rest[start..end];
+        text.push_str(&rest[..start]);
+        text.push_str(&filled(hole).unwrap_or_else(|| hole.to_owned()));
+        rest = &rest[end..];
+    }
+    text + rest
+}
+
 impl Condition {
     /// Reads a condition.
     pub fn parse(source: impl Into<String>) -> Result<Self, TemplateError> {

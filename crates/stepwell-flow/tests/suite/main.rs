@@ -4,6 +4,7 @@
 mod hostile;
 mod kills;
 mod names;
+mod rehearsing;
 mod schema;
 mod shop;
 mod small;

@@ -209,6 +209,12 @@ impl Shop {
         well.create(Created { flow: Some(flow), ..Created::new(id(), "flow") }).unwrap()
     }
 
+    /// Makes the flow's session, and runs nothing.
+    pub(crate) fn begin(&self) {
+        let spec = Spec::parse(&self.spec, "spec.yaml", &BTreeMap::new()).unwrap().spec;
+        drop(self.open(&self.well(), &spec));
+    }
+
     /// Runs the flow, or goes on with it.
     pub(crate) fn run(&self) -> stepwell_flow::Result<Ended> {
         let (_stop, interrupt) = tokio::sync::watch::channel(false);
