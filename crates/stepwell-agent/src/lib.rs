@@ -12,6 +12,7 @@ pub mod gates;
 pub mod machine;
 pub mod mcp;
 pub mod permission;
+pub mod phases;
 pub mod price;
 pub mod provider;
 pub mod redact;

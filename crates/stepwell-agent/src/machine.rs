@@ -13,6 +13,7 @@ use stepwell::{
 
 use crate::context::window::is_request;
 use crate::permission::{Mode, Rule, Verdict, judge};
+use crate::phases::PhaseState;
 use crate::tool::is_read_only;
 
 /// Where a run is.
@@ -45,6 +46,8 @@ pub struct State {
     /// Calls since the user last asked for something, and how many of them were not allowed.
     calls: u64,
     denied: u64,
+    /// Where the work is, if the session has phases.
+    pub phase: Option<PhaseState>,
 }
 
 /// Whose turn it is.
@@ -241,6 +244,7 @@ impl State {
             stopped_early: false,
             calls: 0,
             denied: 0,
+            phase: None,
         }
     }
 
@@ -260,7 +264,14 @@ impl State {
     pub fn apply(&mut self, recorded: &Recorded) {
         match &recorded.event {
             // A fork starts to count anew.
-            Event::Created(_) | Event::Edited(_) => self.count(recorded),
+            Event::Created(created) => {
+                self.count(recorded);
+                // A fork goes on where it branched off.
+                if self.phase.map(|it| it.set) != created.phases {
+                    self.phase = created.phases.map(PhaseState::begin);
+                }
+            }
+            Event::Edited(_) => self.count(recorded),
             Event::Message(message) if message.lane == self.lane => self.hear(message),
             Event::ToolStarted(started) if started.lane == self.lane => {
                 let (effect, targets) = (started.effect, started.targets.clone());
@@ -284,7 +295,6 @@ impl State {
                     self.summaries += u64::from(compacted.model.is_some());
                 }
             }
-            Event::Phase(_) => self.turned = true,
             Event::ToolFinished(finished) if finished.lane == self.lane => {
                 self.calls += 1;
                 self.denied += u64::from(finished.outcome == Outcome::Denied);
@@ -294,6 +304,12 @@ impl State {
             Event::Status(StatusChanged { status: Status::Running, .. })
             | Event::Status(StatusChanged { reason: Some(StopReason::Crashed), .. }) => {}
             Event::Status(change) => self.stopped_early = change.status != Status::Success,
+            Event::Phase(change) => {
+                self.turned = true;
+                if let Some(state) = &mut self.phase {
+                    state.enter(change.to);
+                }
+            }
             Event::Permission(permission) => {
                 self.remembered.insert(permission.rule.clone(), permission.allow);
             }

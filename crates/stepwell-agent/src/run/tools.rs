@@ -47,7 +47,8 @@ impl Run<'_> {
         self.start(&call, &*tool, plan)?;
         let begun = tokio::time::Instant::now();
         let place = &self.setup.place;
-        let done = match tool.decide(&arguments, place, &self.state.tasks) {
+        let decided = tool.decide(&arguments, place, &self.state.tasks);
+        let done = match decided.or_else(|| tool.enter(&arguments, self.state.phase)) {
             Some(done) => done,
             None => {
                 let running = async {
@@ -148,6 +149,10 @@ impl Run<'_> {
         }
         events.extend(self.captured.drain(..).map(Event::from));
         events.extend(done.tasks.iter().cloned().map(Event::from));
+        if let Some(change) = &done.phase {
+            events.push(change.clone().into());
+            events.push(stepwell::Checkpoint::of_phase(change.to).into());
+        }
         self.note_files(&events);
         let finished = stepwell::ToolFinished {
             lane: self.lane.clone(),

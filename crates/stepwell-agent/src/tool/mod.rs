@@ -8,6 +8,7 @@ pub(crate) mod environment;
 mod list;
 mod looking;
 pub(crate) mod output;
+mod phase;
 mod read;
 mod search;
 pub(crate) mod spot;
@@ -25,11 +26,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stepwell::{Effect, Outcome, SessionId, Task, Tasks, ToolTarget};
+use stepwell::{Effect, Outcome, PhaseChanged, PhaseSet, SessionId, Task, Tasks, ToolTarget};
 
 pub use self::disk::look;
 pub use self::dispatch::{Ground, Order, is_read_only};
 pub use self::supervise::{Watched, supervise};
+use crate::phases::PhaseState;
 use crate::provider::ToolSpec;
 pub use tail::Tail;
 
@@ -59,6 +61,11 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// often it is cut off, it happens once. A tool that acts on the world has no such answer,
     /// and is run.
     fn decide(&self, _arguments: &Value, _place: &Place, _tasks: &Tasks) -> Option<Done> {
+        None
+    }
+
+    /// The same for a tool that moves the session's work from phase to phase.
+    fn enter(&self, _arguments: &Value, _state: Option<PhaseState>) -> Option<Done> {
         None
     }
 
@@ -128,13 +135,15 @@ pub struct Done {
     pub changed: Vec<Changed>,
     /// Tasks that it planned or changed, as they stand now.
     pub tasks: Vec<Task>,
+    /// The phase that it moved the work to.
+    pub phase: Option<PhaseChanged>,
 }
 
 impl Done {
     /// It did what it was asked.
     pub fn ok(text: impl Into<String>) -> Self {
         let (changed, tasks) = (Vec::new(), Vec::new());
-        Self { outcome: Outcome::Done, text: text.into(), changed, tasks }
+        Self { outcome: Outcome::Done, text: text.into(), changed, tasks, phase: None }
     }
 
     /// It failed, and the model is told why.
@@ -186,6 +195,12 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(tasks::tasks()),
         Arc::new(dispatch::dispatch_subagent()),
     ]
+}
+
+/// The tool by which an agent moves a session's work through the phases of a set.
+#[must_use]
+pub fn phases(set: PhaseSet) -> Arc<dyn Tool> {
+    Arc::new(phase::phase(set))
 }
 
 /// A tool's description, whose arguments are these properties and no others.

@@ -70,8 +70,12 @@ pub(crate) fn walker(start: &Path, store: Option<&Path>) -> WalkBuilder {
             || is_scratch(entry.file_name())
             || store.as_deref() == Some(entry.path())
     };
+    // A subagent's worktree lies in a store, which hides itself from git: that is no word about
+    // what is in the worktree.
+    let in_store = start.ancestors().skip(1).filter_map(Path::file_name).any(is_hidden);
     let mut walker = WalkBuilder::new(start);
     walker
+        .parents(!in_store)
         .hidden(false)
         .ignore(false)
         .git_global(false)
