@@ -24,8 +24,8 @@ pub fn state_markdown(head: &Head, work: &Work) -> String {
         said.at,
         head.id
     );
-    if let Some(goal) = &head.goal {
-        text.push_str(&format!("**Goal:** {}\n", line(goal)));
+    if !said.goal.is_empty() {
+        text.push_str(&format!("**Goal:** {}\n", line(&said.goal)));
     }
     if !work.questions.is_empty() {
         text.push_str("\n## Questions\n\n");
@@ -44,7 +44,9 @@ pub struct Said {
     pub phase: Option<String>,
     /// How many tasks are done, of how many.
     pub progress: String,
-    /// The last change of tasks, questions, phase or goal.
+    /// What the work is to achieve: the goal that was set, or else the task.
+    pub goal: String,
+    /// The last change of tasks, questions, phase or goal; without any, the last step.
     pub last_action: String,
     /// When that was; before the first, when the session began.
     pub at: Time,
@@ -53,11 +55,17 @@ pub struct Said {
 /// What a session's head and work say in a few words.
 #[must_use]
 pub fn said(head: &Head, work: &Work) -> Said {
+    let (last_action, at) = match &work.last {
+        Some(last) => (action(last), last.at),
+        None if head.steps > 0 => (format!("step {} was done", head.steps), head.updated_at),
+        None => (String::new(), head.created_at),
+    };
     Said {
         phase: head.phase.map(|phase| phase.to_string()),
         progress: progress(&work.tasks),
-        last_action: work.last.as_ref().map(action).unwrap_or_default(),
-        at: work.last.as_ref().map_or(head.created_at, |last| last.at),
+        goal: head.goal.clone().unwrap_or_else(|| head.task.clone()),
+        last_action,
+        at,
     }
 }
 

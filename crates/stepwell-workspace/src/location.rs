@@ -93,6 +93,12 @@ impl Location {
 
     /// Does git not see the store? It does not, outside of a work tree.
     pub fn is_ignored(&self) -> io::Result<bool> {
+        let own = fs::read_to_string(self.store.join(".gitignore")).unwrap_or_default();
+        Ok(own.lines().any(|line| line.trim_end() == "*") || self.is_listed()?)
+    }
+
+    /// Does the workspace's own `.gitignore` name the store, as far as there is need?
+    fn is_listed(&self) -> io::Result<bool> {
         let inside = git_root(&self.root).is_some();
         if !inside || self.store.file_name().is_none_or(|name| name != STORE_FOLDER) {
             return Ok(true);
@@ -101,9 +107,10 @@ impl Location {
         Ok(self.gitignore()?.lines().any(|line| entries.contains(&line.trim_end())))
     }
 
-    /// Keeps git from committing the store. Says whether anything had to be written.
+    /// Names the store in the workspace's own `.gitignore`. Says whether anything had to be
+    /// written.
     pub fn ignore(&self) -> io::Result<bool> {
-        if self.is_ignored()? {
+        if self.is_listed()? {
             return Ok(false);
         }
         let (path, text) = (self.root.join(".gitignore"), self.gitignore()?);

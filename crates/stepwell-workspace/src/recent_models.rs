@@ -27,6 +27,27 @@ impl RecentModels {
         self.recent.truncate(most);
     }
 
+    /// The same with names as `--model` takes them, and those for which there is none.
+    #[must_use]
+    pub fn named(self, name: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
+        let (mut named, mut unknown) = (Self::default(), Vec::new());
+        for theirs in self.recent {
+            match name(&theirs) {
+                Some(ours) if named.recent.contains(&ours) => {}
+                Some(ours) => named.recent.push(ours),
+                None => unknown.push(theirs),
+            }
+        }
+        for (theirs, liked) in self.favorites {
+            match name(&theirs) {
+                Some(ours) => drop(named.favorites.insert(ours, liked)),
+                None if unknown.contains(&theirs) => {}
+                None => unknown.push(theirs),
+            }
+        }
+        (named, unknown)
+    }
+
     /// Takes over what another list remembers: its models as used before ours, its favourites
     /// as ours. Says how many of each are new.
     pub fn adopt(&mut self, other: &Self, most: usize) -> Adopted {

@@ -247,6 +247,9 @@ impl Workspace {
     fn make_folder(&self) {
         use std::os::unix::fs::DirBuilderExt;
         if std::fs::DirBuilder::new().mode(0o700).create(&self.place.store).is_ok() {
+            if let Err(error) = stepwell::hide_from_git(&self.place.store) {
+                self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+            }
             self.hide_from_git();
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stepwell_agent::permission::Mode;
 use toml_edit::Value;
 
-use super::value::{Folders, IdStyle, Number, Setting, Share, StoreUrl};
+use super::value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl};
 
 /// A value as it was found, to be read as the setting's kind.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +174,13 @@ settings! {
     resume_timeout: Duration = Duration::from_secs(30 * 60), "agent.resume_timeout";
     /// How many errors are too many to take an agent up again.
     max_errors: Number<1, { u32::MAX }> = Number::new(3), "agent.max_errors";
+    /// How new agents' ids look: sessions (as sessions.id_format) or agent (agent-TIME-8 hex).
+    agent_ids: AgentIds = AgentIds::Sessions, "agent.id_format";
+    /// After how many hours without activity `agent cleanup` takes an agent's session, and
+    /// sessions.auto_cleanup too.
+    agent_cleanup_hours: Number<0, { u32::MAX }> = Number::new(24), "agent.cleanup_after_hours";
+    /// How many of an agent's last turns are shown.
+    agent_turns: Number<1, { u32::MAX }> = Number::new(20), "agent.shown_turns";
     /// How long one drain of a session's work may take.
     coordinator_timeout: Duration = Duration::from_secs(300), "coordinator.timeout";
 }

@@ -273,6 +273,36 @@ impl Setting for Folders {
     }
 }
 
+/// How new ids of agents look that Stepwell does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentIds {
+    /// As those of other sessions.
+    Sessions,
+    /// As GAIA-OPS names its agents.
+    Agent,
+}
+
+impl Setting for AgentIds {
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text {
+            "sessions" => Ok(Self::Sessions),
+            "agent" => Ok(Self::Agent),
+            _ => Err("not sessions or agent".to_owned()),
+        }
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        Self::from_text(value.as_str().unwrap_or_default())
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Sessions => "sessions".into(),
+            Self::Agent => "agent".into(),
+        }
+    }
+}
+
 /// How new ids look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdStyle {

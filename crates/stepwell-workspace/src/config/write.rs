@@ -23,21 +23,11 @@ pub fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
         let value = if key.is_secret() { "…" } else { text }.to_owned();
         Error::Value { key: key.name, value, why }
     })?;
-    let broken = |why: String| {
-        let at = ConfigPlace::File { path: path.to_owned(), line: None };
-        Error::Config { at, why, near: None }
-    };
-    let old = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Error::file(path, "reading it")(error)),
-    };
-    let mut document: DocumentMut =
-        old.parse().map_err(|error: toml_edit::TomlError| broken(error.message().to_owned()))?;
+    let mut document = document(path)?.unwrap_or_default();
     let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
     let table = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
     let table =
-        table.as_table_like_mut().ok_or_else(|| broken(format!("{section} is no table")))?;
+        table.as_table_like_mut().ok_or_else(|| broken(path, format!("{section} is no table")))?;
     match table.get_mut(name) {
         // The comment behind the old value stays with the line.
         Some(Item::Value(value)) => {
@@ -58,6 +48,45 @@ pub fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
         fs::set_permissions(path, private).map_err(Error::file(path, "closing it to others"))?;
     }
     Ok(settings.shown(key))
+}
+
+/// Takes a key out of a file, and the section that it leaves empty. Says whether it was there.
+///
+/// # Errors
+/// If the file cannot be read, understood or written.
+pub fn take_out(path: &Path, key: &Key) -> Result<bool> {
+    let Some(mut document) = document(path)? else { return Ok(false) };
+    let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
+    let Some(table) = document.get_mut(section).and_then(Item::as_table_like_mut) else {
+        return Ok(false);
+    };
+    if table.remove(name).is_none() {
+        return Ok(false);
+    }
+    if table.is_empty() {
+        document.remove(section);
+    }
+    replace_users_file(path, &document.to_string()).map_err(Error::file(path, "writing it"))?;
+    Ok(true)
+}
+
+/// What a file says, if there is one.
+fn document(path: &Path) -> Result<Option<DocumentMut>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::file(path, "reading it")(error)),
+    };
+    let document = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| broken(path, error.message().to_owned()))?;
+    Ok(Some(document))
+}
+
+/// A file that says something else than settings.
+fn broken(path: &Path, why: String) -> Error {
+    let at = ConfigPlace::File { path: path.to_owned(), line: None };
+    Error::Config { at, why, near: None }
 }
 
 /// A file with every key, its default and what it does, all commented out.
@@ -97,6 +126,22 @@ mod tests {
         fs::write(&path, "[sessions\n").unwrap();
         assert!(put(&path, key, "8").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "[sessions\n");
+    }
+
+    #[test]
+    fn a_key_is_taken_out_and_everything_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stepwell.toml");
+        let key = Key::find("sessions.cleanup_after_days").unwrap();
+        assert!(!take_out(&path, key).unwrap());
+        let text = "# mine\n[sessions]\nauto_save = true # yes\n";
+        fs::write(&path, format!("{text}cleanup_after_days = 9\n")).unwrap();
+        assert!(take_out(&path, key).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert!(!take_out(&path, key).unwrap());
+        fs::write(&path, "[sessions]\ncleanup_after_days = 9\n").unwrap();
+        assert!(take_out(&path, key).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }
 
     #[test]
