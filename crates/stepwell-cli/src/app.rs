@@ -69,6 +69,9 @@ impl App {
         }
         let named = global.store.clone();
         let store = named.or_else(|| host.variable("STEPWELL_STORE").map(PathBuf::from));
+        if let Some(store) = &store {
+            refuse_file(store)?;
+        }
         let (overrides, misspelt) = match overrides(&global.settings) {
             Ok(overrides) => (overrides, None),
             Err(failure) => (Vec::new(), Some(failure)),
@@ -140,6 +143,19 @@ fn overrides(typed: &[String]) -> Result<Vec<Override>> {
         }
     };
     typed.iter().map(read).collect()
+}
+
+/// A store is a folder. Its database may be named in its place; a backup may not.
+fn refuse_file(store: &Path) -> Result<()> {
+    let is_database = store.file_name().is_some_and(|name| name == "stepwell.db");
+    if is_database || !store.is_file() {
+        return Ok(());
+    }
+    let shown = store.display();
+    let message = format!("{shown} is a file, and a store is a folder");
+    Err(Failure::new(Exit::Absent, message).hint(format_args!(
+        "if it is a backup, stepwell --store FOLDER restore {shown} makes a store of it"
+    )))
 }
 
 /// Goes to a folder, so that every path that was typed is meant from there.

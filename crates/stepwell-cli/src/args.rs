@@ -26,11 +26,11 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["sessions", "show", "log", "search", "stats", "ledger", "du"]),
     ("Plan", &["state", "phase", "tasks"]),
     ("Go back and branch", &["rewind", "diff", "files", "checkpoint", "fork", "worktrees"]),
-    ("Name and keep", &["label", "tag", "untag", "pin", "unpin", "abandon"]),
+    ("Name and keep", &["label", "meta", "tag", "untag", "pin", "unpin", "abandon"]),
     ("What the model sees", &["compact", "pin-message", "unpin-message"]),
     ("Clean up and undo", &["delete", "trash", "cleanup"]),
     ("Erase for good", &["purge", "scrub"]),
-    ("Move", &["export", "import", "convert", "watch", "formats", "backup", "store"]),
+    ("Move", &["export", "import", "convert", "watch", "formats", "backup", "restore", "store"]),
     ("Drive agents of your own", &["agent", "hook"]),
     ("Set up and repair", &["init", "config", "models", "verify", "doctor", "completions", "man"]),
 ];
@@ -45,7 +45,7 @@ pub(crate) fn definition() -> clap::Command {
         )
         .before_help(groups)
         .after_help(
-            "A SESSION is named by its id, the beginning of one, its label, or @last.\n\
+            "A SESSION is named by its id, any part of it that is unique, its label, or @last.\n\
              stepwell COMMAND --help says more.",
         )
 }

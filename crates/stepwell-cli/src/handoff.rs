@@ -17,6 +17,7 @@ use crate::output::note;
 
 /// Who goes on, and how.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "In another agent")]
 pub(crate) struct Elsewhere {
     /// Goes on in another agent: claude, codex or strands.
     #[arg(long, value_name = "AGENT", value_parser = agent)]

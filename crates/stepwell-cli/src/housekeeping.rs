@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime};
 
-use stepwell::{Error, Filter, Origin, Place, Policy, Protection, Query, Removal};
+use stepwell::{Driver, Error, Filter, Origin, Place, Policy, Protection, Query, Removal};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::Result;
@@ -45,7 +45,13 @@ pub(crate) fn tidy(app: &App, well: &Well) -> Result<()> {
                 "{id} stays: a rewind of it was cut off; stepwell rewind {id} --finish finishes it"
             ));
         }
-        let removal = well.clean_up(&plan)?;
+        let mut removal = well.clean_up(&plan)?;
+        let hours = u64::from(app.config.settings.agent_cleanup_hours.get());
+        let older_than = Some(Duration::from_secs(hours * 3600));
+        let policy =
+            Policy { older_than, driver: Some(Driver::External), silence, ..Policy::default() };
+        let agents = well.clean_up(&well.plan_cleanup(&policy)?)?;
+        removal.taken.extend(agents.taken);
         if !removal.taken.is_empty() {
             let gone = count(removal.taken.len(), "session");
             note(format_args!("Cleaned up {gone}; stepwell trash list shows them."));

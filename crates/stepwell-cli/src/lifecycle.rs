@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
     Append, Checkpoint, Create, Created, Driver, Edited, Error, Event, Failure as Fault, Head,
-    Kind, LastError, NewEvent, Phase, PhaseChanged, PhaseSet, ResumeLimits, Session, SessionId,
-    Standing, Status, Stepwell, Time, Write,
+    Kind, LastError, Message, NewEvent, Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role,
+    Session, SessionId, Span, Standing, Status, StatusChanged, Stepwell, Time, Write,
 };
 
-use crate::app::App;
+use crate::app::{App, each_event};
 use crate::failure::{Exit, Failure, Result};
 
 /// An agent's session, in the words of those who drive it.
@@ -28,6 +28,10 @@ pub(crate) struct Agent {
     metadata: BTreeMap<String, Value>,
     resume_ready: bool,
     history: Vec<Passage>,
+    /// How often it was taken up again.
+    resumes: u64,
+    /// How many turns of its conversation are recorded.
+    turns: u64,
     error_count: u64,
     last_error: Option<Told>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +84,8 @@ pub(crate) fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
         metadata: head.metadata,
         resume_ready: head.ready,
         history,
+        resumes: head.resumes,
+        turns: head.messages,
         error_count: head.errors,
         last_error: head.last_error.map(Told::from),
         finalized_at,
@@ -170,6 +176,56 @@ pub(crate) fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<
     Ok(())
 }
 
+/// Records that an agent was taken up again. How it stands otherwise stays as it is.
+pub(crate) fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
+    let session = hold(well, id)?;
+    let head = session.standing()?.head;
+    refuse_own(&head)?;
+    let status = |status| NewEvent::from(StatusChanged { status, reason: None, error: None });
+    // A session is resumed when it begins to run; one that seems to run was left by its agent.
+    let events = match head.status {
+        Status::Running => vec![status(Status::Interrupted), status(Status::Running)],
+        before => vec![status(Status::Running), status(before)],
+    };
+    session.append_all(events)?;
+    Ok(())
+}
+
+/// Records turns of an agent's conversation, all or none.
+pub(crate) fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
+    let session = hold(well, id)?;
+    let head = session.standing()?.head;
+    refuse_own(&head)?;
+    if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase)) {
+        return Err(is_final(id, phase));
+    }
+    session.append_all(turns.into_iter().map(NewEvent::from).collect())?;
+    Ok(())
+}
+
+/// The last turns of an agent's conversation, oldest first. Earlier ones stay recorded.
+pub(crate) fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> {
+    let mut turns = Vec::new();
+    each_event(well, id, Span { order: Order::Newest, ..Span::ALL }, |event| {
+        if let Event::Message(message) = &event.event
+            && turns.len() < most
+        {
+            turns.push(Turn { at: event.at, role: message.role, text: message.text() });
+        }
+        Ok(())
+    })?;
+    turns.reverse();
+    Ok(turns)
+}
+
+/// A turn of an agent's conversation.
+#[derive(Debug, Serialize)]
+pub(crate) struct Turn {
+    pub(crate) at: Time,
+    pub(crate) role: Role,
+    pub(crate) text: String,
+}
+
 /// How an agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
@@ -200,13 +256,21 @@ pub(crate) enum Finalized {
     Otherwise(Phase),
 }
 
+/// What is said of an agent's end.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) metadata: BTreeMap<String, Value>,
+    /// What went wrong.
+    pub(crate) error: Option<String>,
+}
+
 /// Ends an agent's session, once: ending it again in the same way changes nothing, in
 /// another way is refused.
 pub(crate) fn finalize(
     well: &Stepwell,
     id: &SessionId,
     outcome: Outcome,
-    metadata: BTreeMap<String, Value>,
+    said: Said,
 ) -> Result<Finalized> {
     let session = hold(well, id)?;
     let head = session.standing()?.head;
@@ -218,8 +282,11 @@ pub(crate) fn finalize(
         from => from.unwrap_or(PhaseSet::Lifecycle.initial()),
     };
     let mut events: Vec<NewEvent> = Vec::new();
-    if !metadata.is_empty() {
-        events.push(Edited { metadata, ..Edited::default() }.into());
+    if !said.metadata.is_empty() {
+        events.push(Edited { metadata: said.metadata, ..Edited::default() }.into());
+    }
+    if let Some(message) = said.error {
+        events.push(Fault { message }.into());
     }
     events.extend([PhaseChanged { from, to }.into(), Checkpoint::of_phase(to).into()]);
     session.append_all(events)?;

@@ -12,6 +12,7 @@ mod app;
 mod args;
 mod ask;
 mod commands;
+mod completion;
 mod cutoff;
 mod failure;
 mod files;
@@ -33,6 +34,7 @@ mod selection;
 mod table;
 mod terminal;
 mod text;
+mod typed;
 mod when;
 mod wire;
 mod wording;
@@ -46,6 +48,9 @@ use terminal::Terminal;
 
 fn main() -> ExitCode {
     let (host, terminal) = (host::of_this_process(), Terminal::of_this_process());
+    if completion::answered(&host, std::env::args_os().collect()) {
+        return ExitCode::SUCCESS;
+    }
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return args::report(&error),

@@ -1,6 +1,8 @@
 //! Tables: columns as wide as they need, the last one cut to the terminal. Where even
 //! the others do not fit, each row becomes a few lines.
 
+use std::ops::Range;
+
 use crate::output::{Paint, Style};
 use crate::text::{cut, width};
 
@@ -30,11 +32,35 @@ pub(crate) enum Align {
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) style: Style,
+    /// The bytes that stand out: all others are dim.
+    pub(crate) bright: Option<Range<usize>>,
+}
+
+impl Cell {
+    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style, bright: None }
+    }
+
+    /// The cell's text, as far as it is shown, in its style.
+    fn painted(&self, shown: &str, paint: Paint) -> String {
+        match &self.bright {
+            Some(bright) if bright.end <= shown.len() && shown.is_char_boundary(bright.start) => {
+                let dim = |text: &str| match text.is_empty() {
+                    true => String::new(),
+                    false => paint.paint(Style::Dim, text),
+                };
+                let (before, rest) = shown.split_at(bright.start);
+                let (middle, after) = rest.split_at(bright.end - bright.start);
+                dim(before) + middle + &dim(after)
+            }
+            _ => paint.paint(self.style, shown),
+        }
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self { text: text.into(), style: Style::Plain }
+        Self::styled(text, Style::Plain)
     }
 }
 
@@ -66,13 +92,10 @@ impl Table {
             return self.stacked(paint, columns);
         }
         let last = columns.map(|columns| columns.saturating_sub(before));
-        let heading = self.columns.iter().map(|column| (column.name, Style::Bold)).collect();
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| row.iter().map(|cell| (cell.text.as_str(), cell.style)).collect::<Vec<_>>());
-        let all = std::iter::once(heading).chain(rows);
-        all.map(|cells| self.line(&cells, &widths, last, paint)).collect()
+        let title = |column: &Column| Cell::styled(column.name, Style::Bold);
+        let heading: Vec<Cell> = self.columns.iter().map(title).collect();
+        let all = std::iter::once(&heading).chain(&self.rows);
+        all.map(|cells| self.line(cells, &widths, last, paint)).collect()
     }
 
     /// Each row as its first two cells, the others by name, and the last.
@@ -89,7 +112,7 @@ impl Table {
                 }
                 room = room.saturating_sub(width(&text) + GAP.len());
                 let gap = if line.is_empty() { "" } else { GAP };
-                line.extend([gap, &paint.paint(cell.style, &text)]);
+                line.extend([gap, &cell.painted(&text, paint)]);
             }
             lines.push(line);
             let Some((last, middle)) = rest.split_last() else { continue };
@@ -106,22 +129,16 @@ impl Table {
         lines
     }
 
-    fn line(
-        &self,
-        cells: &[(&str, Style)],
-        widths: &[usize],
-        last: Option<usize>,
-        paint: Paint,
-    ) -> String {
+    fn line(&self, cells: &[Cell], widths: &[usize], last: Option<usize>, paint: Paint) -> String {
         let mut line = String::new();
-        for (n, (text, style)) in cells.iter().enumerate() {
+        for (n, cell) in cells.iter().enumerate() {
             let is_last = n + 1 == cells.len();
             let text = match last {
-                Some(columns) if is_last => cut(text, columns),
-                _ => (*text).to_owned(),
+                Some(columns) if is_last => cut(&cell.text, columns),
+                _ => cell.text.clone(),
             };
             let room = " ".repeat(widths[n].saturating_sub(width(&text)));
-            let painted = paint.paint(*style, &text);
+            let painted = cell.painted(&text, paint);
             match self.columns[n].align {
                 Align::Right => line.extend([room.as_str(), &painted]),
                 Align::Left if is_last => line.push_str(&painted),
@@ -156,5 +173,18 @@ mod tests {
         let stacked = table.lines(Paint::Plain, Some(12));
         assert_eq!(stacked, ["a  1", "  数据库 mi…", "abc  100", "  x"]);
         assert_eq!(table.lines(Paint::Plain, None)[1], "a      1  数据库 migration of it all");
+    }
+
+    #[test]
+    fn the_part_of_an_id_that_suffices_stands_out_in_colour_only() {
+        let bright = Some(2..4);
+        let id = || Cell { text: "a-bcd".to_owned(), style: Style::Plain, bright: bright.clone() };
+        assert_eq!(id().painted("a-bcd", Paint::Plain), "a-bcd");
+        assert_eq!(
+            id().painted("a-bcd", Paint::Colour),
+            "\u{1b}[2ma-\u{1b}[0mbc\u{1b}[2md\u{1b}[0m"
+        );
+        // What was cut is not taken apart.
+        assert_eq!(id().painted("a-…", Paint::Colour), "a-…");
     }
 }

@@ -9,7 +9,7 @@ use crate::housekeeping::tidy;
 /// Gives a session up: it stays, and is not resumed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
 }
 

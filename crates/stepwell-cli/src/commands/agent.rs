@@ -1,20 +1,27 @@
 use std::collections::BTreeMap;
+use std::io::BufRead;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::{
-    Access, Driver, Error, Filter, Phase, PhaseSet, Policy, Query, ResumeDecision, SessionId,
+    Access, Driver, Error, Filter, IdFormat, Message, Phase, PhaseSet, Policy, Query,
+    ResumeDecision, SessionId,
 };
+
+use stepwell_workspace::config::AgentIds;
 
 use super::cleanup::{Mode, clean};
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::Consent;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::housekeeping::tidy;
-use crate::lifecycle::{self, Begin, Finalized, Outcome, Update};
+use crate::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
+use crate::runner::redactor;
 use crate::table::{Align, Column, Table};
-use crate::text::{ago, one_line};
+use crate::text::{ago, indented, one_line};
+use crate::typed::entry;
+use crate::when::When;
 use crate::wire::word;
 
 /// Follows agents that Stepwell does not run itself.
@@ -63,6 +70,9 @@ enum Action {
         /// Says that it cannot.
         #[arg(long)]
         not_ready: bool,
+        /// Counts that it was taken up again; hook pre-delegate does so by itself.
+        #[arg(long)]
+        resumed: bool,
     },
     /// Prints a session as JSON.
     Get {
@@ -87,6 +97,29 @@ enum Action {
         /// Its last word.
         #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
+        /// What went wrong; counts as an error.
+        #[arg(long, value_name = "TEXT")]
+        error: Option<String>,
+    },
+    /// Records turns of the agent's conversation.
+    Say {
+        /// The session.
+        #[arg(value_name = "ID")]
+        session: String,
+        /// What was said. Without it, each line of stdin is {"role": …, "text": …}.
+        text: Option<String>,
+        /// Who said it.
+        #[arg(long, value_enum, default_value = "assistant", requires = "text")]
+        role: Speaker,
+    },
+    /// Shows the last turns of the agent's conversation.
+    Turns {
+        /// The session.
+        #[arg(value_name = "ID")]
+        session: String,
+        /// So many of them, in place of agent.shown_turns.
+        #[arg(long, short = 'n', value_name = "N")]
+        limit: Option<usize>,
     },
     /// Lists agents' sessions, newest first.
     List {
@@ -96,12 +129,18 @@ enum Action {
         /// Only this agent's.
         #[arg(long)]
         agent: Option<String>,
+        /// Only those updated at or after this time: 2026-02-23, 7d, yesterday.
+        #[arg(long, value_name = "WHEN")]
+        since: Option<When>,
+        /// Only those updated before this time.
+        #[arg(long, value_name = "WHEN")]
+        until: Option<When>,
     },
     /// Moves agents' sessions without activity for so long to the trash.
     Cleanup {
-        /// After so many hours.
-        #[arg(long, value_name = "N", default_value_t = 24, allow_negative_numbers = true)]
-        hours: u32,
+        /// After so many hours, in place of agent.cleanup_after_hours.
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        hours: Option<u32>,
         /// Only shows what would go.
         #[arg(long)]
         dry_run: bool,
@@ -110,11 +149,70 @@ enum Action {
     },
 }
 
+/// Who says a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+enum Speaker {
+    User,
+    Assistant,
+    System,
+}
+
+impl Speaker {
+    fn says(self, text: &str) -> Message {
+        match self {
+            Self::User => Message::user(text),
+            Self::Assistant => Message::assistant(text),
+            Self::System => Message::system(text),
+        }
+    }
+}
+
+/// A turn as a line of JSON tells it.
+#[derive(Deserialize)]
+struct ToldTurn {
+    role: Speaker,
+    #[serde(alias = "content")]
+    text: String,
+}
+
+/// Turns from lines of JSON.
+fn turns_of(lines: impl BufRead) -> Result<Vec<Message>> {
+    let mut turns = Vec::new();
+    for (n, line) in lines.lines().enumerate() {
+        let wrong = |why: String| {
+            let message = format!("line {} of stdin is no turn: {why}", n + 1);
+            Failure::new(Exit::Usage, message).hint(r#"{"role": "user", "text": "…"}"#)
+        };
+        let line = line.map_err(|error| wrong(error.to_string()))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let turn: ToldTurn = serde_json::from_str(&line).map_err(|it| wrong(it.to_string()))?;
+        turns.push(turn.role.says(&turn.text));
+    }
+    match turns.is_empty() {
+        true => Err(Failure::new(Exit::Usage, "no turn was told")),
+        false => Ok(turns),
+    }
+}
+
+fn turns(session: &str, limit: Option<usize>, app: &mut App) -> Result<Exit> {
+    let (well, id) = app.session(session, Access::Read)?;
+    let shown = usize::try_from(app.config.settings.agent_turns.get()).unwrap_or(usize::MAX);
+    for turn in lifecycle::turns(&well, &id, limit.unwrap_or(shown))? {
+        let role = word(turn.role);
+        let line = format!("{role}: {}", indented(&turn.text, "  ").trim_start());
+        app.out.answer(&turn, line)?;
+    }
+    Ok(Exit::Done)
+}
+
 /// Metadata as typed.
 #[derive(Debug, clap::Args)]
 struct Metadata {
     /// Remembers a text; `k:=JSON` remembers any value, and null forgets the key.
-    #[arg(long = "meta", value_name = "K=V", value_parser = pair)]
+    #[arg(long = "meta", value_name = "K=V", value_parser = entry)]
     pairs: Vec<(String, Value)>,
 }
 
@@ -122,22 +220,6 @@ impl Metadata {
     fn map(&self) -> BTreeMap<String, Value> {
         self.pairs.iter().cloned().collect()
     }
-}
-
-fn pair(text: &str) -> Result<(String, Value), String> {
-    let (name, value) = text.split_once('=').ok_or("use K=V, or K:=JSON")?;
-    let (name, value) = match name.strip_suffix(':') {
-        Some(name) => {
-            let value =
-                serde_json::from_str(value).map_err(|error| format!("not JSON: {error}"))?;
-            (name, value)
-        }
-        None => (name, Value::from(value)),
-    };
-    if name.is_empty() {
-        return Err("the key is empty".to_owned());
-    }
-    Ok((name.to_owned(), value))
 }
 
 const COLUMNS: &[Column] = &[
@@ -166,6 +248,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
         Action::Create { agent, purpose, metadata, id } => {
             let id = id.as_ref().map(|id| id.parse()).transpose().map_err(Error::from)?;
+            let well = app.make()?;
+            let made = || well.new_id_like(IdFormat::Agent);
+            let id = match app.config.settings.agent_ids {
+                AgentIds::Agent => Some(id.unwrap_or_else(made)),
+                AgentIds::Sessions => id,
+            };
             let begin = Begin {
                 id,
                 agent: agent.clone(),
@@ -173,13 +261,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 workspace: app.place.root.display().to_string(),
                 metadata: metadata.map(),
             };
-            let well = app.make()?;
             let id = lifecycle::create(&well, begin)?;
             app.out.answer(&Made { agent_id: &id }, &id)?;
             tidy(app, &well)?;
             Ok(Exit::Done)
         }
-        Action::Update { session, phase, metadata, error, ready, not_ready } => {
+        Action::Update { session, phase, metadata, error, ready, not_ready, resumed } => {
             let update = Update {
                 phase: phase.as_deref().map(lifecycle::phase).transpose()?,
                 metadata: metadata.map(),
@@ -187,6 +274,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 ready: (*ready || *not_ready).then_some(*ready),
             };
             let (well, id) = app.session(session, Access::Write)?;
+            if *resumed {
+                lifecycle::count_resume(&well, &id)?;
+            }
             lifecycle::update(&well, &id, update)?;
             told(&well, &id, app)
         }
@@ -196,18 +286,35 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             Ok(Exit::Done)
         }
         Action::ShouldResume { session } => should_resume(session, app),
-        Action::Finalize { session, outcome, summary } => {
+        Action::Finalize { session, outcome, summary, error } => {
             let (well, id) = app.session(session, Access::Write)?;
-            let summary = lifecycle::summary(summary.clone());
-            if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, summary)?
-            {
+            let said = Said { metadata: lifecycle::summary(summary.clone()), error: error.clone() };
+            if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, said)? {
                 return Err(lifecycle::is_final(&id, phase));
             }
             told(&well, &id, app)
         }
-        Action::List { active_only, agent } => list(*active_only, agent.clone(), app),
+        Action::Say { session, text, role } => {
+            let turns = match text {
+                Some(text) => vec![role.says(text)],
+                None => turns_of(std::io::stdin().lock())?,
+            };
+            let (well, id) = app.session(session, Access::Write)?;
+            let redactor = redactor(app)?;
+            let plain = turns.into_iter().map(|turn| redactor.redact_message(turn).0).collect();
+            lifecycle::say(&well, &id, plain)?;
+            told(&well, &id, app)
+        }
+        Action::Turns { session, limit } => turns(session, *limit, app),
+        Action::List { active_only, agent, since, until } => {
+            let now = app.now();
+            let (since, until) = (since.map(|it| it.resolve(now)), until.map(|it| it.resolve(now)));
+            let (driver, agent) = (Some(Driver::External), agent.clone());
+            list(*active_only, Filter { driver, agent, since, until, ..Filter::default() }, app)
+        }
         Action::Cleanup { hours, dry_run, consent } => {
-            let older_than = Some(Duration::from_secs(u64::from(*hours) * 3600));
+            let hours = hours.unwrap_or_else(|| app.config.settings.agent_cleanup_hours.get());
+            let older_than = Some(Duration::from_secs(u64::from(hours) * 3600));
             let driver = Some(Driver::External);
             let silence = app.config.settings.resume_timeout;
             let policy = Policy { older_than, driver, silence, ..Policy::default() };
@@ -242,11 +349,10 @@ fn should_resume(name: &str, app: &mut App) -> Result<Exit> {
     Ok(if decision.should_resume { Exit::Done } else { Exit::Failed })
 }
 
-fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit> {
+fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let (mut found, mut damaged) = (false, false);
     if let Some(well) = app.look()? {
-        let filter = Filter { driver: Some(Driver::External), agent, ..Filter::default() };
         each_session(&well, Query { filter, ..Query::default() }, |standing| {
             let head = &standing.head;
             let ended = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
@@ -295,21 +401,4 @@ fn list(active_only: bool, agent: Option<String>, app: &mut App) -> Result<Exit>
     }
     app.print(&table)?;
     Ok(exit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metadata_is_text_unless_it_says_that_it_is_json() {
-        assert_eq!(pair("n=1.10"), Ok(("n".into(), Value::from("1.10"))));
-        assert_eq!(pair("n:=1.5"), Ok(("n".into(), Value::from(1.5))));
-        assert_eq!(pair("tags:=[\"a\"]"), Ok(("tags".into(), serde_json::json!(["a"]))));
-        assert_eq!(pair("a=b=c"), Ok(("a".into(), Value::from("b=c"))));
-        assert_eq!(pair("gone:=null"), Ok(("gone".into(), Value::Null)));
-        for wrong in ["", "x", "=1", ":=1", "n:=nonsense"] {
-            assert!(pair(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -8,7 +8,7 @@ use crate::text::{bytes, visible};
 
 /// Copies the whole store to a file, consistently, while it is in use.
 ///
-/// The copy is a store: put it at .stepwell/stepwell.db to use it.
+/// stepwell restore FILE makes a store of it again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The file to make.

@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use stepwell::{Access, CheckpointReason, Event, Kind, Seq, Time};
+use serde_json::Value;
+use stepwell::{Access, Checkpoint, CheckpointReason, Event, Kind, Seq, Time};
 use stepwell_agent::files::rewind::Foreign;
 
 use crate::app::App;
@@ -9,19 +12,24 @@ use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::point::is_numbered;
 use crate::table::{Align, Column, Table};
-use crate::text::{one_line, second, visible};
+use crate::text::{cut, one_line, second, visible};
+use crate::typed::entry;
 use crate::wire::word;
 
-/// Names the present point of a session, to fork or rewind to, or lists such points.
+/// Lists a session's checkpoints, or names its present point, to fork or rewind to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
-    /// The checkpoint's name; a later one of the same name takes its place.
-    name: Option<String>,
-    /// Lists the session's checkpoints: those that were asked for, those of phases, and those
+    /// The checkpoint's name; a later one of the same name takes its place. Without one, the
+    /// session's checkpoints are listed: those that were asked for, those of phases, and those
     /// that are taken every few steps and before a rewind.
-    #[arg(long, conflicts_with = "name")]
+    name: Option<String>,
+    /// Remembers something with it; `K:=JSON` remembers any value.
+    #[arg(long = "meta", value_name = "K=V", value_parser = entry, requires = "name")]
+    metadata: Vec<(String, Value)>,
+    /// Lists them, as without a name.
+    #[arg(long, conflicts_with = "name", hide = true)]
     list: bool,
 }
 
@@ -33,30 +41,23 @@ struct Answer<'a> {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    if args.list {
-        return list(args, app);
-    }
+    let Some(name) = &args.name else { return list(args, app) };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    if let Some(name) = &args.name
-        && (name.trim().is_empty() || name.chars().any(char::is_control))
-    {
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
         let message = "a checkpoint's name is not empty and has no control characters";
         return Err(Failure::new(Exit::Failed, message));
     }
-    if let Some(name) = args.name.as_deref().filter(|name| is_numbered(name)) {
+    if is_numbered(name) {
         let message = format!("{name:?} is no checkpoint's name: it means a seq, or steps back");
         return Err(Failure::new(Exit::Failed, message)
             .hint(format_args!("stepwell checkpoint {id} at{name}")));
     }
     let mut session = well.hold(&id)?;
     settle(&mut session, Foreign::Refused, app)?;
-    let name = match &args.name {
-        Some(name) => name.clone(),
-        None => format!("checkpoint-{}", session.facts(&[Kind::Checkpoint])?.len() + 1),
-    };
-    let seq = session.checkpoint(name.as_str())?;
-    let answer = Answer { id: id.as_str(), checkpoint: &name, seq: seq.get() };
-    app.out.answer(&answer, format_args!("{id}: {} is seq {seq}", visible(&name)))?;
+    let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
+    let seq = session.append(Checkpoint { name: name.clone(), reason, metadata })?;
+    let answer = Answer { id: id.as_str(), checkpoint: name, seq: seq.get() };
+    app.out.answer(&answer, format_args!("{id}: {} is seq {seq}", visible(name)))?;
     drop(session);
     tidy(app, &well)?;
     Ok(Exit::Done)
@@ -69,6 +70,23 @@ struct Listed {
     seq: Seq,
     at: Time,
     reason: CheckpointReason,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: BTreeMap<String, Value>,
+}
+
+impl Listed {
+    /// Its name, and what is remembered with it. What keeps a flow's spec is too long to show.
+    fn line(&self) -> String {
+        let short = |(key, value): (&String, &Value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{key}={}", cut(&one_line(&value), 40))
+        };
+        let known: Vec<String> = self.metadata.iter().map(short).collect();
+        match known.is_empty() {
+            true => one_line(&self.name),
+            false => format!("{} ({})", one_line(&self.name), known.join(", ")),
+        }
+    }
 }
 
 const COLUMNS: &[Column] = &[
@@ -83,7 +101,8 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
     let facts = well.store().facts(&id, &[Kind::Checkpoint])?.into_iter();
     let listed = facts.filter_map(|fact| match fact.event {
         Event::Checkpoint(it) => {
-            Some(Listed { name: it.name, seq: fact.seq, at: fact.at, reason: it.reason })
+            let (seq, at, metadata) = (fact.seq, fact.at, it.metadata);
+            Some(Listed { name: it.name, seq, at, reason: it.reason, metadata })
         }
         _ => None,
     });
@@ -96,7 +115,7 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
     for it in listed {
         none = false;
         let (seq, at, reason) = (it.seq.to_string(), second(it.at), word(it.reason));
-        table.push(vec![seq.into(), at.into(), reason.into(), one_line(&it.name).into()]);
+        table.push(vec![seq.into(), at.into(), reason.into(), it.line().into()]);
     }
     match none {
         true => {

@@ -24,7 +24,7 @@ use crate::text::{grouped, indented};
 /// as they are, and so does the newest (compaction.keep_tokens). The log keeps everything.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// Leaves old messages out, without asking a model for a summary.
     #[arg(long)]

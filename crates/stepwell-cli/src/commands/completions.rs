@@ -1,9 +1,14 @@
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 
 use crate::app::{App, refuse_json};
-use crate::failure::{Exit, Result};
+use crate::completion::VARIABLE;
+use crate::failure::{Exit, Failure, Result};
 
-/// Prints a shell's completions.
+/// Prints a shell's completions: of commands, and of sessions, checkpoints, models and formats.
+///
+/// bash: source <(stepwell completions bash), in ~/.bashrc; zsh: the same, in ~/.zshrc after
+/// compinit; fish: stepwell completions fish | source, in ~/.config/fish/config.fish.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The shell.
@@ -12,9 +17,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_json(app)?;
-    // Made in memory: the generator panics where a closed pipe would end it.
+    let shells = Shells::builtins();
+    let name = args.shell.to_string();
+    let shell = shells.completer(&name).ok_or_else(|| {
+        Failure::new(Exit::Usage, format_args!("there are no completions for {name}"))
+    })?;
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut (app.definition)(), "stepwell", &mut script);
+    shell.write_registration(VARIABLE, "stepwell", "stepwell", "stepwell", &mut script)?;
     app.out.raw().write_all(&script)?;
     Ok(Exit::Done)
 }

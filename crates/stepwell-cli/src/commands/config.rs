@@ -1,9 +1,9 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stepwell_agent::redact::Redactor;
 use stepwell_workspace::CONFIG_FILE;
-use stepwell_workspace::config::{KEYS, Key, nearest, put};
+use stepwell_workspace::config::{KEYS, Key, nearest, put, take_out};
 use toml_edit::Value;
 
 use crate::app::App;
@@ -38,6 +38,14 @@ enum Action {
         #[arg(long)]
         user: bool,
     },
+    /// Takes a value out of the workspace's stepwell.toml, so that the default counts again.
+    Unset {
+        /// Such as sessions.cleanup_after_days.
+        key: String,
+        /// Takes it out of your own configuration instead.
+        #[arg(long)]
+        user: bool,
+    },
 }
 
 const COLUMNS: &[Column] = &[
@@ -58,21 +66,25 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::List => list(app),
         Action::Get { key } => get(known(key)?, app),
         Action::Set { key, value, user } => {
-            let path = if *user { app.host.user_config() } else { None };
-            if *user && path.is_none() {
-                let message = "there is no home folder to keep your settings in";
-                return Err(Failure::new(Exit::Absent, message));
-            }
             let key = known(key)?;
             if key.is_secret() && !*user {
                 let message = format!("{} belongs into your own configuration", key.name);
                 let hint = format!("stepwell config set --user {} …", key.name);
                 return Err(Failure::new(Exit::Usage, message).hint(hint));
             }
-            let path = path.unwrap_or_else(|| app.place.root.join(CONFIG_FILE));
-            set(key, value, &path, app)
+            set(key, value, &file(*user, app)?, app)
         }
+        Action::Unset { key, user } => unset(known(key)?, &file(*user, app)?, app),
     }
+}
+
+/// The file that is changed.
+fn file(user: bool, app: &App) -> Result<PathBuf> {
+    if !user {
+        return Ok(app.place.root.join(CONFIG_FILE));
+    }
+    let message = "there is no home folder to keep your settings in";
+    app.host.user_config().ok_or_else(|| Failure::new(Exit::Absent, message))
 }
 
 fn known(name: &str) -> Result<&'static Key> {
@@ -139,5 +151,23 @@ fn set(key: &Key, text: &str, path: &Path, app: &mut App) -> Result<Exit> {
     let source = path.display().to_string();
     let line = format!("{} = {} in {}", key.name, plain(&value), visible(&source));
     app.out.answer(&Line { key: key.name, value: json(&value), source }, line)?;
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct Unset<'a> {
+    key: &'a str,
+    unset: bool,
+    source: &'a str,
+}
+
+fn unset(key: &Key, path: &Path, app: &mut App) -> Result<Exit> {
+    let unset = take_out(path, key)?;
+    let source = path.display().to_string();
+    let line = match unset {
+        true => format!("{} is no longer set in {}", key.name, visible(&source)),
+        false => format!("{} is not set in {}", key.name, visible(&source)),
+    };
+    app.out.answer(&Unset { key: key.name, unset, source: &source }, line)?;
     Ok(Exit::Done)
 }

@@ -44,9 +44,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.to.writer().is_none() {
         return Err(unwritten(args.to));
     }
+    if let Err(error) = args.input.symlink_metadata() {
+        let message = format!("{}: {error}", args.input.display());
+        return Err(Failure::new(Exit::Absent, message));
+    }
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let how = Conversion { from: args.from, to: args.to, existing, wishes: wishes(args.truncate) };
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
+    if converted.read.is_empty() && converted.faults.is_empty() {
+        let message = format!("{}: no session of a known format", args.input.display());
+        return Err(Failure::new(Exit::Absent, message).hint("stepwell formats lists them"));
+    }
     let mut summary = Summary::default();
     for (found, report) in converted.read {
         tell(report, (&found.path, found.format), app, &mut summary, Telling::NotSessions)?;

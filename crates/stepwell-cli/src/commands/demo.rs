@@ -1,7 +1,7 @@
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, PipeReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -118,17 +118,25 @@ impl Stage {
         app.out.flush()
     }
 
+    /// Starts a command. What it answers and what it tells come through one pipe, so that they
+    /// stand in the order in which they happened.
+    fn begin(&self, args: &[&str]) -> std::io::Result<(Child, BufReader<PipeReader>)> {
+        let (reader, writer) = std::io::pipe()?;
+        // The command, which holds the other end, is dropped here: the pipe then ends with the
+        // child.
+        let child = self.command(args).stdout(writer.try_clone()?).stderr(writer).spawn()?;
+        Ok((child, BufReader::new(reader)))
+    }
+
     /// Runs a command and shows what it says.
     fn act(&self, args: &[&str], app: &mut App) -> Result<()> {
         Self::say(args, app)?;
         let fault = |error| Failure::file(&self.program, "starting it", &error);
-        let output = self.command(args).stderr(Stdio::piped()).output().map_err(fault)?;
-        for text in [output.stdout, output.stderr] {
-            for line in String::from_utf8_lossy(&text).lines() {
-                app.out.line(cut(line, WIDTH))?;
-            }
+        let (mut child, told) = self.begin(args).map_err(fault)?;
+        for line in told.lines().map_while(std::io::Result::ok) {
+            app.out.line(cut(&line, WIDTH))?;
         }
-        match output.status.success() {
+        match child.wait().map_err(fault)?.success() {
             true => Ok(()),
             false => Err(Failure::new(Exit::Failed, "the demo did not go as it should")),
         }
@@ -140,14 +148,8 @@ impl Stage {
         let args = ["run", task, "--model", "script:model.yaml", "--mode", "yolo"];
         Self::say(&args, app)?;
         let fault = |error| Failure::file(&self.program, "starting it", &error);
-        let mut child = self
-            .command(&args)
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(fault)?;
-        let told = child.stderr.take().map(BufReader::new);
-        for line in told.into_iter().flat_map(BufRead::lines).map_while(std::io::Result::ok) {
+        let (mut child, told) = self.begin(&args).map_err(fault)?;
+        for line in told.lines().map_while(std::io::Result::ok) {
             app.out.line(&line)?;
             if line.contains("sleep 600") {
                 break;

@@ -12,7 +12,7 @@ use crate::text::visible;
 /// Shows what a session did to files, as a unified diff.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// From where: a seq, a checkpoint's name, or -N for N steps back (default: its beginning).
     #[arg(long, value_name = FORMS, allow_hyphen_values = true)]

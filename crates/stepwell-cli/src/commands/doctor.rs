@@ -4,20 +4,20 @@ use std::path::Path;
 
 use serde::Serialize;
 use stepwell::{
-    Access, Driver, Filter, Place, Query, Search, SessionId, Status, StatusChanged, StopReason,
+    Access, Driver, Filter, Place, Query, SessionId, Status, StatusChanged, StopReason,
 };
 
 use super::verify::every;
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
-use crate::text::{count, visible};
+use crate::text::visible;
 
 /// Looks the store over and says what it would repair; --repair does it.
 ///
 /// Looks at the file, its permissions, the sessions that are known to be damaged, runs
-/// whose process died, the search index, and the list of your stores. `verify` re-reads
-/// every event.
+/// whose process died, and the list of your stores. `verify` re-reads every event. Ends with
+/// 0 only if nothing was found, or all of it was repaired.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Repairs what can be.
@@ -38,14 +38,11 @@ struct Finding {
     /// Wrong, but not in a way that makes data worse.
     #[serde(skip)]
     harmless: bool,
-    /// What it is called if all is not well.
-    #[serde(skip)]
-    word: &'static str,
 }
 
 impl Finding {
     fn new(check: &'static str, problems: Vec<String>) -> Self {
-        Self { check, problems, repair: None, repaired: false, harmless: false, word: "wrong" }
+        Self { check, problems, repair: None, repaired: false, harmless: false }
     }
 
     fn repairable(self, how: &'static str) -> Self {
@@ -54,11 +51,6 @@ impl Finding {
 
     fn harmless(self) -> Self {
         Self { harmless: true, ..self }
-    }
-
-    /// It is usual, and will mend itself.
-    fn usual(self, word: &'static str) -> Self {
-        Self { word, ..self.harmless() }
     }
 }
 
@@ -85,7 +77,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut worst = Exit::Done;
     for finding in &findings {
         print(finding, app)?;
-        if finding.problems.is_empty() || finding.repaired || finding.harmless {
+        if finding.problems.is_empty() || finding.repaired {
             continue;
         }
         worst = match (finding.check, worst) {
@@ -106,8 +98,8 @@ fn print(finding: &Finding, app: &mut App) -> Result<()> {
     let (style, word) = match (finding.problems.is_empty(), finding.repaired) {
         (true, _) => (Style::Green, "ok"),
         (false, true) => (Style::Green, "repaired"),
-        (false, false) if finding.harmless => (Style::Yellow, finding.word),
-        (false, false) => (Style::Red, finding.word),
+        (false, false) if finding.harmless => (Style::Yellow, "wrong"),
+        (false, false) => (Style::Red, "wrong"),
     };
     let check = finding.check;
     app.out.line(format_args!("{:<12} {}", check, app.out.paint.paint(style, word)))?;
@@ -140,12 +132,6 @@ fn examine(well: &Well) -> Result<Vec<Finding>> {
     })?;
     let stale = well.engine.stale_leases()?.into_iter();
     let stale = stale.map(|(id, holder)| format!("{id}: {holder} died without giving it back"));
-    let unseen = well.search(&Search::new("stepwell")).map_or(0, |found| found.unseen);
-    let behind = if unseen > 0 {
-        vec![format!("{} behind", count(usize::try_from(unseen).unwrap_or(0), "event"))]
-    } else {
-        Vec::new()
-    };
     Ok(vec![
         match file.iter().any(|line: &String| line.contains("search")) {
             true => Finding::new("store", file).repairable("build the search index anew"),
@@ -153,21 +139,20 @@ fn examine(well: &Well) -> Result<Vec<Finding>> {
         },
         Finding::new("sessions", damaged).repairable("rebuild their heads from their events"),
         Finding::new("leases", stale.collect()).repairable("take them back").harmless(),
-        // Whoever searches first brings it up to date.
-        Finding::new("search index", behind).repairable("bring it up to date").usual("behind"),
     ])
 }
 
 fn repair(findings: &mut [Finding], app: &App) {
     // A store that cannot be opened for writing has a finding of its own.
     let Ok(well) = app.existing(Access::Write) else { return };
+    // Searches do so anyway; whoever repairs saves them the time.
+    let _ = well.engine.catch_up();
     let whole = || well.engine.integrity().is_ok_and(|found| found.is_empty());
     for finding in findings.iter_mut().filter(|finding| finding.repair.is_some()) {
         finding.repaired = match finding.check {
             "store" => well.engine.rebuild_search().is_ok() && whole(),
             "sessions" => said(rebuild(&well)),
             "leases" => said(take_back(&well)),
-            "search index" => well.engine.catch_up().is_ok(),
             _ => finding.repaired,
         };
     }
@@ -295,10 +280,11 @@ fn registry(app: &App, repair: bool) -> Finding {
 fn ignored(app: &App, repair: bool) -> Finding {
     let problems = match app.place.is_ignored() {
         Ok(true) => Vec::new(),
-        Ok(false) => vec!["git would see .stepwell/".to_owned()],
+        Ok(false) => vec!["git would see the store".to_owned()],
         Err(error) => vec![format!(".gitignore cannot be read: {error}")],
     };
-    let repaired = !problems.is_empty() && repair && app.place.ignore().is_ok();
-    let finding = Finding::new("gitignore", problems).repairable("add it to .gitignore");
+    let hide = || stepwell::hide_from_git(&app.place.store).and_then(|_| app.place.ignore());
+    let repaired = !problems.is_empty() && repair && hide().is_ok();
+    let finding = Finding::new("gitignore", problems).repairable("hide it from git");
     Finding { repaired, ..finding.harmless() }
 }

@@ -16,7 +16,7 @@ use crate::text::{count, visible};
 /// cannot hold is named. stepwell formats lists them all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The format; else what the file's name says, else json.
     #[arg(long, value_name = "FORMAT")]

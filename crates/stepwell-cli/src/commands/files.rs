@@ -15,7 +15,7 @@ use crate::wire::word;
 /// Lists the versions of the files that a session changed, or prints one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// Only this file, relative to the workspace.
     path: Option<String>,

@@ -1,6 +1,7 @@
-use stepwell::{Access, Driver, Event, NewEvent, Status, StatusChanged};
+use stepwell::{Access, Change, Driver, Edited, Event, NewEvent, Status, StatusChanged};
 use stepwell_agent::context::live::{self, Extent};
 
+use super::label::refuse_taken;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::files::settle_of;
@@ -10,11 +11,14 @@ use crate::point::{FORMS, point};
 /// Makes a session that shares another one's past, and prints its id.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The last event that is shared: a seq, a checkpoint's name, or -N for N steps back.
     #[arg(long, value_name = FORMS, allow_hyphen_values = true)]
     at: Option<String>,
+    /// Gives the fork a label, which names it from then on.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
 }
 
 #[derive(serde::Serialize)]
@@ -26,6 +30,9 @@ struct Answer<'a> {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, parent) = app.session(&args.session, Access::Write)?;
+    if let Some(label) = &args.label {
+        refuse_taken(&well, label, None)?;
+    }
     settle_of(&well, &parent, app)?;
     let at = match &args.at {
         Some(text) => point(&well, &parent, text)?,
@@ -42,6 +49,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let facts = well.store().facts(&parent, &live::KINDS)?;
     if facts.iter().any(|fact| matches!(fact.event, Event::Compacted(_))) {
         begins.push(Extent::at(&facts, at).edited().into());
+    }
+    if let Some(label) = &args.label {
+        let label = Change::Set(label.clone());
+        begins.push(Edited { label, ..Edited::default() }.into());
     }
     let session = well.fork_with(&parent, Some(at), begins)?;
     let id = session.id().clone();

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 table.push(vec![
                     id.to_string().into(),
                     gate.id.clone().into(),
-                    Cell { text: ago(*at, now), style: Style::Dim },
+                    Cell::styled(ago(*at, now), Style::Dim),
                     one_line(&gate.prompt).into(),
                 ]);
             }

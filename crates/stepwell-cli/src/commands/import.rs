@@ -56,15 +56,24 @@ pub(crate) struct Summary {
     pub(crate) updated: usize,
     pub(crate) unchanged: usize,
     pub(crate) damaged: usize,
+    /// What is no session of a known format, or not there at all.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) unrecognised: usize,
     /// Those that somebody holds, or that are in the trash.
     pub(crate) skipped: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl Summary {
     /// Something could be read, or there was nothing that could not be.
     fn exit(&self) -> Exit {
-        match (self.imported + self.updated + self.unchanged, self.damaged) {
-            (0, 1..) => Exit::Damaged,
+        match (self.imported + self.updated + self.unchanged, self.damaged, self.unrecognised) {
+            (0, 1.., _) => Exit::Damaged,
+            (0, 0, 1..) => Exit::Absent,
             _ => Exit::Done,
         }
     }
@@ -72,11 +81,14 @@ impl Summary {
 
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { imported, updated, unchanged, damaged, skipped } = self;
+        let Self { imported, updated, unchanged, damaged, unrecognised, skipped } = self;
         write!(
             f,
             "{imported} imported, {updated} updated, {unchanged} unchanged, {damaged} damaged"
         )?;
+        if *unrecognised > 0 {
+            write!(f, ", {unrecognised} not recognised")?;
+        }
         if *skipped > 0 {
             write!(f, ", {skipped} skipped")?;
         }
@@ -100,6 +112,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             None => return Ok(Exit::Done),
         },
     };
+    // Whoever mistypes a name does not want a store.
+    if found.is_empty() {
+        say(&summary, args, app)?;
+        return Ok(summary.exit());
+    }
     let (mode, telling) = match args.dry_run {
         true => (Mode::Look, Telling::Would),
         false => (Mode::Write, Telling::All),
@@ -131,15 +148,21 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         progress.clear();
         tell(report, (&path, format), app, &mut summary, telling)?;
     }
+    say(&summary, args, app)?;
+    if let Some(well) = kept.filter(|_| mode == Mode::Write) {
+        tidy(app, &well)?;
+    }
+    Ok(summary.exit())
+}
+
+/// Says what was done in numbers.
+fn say(summary: &Summary, args: &Args, app: &mut App) -> Result<()> {
     let would = if args.dry_run { "Would be: " } else { "" };
     match app.out.is_json() {
         true => note(format_args!("{would}{summary}")),
         false => app.out.line(format_args!("{would}{summary}"))?,
     }
-    if let Some(well) = kept.filter(|_| mode == Mode::Write) {
-        tidy(app, &well)?;
-    }
-    Ok(summary.exit())
+    Ok(())
 }
 
 /// How much is said of an import.
@@ -232,6 +255,11 @@ fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut Summary) -> Res
     for path in paths {
         let before = all.len();
         let mut faults = 0;
+        if let Err(error) = path.symlink_metadata() {
+            note(format_args!("not recognised: {}: {error}", path.display()));
+            summary.unrecognised += 1;
+            continue;
+        }
         let mut fault = |error: Error| {
             faults += 1;
             note(format_args!("damaged: {error}"));
@@ -244,16 +272,34 @@ fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut Summary) -> Res
             fault(error);
         }
         if all.len() == before && faults == 0 {
-            faults = 1;
-            let what = match only {
-                Some(format) => format!("no session of the format {format}"),
-                None => "no session of a known format".to_owned(),
-            };
-            note(format_args!("damaged: {}: {what}; stepwell formats lists them", path.display()));
+            summary.unrecognised += 1;
+            note(format_args!("not recognised: {}: {}", path.display(), no_session(path, only)));
         }
         summary.damaged += faults;
     }
     Ok(all)
+}
+
+/// Why nothing was found at a path, and what is there instead if that can be told.
+fn no_session(path: &Path, only: Option<Format>) -> String {
+    let Some(format) = only else {
+        return "no session of a known format; stepwell formats lists them".to_owned();
+    };
+    let mut others: Vec<Format> = Vec::new();
+    let mut found = |it: Found| {
+        if !others.contains(&it.format) {
+            others.push(it.format);
+        }
+        Ok(())
+    };
+    // What cannot be read was told of, or is not what is looked for here.
+    let _ = find(path, None, &mut found, &mut |_| ());
+    let named: Vec<String> =
+        others.iter().map(|it| format!("{} (--from {it})", it.title())).collect();
+    match named.is_empty() {
+        true => format!("no session of {}; stepwell formats lists what is read", format.title()),
+        false => format!("no session of {}, but of {}", format.title(), named.join(", ")),
+    }
 }
 
 /// What is where agents keep their sessions, if the user wants it.
@@ -289,8 +335,12 @@ fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
     Ok(Some(all))
 }
 
-/// Why nothing could be read. As with a file, that has its own exit code.
+/// Why nothing could be read. As with a file, damage has its own exit code, and what is no
+/// archive at all has another.
 fn unread(error: Error) -> Failure {
+    if matches!(error, Error::NotAnArchive { .. }) {
+        return Failure::new(Exit::Absent, error).hint("stepwell import FILE reads other formats");
+    }
     let ours = matches!(error, Error::Store(_) | Error::Write(_));
     match Failure::from(error) {
         Failure::Said { message, hint, .. } if !ours => {
@@ -307,9 +357,12 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
         let message = "- stands alone: stdin is read once, and as it comes";
         return Err(Failure::new(Exit::Usage, message));
     }
-    let well = app.make()?;
     let mut from = BufReader::new(std::io::stdin());
     let from: &mut dyn BufRead = &mut from;
+    if from.fill_buf().is_ok_and(<[u8]>::is_empty) {
+        return Err(Failure::new(Exit::Absent, "-: stdin is empty"));
+    }
+    let well = app.make()?;
     let imported = stepwell_formats::import(&well, from).map_err(|error| unread(error).at(name))?;
     let groups = [
         ("Imported", "imported", &imported.made),

@@ -1,17 +1,20 @@
-use stepwell::{Access, Change, Edited, Filter, Query};
+use stepwell::{Access, Change, Edited, Filter, Query, SessionId};
 
-use crate::app::App;
+use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::housekeeping::tidy;
 use crate::text::visible;
 
-/// Gives a session a label, which names it from then on; without one, takes it away.
+/// Shows a session's label, or gives it one, which names it from then on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The label.
     label: Option<String>,
+    /// Takes the label away.
+    #[arg(long, conflicts_with = "label")]
+    clear: bool,
 }
 
 #[derive(serde::Serialize)]
@@ -21,24 +24,39 @@ struct Answer<'a> {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if args.label.is_none() && !args.clear {
+        let (well, id) = app.session(&args.session, Access::Read)?;
+        let label = well.standing(&id)?.head.label;
+        return told(&id, label.as_deref(), app).map(|()| Exit::Done);
+    }
     let (well, id) = app.session(&args.session, Access::Write)?;
     if let Some(label) = &args.label {
-        let filter = Filter { label: Some(label.clone()), ..Filter::default() };
-        let bearers = well.list(&Query { filter, limit: 2, ..Query::default() })?.sessions;
-        if let Some(other) = bearers.iter().find(|other| other.head.id != id) {
-            let other = &other.head.id;
-            let message = format!("{other} bears the label {label:?} already");
-            return Err(Failure::new(Exit::Failed, message)
-                .hint(format_args!("stepwell label {other} takes it away")));
-        }
+        refuse_taken(&well, label, Some(&id))?;
     }
     let change = args.label.clone().map_or(Change::Clear, Change::Set);
     well.edit(&id, Edited { label: change, ..Edited::default() })?;
-    let line = match &args.label {
+    told(&id, args.label.as_deref(), app)?;
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}
+
+fn told(id: &SessionId, label: Option<&str>, app: &mut App) -> Result<()> {
+    let line = match label {
         Some(label) => format!("{id} is labelled {}", visible(label)),
         None => format!("{id} has no label"),
     };
-    app.out.answer(&Answer { id: id.as_str(), label: args.label.as_deref() }, line)?;
-    tidy(app, &well)?;
-    Ok(Exit::Done)
+    app.out.answer(&Answer { id: id.as_str(), label }, line)
+}
+
+/// A label names one session. Refuses one that another session bears.
+pub(super) fn refuse_taken(well: &Well, label: &str, own: Option<&SessionId>) -> Result<()> {
+    let filter = Filter { label: Some(label.to_owned()), ..Filter::default() };
+    let bearers = well.list(&Query { filter, limit: 2, ..Query::default() })?.sessions;
+    let Some(other) = bearers.iter().find(|other| Some(&other.head.id) != own) else {
+        return Ok(());
+    };
+    let other = &other.head.id;
+    let message = format!("{other} bears the label {label:?} already");
+    Err(Failure::new(Exit::Failed, message)
+        .hint(format_args!("stepwell label {other} --clear takes it away")))
 }

@@ -29,7 +29,8 @@ use crate::wire::{self, is_final};
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Answers with a table in Markdown.
+    /// Answers with a table in Markdown, as in M31A's LEDGER.md: durations in minutes. stepwell
+    /// import reads it in again.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
     /// Of all of your known stores.
@@ -136,7 +137,8 @@ fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<Row>>
     })?;
     let since = rows.iter().map(|row| row.head.created_at).min();
     let commits = since.and_then(|since| Commits::since(root, since));
-    for row in rows.iter_mut().filter(|row| is_here(&row.head, root)) {
+    // What was counted elsewhere stays as it was.
+    for row in rows.iter_mut().filter(|row| row.commits.is_none() && is_here(&row.head, root)) {
         row.commits = commits.as_ref().map(|it| it.between(row.head.created_at, row.ended));
     }
     if !rows.is_empty() {
@@ -206,12 +208,18 @@ fn row(well: &Well, standing: Standing) -> Result<Row, (SessionId, stepwell::Err
             tasks: tasks.len(),
             failed: count(TaskStatus::Failed) + count(TaskStatus::Unrecoverable),
             skipped: count(TaskStatus::Skipped),
-            commits: None,
+            commits: told_commits(&head),
             spent: head.spent,
             head: head.clone(),
         })
     };
     read().map_err(|error| (head.id.clone(), error))
+}
+
+/// How many commits a session of another system says that it made.
+fn told_commits(head: &Head) -> Option<usize> {
+    let told = head.metadata.get("commits").filter(|_| head.source.is_some())?;
+    told.as_str().map_or_else(|| told.as_u64()?.try_into().ok(), |text| text.parse().ok())
 }
 
 /// How many events are looked back at for the one that ended a session: labels and tags may
@@ -295,8 +303,8 @@ fn markdown(rows: &[Row]) -> String {
             row.tasks.to_string(),
             row.failed.to_string(),
             row.skipped.to_string(),
-            cost(&row.spent),
-            took(row.took()),
+            format!("${}", row.spent.cost),
+            (row.took().as_secs().div_ceil(60)).to_string(),
             row.commits(),
         ]
     };

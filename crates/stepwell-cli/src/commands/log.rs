@@ -10,7 +10,7 @@ use crate::wire::is_over;
 /// Prints a session's events as JSON, one per line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// Goes on with each new event, until the session stops.
     #[arg(long, short)]

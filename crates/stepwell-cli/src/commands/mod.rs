@@ -27,11 +27,13 @@ mod label;
 mod ledger;
 mod log;
 mod man;
+mod meta;
 mod models;
 mod phase;
 mod pin;
 mod pin_message;
 mod purge;
+mod restore;
 mod resume;
 mod rewind;
 mod run;
@@ -96,6 +98,7 @@ commands! {
     Phase = phase::Args => phase::run,
     Tasks = tasks::Args => tasks::run,
     Label = label::Args => label::run,
+    Meta = meta::Args => meta::run,
     Tag = tag::Args => tag::tag,
     Untag = tag::UntagArgs => tag::untag,
     Pin = pin::Args => pin::pin,
@@ -121,6 +124,7 @@ commands! {
     Formats = formats::Args => formats::run,
     Watch = watch::Args => watch::run,
     Backup = backup::Args => backup::run,
+    Restore = restore::Args => restore::run,
     Store = store::Args => store::run,
     Agent = agent::Args => agent::run,
     Hook = hook::Args => hook::run,

@@ -85,6 +85,10 @@ fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
         let message = format!("{} holds no recent models: {error}", file.display());
         Failure::new(Exit::Damaged, message).hint("M31A keeps them in ~/.m31a/recent_models.json")
     })?;
+    let (theirs, unknown) = theirs.named(|name| check_name(name, app).ok());
+    for name in unknown {
+        note(format_args!("{name:?} is left out: --model takes no such name"));
+    }
     let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
     let adopted = shelf.change(|models| models.adopt(&theirs, most))?;
     let models = count(adopted.recent, "model");

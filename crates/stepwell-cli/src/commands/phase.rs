@@ -12,7 +12,7 @@ use crate::housekeeping::tidy;
 /// --phases, and stepwell agent.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The phase to move to.
     name: Option<String>,

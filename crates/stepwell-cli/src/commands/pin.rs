@@ -7,14 +7,14 @@ use crate::housekeeping::tidy;
 /// Keeps cleanup away from a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
 }
 
 /// Lets cleanup take a session again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnpinArgs {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
 }
 

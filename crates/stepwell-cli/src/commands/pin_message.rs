@@ -14,7 +14,7 @@ use crate::output::note;
 /// A call stays with its results. stepwell show SESSION --view shows the seqs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The message's seq.
     seq: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Args {
 /// Lets compaction take a message again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnpinArgs {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The message's seq.
     seq: u64,

@@ -13,7 +13,7 @@ use crate::text::{bytes, count};
 /// What forks share of it lives on in them. It may be in the trash or not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     #[command(flatten)]
     consent: Consent,

@@ -17,11 +17,16 @@ use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
 use crate::worktrees;
 
-/// Takes a session up again, exactly where it stopped.
+/// Resumes a session exactly where it stopped, or gives it more to do.
+///
+/// With a TEXT, the session goes on with that: stepwell resume @last "now add tests".
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// The session; without one, the newest here that can be resumed.
     session: Option<String>,
+    /// What to do next; - reads it from stdin. Without one, the session goes on with what it did.
+    #[arg(value_name = "TEXT", conflicts_with_all = ["approve", "deny", "attach", "with", "respond"])]
+    text: Option<String>,
     /// Allows what the session waits for.
     #[arg(long, conflicts_with = "deny")]
     approve: bool,
@@ -85,10 +90,13 @@ const TASK: usize = 60;
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_unsaved(app)?;
+    if let (Some(name), Some(text)) = (&args.session, &args.text) {
+        return super::run::say_more(name, text, &args.flags, app);
+    }
     let (well, id) = match &args.session {
         Some(name) => {
             app.go_to_session(name)?;
-            app.session(name, Access::Write)?
+            app.session(name, Access::Write).map_err(|error| meant_as_text(error.into(), name))?
         }
         None => {
             let well = app.existing(Access::Write)?;
@@ -150,7 +158,23 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         session.take_up()?;
         well.edit(&id, prepared.remembered())?;
     }
-    drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)
+    let exit = drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)?;
+    if done {
+        note(format_args!(
+            "{id} was finished already, so nothing was done.\n\
+             hint: stepwell resume {id} \"TEXT\" gives it more to do; stepwell fork {id} or \
+             stepwell rewind {id} goes back to try another way"
+        ));
+    }
+    Ok(exit)
+}
+
+/// Whoever types a sentence where a session belongs wants to say it to one.
+fn meant_as_text(failure: Failure, name: &str) -> Failure {
+    match name.trim().contains(char::is_whitespace) {
+        true => failure.hint(format_args!("stepwell resume @last {name:?} says it to the newest")),
+        false => failure,
+    }
 }
 
 /// Is nothing left to be done in a session? Then taking it up changes nothing, not even when it

@@ -23,7 +23,7 @@ use crate::point::{FORMS, last_words, point};
 /// is overwritten is kept first, so that --undo brings all of it back.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// Where to: a seq, a checkpoint's name, or -N for N steps back. Without it, to what you
     /// said last: all that was done about it is taken back.

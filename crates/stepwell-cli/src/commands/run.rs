@@ -46,32 +46,9 @@ impl From<Phases> for PhaseSet {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(mut task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };
-    if task == "-" {
-        task.clear();
-        std::io::stdin().read_to_string(&mut task).map_err(|error| {
-            Failure::new(Exit::Usage, format_args!("the task cannot be read from stdin: {error}"))
-        })?;
-    }
-    if task.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "the task is empty"));
-    }
+    task = typed(task)?;
     if let Some(name) = &args.session {
-        refuse_unsaved(app)?;
-        app.go_to_session(name)?;
-        let (well, id) = app.session(name, Access::Write)?;
-        let head = well.standing(&id)?.head;
-        refuse_external(&head)?;
-        refuse_flow(&head)?;
-        resume::take_up(&args.flags, &well, &head, app)?;
-        let prepared = Prepared::new(&args.flags, Some(&head), app)?;
-        prepared.check_priced(&head, &well.subagents(&id)?)?;
-        // Whatever can be refused is refused before anything is recorded.
-        prepared.connect()?;
-        make_ready(args.flags.touch(), &well, Some(&head), app)?;
-        let session = well.resume(&id)?;
-        resume::take_up(&args.flags, &well, &head, app)?;
-        well.edit(&id, prepared.remembered())?;
-        return drive(session, &prepared, &Words::More(task), Some(head.seq.get()), app);
+        return say_more(name, &task, &args.flags, app);
     }
     let prepared = Prepared::new(&args.flags, None, app)?;
     let prepared = prepared.with_phases(args.phases.map(PhaseSet::from));
@@ -86,6 +63,41 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     let session = prepared.begin(&well, &task, app)?;
     drive(session, &prepared, &Words::Begun(task), None, app)
+}
+
+/// A task as it was typed, or from stdin.
+fn typed(mut task: String) -> Result<String> {
+    if task == "-" {
+        task.clear();
+        std::io::stdin().read_to_string(&mut task).map_err(|error| {
+            Failure::new(Exit::Usage, format_args!("the task cannot be read from stdin: {error}"))
+        })?;
+    }
+    if task.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "the task is empty"));
+    }
+    Ok(task)
+}
+
+/// Gives a session that is there more to do, and goes on with it.
+pub(super) fn say_more(name: &str, text: &str, flags: &Flags, app: &mut App) -> Result<Exit> {
+    let text = typed(text.to_owned())?;
+    refuse_unsaved(app)?;
+    app.go_to_session(name)?;
+    let (well, id) = app.session(name, Access::Write)?;
+    let head = well.standing(&id)?.head;
+    refuse_external(&head)?;
+    refuse_flow(&head)?;
+    resume::take_up(flags, &well, &head, app)?;
+    let prepared = Prepared::new(flags, Some(&head), app)?;
+    prepared.check_priced(&head, &well.subagents(&id)?)?;
+    // Whatever can be refused is refused before anything is recorded.
+    prepared.connect()?;
+    make_ready(flags.touch(), &well, Some(&head), app)?;
+    let session = well.resume(&id)?;
+    resume::take_up(flags, &well, &head, app)?;
+    well.edit(&id, prepared.remembered())?;
+    drive(session, &prepared, &Words::More(text), Some(head.seq.get()), app)
 }
 
 /// A flow's agents are asked what its spec says, and nothing else.

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, Time};
+use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts, Time};
 use stepwell_workspace::{NamedWell, Workspace};
 
 use crate::app::App;
@@ -12,8 +12,8 @@ use crate::text::{moment, visible};
 
 /// Searches tasks, messages, tools' arguments and output, file paths and errors.
 ///
-/// Every word must occur, in any case. "Quoted words" must stand together; begin*
-/// finds what begins so.
+/// Every word must occur, in any case; the last one may be only begun. "Quoted words" must
+/// stand together; begin* finds what begins so. Each message is one hit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The words.
@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// In all of your known stores.
     #[arg(long)]
     everywhere: bool,
+    /// Also in what agents are told before they begin.
+    #[arg(long)]
+    system: bool,
     #[command(flatten)]
     selection: Selection,
 }
@@ -54,9 +57,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let rank = if args.rank { Rank::Relevance } else { Rank::Newest };
     // What is filtered here is filtered after the store has counted.
     let limit = if args.selection.filters_more() { usize::MAX } else { args.limit };
-    let search = Search { text: text.clone(), filter, rank, limit };
+    let system = if args.system { SystemPrompts::Searched } else { SystemPrompts::Skipped };
+    let search = Search { text: text.clone(), filter, rank, limit, system };
     let mut hits: Vec<(Option<PathBuf>, Hit)> = Vec::new();
     let mut unseen = 0;
+    if !args.everywhere && !app.place.has_store() {
+        // Nothing to search is not the same as nothing found.
+        note("There is no store here, so nothing was searched.");
+        note("hint: stepwell search --everywhere looks into all of your stores");
+        return Ok(Exit::Done);
+    }
     // A search brings the index up to date, where that is possible.
     let wells = if args.everywhere {
         let wells = app.everywhere(Workspace::open_at_best).into_iter();

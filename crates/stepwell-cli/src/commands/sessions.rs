@@ -1,13 +1,17 @@
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stepwell::{Access, Family, Filter, Origin, Query, Seq, Sort, Spent, Standing, Stepwell, Time};
+use stepwell::{
+    Access, Family, Filter, FlowState, Origin, Query, Seq, SessionId, Sort, Spent, Standing,
+    Stepwell, Time,
+};
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
 use crate::files::tell_of_half;
-use crate::output::{Style, note};
+use crate::output::{Paint, Style, note};
 use crate::selection::{Selection, Shown};
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{ago, cost, one_line};
@@ -85,6 +89,10 @@ struct Row {
     has_subagents: bool,
     depth: usize,
     store: Option<PathBuf>,
+    /// The part of its id that suffices to name it, where that is pointed out.
+    part: Option<Range<usize>>,
+    /// What its flow is, and how its nodes stand, for programs.
+    flow: Option<FlowState>,
 }
 
 #[derive(Serialize)]
@@ -94,6 +102,9 @@ struct Line<'a> {
     /// What it spent with its subagents, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     with_subagents: Option<wire::Spending>,
+    /// What its flow is, and how its nodes stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow: Option<&'a FlowState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<&'a Path>,
 }
@@ -107,7 +118,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut found = Found { rows: Vec::new(), more: false };
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+            let before = found.rows.len();
             found.collect(args, &well, &query, few, Some(&name))?;
+            found.complete(before, &well, app)?;
         }
         found.merge(args.sort, limit);
     } else if let Some(well) = app.look()? {
@@ -115,6 +128,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         if args.sort == By::Cost {
             found.merge(args.sort, limit);
         }
+        found.complete(0, &well, app)?;
     }
     answer(&found, args, app)?;
     found.rows.iter().for_each(|row| tell_of_half(&row.standing));
@@ -141,7 +155,7 @@ impl Row {
         let mut spent = standing.head.spent;
         below.iter().for_each(|it| spent += it.head.spent);
         let (has_subagents, store) = (!below.is_empty(), store.map(Path::to_owned));
-        Ok(Self { standing, spent, has_subagents, depth, store })
+        Ok(Self { standing, spent, has_subagents, depth, store, part: None, flow: None })
     }
 }
 
@@ -175,6 +189,23 @@ impl Found {
             }?;
             Ok(Go::On)
         })
+    }
+
+    /// Adds what only some readers want: the parts of ids that suffice, where they can be told
+    /// from the rest by colour, and flows' states, for programs.
+    fn complete(&mut self, from: usize, well: &Stepwell, app: &App) -> Result<()> {
+        let rows = &mut self.rows[from..];
+        if app.out.is_json() {
+            for row in rows.iter_mut().filter(|row| row.standing.damage.is_none()) {
+                row.flow = well.flow_state(&row.standing.head)?;
+            }
+        } else if app.out.paint == Paint::Colour {
+            let ids: Vec<SessionId> = rows.iter().map(|row| row.standing.head.id.clone()).collect();
+            for (row, part) in rows.iter_mut().zip(well.sufficient_parts(&ids)?) {
+                row.part = Some(part);
+            }
+        }
+        Ok(())
     }
 
     /// Adds a session and the sessions of its subagents, oldest first.
@@ -228,7 +259,7 @@ fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
         for row in &found.rows {
             let with_subagents = row.has_subagents.then(|| (&row.spent).into());
             let (session, store) = ((&row.standing).into(), row.store.as_deref());
-            app.out.object(&Line { session, with_subagents, store })?;
+            app.out.object(&Line { session, with_subagents, flow: row.flow.as_ref(), store })?;
         }
         return Ok(());
     }
@@ -250,8 +281,10 @@ fn cells(row: &Row, now: Time) -> Vec<Cell> {
         0 => String::new(),
         depth => format!("{}└ ", "  ".repeat(depth - 1)),
     };
+    let bright = row.part.clone().map(|part| part.start + indent.len()..part.end + indent.len());
+    let id = Cell { text: format!("{indent}{}", head.id), style: Style::Plain, bright };
     let mut cells: Vec<Cell> = vec![
-        format!("{indent}{}", head.id).into(),
+        id,
         status_cell(&row.standing),
         head.steps.to_string().into(),
         cost(&row.spent).into(),
@@ -286,7 +319,7 @@ pub(crate) fn status_cell(standing: &Standing) -> Cell {
         Shown::Status(Paused | Interrupted | Partial) => Style::Yellow,
         Shown::Status(Abandoned) => Style::Dim,
     };
-    Cell { text: shown.as_str().to_owned(), style }
+    Cell::styled(shown.as_str(), style)
 }
 
 fn empty(app: &mut App) -> Result<()> {
@@ -302,7 +335,9 @@ fn empty(app: &mut App) -> Result<()> {
         note("hint: stepwell trash list shows what was deleted");
     } else {
         app.out.line("No sessions yet.")?;
-        note("hint: stepwell agent create --agent NAME --purpose TEXT begins one");
+        note(
+            "hint: stepwell run \"TASK\" begins one; stepwell import reads in those of other agents",
+        );
     }
     Ok(())
 }

@@ -2,8 +2,8 @@ mod view;
 
 use serde::Serialize;
 use stepwell::{
-    Access, Event, Family, Filter, Kind, Message, Origin, Part, Query, Recorded, Rewinding, Role,
-    Seq, SessionId, Sort, Span, Standing, Timeline, Undone,
+    Access, Event, Family, Filter, FlowState, Kind, Message, NodeInfo, Origin, Part, Project,
+    Query, Recorded, Rewinding, Role, Seq, SessionId, Sort, Span, Standing, Time, Timeline, Undone,
 };
 
 pub(super) use self::view::tokens;
@@ -18,7 +18,7 @@ use crate::wire::{self, word};
 /// Shows a session: what it is, what it spent, its files, its last messages.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// Shows the whole conversation.
     #[arg(long)]
@@ -55,9 +55,15 @@ struct Answer<'a> {
     files: Vec<String>,
     checkpoints: Vec<Named>,
     artifacts: Vec<String>,
-    /// How a flow's nodes stand.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    nodes: Vec<FlowNode>,
+    /// What its flow is, and how its nodes stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow: Option<FlowState>,
+    /// Its project, as far as it was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<Project>,
+    /// When it was last resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed_at: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     children: Option<Vec<Child>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,16 +93,7 @@ struct Lane {
 struct Named {
     name: String,
     seq: Seq,
-    at: stepwell::Time,
-}
-
-/// How a flow's node stands.
-#[derive(Serialize)]
-struct FlowNode {
-    key: String,
-    state: stepwell::NodeState,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    at: Time,
 }
 
 /// A session that grew out of another.
@@ -148,7 +145,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         files: paths(&facts),
         checkpoints: checkpoints(&facts),
         artifacts: artifacts(&facts),
-        nodes: if standing.head.flow.is_some() { nodes(&well, &standing) } else { Vec::new() },
+        flow: well.flow_state(&standing.head).unwrap_or_default(),
+        project: well.project(&id).unwrap_or_default(),
+        resumed_at: well.resumed_at(&standing.head).unwrap_or_default(),
         children: if args.tree { Some(children(&well, &id)?) } else { None },
         last_messages: None,
         messages: None,
@@ -256,23 +255,6 @@ fn artifacts(facts: &[Recorded]) -> Vec<String> {
     facts.iter().filter_map(path).collect()
 }
 
-/// How a flow's nodes stand, in the order in which they began. What was taken back is left out.
-fn nodes(well: &Well, standing: &Standing) -> Vec<FlowNode> {
-    let kinds = [Kind::Node, Kind::Rewound, Kind::Undone];
-    let facts = well.store().facts(&standing.head.id, &kinds).unwrap_or_default();
-    let timeline = Timeline::at(standing.head.seq, facts.iter());
-    let mut nodes: Vec<FlowNode> = Vec::new();
-    for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
-        let Event::Node(node) = &fact.event else { continue };
-        let (key, state, error) = (node.key.clone(), node.state, node.error.clone());
-        match nodes.iter_mut().find(|known| known.key == key) {
-            Some(known) => (known.state, known.error) = (state, error),
-            None => nodes.push(FlowNode { key, state, error }),
-        }
-    }
-    nodes
-}
-
 /// The sessions that grew out of this one, parents before children.
 fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
     let mut found = Vec::new();
@@ -338,6 +320,20 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
     if let Some(flow) = &head.flow {
         say("Flow", &visible(&format!("{} ({})", flow.name, flow.pattern)))?;
     }
+    if let Some(flow) = &answer.flow {
+        for (name, value) in &flow.variables {
+            say("Variable", &one_line(&format!("{name} = {value}")))?;
+        }
+    }
+    if let Some(project) = &answer.project {
+        let words = [project.project_type.as_str(), &project.framework];
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        say("Project", &one_line(&words.join(", ")))?;
+        for (question, answer) in &project.answers {
+            let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            say("Answer", &one_line(&format!("{question}: {answer}")))?;
+        }
+    }
     say("Workspace", &one_line(&head.workspace))?;
     match &head.origin {
         Origin::Root => {}
@@ -348,6 +344,10 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
         say("Imported", &visible(&format!("from {} {}", source.system, source.id)))?;
     }
     say("Began", &second(head.created_at))?;
+    if let Some(at) = answer.resumed_at {
+        let times = text::count(usize::try_from(head.resumes).unwrap_or(usize::MAX), "time");
+        say("Resumed", &format!("{times}, last {}", second(at)))?;
+    }
     say("Updated", &second(head.updated_at))?;
     say("Steps", &text::grouped(head.steps))?;
     say("Messages", &text::grouped(head.messages))?;
@@ -395,11 +395,12 @@ fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
         format!("{}: {steps}, {input} tokens in, {output} out, {}", lane.lane, lane.cost)
     };
     section("Usage by agent", answer.lanes.iter().map(lane).collect())?;
-    let node = |it: &FlowNode| {
+    let node = |it: &NodeInfo| {
         let error = it.error.as_ref().map(|error| format!(": {}", one_line(error)));
         format!("{} {}{}", one_line(&it.key), word(it.state), error.unwrap_or_default())
     };
-    section("Nodes", answer.nodes.iter().map(node).collect())?;
+    let nodes = answer.flow.iter().flat_map(|flow| &flow.nodes);
+    section("Nodes", nodes.map(node).collect())?;
     section("Files", answer.files.iter().map(|path| one_line(path)).collect())?;
     section("Artifacts", answer.artifacts.iter().map(|path| one_line(path)).collect())?;
     let named = |it: &Named| format!("{} at {}, {}", one_line(&it.name), it.seq, second(it.at));

@@ -18,7 +18,7 @@ use crate::text::{one_line, second, visible};
 /// stepwell phase moves it on, and stepwell tasks has its plan.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     #[command(subcommand)]
     action: Option<Action>,
@@ -140,7 +140,7 @@ fn answer(args: &Args, head: &Head, work: &Work, app: &mut App) -> Result<()> {
         return app.out.object(&Answer {
             id: head.id.as_str(),
             status: head.status,
-            goal: head.goal.as_deref(),
+            goal: Some(said.goal.as_str()).filter(|goal| !goal.is_empty()),
             phase: head.phase,
             next_phases: next,
             progress: progress(work),
@@ -163,7 +163,7 @@ fn answer(args: &Args, head: &Head, work: &Work, app: &mut App) -> Result<()> {
         if names.is_empty() { String::new() } else { format!(" (next: {})", names.join(", ")) };
     say("Session", head.id.as_str())?;
     say("Status", head.status.as_str())?;
-    say("Goal", &one_line(head.goal.as_deref().unwrap_or_default()))?;
+    say("Goal", &one_line(&said.goal))?;
     say("Phase", &said.phase.map(|phase| format!("{phase}{next}")).unwrap_or_default())?;
     say("Progress", &said.progress)?;
     let last = match said.last_action.is_empty() {

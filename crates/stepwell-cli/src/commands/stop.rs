@@ -6,7 +6,7 @@ use crate::failure::{Exit, Failure, Result};
 /// Asks a running session to stop cleanly.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
 }
 

@@ -22,7 +22,7 @@ use crate::text::{count, visible};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -38,7 +38,7 @@ enum Action {
         from: PathBuf,
         /// Where they go.
         to: PathBuf,
-        /// Only these, with their subagents: ids, beginnings of ids, or labels.
+        /// Only these, with their subagents: ids, parts of ids, or labels.
         #[arg(value_name = "SESSION")]
         sessions: Vec<String>,
     },
@@ -52,7 +52,7 @@ enum Action {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    match &args.action {
+    match args.action.as_ref().unwrap_or(&Action::Status) {
         Action::Status => status(app),
         Action::Copy { from, to, sessions } => copy(from, to, sessions, app),
         Action::Role { namespace, role } => {

@@ -1,26 +1,26 @@
 use std::collections::BTreeSet;
 
-use stepwell::{Access, Edited};
+use stepwell::{Access, Edited, SessionId};
 
-use crate::app::App;
+use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::housekeeping::tidy;
 use crate::text::visible;
 
-/// Adds tags to a session.
+/// Shows a session's tags, or adds some.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The tags.
-    #[arg(required = true, value_delimiter = ',')]
+    #[arg(value_delimiter = ',')]
     tags: Vec<String>,
 }
 
 /// Takes tags from a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UntagArgs {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The tags.
     #[arg(required = true, value_delimiter = ',')]
@@ -34,6 +34,10 @@ struct Answer<'a> {
 }
 
 pub(crate) fn tag(args: &Args, app: &mut App) -> Result<Exit> {
+    if args.tags.is_empty() {
+        let (well, id) = app.session(&args.session, Access::Read)?;
+        return told(&well, &id, app).map(|()| Exit::Done);
+    }
     let tag = args.tags.iter().cloned().collect();
     edit(&args.session, Edited { tag, ..Edited::default() }, app)
 }
@@ -46,13 +50,17 @@ pub(crate) fn untag(args: &UntagArgs, app: &mut App) -> Result<Exit> {
 fn edit(session: &str, edited: Edited, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(session, Access::Write)?;
     well.edit(&id, edited)?;
-    let tags = well.standing(&id)?.head.tags;
+    told(&well, &id, app)?;
+    tidy(app, &well)?;
+    Ok(Exit::Done)
+}
+
+fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
+    let tags = well.standing(id)?.head.tags;
     let listed: Vec<_> = tags.iter().map(|tag| visible(tag)).collect();
     let line = match listed.is_empty() {
         true => format!("{id} has no tags"),
         false => format!("{id} is tagged {}", listed.join(", ")),
     };
-    app.out.answer(&Answer { id: id.as_str(), tags: &tags }, line)?;
-    tidy(app, &well)?;
-    Ok(Exit::Done)
+    app.out.answer(&Answer { id: id.as_str(), tags: &tags }, line)
 }

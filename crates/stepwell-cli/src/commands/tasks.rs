@@ -21,7 +21,7 @@ use crate::text::{count, one_line, visible};
 /// the same plan through its tasks tool.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its id, the beginning of one, its label, or @last.
+    /// The session: its id, a part of it, its label, or @last.
     session: String,
     #[command(subcommand)]
     action: Option<Action>,
@@ -166,7 +166,7 @@ fn status(task: &Task, tasks: &Tasks) -> Cell {
         TaskStatus::Failed | TaskStatus::Unrecoverable => Style::Red,
         TaskStatus::Skipped => Style::Yellow,
     };
-    Cell { text: task.status.to_string(), style }
+    Cell::styled(task.status.to_string(), style)
 }
 
 pub(super) fn line<'a>(task: &'a Task, tasks: &Tasks) -> Line<'a> {

@@ -19,7 +19,7 @@ use crate::wire;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -28,7 +28,7 @@ enum Action {
     List,
     /// Brings sessions back, with the subagents' sessions that went with them.
     Restore {
-        /// The sessions: ids, beginnings of ids, or labels.
+        /// The sessions: ids, parts of ids, or labels.
         #[arg(required = true, value_name = "SESSION")]
         sessions: Vec<String>,
     },
@@ -58,7 +58,7 @@ struct Gone<'a> {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    match &args.action {
+    match args.action.as_ref().unwrap_or(&Action::List) {
         Action::List => list(app),
         Action::Restore { sessions } => restore(sessions, app),
         Action::Empty { consent } => empty(*consent, app),

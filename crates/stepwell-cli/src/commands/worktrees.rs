@@ -26,7 +26,7 @@ enum Action {
     List,
     /// Removes one, with its branch.
     Remove {
-        /// The subagent's session, or the beginning of its id.
+        /// The subagent's session, or a part of its id.
         #[arg(value_name = "SESSION")]
         session: String,
         /// Also if it holds work that is not merged, which is then lost.
@@ -148,9 +148,13 @@ fn find<'a>(found: &'a [Site], name: &str) -> Result<&'a Site> {
     if let Some(site) = found.iter().find(|site| site.id.as_str() == name) {
         return Ok(site);
     }
-    // Every name begins with nothing, which so means none.
-    let begins = |site: &&Site| !name.is_empty() && site.id.as_str().starts_with(name);
-    let named: Vec<&Site> = found.iter().filter(begins).collect();
+    // Every id has nothing in it, which so means none.
+    let has = |site: &&Site| !name.is_empty() && site.id.as_str().contains(name);
+    let ends = |site: &&Site| !name.is_empty() && site.id.ending().starts_with(name);
+    let mut named: Vec<&Site> = found.iter().filter(ends).collect();
+    if named.is_empty() {
+        named = found.iter().filter(has).collect();
+    }
     let absent = |message: String| {
         Failure::new(Exit::Absent, message).hint("stepwell worktrees lists what there is")
     };

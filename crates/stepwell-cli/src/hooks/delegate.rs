@@ -78,6 +78,7 @@ pub(crate) fn pre_delegate(
     let call = Call::of(&payload);
     if let (Some(standing), true) = (&found, decision.should_resume) {
         let context = call.map(|_| context(standing));
+        lifecycle::count_resume(well, &standing.head.id)?;
         return Ok(Delegation {
             should_resume: true,
             reason: "session_resumable",

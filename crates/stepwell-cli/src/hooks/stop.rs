@@ -7,7 +7,7 @@ use stepwell::{Phase, PhaseSet, SessionId, Standing, Stepwell};
 use super::claude::{Call, SUBAGENT};
 use super::{Payload, object, text};
 use crate::failure::Result;
-use crate::lifecycle::{self, Finalized, Outcome};
+use crate::lifecycle::{self, Finalized, Outcome, Said};
 
 /// The answer to whoever told that an agent stopped.
 #[derive(Debug, Serialize)]
@@ -36,7 +36,8 @@ pub(crate) fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stoppe
     let named = text(told, "agent_id").or_else(|| text(payload, "agent_id"));
     let summary = text(told, "summary").or_else(|| text(payload, "last_assistant_message"));
     let summary = summary.map(|text| text[..text.floor_char_boundary(SUMMARY)].to_owned());
-    let mut metadata = lifecycle::summary(summary);
+    let error = error_text(told).or_else(|| error_text(payload));
+    let mut said = Said { metadata: lifecycle::summary(summary), error };
     let names = [named, text(payload, "session_id")];
     for id in names.into_iter().flatten().filter_map(|name| name.parse::<SessionId>().ok()) {
         let standing = match well.standing(&id) {
@@ -45,14 +46,14 @@ pub(crate) fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stoppe
         };
         if standing.is_some() {
             let outcome = outcome(told, payload).unwrap_or_else(|| from_transcript(payload));
-            return end(well, &id, outcome, metadata);
+            return end(well, &id, outcome, said);
         }
     }
     let Some(call) = Call::of(payload) else {
         return Ok(Stopped::no("no_session", named.map(ToOwned::to_owned)));
     };
     if let Some(subagent) = call.subagent() {
-        metadata.insert(SUBAGENT.to_owned(), subagent.into());
+        said.metadata.insert(SUBAGENT.to_owned(), subagent.into());
     }
     for standing in call.delegations(well)? {
         let known = standing.head.metadata.get(SUBAGENT).and_then(Value::as_str);
@@ -64,7 +65,8 @@ pub(crate) fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stoppe
         }
         let outcome = outcome(told, payload).unwrap_or_else(|| call.outcome());
         let id = &standing.head.id;
-        let stopped = end(well, id, outcome, metadata.clone())?;
+        let metadata = said.metadata.clone();
+        let stopped = end(well, id, outcome, Said { metadata, error: said.error.clone() })?;
         // Another hook ended this one just now. If it told of the same agent's end, that
         // was it; all of them look in the same order, so no other was taken for it.
         let told = well.standing(id)?.head.metadata;
@@ -77,6 +79,18 @@ pub(crate) fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stoppe
     Ok(Stopped::no("no_session", named.map(ToOwned::to_owned)))
 }
 
+/// What a payload says went wrong.
+fn error_text(payload: &Payload) -> Option<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Object(error) => Some(error.get("message")?.as_str()?.to_owned()),
+        _ => None,
+    };
+    let told = ["error", "error_message"].into_iter().find_map(|name| text(payload.get(name)?));
+    let told = told.filter(|text| !text.trim().is_empty())?;
+    Some(told[..told.floor_char_boundary(SUMMARY)].to_owned())
+}
+
 fn is_final(standing: &Standing) -> bool {
     standing.head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase))
 }
@@ -85,17 +99,12 @@ fn from_transcript(payload: &Payload) -> Outcome {
     Call::of(payload).map_or(Outcome::Completed, |call| call.outcome())
 }
 
-fn end(
-    well: &Stepwell,
-    id: &SessionId,
-    outcome: Outcome,
-    metadata: std::collections::BTreeMap<String, Value>,
-) -> Result<Stopped> {
+fn end(well: &Stepwell, id: &SessionId, outcome: Outcome, said: Said) -> Result<Stopped> {
     let standing = well.standing(id)?;
     if is_final(&standing) {
         return Ok(ended(id, "already_finalized", standing.head.phase));
     }
-    match lifecycle::finalize(well, id, outcome, metadata)? {
+    match lifecycle::finalize(well, id, outcome, said)? {
         Finalized::Before => Ok(ended(id, "already_finalized", Some(outcome.into()))),
         Finalized::Otherwise(phase) => Ok(ended(id, "already_finalized", Some(phase))),
         Finalized::Now => {

@@ -52,7 +52,7 @@ use tally::{Tally, Tallying};
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "How it runs")]
 pub(crate) struct Flags {
-    /// The agent: build, plan, review, or one of your own.
+    /// The agent: build, explore, plan, review, or one of your own.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// The model: openai/NAME, anthropic/NAME, gemini/NAME, ollama/NAME, or script:FILE.
@@ -147,9 +147,7 @@ impl Prepared {
     pub(crate) fn new(flags: &Flags, session: Option<&Head>, app: &App) -> Result<Self> {
         let mut prepared = Self::with(flags, session, app, |named| {
             let named = named.ok_or_else(|| {
-                Failure::new(Exit::Absent, "no model was named").hint(
-                    "add --model provider/name, or: stepwell config set model.name provider/name",
-                )
+                Failure::new(Exit::Absent, "no model was named").hint(a_model(app))
             })?;
             Model::find(named, app)
         })?;
@@ -183,7 +181,7 @@ impl Prepared {
     ) -> Result<Self> {
         let settings = &app.config.settings;
         let kept = |key: &str| Some(session?.metadata.get(key)?.as_str()?.to_owned());
-        let agent_name = flags.agent.clone().or_else(|| used_agent(session?));
+        let agent_name = flags.agent.clone().or_else(|| known_agent(session?, app));
         let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
         let agent = find_agent(&agent_name, app)?;
         let mode = kept(MODE).and_then(|mode| mode.parse().ok());
@@ -352,6 +350,9 @@ impl Prepared {
     fn setup(&self, head: &Head, app: &App) -> Result<Setup> {
         let mut tools = self.connected()?.selection.tools.clone();
         let crew = crew::Crew::new(&tools, &self.mcp.secrets, app);
+        if let Some(set) = head.phases {
+            tools.push(stepwell_agent::tool::phases(set));
+        }
         let ground = Charge::of(head).map(|charge| charge.ground);
         // A subagent that is taken up by hand may do what it might before.
         if ground == Some(Ground::ReadOnly) {
@@ -450,6 +451,41 @@ fn used_agent(head: &Head) -> Option<String> {
     let kept = head.metadata.get(AGENT).and_then(|name| name.as_str());
     let name = kept.unwrap_or(&head.agent);
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The same, or the one that goes on with a session of another system whose agent is unknown here.
+fn known_agent(head: &Head, app: &App) -> Option<String> {
+    let used = used_agent(head)?;
+    match &head.source {
+        Some(source) if find_agent(&used, app).is_err() => {
+            note(format_args!(
+                "{used:?} is an agent of {}; {ANY_AGENT} goes on with its session \
+                 (--agent NAME names another)",
+                source.system
+            ));
+            Some(ANY_AGENT.to_owned())
+        }
+        _ => Some(used),
+    }
+}
+
+/// The agent that goes on where the one that began is not known.
+const ANY_AGENT: &str = "build";
+
+/// How a model is named, with one that can be asked here if there is a key.
+fn a_model(app: &App) -> String {
+    let models = [
+        ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
+        ("OPENAI_API_KEY", "openai/gpt-4.1"),
+        ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
+    ];
+    let found = models.iter().find(|(variable, _)| app.host.variable(variable).is_some());
+    let (variable, model) = found.unwrap_or(&models[0]);
+    let key = if found.is_some() { String::new() } else { format!(", with a key in {variable}") };
+    format!(
+        "add --model {model}{key}; stepwell config set --user model.name {model} keeps it; \
+         stepwell demo needs none"
+    )
 }
 
 /// The model that a session was last run with, as the user would type it.

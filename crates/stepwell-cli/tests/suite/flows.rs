@@ -81,7 +81,7 @@ fn a_flow_asks_pauses_and_goes_on_with_the_answer() {
     let log = desk.quietly(&["log", "@last"]).stdout;
     assert!(log.contains(r#""answer":"very good","who":"the user""#), "{log}");
     assert_eq!(answers(&desk), 2);
-    let nodes = show(&desk)["nodes"].clone();
+    let nodes = show(&desk)["flow"]["nodes"].clone();
     assert_eq!(nodes[2]["key"], "step/2");
     assert_eq!(nodes[2]["state"], "done");
 }
@@ -679,4 +679,47 @@ fn an_answer_beside_one_that_is_refused_is_gone_on_with_by_whoever_gave_it() {
     assert_eq!(first.status.code(), Some(2), "{said:?}");
     assert_eq!(second.status.code(), Some(0), "{said:?}");
     assert_eq!(show(&desk)["status"], "success", "{said:?}");
+}
+
+#[test]
+fn a_dry_run_of_a_flow_shows_the_plan_and_leaves_nothing() {
+    let desk = desk(SPEC, SCRIPT);
+    let ran = run(&desk, &["--dry-run"]);
+    ends(&ran, 0);
+    assert!(ran.stdout.contains("Draft wells"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Final: {{ hitl_response }}"), "{}", ran.stdout);
+    assert!(!desk.work().join(".stepwell").exists() && !desk.work().join("letter.md").exists());
+    let plan = run(&desk, &["--dry-run", "--json"]).json().remove(0);
+    assert_eq!(plan["variables"][0]["value"], "wells");
+    let unset = desk.quietly(&["flow", "run", "flow.yaml", "--dry-run"]);
+    assert!(unset.stderr.contains("--var topic=TEXT"), "{}", unset.stderr);
+}
+
+#[test]
+fn a_dry_resume_of_a_flow_says_what_is_next_and_changes_nothing() {
+    let desk = desk(SPEC, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    let before = show(&desk)["seq"].clone();
+    let next = resume(&desk, &["--dry-run", "--json"]).json().remove(0);
+    assert_eq!(next["next"][0]["key"], "step/1", "{next}");
+    assert_eq!(show(&desk)["seq"], before);
+    assert!(!desk.work().join("letter.md").exists());
+}
+
+#[test]
+fn programs_see_what_a_flow_is_and_how_its_nodes_stand() {
+    let desk = desk(SPEC, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    let listed = desk.quietly(&["sessions", "--json"]).json().remove(0);
+    for flow in [&show(&desk)["flow"], &listed["flow"]] {
+        assert_eq!((&flow["name"], &flow["pattern"]), (&"letters".into(), &"chain".into()));
+        assert_eq!(flow["variables"]["topic"], "wells");
+        let spec = stepwell::Digest::of(SPEC.as_bytes()).to_string();
+        assert_eq!(flow["spec_hash"], spec);
+        assert_eq!(
+            (&flow["nodes"][0]["key"], &flow["nodes"][0]["state"]),
+            (&"step/0".into(), &"done".into())
+        );
+        assert_eq!(flow["nodes"][1]["state"], "started");
+    }
 }

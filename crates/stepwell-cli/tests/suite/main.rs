@@ -25,6 +25,7 @@ mod migrating;
 mod moving;
 mod naming;
 mod naming_wrongly;
+mod newcomer;
 mod piping;
 mod planning;
 mod remembering;

@@ -58,7 +58,7 @@ fn a_session_that_runs_elsewhere_is_busy() {
     let mut desk = Desk::furnished();
     let well = desk.well();
     let running = well.resume(&AUTH.parse().unwrap()).unwrap();
-    desk.run(&["checkpoint", AUTH]);
+    desk.run(&["checkpoint", AUTH, "now"]);
     desk.run(&["abandon", AUTH]);
     desk.run(&["delete", AUTH]);
     desk.run(&["purge", AUTH, "--yes"]);
@@ -67,5 +67,5 @@ fn a_session_that_runs_elsewhere_is_busy() {
     desk.run(&["label", AUTH, "mine"]);
     assert_snapshot!(desk.transcript());
     drop(running);
-    assert_eq!(desk.quietly(&["checkpoint", AUTH]).code, Some(0));
+    assert_eq!(desk.quietly(&["checkpoint", AUTH, "now"]).code, Some(0));
 }

@@ -345,3 +345,35 @@ fn a_pinned_message_is_no_change_of_the_goal() {
     assert_eq!(desk.quietly(&["state", "@last", "goal", "ship it"]).code, Some(0));
     assert_ne!(last(), before);
 }
+
+#[test]
+fn with_phases_the_agent_moves_through_them_as_the_rules_allow() {
+    let script = "
+answers:
+  - text: I begin.
+    calls: [{tool: phase, arguments: {to: initialize}}]
+  - text: I skip ahead.
+    calls: [{tool: phase, arguments: {to: ship}}]
+  - text: Then step by step.
+    calls: [{tool: phase, arguments: {to: execute}}]
+  - text: Done.
+";
+    let desk = crate::running::desk(script);
+    let args = ["run", "build it", "--model", "script:script.yaml", "--phases", "workflow"];
+    crate::running::one(&desk, &args, 0);
+    let state = crate::running::one(&desk, &["state", "@last"], 0);
+    assert_eq!(state["phase"], "execute");
+    // The goal is the task unless another is set, and something is said to have happened.
+    assert_eq!(state["goal"], "build it");
+    assert_eq!(state["last_action"], "phase execute");
+    let points = desk.quietly(&["checkpoint", "@last", "--json"]).json();
+    let names: Vec<_> = points.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"phase-initialize") && names.contains(&"phase-execute"), "{names:?}");
+    assert!(!names.contains(&"phase-ship"));
+    let log = desk.quietly(&["log", "@last", "--json"]).stdout;
+    assert!(log.contains("initialize cannot move to ship"), "{log}");
+    // A session without phases has no such tool.
+    crate::running::one(&desk, &["run", "again", "--model", "script:script.yaml"], 0);
+    let plain = desk.quietly(&["log", "@last", "--kind", "phase"]).stdout;
+    assert_eq!(plain, "");
+}

@@ -37,7 +37,7 @@ fn a_damaged_session_is_named_and_hides_no_other() {
     desk.say("sessions --status damaged --json");
     desk.run(&["show", AUTH]);
     desk.run(&["log", AUTH]);
-    desk.run(&["checkpoint", AUTH]);
+    desk.run(&["checkpoint", AUTH, "now"]);
     desk.say("doctor");
     desk.say("doctor --repair");
     desk.run(&["show", TESTS, "--json"]);

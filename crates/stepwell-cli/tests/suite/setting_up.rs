@@ -33,12 +33,39 @@ fn help_groups_commands_by_what_people_want_to_do() {
 
 #[test]
 fn completions_and_manuals_come_from_the_same_definition() {
-    let desk = Desk::new();
+    let desk = Desk::furnished();
+    desk.quietly(&["label", AUTH, "auth"]);
+    desk.quietly(&["checkpoint", AUTH, "halfway"]);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = desk.quietly(&["completions", shell]).stdout;
-        for word in ["cleanup", "older-than", "subagent-stop", "should-resume"] {
-            assert!(script.contains(word), "{shell}: {word}");
-        }
+        assert!(script.contains("stepwell") && script.contains("COMPLETE"), "{shell}: {script}");
+    }
+    let offered = |words: &[&str]| {
+        let mut typed = vec!["--", "stepwell"];
+        typed.extend(words);
+        let mut command = desk.command(&typed);
+        command.env("COMPLETE", "fish");
+        let told = command.output().unwrap();
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        String::from_utf8(told.stdout).unwrap()
+    };
+    for (words, expected) in [
+        (&["clea"][..], "cleanup"),
+        (&["cleanup", "--old"], "--older-than"),
+        (&["agent", "should"], "should-resume"),
+        (&["show", "a1b"], "a1b2c3"),
+        (&["show", "20260223-1430"], AUTH),
+        (&["show", "au"], "auth"),
+        (&["fork", "auth", "--at", "half"], "halfway"),
+        (&["import", "--from", "cod"], "codex"),
+        (&["run", "x", "--agent", "exp"], "explore"),
+        (&["sessions", "--label", "a"], "auth"),
+    ] {
+        let told = offered(words);
+        assert!(
+            told.lines().any(|line| line.split('\t').next() == Some(expected)),
+            "{words:?}: {told}"
+        );
     }
     assert!(desk.quietly(&["man"]).stdout.contains(".TH stepwell 1"));
     let made = desk.quietly(&["man", "pages"]).line();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stepwell_flow::Error;
-use stepwell_flow::spec::{Reading, Spec, SpecError};
+use stepwell_flow::spec::{BadVariable, Reading, Spec, SpecError};
 
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -41,6 +41,9 @@ impl From<Error> for Failure {
         match &error {
             Error::Spec(SpecError::Invalid { .. }) => {
                 failure.hint("docs/flows.md describes specs; stepwell flow schema helps an editor")
+            }
+            Error::Variable(BadVariable::Missing { name, .. }) => {
+                failure.hint(format_args!("add --var {name}=TEXT"))
             }
             Error::Variable(_) => failure.hint("stepwell flow plan SPEC lists the variables"),
             _ => failure,

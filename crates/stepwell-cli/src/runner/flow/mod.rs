@@ -4,6 +4,7 @@
 mod agents;
 mod answer;
 mod change;
+mod preview;
 mod reach;
 mod report;
 mod screen;
@@ -75,6 +76,9 @@ pub(crate) fn start(
     app: &mut App,
 ) -> Result<Exit> {
     let spec = &asked.reading.spec;
+    if flags.dry_run {
+        return preview::plan(asked, app);
+    }
     let crew = Crew::new(spec, flags, None, app)?;
     check_budget(spec, flags, &crew)?;
     let well: Stepwell = if app.config.settings.auto_save {
@@ -207,7 +211,7 @@ pub(crate) fn resume(
     app: &mut App,
 ) -> Result<Exit> {
     let standing = well.standing(id)?;
-    if standing.held.is_none() {
+    if standing.held.is_none() && !flags.dry_run {
         make_ready(flags.touch(), well, Some(&standing.head), app)?;
     }
     // What is decided from here on is decided while nobody else runs it.
@@ -251,6 +255,9 @@ fn go_on(
     refuse_finished(&history, id)?;
     let stored = (history.spec(&session)?, reading?.spec);
     let (spec, accepted) = change::settle(stored, &head, &history.memo, reply.use_current_spec)?;
+    if flags.dry_run {
+        return preview::next((&session, history), &spec, app);
+    }
     let crew = Crew::new(&spec, flags, Some(&head), app)?;
     check_budget(&spec, flags, &crew)?;
     // Known before anything is recorded.

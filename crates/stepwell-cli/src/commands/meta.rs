@@ -1,0 +1,62 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use stepwell::{Access, Error};
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::housekeeping::tidy;
+use crate::output::note;
+use crate::runner::redactor;
+use crate::text::one_line;
+use crate::typed::entry;
+
+/// Shows or sets metadata of your own on a session, also while it runs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, a part of it, its label, or @last.
+    session: String,
+    /// Remembers a text; `K:=JSON` remembers any value, and null forgets the key.
+    #[arg(value_name = "K=V", value_parser = entry)]
+    entries: Vec<(String, Value)>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    metadata: &'a BTreeMap<String, Value>,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let access = if args.entries.is_empty() { Access::Read } else { Access::Write };
+    let (well, id) = app.session(&args.session, access)?;
+    if !args.entries.is_empty() {
+        let redactor = redactor(app)?;
+        let plain = |value: &Value| match value {
+            Value::String(text) => Value::from(redactor.redact(text).into_owned()),
+            other => other.clone(),
+        };
+        let entries = args.entries.iter().map(|(key, value)| (key.clone(), plain(value)));
+        well.set_metadata(&id, entries.collect()).map_err(|error| match error {
+            Error::Illegal { why, .. } => Failure::new(Exit::Usage, why),
+            error => error.into(),
+        })?;
+    }
+    let metadata = well.standing(&id)?.head.metadata;
+    if app.out.is_json() {
+        app.out.object(&Answer { id: id.as_str(), metadata: &metadata })?;
+    } else {
+        for (key, value) in &metadata {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            app.out.line(one_line(&format!("{key} = {value}")))?;
+        }
+        if metadata.is_empty() {
+            note(format_args!("{id} has no metadata; stepwell meta {id} K=V sets it."));
+        }
+    }
+    if access == Access::Write {
+        tidy(app, &well)?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,191 @@
+//! What a shell offers while a command is typed: sessions, labels, checkpoints, models, agents
+//! and formats, as they are here and now.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use clap::{Arg, Command};
+use clap_complete::CompletionCandidate;
+use clap_complete::engine::ArgValueCompleter;
+use clap_complete::env::CompleteEnv;
+use stepwell::{Event, Kind, Query, Standing};
+use stepwell_agent::agent::builtin;
+use stepwell_formats::Format;
+use stepwell_workspace::Host;
+
+use crate::app::{App, Needs};
+use crate::args::definition;
+use crate::global::{Colour, Global};
+use crate::point::FORMS;
+use crate::terminal::Terminal;
+use crate::text::{cut, one_line};
+
+/// The variable by which a shell says that it wants completions.
+pub(crate) const VARIABLE: &str = "COMPLETE";
+
+/// How many of the newest sessions are offered. A longer list helps nobody.
+const SESSIONS: usize = 200;
+
+/// How much of a task stands beside a session.
+const TASK: usize = 60;
+
+/// Answers a shell that wants completions. Says whether one did.
+pub(crate) fn answered(host: &Host, words: Vec<std::ffi::OsString>) -> bool {
+    let folder = host.folder.clone();
+    let typed = Arc::new(Typed::new(host.clone(), &words));
+    let offering = || offering(definition(), &typed);
+    CompleteEnv::with_factory(offering)
+        .var(VARIABLE)
+        .try_complete(words, folder.as_deref())
+        .unwrap_or(true)
+}
+
+/// The definition, with what can be offered for each argument.
+fn offering(command: Command, typed: &Arc<Typed>) -> Command {
+    let command = command.mut_args(|arg| match Offer::of(&arg) {
+        Some(offer) => {
+            let typed = Arc::clone(typed);
+            let completer = move |current: &OsStr| {
+                let current = current.to_string_lossy();
+                typed.offers(offer, &current).unwrap_or_default()
+            };
+            arg.add(ArgValueCompleter::new(completer))
+        }
+        None => arg,
+    });
+    command.mut_subcommands(|command| offering(command, typed))
+}
+
+/// What is offered for an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offer {
+    Sessions,
+    Labels,
+    Checkpoints,
+    Models,
+    Agents,
+    Formats,
+}
+
+impl Offer {
+    fn of(arg: &Arg) -> Option<Self> {
+        let named = arg.get_value_names().and_then(|names| names.first());
+        match (arg.get_id().as_str(), named.map(clap::builder::Str::as_str)) {
+            (_, Some(FORMS)) => Some(Self::Checkpoints),
+            (_, Some("FORMAT")) => Some(Self::Formats),
+            ("session" | "sessions", _) => Some(Self::Sessions),
+            ("label", _) if arg.get_long().is_some() => Some(Self::Labels),
+            ("model", _) => Some(Self::Models),
+            ("agent", _) => Some(Self::Agents),
+            _ => None,
+        }
+    }
+}
+
+/// What was typed so far.
+struct Typed {
+    host: Host,
+    words: Vec<String>,
+}
+
+impl Typed {
+    /// A shell passes what was typed after `--`.
+    fn new(host: Host, words: &[std::ffi::OsString]) -> Self {
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        Self { host, words: words.skip_while(|word| word != "--").skip(1).collect() }
+    }
+
+    /// The value of an option that stands before what is completed.
+    fn option(&self, names: &[&str]) -> Option<std::path::PathBuf> {
+        let at = self.words.iter().position(|word| names.contains(&word.as_str()))?;
+        self.words.get(at + 1).map(Into::into)
+    }
+
+    fn app(&self) -> Option<App> {
+        let global = Global {
+            store: self.option(&["--store"]),
+            folder: self.option(&["-C"]),
+            json: false,
+            settings: Vec::new(),
+            verbose: 0,
+            color: Colour::Never,
+        };
+        let around = (self.host.clone(), Terminal::of_this_process());
+        App::new(&global, around, Needs::Nothing, definition).ok()
+    }
+
+    /// What is offered. Where something cannot be read, nothing is.
+    fn offers(&self, offer: Offer, current: &str) -> Option<Vec<CompletionCandidate>> {
+        let begins = |name: &String| name.starts_with(current);
+        let plain = |names: Vec<String>| {
+            names.into_iter().filter(begins).map(CompletionCandidate::new).collect()
+        };
+        match offer {
+            Offer::Formats => Some(plain(Format::all().map(|it| it.to_string()).collect())),
+            Offer::Agents => {
+                let (builtin, own) =
+                    (builtin().into_keys(), self.app()?.config.agents.clone().into_keys());
+                Some(plain(builtin.chain(own).collect()))
+            }
+            Offer::Models => {
+                let models = self.app()?.recent_models()?.read().ok()?;
+                let liked = models.favourites().into_iter().map(str::to_owned);
+                let mut names: Vec<String> = liked.chain(models.recent.clone()).collect();
+                names.sort_unstable();
+                names.dedup();
+                Some(plain(names))
+            }
+            Offer::Checkpoints => Some(plain(self.checkpoints()?)),
+            Offer::Labels => {
+                Some(plain(self.sessions()?.into_iter().filter_map(|it| it.head.label).collect()))
+            }
+            Offer::Sessions => Some(named(&self.sessions()?, current)),
+        }
+    }
+
+    fn sessions(&self) -> Option<Vec<Standing>> {
+        let well = self.app()?.look().ok()??;
+        Some(well.list(&Query { limit: SESSIONS, ..Query::default() }).ok()?.sessions)
+    }
+
+    /// The checkpoints of the session that was typed before.
+    fn checkpoints(&self) -> Option<Vec<String>> {
+        let app = self.app()?;
+        let well = app.look().ok()??;
+        let names = self.words.iter().skip(2).filter(|word| !word.is_empty());
+        let id = names.filter(|word| !word.starts_with('-')).find_map(|it| well.find(it).ok())?;
+        let facts = well.store().facts(&id, &[Kind::Checkpoint]).ok()?;
+        let name = |event| match event {
+            Event::Checkpoint(it) => Some(it.name),
+            _ => None,
+        };
+        Some(facts.into_iter().filter_map(|fact| name(fact.event)).collect())
+    }
+}
+
+/// Names of sessions that begin with what was typed: whole ids, their endings, labels.
+fn named(sessions: &[Standing], current: &str) -> Vec<CompletionCandidate> {
+    let mut offers = Vec::new();
+    for standing in sessions {
+        let (id, head) = (&standing.head.id, &standing.head);
+        let about = format!("{}, {}", head.status, cut(&one_line(&head.task), TASK));
+        let mut offer = |name: &str| {
+            offers.push(CompletionCandidate::new(name).help(Some(about.clone().into())));
+        };
+        if let Some(label) = head.label.as_ref().filter(|label| label.starts_with(current)) {
+            offer(label);
+        }
+        let shared = |other: &&Standing| other.head.id.ending() == id.ending();
+        let tells = id.ending().len() < id.as_str().len()
+            && sessions.iter().filter(shared).take(2).count() == 1;
+        if tells && id.ending().starts_with(current) {
+            offer(id.ending());
+        } else if id.as_str().starts_with(current) {
+            offer(id.as_str());
+        }
+    }
+    if !current.is_empty() && "@last".starts_with(current) {
+        offers.push(CompletionCandidate::new("@last"));
+    }
+    offers
+}

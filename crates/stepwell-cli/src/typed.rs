@@ -1,0 +1,37 @@
+//! Values as users type them, for several commands.
+
+use serde_json::Value;
+
+/// An entry of metadata: `K=V` is a text, `K:=JSON` any value.
+pub(crate) fn entry(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("use K=V, or K:=JSON")?;
+    let (name, value) = match name.strip_suffix(':') {
+        Some(name) => {
+            let value =
+                serde_json::from_str(value).map_err(|error| format!("not JSON: {error}"))?;
+            (name, value)
+        }
+        None => (name, Value::from(value)),
+    };
+    if name.is_empty() {
+        return Err("the key is empty".to_owned());
+    }
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_text_unless_it_says_that_it_is_json() {
+        assert_eq!(entry("n=1.10"), Ok(("n".into(), Value::from("1.10"))));
+        assert_eq!(entry("n:=1.5"), Ok(("n".into(), Value::from(1.5))));
+        assert_eq!(entry("tags:=[\"a\"]"), Ok(("tags".into(), serde_json::json!(["a"]))));
+        assert_eq!(entry("a=b=c"), Ok(("a".into(), Value::from("b=c"))));
+        assert_eq!(entry("gone:=null"), Ok(("gone".into(), Value::Null)));
+        for wrong in ["", "x", "=1", ":=1", "n:=nonsense"] {
+            assert!(entry(wrong).is_err(), "{wrong}");
+        }
+    }
+}
