@@ -8,6 +8,7 @@
 pub mod backups;
 mod binary;
 pub mod capture;
+mod claims;
 pub mod diff;
 mod git;
 pub mod history;

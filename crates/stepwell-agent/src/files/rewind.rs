@@ -10,6 +10,7 @@ use stepwell::{
     Store, Timeline, Undone,
 };
 
+use super::claims::Claims;
 use super::history::History;
 use super::moves::{Asked, MOVES, unfinished};
 use super::plan::{Look as _, Others, Plan, Remark, in_the_way};
@@ -144,10 +145,13 @@ pub fn preview(
     site: &Site<'_>,
 ) -> Result<Preview> {
     let history = History::of(store.facts(id, &[Kind::File])?);
-    let plan = match asked.scope.moves_files() {
+    let mut plan = match asked.scope.moves_files() {
         true => Plan::of(&history, asked.to, asked.others, site),
         false => Plan::default(),
     };
+    if asked.others == Others::Respected && !plan.moves.is_empty() {
+        Claims::of(store, id, &history, asked.to)?.object_to(&mut plan, &history, asked.to);
+    }
     let moves = store.facts(id, &MOVES)?;
     let shift = Shift::of(store, id, asked, (&moves, &history, &plan))?;
     Ok(Preview { plan, shift })

@@ -668,3 +668,31 @@ proptest! {
         prop_assert_eq!(moves.count(), targets.len());
     }
 }
+
+#[test]
+fn what_another_session_finished_while_a_command_ran_is_a_conflict_and_stays() {
+    let mut one = World::new(|root| fs::write(root.join("a"), "old").unwrap());
+    let start = one.head();
+    let other = one.session.well().create(one.session.well().draft("another task")).unwrap();
+    one.command(|root| {
+        fs::write(root.join("a"), "new").unwrap();
+        // Meanwhile another session writes a file, and records it.
+        let mut capture = Capture::new(&Place::new(root.to_owned()), Limits::default());
+        let now = other.now().as_micros() * 1000;
+        capture.before(now);
+        fs::write(root.join("theirs"), "finished").unwrap();
+        let changes = capture.after(now + 1, &other, &Redactor::new([])).unwrap();
+        other.append_all(changes.into_iter().map(NewEvent::from).collect()).unwrap();
+    });
+    let Done::Refused(preview) = one.rewind(start, Others::Respected) else {
+        panic!("the other session's file is in the way");
+    };
+    let conflicts: Vec<_> = preview.plan.conflicts.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(conflicts, ["theirs"]);
+    assert!(preview.plan.conflicts[0].why.contains(other.id().as_str()));
+    assert_eq!(fs::read_to_string(one.root.join("theirs")).unwrap(), "finished");
+    assert_eq!(fs::read_to_string(one.root.join("a")).unwrap(), "new");
+    // Whoever insists gets it, and it is kept.
+    assert!(matches!(one.rewind(start, Others::Overwritten), Done::Rewound { .. }));
+    assert!(!one.root.join("theirs").exists());
+}
