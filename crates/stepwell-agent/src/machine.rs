@@ -14,6 +14,7 @@ use stepwell::{
 use crate::context::window::is_request;
 use crate::permission::{Mode, Rule, Verdict, judge};
 use crate::phases::PhaseState;
+use crate::tool::guard::needs_question;
 use crate::tool::is_read_only;
 
 /// Where a run is.
@@ -552,7 +553,11 @@ impl State {
         // A subagent that only looks is judged as what looks.
         let looks = *effect == Effect::Resumable && is_read_only(&call.arguments);
         let effect = if looks { &Effect::Pure } else { effect };
-        match judge(rules.mode, *effect, self.remembered(&call)) {
+        // Leave to edit files is no leave to have them run.
+        let remembered = self
+            .remembered(&call)
+            .filter(|allow| !allow || !needs_question(&call.name, &call.arguments));
+        match judge(rules.mode, *effect, remembered) {
             Verdict::Allow => Move::RunTool(call),
             Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
             Verdict::Ask => Move::Ask(call),

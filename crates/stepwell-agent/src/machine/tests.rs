@@ -286,3 +286,22 @@ fn other_events_change_nothing() {
     let other = Message::assistant("elsewhere").in_lane("side".parse().unwrap());
     assert_eq!(told.then(other).next(&rules(Mode::Yolo)), Move::CallModel);
 }
+
+#[test]
+fn leave_to_write_files_is_no_leave_to_have_them_run() {
+    let rules = |mode| {
+        let effects = [("write_file".to_owned(), Effect::Idempotent)].into();
+        Rules { effects, ..rules(mode) }
+    };
+    let asked = |path: &str| {
+        let arguments = serde_json::json!({ "path": path, "content": "x" }).to_string();
+        let asks = Message::assistant("hm").calling("a", "write_file", &arguments);
+        let told = Told::new().then(Message::user("go")).then(asks);
+        told.then(Permission { rule: "write_file".into(), allow: true })
+    };
+    let sensitive = rules(Mode::ConfirmSensitive);
+    assert!(matches!(asked("src/main.rs").next(&sensitive), Move::RunTool(_)));
+    assert!(matches!(asked(".envrc").next(&sensitive), Move::Ask(_)));
+    assert!(matches!(asked("a/.husky/pre-commit").next(&sensitive), Move::Ask(_)));
+    assert!(matches!(asked(".envrc").next(&rules(Mode::Yolo)), Move::RunTool(_)));
+}

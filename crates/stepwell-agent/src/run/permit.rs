@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::machine::{Settled, Stop};
 use crate::permission::Rule;
 use crate::provider::CallError;
+use crate::tool::guard::needs_question;
 
 impl Run<'_> {
     /// Asks a person whether a call may run.
@@ -24,14 +25,16 @@ impl Run<'_> {
             return Ok(None);
         }
         match reply {
-            Reply::Yes if self.state.is_asked(&call.id) => self.answer(&call, "approve")?,
-            Reply::Yes => return self.perform(call, cut).await,
+            Reply::Yes => return self.go_ahead(call, cut).await,
             Reply::No(reason) => {
                 self.settle(&call, &Settled::Denied(reason))?;
             }
-            Reply::Always => self.remember(&call, None, true)?,
+            Reply::Always => return self.allow_on(call, None, cut).await,
+            Reply::Like { pattern, allow: true } => {
+                return self.allow_on(call, Some(pattern), cut).await;
+            }
             Reply::Never => self.remember(&call, None, false)?,
-            Reply::Like { pattern, allow } => self.remember(&call, Some(pattern), allow)?,
+            Reply::Like { pattern, allow: false } => self.remember(&call, Some(pattern), false)?,
             // What is not kept cannot be allowed later.
             Reply::Later if self.is_secret(&call) => {
                 let why = "nobody can be asked, and what it holds that looks like a secret is \
@@ -49,6 +52,34 @@ impl Run<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Runs a call that a person just allowed, or says so to whoever waits for the answer.
+    async fn go_ahead(
+        &mut self,
+        call: ToolCall,
+        cut: Cut<'_>,
+    ) -> Result<Option<(Stop, Option<CallError>)>> {
+        if self.state.is_asked(&call.id) {
+            self.answer(&call, "approve")?;
+            return Ok(None);
+        }
+        self.perform(call, cut).await
+    }
+
+    /// Remembers that calls like this one may run. Some files are asked about every time, and this
+    /// one was just now.
+    async fn allow_on(
+        &mut self,
+        call: ToolCall,
+        pattern: Option<String>,
+        cut: Cut<'_>,
+    ) -> Result<Option<(Stop, Option<CallError>)>> {
+        self.remember(&call, pattern, true)?;
+        match needs_question(&call.name, &call.arguments) {
+            true => self.go_ahead(call, cut).await,
+            false => Ok(None),
+        }
     }
 
     /// Answers the question that was asked about a call.

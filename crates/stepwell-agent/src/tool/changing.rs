@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use stepwell::{Effect, ToolTarget};
 
 use super::disk::MAX_FILE_BYTES;
+use super::guard;
 use super::read::text;
 use super::spot::{Last, Spot};
 use super::{Changed, Content, Done, Place, Plan, Tool, parse, spec, visible, word};
@@ -129,7 +130,7 @@ pub(super) fn write_file() -> Changing {
     }
     let prepare = |arguments: &Value, place: &Place| {
         let Arguments { path, content } = parse("write_file", arguments)?;
-        let spot = Spot::find(place, &path, Last::Follow)?;
+        let spot = target(place, &path, Last::Follow)?;
         fits(content.len()).map_err(|why| spot.says(why))?;
         let before = spot.content()?;
         let told = spot.says(format!("written, {} bytes", content.len()));
@@ -201,7 +202,7 @@ struct Edit {
 
 fn prepare_edit(arguments: &Value, place: &Place) -> Result<Change, String> {
     let edit: Edit = parse("edit_file", arguments)?;
-    let spot = Spot::find(place, &edit.path, Last::Follow)?;
+    let spot = target(place, &edit.path, Last::Follow)?;
     let Content::File { bytes, mode } = spot.content()? else {
         return Err(spot.says("there is no such file; write_file makes one"));
     };
@@ -256,7 +257,7 @@ pub(super) fn delete_file() -> Changing {
     }
     let prepare = |arguments: &Value, place: &Place| {
         let Arguments { path } = parse("delete_file", arguments)?;
-        let spot = Spot::find(place, &path, Last::Keep)?;
+        let spot = target(place, &path, Last::Keep)?;
         let before = match spot.kind() {
             None => return Err(spot.says("there is no such file")),
             Some(FileType::Directory) => {
@@ -278,6 +279,13 @@ pub(super) fn delete_file() -> Changing {
     );
     let preview = |arguments: &Value| format!("delete {}", word(arguments, "path"));
     Changing { spec, preview, prepare }
+}
+
+/// Where a path leads, if what stands there may be changed.
+fn target(place: &Place, path: &str, last: Last) -> Result<Spot, String> {
+    let spot = Spot::find(place, path, last)?;
+    guard::refuse(&spot, path)?;
+    Ok(spot)
 }
 
 /// A character of a line: a tab moves the cursor, and hides nothing.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::looking::{Looking, Wanted};
-use super::walk::{self, Go, Within};
+use super::walk::{self, Go, Within, one_line};
 use super::{Place, parse, spec, word};
 
 #[derive(Deserialize)]
@@ -19,7 +19,8 @@ pub(super) fn list_files() -> Looking {
     let spec = spec(
         "list_files",
         "Lists the files of the workspace, in its folders too, one path a line. Files that \
-         .gitignore names are left out.",
+         .gitignore names are left out. A path with a line break or another control character \
+         is a JSON string in quotes.",
         &json!({
             "path": {
                 "type": "string",
@@ -45,8 +46,9 @@ fn look(arguments: &Value, place: &Place, wanted: &Wanted) -> Result<String, Str
     let within = Within { path: arguments.path.as_deref(), glob: arguments.glob.as_deref() };
     let (mut listed, mut missing) = (String::new(), 0_usize);
     walk::files(place, within, wanted, |path| {
+        let path = one_line(path);
         if missing == 0 && listed.len() + path.len() < place.output_limit {
-            listed.push_str(path);
+            listed.push_str(&path);
             listed.push('\n');
         } else {
             missing += 1;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::looking::{Looking, Wanted};
 use super::spot::{Last, Spot};
-use super::walk::{self, Go, Within};
+use super::walk::{self, Go, Within, one_line};
 use super::{Content, Place, cut, parse, spec, word};
 
 /// How many lines are shown: more than a model can make use of.
@@ -104,7 +104,7 @@ impl Hits {
             }
             let text = String::from_utf8_lossy(line);
             let text = shortened(&text);
-            let hit = format!("{path}:{}: {text}\n", number + 1);
+            let hit = format!("{}:{}: {text}\n", one_line(path), number + 1);
             if self.count == MAX_HITS || self.shown.len() + hit.len() > self.limit {
                 self.full = true;
                 return;

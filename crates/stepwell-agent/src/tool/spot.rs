@@ -15,6 +15,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::Place;
+use super::guard::is_git_folder;
 
 /// The folder of Stepwell's own files, which no tool enters.
 const OWN_FOLDER: &str = ".stepwell";
@@ -57,6 +58,8 @@ pub(crate) struct Spot {
     pub(crate) path: String,
     /// What stood there when the path was walked; absent, nothing.
     pub(crate) stat: Option<Stat>,
+    /// A folder on the way is one in which git keeps a repository, whatever its name.
+    pub(crate) is_in_git_folder: bool,
 }
 
 impl Spot {
@@ -259,7 +262,8 @@ impl<'a> Walk<'a> {
         let stat = rustix::fs::fstat(&fd).map_err(|error| self.failed(error))?;
         if self.folders.is_empty() {
             let (name, path) = (OsString::from("."), String::new());
-            return Ok(Spot { folder: fd, missing: Vec::new(), name, path, stat: Some(stat) });
+            let (missing, stat, is_in_git_folder) = (Vec::new(), Some(stat), false);
+            return Ok(Spot { folder: fd, missing, name, path, stat, is_in_git_folder });
         }
         self.found(name, Some(stat))
     }
@@ -271,8 +275,16 @@ impl<'a> Walk<'a> {
         path.push(&name);
         let path = path.into_os_string().into_string();
         let path = path.map_err(|_| format!("{} leads to a name that is not UTF-8", self.given))?;
+        let is_in_git_folder = self.is_in_git_folder(&name);
         let (_, folder) = self.folders.pop().expect("the root is never popped");
-        Ok(Spot { folder, missing: self.missing, name, path, stat })
+        Ok(Spot { folder, missing: self.missing, name, path, stat, is_in_git_folder })
+    }
+
+    /// Is one of the folders on the way git's, or made so by what comes next on it?
+    fn is_in_git_folder(&self, last: &OsStr) -> bool {
+        let below = self.folders.iter().skip(1).map(|(name, _)| name);
+        let next = below.chain(&self.missing).map(OsString::as_os_str).chain([last]);
+        self.folders.iter().zip(next).any(|((_, folder), next)| is_git_folder(folder, next))
     }
 
     fn outside(&self) -> String {

@@ -19,6 +19,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
+use super::orphans;
+
 /// How long a program that is stopped has to tidy up, between SIGTERM and SIGKILL; and a
 /// server before that, when nobody speaks to it any more.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
@@ -73,7 +75,8 @@ impl Watched {
 }
 
 /// Runs a program until it ends or standard input does, and returns the exit code to end this
-/// process with. What the program leaves in its process group is killed.
+/// process with. What the program leaves behind is killed: its process group, and on Linux also
+/// what left that.
 ///
 /// To be called first thing in a process that was made for it: it leaves the terminal, so that
 /// Ctrl+C reaches Stepwell alone and no command waits for a password that nobody types.
@@ -81,6 +84,7 @@ impl Watched {
 pub fn supervise(watched: &Watched) -> i32 {
     // It fails for the leader of a process group, which Ctrl+C does not reach either.
     let _ = rustix::process::setsid();
+    orphans::adopt();
     let held = match watched {
         Watched::Line(line) => hold(shell(line), io::stdin()),
         Watched::Server(program, arguments) => {
@@ -90,6 +94,7 @@ pub fn supervise(watched: &Watched) -> i32 {
             leash.and_then(|leash| hold_server(command, leash))
         }
     };
+    orphans::end();
     match held {
         Ok(status) => exit_code(status),
         Err(error) => {

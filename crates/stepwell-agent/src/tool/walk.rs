@@ -1,5 +1,6 @@
 //! Walking the workspace as git sees it: what `.gitignore` names is left out.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ignore::overrides::{Override, OverrideBuilder};
@@ -95,4 +96,12 @@ fn matcher(start: &Path, glob: &str) -> Result<Override, String> {
 fn relative(root: &Path, entry: &DirEntry) -> Option<String> {
     let path: PathBuf = entry.path().strip_prefix(root).ok()?.to_owned();
     path.into_os_string().into_string().ok()
+}
+
+/// A path as one line: a name may hold any character, and two lines would be two files.
+pub(super) fn one_line(path: &str) -> Cow<'_, str> {
+    match path.contains(char::is_control) || path.starts_with('"') {
+        true => serde_json::Value::from(path).to_string().into(),
+        false => path.into(),
+    }
 }

@@ -272,3 +272,22 @@ fn keys_are_not_passed_on() {
     assert!(passed.contains("OTHER_TEST=3\n"), "{passed}");
     assert!(!passed.contains("TEST_API_KEY") && !passed.contains("STEPWELL_TEST"), "{passed}");
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_left_the_process_group_ends_with_the_command_too() {
+    let (folder, [_, supervised]) = places();
+    let script = "(setsid sh -c 'echo $$ >> pids; setsid sleep 300 & echo $! >> pids; wait' &); \
+                  while [ $(cat pids 2>/dev/null | wc -l) -lt 2 ]; do :; done";
+    let done = run(&supervised, script).await;
+    assert_eq!(done.text, "[exit code 0]");
+    let pids = numbers(&folder.path().join("pids"), 2).await;
+    assert!(pids.iter().all(|pid| is_dead(*pid)), "{pids:?}");
+    // Nor does it live on when the command takes too long.
+    fs::remove_file(folder.path().join("pids")).unwrap();
+    let place = Place { command_timeout: Duration::from_secs(1), ..supervised };
+    let done = run(&place, &format!("{script}; sleep 300")).await;
+    assert_eq!(done.outcome, Outcome::TimedOut);
+    let pids = numbers(&folder.path().join("pids"), 2).await;
+    until("all are gone", || pids.iter().all(|pid| is_dead(*pid))).await;
+}

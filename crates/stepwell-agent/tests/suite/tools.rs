@@ -432,3 +432,60 @@ fn each_tool_says_what_it_is() {
         assert!(!tool.preview(&json!("nonsense")).contains('\n'));
     }
 }
+
+#[test]
+fn file_tools_do_not_change_what_git_runs() {
+    let world = World::new();
+    for folder in [".git/hooks", "sub/.git", "bare.git/objects", "bare.git/refs", "half/objects"] {
+        fs::create_dir_all(world.path(folder)).unwrap();
+    }
+    fs::create_dir(world.path("half/refs")).unwrap();
+    for file in [".git/config", "sub/.git/config", "bare.git/HEAD", "bare.git/config"] {
+        fs::write(world.path(file), "o").unwrap();
+    }
+    fs::write(world.path("module"), "o").unwrap();
+    symlink(".git", world.path("link")).unwrap();
+    symlink(".git/config", world.path("config")).unwrap();
+    let changing = |path: &str| {
+        with_path(path)
+            .into_iter()
+            .filter(|(name, _)| ["write_file", "edit_file", "delete_file"].contains(name))
+            .collect::<Vec<_>>()
+    };
+    for path in
+        [".git/config", "sub/.git/config", "bare.git/config", "link/config", "src/../.git/config"]
+    {
+        for (name, arguments) in changing(path) {
+            let why = world.fails(name, &arguments);
+            assert!(why.contains("among git's own files"), "{name} {path}: {why}");
+        }
+        assert!(world.ok("read_file", &json!({ "path": path })).contains('o'));
+    }
+    for path in [".git/hooks/pre-commit", ".GIT/config", "src/.git", "half/HEAD", "config"] {
+        let why = world.fails("write_file", &json!({ "path": path, "content": "x" }));
+        assert!(why.contains("among git's own files"), "{path}: {why}");
+    }
+    assert_eq!(fs::read_to_string(world.path(".git/config")).unwrap(), "o");
+    for path in [".gitignore", ".github/x.yml", "src/HEAD", "objects/x"] {
+        world.ok("write_file", &json!({ "path": path, "content": "x" }));
+    }
+}
+
+#[test]
+fn a_link_to_what_others_run_has_to_be_named() {
+    let world = World::new();
+    symlink(".envrc", world.path("harmless")).unwrap();
+    let why = world.fails("write_file", &json!({ "path": "harmless", "content": "x" }));
+    assert!(why.contains("leads to .envrc"), "{why}");
+    world.ok("write_file", &json!({ "path": ".envrc", "content": "x" }));
+}
+
+#[test]
+fn a_name_with_a_line_break_is_one_line() {
+    let world = World::new();
+    fs::write(world.path("one\ntwo.txt"), "needle\n").unwrap();
+    let listed = world.ok("list_files", &json!({ "glob": "*.txt" }));
+    assert_eq!(listed, "\"one\\ntwo.txt\"\n");
+    let found = world.ok("search", &json!({ "pattern": "needle" }));
+    assert_eq!(found, "\"one\\ntwo.txt\":1: needle\n");
+}
