@@ -297,7 +297,13 @@ impl Workspace {
     }
 
     fn own_sessions(&self) -> Option<OwnSessions> {
-        self.host.state.as_deref().map(OwnSessions::below)
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        // In a team's store another folder is another workspace.
+        let store = match &self.place.team {
+            Some(team) => format!("{team} {}", real(&self.place.root).display()),
+            None => real(&self.place.store).display().to_string(),
+        };
+        self.host.state.as_deref().map(|state| OwnSessions::below(state, &store))
     }
 
     /// Is a session the user's own, so that what was allowed in it counts?
