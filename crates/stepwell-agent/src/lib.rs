@@ -9,6 +9,7 @@ pub mod context;
 mod error;
 pub mod files;
 pub mod gates;
+pub mod git;
 pub mod machine;
 pub mod mcp;
 pub mod permission;

@@ -1,9 +1,9 @@
 //! What git knows of a folder, asked through its command line.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use stepwell::Time;
+use stepwell_agent::git::SafeGit;
 
 /// When the commits of a work tree's local branches, and of what is checked out, were made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,18 +12,9 @@ pub(crate) struct Commits {
     times: Vec<i64>,
 }
 
-/// A variable of git's that would make it look elsewhere than in the folder.
-const ELSEWHERE: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"];
-
 /// What git answers in a folder; `None` where there is no git, or it has no answer.
 fn git(folder: &Path, args: &[&str]) -> Option<String> {
-    let mut git = Command::new("git");
-    git.arg("-C").arg(folder).args(args);
-    ELSEWHERE.iter().for_each(|name| {
-        git.env_remove(name);
-    });
-    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
+    SafeGit::new(folder).text(args).ok()
 }
 
 /// The repository that a folder is in, which all of its work trees share.

@@ -1,17 +1,17 @@
 //! What git keeps: which files hold just what it has, and their contents.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::io::{BufRead, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::index::{Entry, Names, parse};
 use super::tree::Stamp;
+use crate::git::SafeGit;
 
 /// A git work tree that a workspace is, or is part of.
 #[derive(Debug)]
 pub(super) struct Git {
-    root: PathBuf,
+    git: SafeGit,
     /// The workspace's path in the work tree, with a slash at its end; empty at the top.
     prefix: String,
     index: PathBuf,
@@ -30,8 +30,8 @@ impl Git {
     /// The work tree around a folder, if there is one and git is installed.
     pub(super) fn around(root: &Path) -> Option<Self> {
         let asked = ["rev-parse", "--show-prefix", "--git-path", "index", "--show-object-format"];
-        let output = git(root).args(asked).stderr(Stdio::null()).output().ok()?;
-        let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+        let git = SafeGit::new(root);
+        let text = git.text(&asked).ok()?;
         let mut lines = text.lines();
         let (prefix, index, names) = (lines.next()?, lines.next()?, lines.next()?);
         let names = match names {
@@ -40,7 +40,7 @@ impl Git {
             _ => return None,
         };
         let index = root.join(index);
-        Some(Self { root: root.to_owned(), prefix: prefix.to_owned(), index, names })
+        Some(Self { git, prefix: prefix.to_owned(), index, names })
     }
 
     /// What its index says now.
@@ -57,11 +57,7 @@ impl Git {
     /// Has git look at its files again, so that its index tells how they are.
     pub(super) fn refresh(&self) {
         // It fails if a file differs, which is no concern here.
-        let _ = git(&self.root)
-            .args(["update-index", "-q", "--refresh"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
+        let _ = self.git.text(&["update-index", "-q", "--refresh"]);
     }
 
     /// The contents of objects; those that are not there are left out.
@@ -70,25 +66,12 @@ impl Git {
         if objects.is_empty() {
             return found;
         }
-        let started = git(&self.root)
-            .args(["cat-file", "--batch"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut child) = started else { return found };
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (Some(mut input), Some(output)) = (input, output) else { return found };
         let asked: String = objects.iter().map(|object| format!("{object}\n")).collect();
-        std::thread::scope(|scope| {
-            // Both pipes are short: whoever only writes would wait for whoever only reads.
-            scope.spawn(move || input.write_all(asked.as_bytes()));
-            let mut output = BufReader::new(output);
-            while let Some((object, bytes)) = next(&mut output) {
+        let _ = self.git.read(&["cat-file", "--batch"], &asked, |output| {
+            while let Some((object, bytes)) = next(output) {
                 found.insert(object, bytes);
             }
         });
-        let _ = child.wait();
         found
     }
 }
@@ -106,16 +89,6 @@ fn next(output: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
         output.read_exact(&mut [0]).ok()?;
         return Some((object.to_owned(), bytes));
     }
-}
-
-/// Git in a folder, whatever the user's variables point it at.
-fn git(root: &Path) -> Command {
-    let mut command = Command::new("git");
-    command.current_dir(root).stdin(Stdio::null());
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        command.env_remove(name);
-    }
-    command
 }
 
 impl Tracked {

@@ -1,41 +1,13 @@
-//! Git, through its command line.
+//! What worktrees ask git.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-/// Variables of git's that would make it look elsewhere than in the folder.
-const ELSEWHERE: [&str; 6] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_NAMESPACE",
-];
+use crate::git::SafeGit;
 
 /// Runs git in a folder, and returns what it says without the line's end. An error is what it
 /// complains about.
-///
-/// It runs in a process group of its own, so that a Ctrl+C that is meant for the run does not
-/// end it in the middle; and without the repository's hooks and signatures, which may ask.
 pub(super) fn git(folder: &Path, args: &[&str]) -> Result<String, String> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder);
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"]);
-    command.args(["-c", "core.quotePath=false"]).args(args);
-    ELSEWHERE.iter().for_each(|name| {
-        command.env_remove(name);
-    });
-    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", "true").env("LC_ALL", "C");
-    command.stdin(Stdio::null()).process_group(0);
-    let output = command.output().map_err(|error| format!("git cannot be run: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\n').to_owned();
-    if output.status.success() {
-        return Ok(text(&output.stdout));
-    }
-    let said = [text(&output.stderr), text(&output.stdout)].join("\n");
-    Err(said.trim().to_owned())
+    SafeGit::new(folder).text(args)
 }
 
 /// Does git say yes?
@@ -46,4 +18,66 @@ pub(super) fn holds(folder: &Path, args: &[&str]) -> bool {
 /// The names in an answer that NUL characters part.
 pub(super) fn names(text: &str) -> Vec<String> {
     text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Refuses, if a file of a commit can be checked out only through a filter: git would write the
+/// filter's input in place of the file.
+pub(super) fn without_filters_at(folder: &Path, commit: &str) -> Result<(), String> {
+    let git = SafeGit::new(folder);
+    let filters = git.drivers()?.filters;
+    if filters.is_empty() {
+        return Ok(());
+    }
+    let files = git.text(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit])?;
+    let top = SafeGit::new(Path::new(&git.text(&["rev-parse", "--show-toplevel"])?));
+    let source = format!("--source={commit}");
+    let asked = ["check-attr", &source, "-z", "--stdin", "filter"];
+    let answer = top.text_with_input(&asked, &files);
+    // Older gits know the attributes of what is checked out alone.
+    let answer = answer
+        .or_else(|_| top.text_with_input(&["check-attr", "-z", "--stdin", "filter"], &files))?;
+    refuse(&answer, &filters, "filter")
+}
+
+/// Refuses, if a file in a worktree needs a filter: git would take every such file for changed,
+/// and commit it in another form.
+pub(super) fn without_filters_in(folder: &Path) -> Result<(), String> {
+    let git = SafeGit::new(folder);
+    let filters = git.drivers()?.filters;
+    if filters.is_empty() {
+        return Ok(());
+    }
+    let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let files = git.text(&listed)?;
+    let answer = git.text_with_input(&["check-attr", "-z", "--stdin", "filter"], &files)?;
+    refuse(&answer, &filters, "filter")
+}
+
+/// Refuses, if one of these files can be merged only by a merge driver. They are relative to the
+/// top of the worktree.
+pub(super) fn without_merge_drivers(top: &Path, files: &[String]) -> Result<(), String> {
+    let git = SafeGit::new(top);
+    let drivers = git.drivers()?.merges;
+    if drivers.is_empty() || files.is_empty() {
+        return Ok(());
+    }
+    let files = files.join("\0") + "\0";
+    let answer = git.text_with_input(&["check-attr", "-z", "--stdin", "merge"], &files)?;
+    refuse(&answer, &drivers, "merge driver")
+}
+
+/// Reads what `check-attr -z` says: a file, an attribute, a value, and so on.
+fn refuse(
+    answer: &str,
+    drivers: &std::collections::BTreeSet<String>,
+    what: &str,
+) -> Result<(), String> {
+    let fields = names(answer);
+    match fields.chunks_exact(3).find(|triple| drivers.contains(&triple[2])) {
+        None => Ok(()),
+        Some(triple) => Err(format!(
+            "{} needs the {what} {} of git's configuration, which Stepwell does not start",
+            triple[0], triple[2]
+        )),
+    }
 }

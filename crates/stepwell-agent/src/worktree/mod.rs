@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use stepwell::SessionId;
 
 pub use self::berth::Berth;
-use self::git::{git, holds, names};
+use self::git::{git, holds, names, without_filters_at, without_filters_in, without_merge_drivers};
 use self::state::{Folder, named, repositories};
 pub use self::state::{Since, Standing, State};
+use crate::git::SafeGit;
 
 /// The folder of worktrees in a store's folder.
 pub const FOLDER: &str = "worktrees";
@@ -111,6 +112,7 @@ impl Worktree {
     /// Makes it at a commit. Nobody has worked in it yet: what a process that died left of it
     /// goes first.
     pub fn make(&self, base: &str) -> Result<(), String> {
+        without_filters_at(&self.workspace, base)?;
         self.clear()?;
         if let Some(above) = self.path.parent() {
             std::fs::create_dir_all(above).map_err(|error| format!("{above:?}: {error}"))?;
@@ -148,6 +150,7 @@ impl Worktree {
         if !self.has_branch() {
             return Err(format!("its worktree and its branch {} were removed", self.branch));
         }
+        without_filters_at(&self.workspace, &self.full_branch())?;
         self.forget();
         let path = self.path.to_string_lossy().into_owned();
         git(&self.workspace, &["worktree", "add", "-q", &path, &self.branch]).map(drop)
@@ -198,7 +201,8 @@ impl Worktree {
     fn forget(&self) {
         let path = self.path.to_string_lossy().into_owned();
         // One that was cut off while it was made is locked; one that git does not know is forgotten.
-        let _ = git(&self.workspace, &["worktree", "remove", "-f", "-f", &path]);
+        let git = SafeGit::new(&self.workspace).looking_into(&self.path);
+        let _ = git.text(&["worktree", "remove", "-f", "-f", &path]);
     }
 
     fn clear(&self) -> Result<(), String> {
@@ -265,6 +269,7 @@ impl Worktree {
         if !nested.is_empty() {
             return Err(repositories(&nested));
         }
+        without_filters_in(&self.path)?;
         let torn = git(&self.path, &["diff", "--name-only", "--diff-filter=U"])?;
         if !torn.is_empty() {
             let files = torn.lines().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
@@ -280,6 +285,7 @@ impl Worktree {
         let files =
             names(&git(&self.path, &["diff", "--name-only", "-z", "--no-renames", &range])?);
         let links = self.new_links(base, &tip)?;
+        let drivers = without_merge_drivers(&self.path, &files);
         let count = files.len();
         let files: Vec<String> = files.into_iter().take(MAX_NAMED).collect();
         let merged = holds(&self.workspace, &["merge-base", "--is-ancestor", &tip, "HEAD"]);
@@ -288,7 +294,7 @@ impl Worktree {
             (false, true, _) => (Fate::Merged, String::new()),
             (false, false, _) if !links.is_empty() => (Fate::Kept, repositories(&links)),
             (false, false, Merge::No) => (Fate::Kept, String::new()),
-            (false, false, Merge::Yes) => match self.merge(&tip, message) {
+            (false, false, Merge::Yes) => match drivers.and_then(|()| self.merge(&tip, message)) {
                 Ok(()) => (Fate::Merged, String::new()),
                 Err(why) => (Fate::Kept, format!("it could not be merged: {why}")),
             },
@@ -349,12 +355,14 @@ impl Worktree {
                 if !nested.is_empty() {
                     return Err(repositories(&nested));
                 }
+                without_filters_in(&self.path)?;
                 let path = self.path.to_string_lossy().into_owned();
-                git(&self.workspace, &["worktree", "remove", &path]).map_err(|said| match said
-                    .contains("modified or untracked")
-                {
-                    true => "it holds changes that are not committed".to_owned(),
-                    false => said,
+                let git = SafeGit::new(&self.workspace).looking_into(&self.path);
+                git.text(&["worktree", "remove", &path]).map_err(|said| {
+                    match said.contains("modified or untracked") {
+                        true => "it holds changes that are not committed".to_owned(),
+                        false => said,
+                    }
                 })?;
             }
         }

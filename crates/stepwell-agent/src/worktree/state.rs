@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::git::{git, holds, names};
+use super::git::{git, holds, names, without_filters_in};
 use super::registry::{entries, resolved};
 use super::{Fate, Outcome, Worktree};
 
@@ -151,6 +151,7 @@ impl Worktree {
             Folder::Whole => {}
         }
         let here = git(&self.path, &["symbolic-ref", "-q", "--short", "HEAD"]).unwrap_or_default();
+        without_filters_in(&self.path)?;
         let changed = git(&self.path, &["status", "--porcelain", "-z"])?;
         let (nested, ignored) = (self.nested()?, self.ignored()?);
         let tip = git(&self.path, &["rev-parse", "HEAD"])?;

@@ -8,6 +8,7 @@ mod cut_off;
 mod endings;
 mod files;
 mod gemini;
+mod git_attacks;
 mod lanes;
 mod mcp;
 mod providers;

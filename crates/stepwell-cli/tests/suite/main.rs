@@ -16,6 +16,7 @@ mod elsewhere;
 mod erasing;
 mod flows;
 mod foreign;
+mod git_settings;
 mod going_on;
 mod half_rewound;
 mod hooks;

@@ -1,0 +1,180 @@
+//! Git, started safely. This is the only place that starts it.
+//!
+//! A repository's own configuration can name programs: filters, hooks, file system monitors,
+//! diff and merge drivers, pagers, credential helpers, transports. Whoever unpacks an archive has
+//! such a configuration without having read it. So every git that is started here has those
+//! settings turned off, may not use the network, and gets a short list of variables instead of
+//! our environment, which holds the providers' keys.
+
+mod environment;
+mod settings;
+
+use std::io::{BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Output, Stdio};
+
+pub use self::settings::Drivers;
+use self::settings::{Settings, overrides};
+
+/// Git in a folder.
+#[derive(Clone, Debug)]
+pub struct SafeGit {
+    folder: PathBuf,
+    /// Another worktree of the same repository that git will look into.
+    other: Option<PathBuf>,
+}
+
+impl SafeGit {
+    /// Git in a folder, which may be in a repository or not.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), other: None }
+    }
+
+    /// Says that git will look into another worktree too, which may have settings of its own.
+    #[must_use]
+    pub fn looking_into(self, other: &Path) -> Self {
+        Self { other: Some(other.to_owned()), ..self }
+    }
+
+    /// Runs git and returns what it says, without the line's end. An error is what it complains
+    /// about.
+    pub fn text(&self, args: &[&str]) -> Result<String, String> {
+        self.text_with_input(args, "")
+    }
+
+    /// Like [`Self::text`], with something to read on its standard input.
+    pub fn text_with_input(&self, args: &[&str], input: &str) -> Result<String, String> {
+        let mut said = Vec::new();
+        let output = self.start(args, input, |stdout| {
+            std::io::Read::read_to_end(stdout, &mut said)?;
+            Ok(())
+        })?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\n').to_owned();
+        if output.status.success() {
+            return Ok(text(&said));
+        }
+        Err([text(&output.stderr), text(&said)].join("\n").trim().to_owned())
+    }
+
+    /// Runs git with something to read on its standard input, and has its answer read while it
+    /// writes it.
+    pub fn read(
+        &self,
+        args: &[&str],
+        input: &str,
+        read: impl FnOnce(&mut BufReader<ChildStdout>),
+    ) -> Result<(), String> {
+        let output = self.start(args, input, |stdout| {
+            read(stdout);
+            Ok(())
+        })?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        }
+    }
+
+    /// Does git say yes?
+    #[must_use]
+    pub fn holds(&self, args: &[&str]) -> bool {
+        self.text(args).is_ok()
+    }
+
+    /// The programs that the configuration names for files with certain attributes. None of them
+    /// is ever started; work that needs one has to be refused.
+    pub fn drivers(&self) -> Result<Drivers, String> {
+        Ok(self.settings()?.drivers())
+    }
+
+    fn start(
+        &self,
+        args: &[&str],
+        input: &str,
+        read: impl FnOnce(&mut BufReader<ChildStdout>) -> std::io::Result<()>,
+    ) -> Result<Output, String> {
+        let command = prepared(&self.folder, args, &overrides(&self.settings()?));
+        run(command, input, read).map_err(|error| format!("git cannot be run: {error}"))
+    }
+
+    /// What is configured here, in every scope.
+    fn settings(&self) -> Result<Settings, String> {
+        let mut all = Settings::default();
+        for folder in [Some(&self.folder), self.other.as_ref()].into_iter().flatten() {
+            // A worktree that is yet to be made has no settings.
+            if folder.is_dir() {
+                all.add(&listed(folder)?)?;
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Every setting that git would heed in a folder.
+fn listed(folder: &Path) -> Result<Vec<u8>, String> {
+    let args = ["config", "--list", "-z", "--show-scope", "--includes"];
+    let command = prepared(folder, &args, &overrides(&Settings::default()));
+    let mut said = Vec::new();
+    let output = run(command, "", |stdout| {
+        std::io::Read::read_to_end(stdout, &mut said)?;
+        Ok(())
+    })
+    .map_err(|error| format!("git cannot be run: {error}"))?;
+    match output.status.success() {
+        true => Ok(said),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+/// Git with its arguments, with these settings and no others that matter, in a process group of
+/// its own, so that a Ctrl+C that is meant for the run does not end it in the middle.
+fn prepared(folder: &Path, args: &[&str], settings: &[(String, String)]) -> Command {
+    let mut command = Command::new("git");
+    command.arg("--no-pager").arg("-C").arg(folder);
+    // An option before the subcommand, such as --literal-pathspecs, stays there.
+    let options = args.iter().take_while(|arg| arg.starts_with("--")).count();
+    let (options, rest) = args.split_at(options);
+    command.args(options);
+    if let Some((subcommand, rest)) = rest.split_first() {
+        command.arg(subcommand).args(safe_options(subcommand)).args(rest);
+    }
+    environment::scrub(&mut command);
+    command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+    for (n, (key, value)) in settings.iter().enumerate() {
+        command.env(format!("GIT_CONFIG_KEY_{n}"), key);
+        command.env(format!("GIT_CONFIG_VALUE_{n}"), value);
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+}
+
+/// Options that settings cannot express. Git would look into a submodule by a git of its own,
+/// which heeds the submodule's settings.
+fn safe_options(subcommand: &str) -> &'static [&'static str] {
+    match subcommand {
+        "status" => &["--ignore-submodules=dirty"],
+        "diff" => &["--ignore-submodules=dirty", "--no-ext-diff", "--no-textconv"],
+        _ => &[],
+    }
+}
+
+/// Runs a command to its end: writes to it, reads what it says, and keeps what it complains about.
+fn run(
+    mut command: Command,
+    input: &str,
+    read: impl FnOnce(&mut BufReader<ChildStdout>) -> std::io::Result<()>,
+) -> std::io::Result<Output> {
+    let piped = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    let mut child = command.stdin(piped).spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let mut said = Vec::new();
+    // All pipes are short: whoever only writes would wait for whoever only reads.
+    std::thread::scope(|scope| {
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+        let said = &mut said;
+        scope.spawn(move || stderr.map(|mut it| std::io::Read::read_to_end(&mut it, said)));
+        stdout.map_or(Ok(()), |stdout| read(&mut BufReader::new(stdout)))
+    })?;
+    Ok(Output { status: child.wait()?, stdout: Vec::new(), stderr: said })
+}

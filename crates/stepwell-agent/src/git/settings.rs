@@ -1,0 +1,182 @@
+//! Which of git's settings are turned off, and which programs they name. Pure.
+
+use std::collections::BTreeSet;
+
+/// Settings that start a program or reach the network whatever a file's attributes say, and
+/// what they are set to instead.
+const FIXED: [(&str, &str); 31] = [
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("core.editor", "true"),
+    ("sequence.editor", "true"),
+    ("core.askPass", "false"),
+    ("core.sshCommand", "false"),
+    ("core.gitProxy", ""),
+    ("core.alternateRefsCommand", ""),
+    ("credential.helper", ""),
+    ("protocol.allow", "never"),
+    ("diff.external", ""),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("merge.verifySignatures", "false"),
+    ("log.showSignature", "false"),
+    ("gpg.program", "false"),
+    ("gpg.openpgp.program", "false"),
+    ("gpg.x509.program", "false"),
+    ("gpg.ssh.program", "false"),
+    ("gpg.ssh.defaultKeyCommand", "false"),
+    // Housekeeping may call a program of the repository's.
+    ("gc.auto", "0"),
+    ("gc.recentObjectsHook", ""),
+    ("maintenance.auto", "false"),
+    // Git would start another git in a submodule, which heeds the submodule's settings.
+    ("submodule.recurse", "false"),
+    ("diff.submodule", "short"),
+    ("diff.ignoreSubmodules", "dirty"),
+    ("status.submoduleSummary", "false"),
+    // A folder that only looks like a repository is none.
+    ("safe.bareRepository", "explicit"),
+    ("core.quotePath", "false"),
+    (CANARY, "1"),
+];
+
+/// A setting of ours that git must list. A git that does not heed settings from variables would
+/// not heed the others either.
+const CANARY: &str = "stepwell.safe";
+
+/// What is configured, as far as it matters.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// Settings that name a program for some files, with their full keys.
+    programs: BTreeSet<String>,
+}
+
+/// The names of drivers that are configured, by what they are for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Drivers {
+    /// What changes the content of files on their way in and out.
+    pub filters: BTreeSet<String>,
+    /// What merges files.
+    pub merges: BTreeSet<String>,
+}
+
+impl Settings {
+    /// Takes in what `git config --list -z --show-scope` says.
+    pub(super) fn add(&mut self, listed: &[u8]) -> Result<(), String> {
+        let listed = String::from_utf8_lossy(listed);
+        let mut fields = listed.split('\0');
+        let mut heeded = false;
+        while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+            let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
+            heeded |= key == CANARY;
+            // What is included depends on the branch and the folder, which the next command may
+            // change.
+            if key.starts_with("includeif.") && matches!(scope, "local" | "worktree") {
+                return Err(format!(
+                    "the repository's git configuration includes {value:?} under a condition, so \
+                     that nobody can say which programs it names; remove that to use git here"
+                ));
+            }
+            if replacement(key).is_some() {
+                self.programs.insert(key.to_owned());
+            }
+        }
+        match heeded {
+            true => Ok(()),
+            false => Err("git is too old to be run safely; version 2.31 or newer is".to_owned()),
+        }
+    }
+
+    pub(super) fn drivers(&self) -> Drivers {
+        let named = |section: &str, variables: &[&str]| {
+            let parts = self.programs.iter().filter_map(|key| parts(key));
+            let ours = parts.filter(|it| it.0 == section && variables.contains(&it.2));
+            ours.map(|(_, name, _)| name.to_owned()).collect()
+        };
+        Drivers {
+            filters: named("filter", &["clean", "smudge", "process"]),
+            merges: named("merge", &["driver"]),
+        }
+    }
+}
+
+/// A key's section, name and variable. The name may hold dots.
+fn parts(key: &str) -> Option<(&str, &str, &str)> {
+    let (section, rest) = key.split_once('.')?;
+    let (name, variable) = rest.rsplit_once('.')?;
+    Some((section, name, variable))
+}
+
+/// What a setting that names a program is set to instead; absent, it names none.
+fn replacement(key: &str) -> Option<&'static str> {
+    let (section, _, variable) = parts(key)?;
+    match (section, variable) {
+        ("filter", "clean" | "smudge" | "process")
+        | ("diff", "command" | "textconv")
+        | ("hook", "command" | "event") => Some(""),
+        ("filter", "required") | ("hook", "enabled") => Some("false"),
+        // An empty one would count as having merged the file; this one fails, which is a conflict.
+        ("merge", "driver") => Some("false"),
+        _ => None,
+    }
+}
+
+/// The settings that a git is started with.
+pub(super) fn overrides(settings: &Settings) -> Vec<(String, String)> {
+    let fixed = FIXED.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let found = settings
+        .programs
+        .iter()
+        .filter_map(|key| replacement(key).map(|value| (key.clone(), value.to_owned())));
+    fixed.chain(found).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(entries: &[(&str, &str)]) -> Result<Settings, String> {
+        let all = [("command", "stepwell.safe\n1")].iter().chain(entries);
+        let listed: String = all.map(|(scope, entry)| format!("{scope}\0{entry}\0")).collect();
+        let mut settings = Settings::default();
+        settings.add(listed.as_bytes()).map(|()| settings)
+    }
+
+    #[test]
+    fn every_program_that_a_file_may_need_is_turned_off() {
+        let settings = settings(&[
+            ("local", "filter.a=b.c.clean\ncat"),
+            ("global", "filter.lfs.required\ntrue"),
+            ("global", "filter.lfs.process\ngit-lfs filter-process"),
+            ("worktree", "merge.ours.driver\ntrue"),
+            ("local", "diff.pdf.textconv\npdftotext"),
+            ("local", "core.bare"),
+        ])
+        .unwrap();
+        let overrides = overrides(&settings);
+        let set = |key: &str| overrides.iter().find(|it| it.0 == key).map(|it| it.1.as_str());
+        assert_eq!(set("filter.a=b.c.clean"), Some(""));
+        assert_eq!(set("filter.lfs.required"), Some("false"));
+        assert_eq!(set("merge.ours.driver"), Some("false"));
+        assert_eq!(set("diff.pdf.textconv"), Some(""));
+        assert_eq!(set("core.bare"), None);
+        let drivers = settings.drivers();
+        assert!(drivers.filters.contains("a=b.c") && drivers.filters.contains("lfs"));
+        assert!(drivers.merges.contains("ours"));
+    }
+
+    #[test]
+    fn a_repository_whose_settings_depend_on_something_is_refused() {
+        let why = settings(&[("local", "includeif.onbranch:x.path\nmore")]).unwrap_err();
+        assert!(why.contains("more"), "{why}");
+        // The user's own file may do so.
+        assert!(settings(&[("global", "includeif.gitdir:~/w/.path\nmore")]).is_ok());
+    }
+
+    #[test]
+    fn a_git_that_does_not_heed_our_settings_is_refused() {
+        let why = Settings::default().add(b"local\0core.bare\nfalse\0").unwrap_err();
+        assert!(why.contains("too old"), "{why}");
+    }
+}
