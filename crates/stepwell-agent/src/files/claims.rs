@@ -48,13 +48,22 @@ impl Claims {
         }
     }
 
-    /// Takes in what another session did. What it shares with this one, because one is a fork of
-    /// the other, is this one's.
+    /// Takes in how another session left files. What it shares with this one, because one is a
+    /// fork of the other, is this one's, also if a rewind brought it back.
     fn add(&mut self, other: &SessionId, theirs: &History, ours: &History) {
-        let shared = |entry: &&Entry| !ours.entries().contains(entry);
-        for entry in theirs.entries().iter().filter(shared) {
-            let claim = (other.clone(), entry.change.after.clone());
-            self.by_path.entry(entry.change.path.clone()).or_default().push(claim);
+        let ours = ours.entries();
+        let (shared, own): (Vec<&Entry>, Vec<&Entry>) =
+            theirs.entries().iter().partition(|entry| ours.contains(entry));
+        let last: HashMap<&str, &FileState> =
+            own.iter().map(|it| (it.change.path.as_str(), &it.change.after)).collect();
+        for (path, after) in last {
+            let is_shared = |it: &&Entry| it.change.path == path && it.change.after == *after;
+            if !shared.iter().any(is_shared) {
+                self.by_path
+                    .entry(path.to_owned())
+                    .or_default()
+                    .push((other.clone(), after.clone()));
+            }
         }
     }
 
@@ -125,8 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_fork_shares_is_no_conflict() {
+    fn what_a_fork_shares_is_no_conflict_even_if_it_came_back() {
         let ours = history(&[(3, "a", "", "x")]);
-        assert!(objected(&ours, &history(&[(3, "a", "", "x")]), 0).conflicts.is_empty());
+        let back = [(3, "a", "", "x"), (5, "a", "x", ""), (7, "a", "", "x")];
+        for theirs in [&back[..1], &back] {
+            assert!(objected(&ours, &history(theirs), 0).conflicts.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_another_session_took_back_is_no_claim() {
+        let ours = history(&[(3, "a", "1", "2")]);
+        let theirs = history(&[(5, "a", "1", "2"), (6, "a", "2", "1")]);
+        assert!(objected(&ours, &theirs, 0).conflicts.is_empty());
     }
 }
