@@ -51,18 +51,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
 
 /// What was spent: `-` for nothing, `?` where a price is unknown.
 pub(crate) fn cost(spent: &Spent) -> String {
-    if spent.unpriced > 0 {
-        "?".to_owned()
-    } else if spent.cost.is_zero() {
-        "-".to_owned()
-    } else {
-        dollars(spent)
-    }
-}
-
-/// What was spent as dollars, to four digits.
-pub(crate) fn dollars(spent: &Spent) -> String {
-    format!("${:.4}", spent.cost)
+    spent.price()
 }
 
 /// A number of bytes.

@@ -59,6 +59,7 @@ mod draft;
 mod error;
 mod escape;
 mod export;
+mod facts;
 mod fields;
 mod gaia;
 mod goose;

@@ -6,13 +6,16 @@
 use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
-use crate::document::{Answer, Block, Call, Conversation, Document, Passage, Picture, Turn};
+use crate::document::{
+    Block, Call, Conversation, Document, Edit, Entry, Fold, Line, Mark, NodeResult, Passage,
+    Picture, Turn, clock, passages,
+};
 use crate::escape::escape;
 use crate::export::page;
-use crate::registry::Entry;
+use crate::registry::Entry as FormatEntry;
 use crate::writer::{Exported, Outlet, Writer};
 
-pub(crate) static FORMAT: Entry = Entry {
+pub(crate) static FORMAT: FormatEntry = FormatEntry {
     name: "markdown",
     aliases: &["md"],
     title: "Markdown, for reading",
@@ -45,12 +48,13 @@ pub(crate) fn render(document: &Document) -> String {
     for note in &document.notes {
         out.push_str(&format!("\n> **Note:** {}\n", plain(note)));
     }
-    for Conversation { lane, turns } in &document.conversations {
+    for Conversation { lane, entries } in &document.conversations {
         if let Some(lane) = lane {
             out.push_str(&format!("\n# Lane {}\n", plain(lane)));
         }
-        turns.iter().for_each(|turn| render_turn(&mut out, turn));
+        entries.iter().for_each(|entry| render_entry(&mut out, entry));
     }
+    render_results(&mut out, &document.results);
     if let Some(broken) = &document.broken {
         out.push_str(&format!("\n---\n\n**{}**\n", plain(broken)));
     }
@@ -63,8 +67,29 @@ pub(crate) fn render(document: &Document) -> String {
     out
 }
 
+fn render_entry(out: &mut String, entry: &Entry) {
+    match entry {
+        Entry::Turn(turn) => render_turn(out, turn),
+        Entry::Mark(Mark { at, text }) => {
+            out.push_str(&format!("\n*{}* {}\n", clock(*at), plain(text)));
+        }
+        Entry::Fold(Fold { title, entries }) => {
+            let mut inner = String::new();
+            entries.iter().for_each(|entry| render_entry(&mut inner, entry));
+            out.push('\n');
+            fold(out, title, inner.trim_start_matches('\n'));
+        }
+    }
+}
+
 fn render_turn(out: &mut String, turn: &Turn) {
-    out.push_str(&format!("\n## {}\n", turn.speaker));
+    out.push_str(&format!("\n## {}\n", turn.speaker.name()));
+    let at = turn.at.map(|at| format!("*{}*", clock(at)));
+    let detail = Some(plain(&turn.detail)).filter(|it| !it.is_empty());
+    let line: Vec<String> = at.into_iter().chain(detail).collect();
+    if !line.is_empty() {
+        out.push_str(&format!("\n{}\n", line.join(" · ")));
+    }
     for block in &turn.blocks {
         out.push('\n');
         match block {
@@ -76,15 +101,36 @@ fn render_turn(out: &mut String, turn: &Turn) {
     }
 }
 
-fn render_call(Call { arguments, result, .. }: &Call) -> String {
-    let Answer { text, pictures, .. } = result;
-    let mut out = fenced("json", arguments);
-    out.push_str(&format!("\n{}:\n\n{}", result.title(), fenced("", text)));
-    for picture in pictures {
-        out.push('\n');
-        render_picture(&mut out, picture);
+fn render_call(call: &Call) -> String {
+    let mut parts: Vec<String> = call.edits.iter().map(render_edit).collect();
+    parts.extend(call.arguments.as_ref().map(|arguments| fenced("json", arguments)));
+    if let Some(result) = &call.result {
+        parts.push(format!("{}:\n\n{}", result.title(), fenced("", &result.text)));
+        for picture in &result.pictures {
+            let mut out = String::new();
+            render_picture(&mut out, picture);
+            parts.push(out);
+        }
     }
-    out
+    parts.join("\n")
+}
+
+fn render_edit(edit: &Edit) -> String {
+    let lines: Vec<String> = edit.lines.iter().map(Line::unified).collect();
+    let path = edit.path.as_ref().map(|path| format!("{}\n\n", code(path)));
+    format!("{}{}", path.unwrap_or_default(), fenced("diff", &lines.join("\n")))
+}
+
+fn render_results(out: &mut String, results: &[NodeResult]) {
+    if !results.is_empty() {
+        out.push_str("\n# Results of nodes\n");
+    }
+    for NodeResult { key, state, text } in results {
+        out.push_str(&format!("\n## {} ({state})\n", plain(key)));
+        if !text.is_empty() {
+            out.push_str(&format!("\n{}", prose(text)));
+        }
+    }
 }
 
 fn render_picture(out: &mut String, picture: &Picture) {
@@ -139,9 +185,9 @@ fn plain(text: &str) -> String {
 }
 
 /// Text with its own Markdown, kept from reaching beyond itself.
-fn prose(passages: &[Passage]) -> String {
+fn prose(text: &str) -> String {
     let mut out = String::new();
-    for passage in passages {
+    for passage in &passages(text) {
         if !out.is_empty() {
             out.push('\n');
         }

@@ -261,7 +261,18 @@ pub(crate) fn count_event(losses: &mut Losses, what: &'static str, event: &Event
             let edited = without_provenance(edited);
             let fields = serde_json::to_value(&edited).unwrap_or_default();
             let keys = fields.as_object().into_iter().flat_map(|it| it.keys());
-            keys.filter(|key| *key != "metadata").for_each(|key| name(key));
+            let known = ["metadata", "elsewhere"];
+            keys.filter(|key| !known.contains(&key.as_str())).for_each(|key| name(key));
+            // What was done before it came here, by what it is.
+            let before = edited.elsewhere.as_ref().and_then(|it| serde_json::to_value(it).ok());
+            let sums = before.as_ref().and_then(|it| it.as_object());
+            for sum in sums.into_iter().flat_map(|it| it.keys()) {
+                name(match sum.as_str() {
+                    "usage" => "tokens",
+                    "last_error" => "last error",
+                    other => other,
+                });
+            }
             edited.metadata.keys().for_each(|key| name(&format!("metadata.{key}")));
         }
         _ => {}

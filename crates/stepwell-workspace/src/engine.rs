@@ -79,6 +79,14 @@ impl Engine {
         }
     }
 
+    /// Gives the space of what was erased back to the disk; a server does that by itself.
+    pub fn shrink(&self) -> stepwell::Result<()> {
+        match self {
+            Self::Sqlite(store) => store.shrink(),
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Copies the whole store to a file.
     pub fn backup(&self, to: &Path) -> Result<()> {
         match self {

@@ -36,29 +36,39 @@ pub struct NodeInfo {
     /// What went wrong, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What it came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 impl Stepwell {
     /// A session's flow, if it runs one.
     pub fn flow_state(&self, head: &Head) -> Result<Option<FlowState>> {
         let Some(flow) = &head.flow else { return Ok(None) };
+        let nodes = self.nodes(head)?;
+        let described = self.created(&head.id)?.and_then(|created| created.flow);
+        let variables = described.map(|flow| flow.variables).unwrap_or_default();
+        let (name, pattern) = (flow.name.clone(), flow.pattern.clone());
+        Ok(Some(FlowState { name, pattern, spec_hash: flow.hash, variables, nodes }))
+    }
+
+    /// The nodes of a session that count, as each stands now. Sessions of other systems may have
+    /// some without a flow.
+    pub fn nodes(&self, head: &Head) -> Result<Vec<NodeInfo>> {
         let kinds = [Kind::Node, Kind::Rewound, Kind::Undone];
         let facts = self.store().facts(&head.id, &kinds)?;
         let timeline = Timeline::at(head.seq, facts.iter());
         let mut nodes: Vec<NodeInfo> = Vec::new();
         for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
             let Event::Node(node) = &fact.event else { continue };
-            let info =
-                NodeInfo { key: node.key.clone(), state: node.state, error: node.error.clone() };
+            let (state, error, answer) = (node.state, node.error.clone(), node.answer());
+            let info = NodeInfo { key: node.key.clone(), state, error, answer };
             match nodes.iter_mut().find(|known| known.key == info.key) {
                 Some(known) => *known = info,
                 None => nodes.push(info),
             }
         }
-        let described = self.created(&head.id)?.and_then(|created| created.flow);
-        let variables = described.map(|flow| flow.variables).unwrap_or_default();
-        let (name, pattern) = (flow.name.clone(), flow.pattern.clone());
-        Ok(Some(FlowState { name, pattern, spec_hash: flow.hash, variables, nodes }))
+        Ok(nodes)
     }
 
     /// The project that a session works on, if it was told of one.

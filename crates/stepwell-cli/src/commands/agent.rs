@@ -11,7 +11,7 @@ use stepwell::{
 
 use stepwell_workspace::config::AgentIds;
 
-use super::cleanup::{Mode, clean};
+use super::cleanup::{Fate, Mode, clean};
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
@@ -318,7 +318,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let driver = Some(Driver::External);
             let silence = app.config.settings.resume_timeout;
             let policy = Policy { older_than, driver, silence, ..Policy::default() };
-            clean(&policy, Mode { dry_run: *dry_run, consent: *consent }, app)
+            let (dry_run, consent) = (*dry_run, *consent);
+            clean(&policy, Mode { dry_run, fate: Fate::Trash, consent }, app)
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use stepwell::{Access, Because, Plan, Policy, Protection, SessionId, Status};
 
 use super::delete::undo;
-use crate::app::App;
+use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
 use crate::housekeeping::{DAY, cleanup_age, tidy};
@@ -14,7 +14,8 @@ use crate::text::{bytes, count};
 /// Moves old sessions to the trash.
 ///
 /// Takes sessions without activity for --older-than days, or else for
-/// sessions.cleanup_after_days (7). Running and pinned sessions stay, those whose rewind was
+/// sessions.cleanup_after_days (7). With --purge they are erased for good instead, and the disk
+/// is free at once. Running and pinned sessions stay, those whose rewind was
 /// cut off, and whatever these grew out of.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// Takes the oldest until the others have at most so many bytes: 500MB, 2GB.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<u64>,
+    /// Erases them for good, which frees the disk at once, after asking.
+    #[arg(long)]
+    purge: bool,
     /// Only shows what would go.
     #[arg(long)]
     dry_run: bool,
@@ -88,7 +92,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         driver: None,
         silence: app.config.settings.resume_timeout,
     };
-    clean(&policy, Mode { dry_run: args.dry_run, consent: args.consent }, app)
+    let fate = if args.purge { Fate::Erased } else { Fate::Trash };
+    clean(&policy, Mode { dry_run: args.dry_run, fate, consent: args.consent }, app)
 }
 
 /// The age given, or the configured one; none if another rule stands alone.
@@ -104,7 +109,17 @@ fn older_than(args: &Args, app: &App) -> Option<Duration> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
     pub(crate) dry_run: bool,
+    pub(crate) fate: Fate,
     pub(crate) consent: Consent,
+}
+
+/// What becomes of the sessions that a cleanup takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// They can be taken back for a while.
+    Trash,
+    /// They are gone, and their disk space is free.
+    Erased,
 }
 
 /// Shows what a policy takes, asks, and takes it.
@@ -129,7 +144,14 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
         return total(0, app);
     }
     let (n, size) = (count(plan.take.len(), "session"), bytes(plan.bytes()));
-    mode.consent.ask(app, &format!("Move {n} ({size}) to the trash?"), Unasked::GoOn)?;
+    match mode.fate {
+        Fate::Trash => {
+            mode.consent.ask(app, &format!("Move {n} ({size}) to the trash?"), Unasked::GoOn)?;
+        }
+        Fate::Erased => {
+            mode.consent.ask(app, &format!("Erase {n} ({size}) for good?"), Unasked::Refuse)?;
+        }
+    }
     let well = app.existing(Access::Write)?;
     let removal = well.clean_up(&plan)?;
     for taken in plan.take.iter().filter(|taken| removal.taken.contains(&taken.id)) {
@@ -141,9 +163,22 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     total(removal.taken.len(), app)?;
     let roots = plan.take.into_iter().map(|taken| taken.id);
     let roots: Vec<SessionId> = roots.filter(|id| removal.taken.contains(id)).collect();
-    undo(&roots, app);
+    match mode.fate {
+        Fate::Trash => undo(&roots, app),
+        Fate::Erased => erase(&roots, &well)?,
+    }
     tidy(app, &well)?;
     Ok(Exit::Done)
+}
+
+/// Erases what was just moved to the trash, and gives its space back.
+fn erase(roots: &[SessionId], well: &Well) -> Result<()> {
+    for id in roots {
+        well.purge(id)?;
+    }
+    well.engine.shrink()?;
+    note("This cannot be undone.");
+    Ok(())
 }
 
 fn dry_run(plan: &Plan, app: &mut App) -> Result<Exit> {

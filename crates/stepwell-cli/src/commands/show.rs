@@ -38,6 +38,9 @@ pub(crate) struct Args {
 /// How many of the last messages are shown.
 const LAST: usize = 5;
 
+/// How many columns of a node's answer are shown.
+const ANSWER: usize = 160;
+
 /// How many events are looked at to find them: a step has a few of other kinds.
 const LOOK_BACK: usize = 100;
 
@@ -58,6 +61,9 @@ struct Answer<'a> {
     /// What its flow is, and how its nodes stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<FlowState>,
+    /// Nodes of a session that has no flow here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeInfo>,
     /// Its project, as far as it was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<Project>,
@@ -148,6 +154,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         flow: well.flow_state(&standing.head).unwrap_or_default(),
         project: well.project(&id).unwrap_or_default(),
         resumed_at: well.resumed_at(&standing.head).unwrap_or_default(),
+        nodes: match standing.head.flow {
+            Some(_) => Vec::new(),
+            None => well.nodes(&standing.head).unwrap_or_default(),
+        },
         children: if args.tree { Some(children(&well, &id)?) } else { None },
         last_messages: None,
         messages: None,
@@ -396,10 +406,13 @@ fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
     };
     section("Usage by agent", answer.lanes.iter().map(lane).collect())?;
     let node = |it: &NodeInfo| {
-        let error = it.error.as_ref().map(|error| format!(": {}", one_line(error)));
-        format!("{} {}{}", one_line(&it.key), word(it.state), error.unwrap_or_default())
+        // What failed says why; what is done, what it came to.
+        let answer = || it.answer.as_ref().map(|text| text::cut(&one_line(text), ANSWER));
+        let said = it.error.as_ref().map(|error| one_line(error)).or_else(answer);
+        let said = said.map(|text| format!(": {text}"));
+        format!("{} {}{}", one_line(&it.key), word(it.state), said.unwrap_or_default())
     };
-    let nodes = answer.flow.iter().flat_map(|flow| &flow.nodes);
+    let nodes = answer.flow.iter().flat_map(|flow| &flow.nodes).chain(&answer.nodes);
     section("Nodes", nodes.map(node).collect())?;
     section("Files", answer.files.iter().map(|path| one_line(path)).collect())?;
     section("Artifacts", answer.artifacts.iter().map(|path| one_line(path)).collect())?;

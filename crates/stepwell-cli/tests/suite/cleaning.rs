@@ -137,3 +137,26 @@ fn an_agent_that_speaks_now_and_then_is_not_cleaned_up() {
     let size = regex::Regex::new(r"\d+ B").unwrap();
     assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
 }
+
+#[test]
+fn cleanup_with_purge_erases_and_frees_the_disk_after_a_question() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let text: String = (0..200_000).map(|n| format!("{n} ")).collect();
+    let mut created = well.draft("old");
+    created.id = "old".parse().unwrap();
+    let session = well.create(created).unwrap();
+    session.append(stepwell::Message::user(text)).unwrap();
+    drop((session, well));
+    let size = || std::fs::metadata(desk.path(".stepwell/stepwell.db")).unwrap().len();
+    let asked = desk.quietly(&["cleanup", "--purge", "--keep-last", "0"]);
+    assert_ne!(asked.code, Some(0), "it asks: {}", asked.stdout);
+    assert_eq!(desk.quietly(&["show", "old"]).code, Some(0));
+    let before = size();
+    let ran = desk.quietly(&["cleanup", "--purge", "--keep-last", "0", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("This cannot be undone"), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["show", "old"]).code, Some(3));
+    assert_eq!(desk.quietly(&["trash", "list", "--json"]).stdout, "");
+    assert!(size() < before / 2, "{} of {before}", size());
+}

@@ -4,6 +4,7 @@
 //! what the session did [elsewhere](stepwell::Elsewhere). When architect itself saves, it cuts
 //! long conversations through; that is done here only on request.
 
+mod files;
 mod message;
 mod read;
 mod write;

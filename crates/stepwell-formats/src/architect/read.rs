@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use stepwell::{Elsewhere, Money, Status, StatusChanged, StopReason};
 
+use super::files::Files;
 use super::message::{self, Tools};
 use super::{SYSTEM, TRUNCATED, workspace};
 use crate::Result;
@@ -13,7 +14,8 @@ use crate::fields::{Fields, elements};
 use crate::input::Input;
 use crate::neutral::{Item, Opening, Sink, Telling};
 use crate::snapshot::{
-    ASIDE, Aside, metadata, moment, name, number, object, provider_of, residue, text, texts, warn,
+    ASIDE, Aside, Layout, metadata, moment, name, number, object, provider_of, residue, text,
+    texts, warn,
 };
 use crate::steps::Steps;
 use crate::writer::Losses;
@@ -47,7 +49,8 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     // The front of one that was cut is cut anew at every save: its steps stand nowhere for good.
     let most = if is_truncated(&session) { 0 } else { steps };
     let told = messages(&session, most, sink, &path)?;
-    attributes(&session, steps - told.min(steps), sink, &path)?;
+    let layout = Layout::of(&text);
+    attributes(&session, (steps - told.min(steps), layout), sink, &path)?;
     sink.end()
 }
 
@@ -67,6 +70,7 @@ fn messages(session: &Fields<'_>, most: u64, sink: &mut dyn Sink, path: &Path) -
     };
     let at = session.raw("started_at").and_then(moment);
     let (mut tools, mut steps) = (Tools::new(), Steps::default());
+    let mut files = Files::of(session);
     let (mut told, mut unknown) = (0, 0);
     for raw in all {
         let fields = Fields::parse(raw).unwrap_or_default();
@@ -81,6 +85,9 @@ fn messages(session: &Fields<'_>, most: u64, sink: &mut dyn Sink, path: &Path) -
         if let Some(kept) = kept {
             sink.take(Item::beside(SYSTEM, at, kept))?;
         }
+        for file in files.changed_by(&said) {
+            sink.take(Item::new(at, file))?;
+        }
         if let Some(step) = steps.said(&said).filter(|_| told < most) {
             told += 1;
             sink.take(Item::new(at, step))?;
@@ -94,7 +101,12 @@ fn messages(session: &Fields<'_>, most: u64, sink: &mut dyn Sink, path: &Path) -
 }
 
 /// What stands around the conversation.
-fn attributes(session: &Fields<'_>, steps: u64, sink: &mut dyn Sink, path: &Path) -> Result<()> {
+fn attributes(
+    session: &Fields<'_>,
+    (steps, layout): (u64, Layout),
+    sink: &mut dyn Sink,
+    path: &Path,
+) -> Result<()> {
     let at = session.raw("updated_at").and_then(moment);
     let inner = session.object("metadata").unwrap_or_default();
     let aside = Aside::read(inner.raw(ASIDE).unwrap_or("{}"));
@@ -118,7 +130,7 @@ fn attributes(session: &Fields<'_>, steps: u64, sink: &mut dyn Sink, path: &Path
         true => session.rewritten(&[("messages", None), ("metadata", Some(&own))]),
         false => session.rewritten(&[("messages", None)]),
     };
-    sink.take(Item::of_session(SYSTEM, kept))?;
+    sink.take(Item::of_session(SYSTEM, layout.keep_in(kept)))?;
     sink.take(Item::new(at, status)).map(drop)
 }
 

@@ -8,16 +8,17 @@ use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReas
 
 use super::message::{self, Tools};
 use super::{FIELDS, SYSTEM, TRUNCATED, is_id};
-use crate::fields::{Fields, quoted, text_of};
+use crate::fields::{Fields, quoted, text_of, with_fields};
 use crate::neutral::PROVENANCE;
 use crate::snapshot::{
-    Aside, Escapes, Holds, Live, Object, Said, Style, completed, epoch, list, moment, name, still,
-    styled, texts, users_metadata,
+    Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Said, Style, completed, epoch, list,
+    moment, name, still, styled, texts, users_metadata,
 };
 use crate::writer::{Exported, Length, Losses, SUBAGENTS};
 use crate::{Error, Result};
 
-const STYLE: Style = Style { indent: 2, escapes: Escapes::Few };
+/// How architect lays out a file; one that came otherwise goes back as it came.
+const USUAL: Layout = Layout::Lines(2);
 
 /// More messages than this are cut when architect saves, to so many.
 const MOST: usize = 50;
@@ -36,7 +37,9 @@ pub(super) fn write(
     let mut live = Live::read(well, id, SYSTEM, &[Lane::main()])?;
     let mut exported = std::mem::take(&mut live.exported);
     let text = whole(&live, length, &mut exported.losses);
-    to.write_all(styled(&text, STYLE).as_bytes()).map_err(Error::Write)?;
+    let layout = live.kept.as_deref().and_then(Layout::kept_in).unwrap_or(USUAL);
+    let style = Style { layout, escapes: Escapes::Few };
+    to.write_all(styled(&text, style).as_bytes()).map_err(Error::Write)?;
     if !well.subagents(id)?.is_empty() {
         exported.losses.count(SUBAGENTS);
     }
@@ -88,12 +91,20 @@ fn whole(live: &Live, length: Length, losses: &mut Losses) -> String {
     let now = serde_json::to_string(&reason).unwrap_or_default();
     let same = |raw: &str| serde_json::from_str::<StopReason>(raw).ok() == reason;
     object.put("stop_reason", still(kept.raw("stop_reason"), same, &now));
-    object.put("metadata", &inner(live, &kept, &id, losses));
+    let inner = inner(live, &kept, &id, losses);
+    object.put("metadata", &if cut { marked(&inner) } else { inner });
     if cut || head.metadata.get(TRUNCATED) == Some(&Value::Bool(true)) {
         object.put(TRUNCATED, "true");
     }
-    object.put_others(&kept, &FIELDS);
+    object.put_others(&kept, &[&FIELDS[..], &[LAYOUT]].concat());
     object.end()
+}
+
+/// Metadata that says that the conversation was cut, which older versions look for there.
+fn marked(metadata: &str) -> String {
+    let fields = Fields::parse(metadata).unwrap_or_default();
+    let rest = fields.rewritten(&[("truncated", None)]);
+    with_fields(&rest, &[("truncated", "true")])
 }
 
 /// The session's name there: its own if it came from there or is like one, else one that is
@@ -163,7 +174,7 @@ fn files(live: &Live) -> (BTreeSet<String>, String) {
 /// The metadata of the user's, and what architect has no word for.
 fn inner(live: &Live, kept: &Fields<'_>, id: &str, losses: &mut Losses) -> String {
     let head = &live.head;
-    let mut holds = vec![Holds::Cost, Holds::Agent];
+    let mut holds = vec![Holds::Cost, Holds::Agent, Holds::Paths];
     let (status, reason) = words(head.status, head.stop_reason);
     // A run that nobody runs any more is told of as one.
     let crashed = head.status == Status::Interrupted

@@ -1,10 +1,17 @@
 //! Somebody's text, taken apart into prose and code.
 
-use super::Passage;
+/// A part of a text.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Passage {
+    /// Words, perhaps with marks of Markdown in them.
+    Prose(String),
+    /// Code, in a language or none.
+    Code { language: String, text: String },
+}
 
 /// The passages of a text. Code begins at a fence of Markdown and ends at the next one, or
 /// with the text: so every renderer agrees where it ends, and none has to ask a viewer.
-pub(super) fn passages(text: &str) -> Vec<Passage> {
+pub(crate) fn passages(text: &str) -> Vec<Passage> {
     let mut passages = Vec::new();
     let mut prose: Vec<&str> = Vec::new();
     let mut lines = text.lines();

@@ -49,12 +49,34 @@ impl Way {
         match SET.parse(&stands) {
             None => way.faults.push(format!("{stands:?} is no phase")),
             Some(phase) if phase == at => {}
+            // Finalizing an agent adds no entry to its history.
+            Some(phase) if SET.is_final(phase) && state.has("finalized_at") => {
+                let said = |name: &str| state.raw(name).and_then(moment);
+                way.go(&mut at, phase, said("finalized_at").or_else(|| said("last_updated")));
+            }
             Some(phase) => {
                 way.faults.push(format!("it is in {phase}, and its history ends in {at}"));
                 way.go(&mut at, phase, state.raw("last_updated").and_then(moment));
             }
         }
+        way.no_later_than(state.raw("last_updated").and_then(moment));
         way
+    }
+
+    /// When a state was last updated is what GAIA-OPS goes by: no move is told as later.
+    fn no_later_than(&mut self, updated: Option<Time>) {
+        let Some(updated) = updated else { return };
+        let late =
+            self.moves.iter_mut().filter_map(|(at, _)| at.as_mut()).filter(|at| **at > updated);
+        let mut found = false;
+        for at in late {
+            *at = updated;
+            found = true;
+        }
+        if found {
+            let what = "its history goes on after last_updated, which counts";
+            self.faults.push(what.to_owned());
+        }
     }
 
     fn go(&mut self, at: &mut Phase, to: Phase, when: Option<Time>) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stepwell::{Driver, Edited, Elsewhere, PhaseSet};
+use stepwell::{Driver, Edited, Elsewhere, Phase, PhaseSet, Status, StatusChanged};
 
 use super::history::Way;
 use super::{SYSTEM, workspace};
@@ -11,7 +11,7 @@ use crate::Result;
 use crate::fields::{Fields, elements, text_of};
 use crate::input::Input;
 use crate::neutral::{Item, Opening, Sink, Telling};
-use crate::snapshot::{ASIDE, Aside, metadata, moment, name, number, object, text, warn};
+use crate::snapshot::{ASIDE, Aside, Layout, metadata, moment, name, number, object, text, warn};
 
 /// Reads an agent's state.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
@@ -47,15 +47,37 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     for fault in way.faults {
         warn(sink, &path, fault);
     }
+    let mut phase = PhaseSet::Lifecycle.initial();
     for (at, change) in way.moves {
+        phase = change.to;
         sink.take(Item::new(at, change))?;
     }
-    attributes(&state, sink, &path)?;
+    let kept = attributes(&state, Layout::of(&text), sink, &path)?;
+    // What was put aside counts while the phase says nothing else.
+    if let Some(status) = kept.filter(|kept| agrees(kept.status, phase)) {
+        sink.take(Item::new(said("last_updated"), status))?;
+    }
     sink.end()
 }
 
-/// What stands around the history.
-fn attributes(state: &Fields<'_>, sink: &mut dyn Sink, path: &Path) -> Result<()> {
+/// Can a session stand so whose agent is in this phase? An agent that ended ended as its phase
+/// says.
+fn agrees(status: Status, phase: Phase) -> bool {
+    let set = PhaseSet::Lifecycle;
+    let ended = matches!(status, Status::Success | Status::Failed | Status::Abandoned);
+    match set.is_final(phase) {
+        true => set.status(phase) == status,
+        false => !ended,
+    }
+}
+
+/// What stands around the history. The answer is how the session stood, if that was put aside.
+fn attributes(
+    state: &Fields<'_>,
+    layout: Layout,
+    sink: &mut dyn Sink,
+    path: &Path,
+) -> Result<Option<StatusChanged>> {
     let updated = state.raw("last_updated").and_then(moment);
     let inner = state.object("metadata").unwrap_or_default();
     let aside = Aside::read(inner.raw(ASIDE).unwrap_or("{}"));
@@ -74,12 +96,13 @@ fn attributes(state: &Fields<'_>, sink: &mut dyn Sink, path: &Path) -> Result<()
     }
     let mut edited = aside.attributes(values);
     edited.ready = Some(ready);
-    let cost = aside.cost;
+    let (cost, stood) = (aside.cost, aside.status());
     for item in aside.into_events() {
         sink.take(item)?;
     }
     let errors = number(state, "error_count").unwrap_or(0);
     let (last_error, at) = last_error(state);
+    let at = at.map(|at| updated.map_or(at, |updated| at.min(updated)));
     let elsewhere = Some(Elsewhere { errors, last_error, cost, ..Elsewhere::default() });
     sink.take(Item::new(at.or(updated), Edited { elsewhere, ..Edited::default() }))?;
     sink.take(Item::new(updated, edited))?;
@@ -87,7 +110,8 @@ fn attributes(state: &Fields<'_>, sink: &mut dyn Sink, path: &Path) -> Result<()
         true => state.rewritten(&[("metadata", Some(&own))]),
         false => state.rewritten(&[]),
     };
-    sink.take(Item::of_session(SYSTEM, kept)).map(drop)
+    sink.take(Item::of_session(SYSTEM, layout.keep_in(kept)))?;
+    Ok(stood)
 }
 
 /// The last error, and when it happened: an object, or only its text.

@@ -9,24 +9,40 @@ use stepwell::{
 use super::history::Way;
 use super::read::{entries, last_error};
 use super::{FIELDS, FINAL, SYSTEM};
+use crate::facts::{Says, count_facts};
 use crate::fields::{Fields, quoted};
 use crate::neutral::PROVENANCE;
 use crate::snapshot::{
-    Aside, Escapes, Holds, Live, Object, Style, list, moment, name, number, rfc3339, still, styled,
-    users_metadata,
+    Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Style, list, moment, name, number,
+    rfc3339, still, styled, users_metadata,
 };
 use crate::writer::{Exported, Losses, SUBAGENTS};
 use crate::{Error, Result};
 
-const STYLE: Style = Style { indent: 2, escapes: Escapes::Ascii };
+/// How GAIA-OPS lays out a state; one that came otherwise goes back as it came.
+const USUAL: Layout = Layout::Lines(2);
 
 /// Writes a state.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut dyn Write) -> Result<Exported> {
     let mut live = Live::read(well, id, SYSTEM, &[Lane::main()])?;
     let mut exported = std::mem::take(&mut live.exported);
     live.said.iter().for_each(|_| exported.losses.count("messages"));
+    let head = &live.head;
+    // The status, the cost and the agent are named where they are put aside.
+    let says = Says {
+        status: Some((head.status, head.stop_reason)),
+        error: true,
+        task: &live.created.task,
+        agent: &head.agent,
+        cost: true,
+        updated: true,
+        ..Says::default()
+    };
+    count_facts(&mut exported.losses, head, &says);
     let text = whole(&live, &mut exported.losses);
-    to.write_all(styled(&text, STYLE).as_bytes()).map_err(Error::Write)?;
+    let layout = live.kept.as_deref().and_then(Layout::kept_in).unwrap_or(USUAL);
+    let style = Style { layout, escapes: Escapes::Ascii };
+    to.write_all(styled(&text, style).as_bytes()).map_err(Error::Write)?;
     if !well.subagents(id)?.is_empty() {
         exported.losses.count(SUBAGENTS);
     }
@@ -68,7 +84,7 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     let same = |_: &str| number(&kept, "error_count") == Some(head.errors);
     object.put("error_count", still(kept.raw("error_count"), same, &errors));
     object.put("last_error", &failure(live, &kept));
-    let mut known = FIELDS.to_vec();
+    let mut known = [&FIELDS[..], &[LAYOUT]].concat();
     if is_final {
         known.extend(FINAL);
         finish(&mut object, live, &kept, &trail);
@@ -169,6 +185,8 @@ fn failure(live: &Live, kept: &Fields<'_>) -> String {
         return "null".to_owned();
     };
     let (known, at) = last_error(kept);
+    let updated = kept.raw("last_updated").and_then(moment);
+    let at = at.map(|at| updated.map_or(at, |updated| at.min(updated)));
     // The head repeats the front of a long message.
     let same = known.is_some_and(|known| known.starts_with(&last.message))
         && at.is_none_or(|at| at == last.at);

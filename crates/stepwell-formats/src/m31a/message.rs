@@ -4,13 +4,13 @@ use stepwell::{Lane, Message, Part, Role, Text, Time, ToolCall, ToolResult, Usag
 
 use super::SKIPPED;
 use crate::fields::{Fields, elements};
-use crate::snapshot::{Escapes, Object, Style, list, moment, number, styled};
+use crate::snapshot::{Escapes, Layout, Object, Style, list, moment, number, styled};
 use crate::writer::Losses;
 
 /// Means that there is no time.
 const ZERO: &str = "0001-01-01T00:00:00Z";
 
-const PLAIN: Style = Style { indent: 0, escapes: Escapes::Few };
+const PLAIN: Style = Style { layout: Layout::Tight, escapes: Escapes::Few };
 
 /// A message, and when it was said; `None` if it is of a kind that is not known.
 pub(super) fn read(fields: &Fields<'_>) -> Option<(Message, Option<Time>)> {

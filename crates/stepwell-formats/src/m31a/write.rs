@@ -3,24 +3,26 @@
 use std::io::Write;
 
 use stepwell::{
-    Event, Lane, Origin, Phase, PhaseSet, Question, Recorded, SessionId, Status, Stepwell, Tasks,
-    Work,
+    Event, Lane, Origin, Phase, PhaseSet, Question, Recorded, Role, SessionId, Status, Stepwell,
+    Tasks, Work,
 };
 
 use super::kept::{ASIDE, Files, strings};
 use super::session::{checkpoints, questions, stands};
 use super::way::phase;
 use super::{SESSION, SYSTEM, message, tasks};
+use crate::facts::{Says, count_facts};
 use crate::fields::{Fields, quoted, text_of};
 use crate::snapshot::{
-    Aside, Escapes, Holds, Live, Object, Said, Style, completed, list, moment, name, still, styled,
+    Aside, Escapes, Holds, Layout, Live, Object, Said, Style, completed, list, moment, name, still,
+    styled,
 };
 use crate::steps::Steps;
 use crate::work::said;
 use crate::writer::{Exported, Losses, Outlet, SUBAGENTS};
 use crate::{Error, Result};
 
-const STYLE: Style = Style { indent: 0, escapes: Escapes::Html };
+const STYLE: Style = Style { layout: Layout::Tight, escapes: Escapes::Html };
 
 /// So many checkpoints are kept there.
 const CHECKPOINTS: usize = 2;
@@ -61,6 +63,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     if let Some(aside) = Aside::write(&live, &name, &holds(&live, held), losses) {
         put(to, ASIDE, &format!("{aside}\n"))?;
     }
+    tell_facts(&live, losses);
     let messages = list(messages(&live.said, losses));
     let kin = Kin::of(well, &live, losses)?;
     let page = Page { live: &live, id: &name, messages: &messages, kin, questions: work.questions };
@@ -68,6 +71,29 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     put(to, "messages.json", &styled(&messages, STYLE))?;
     files.iter().try_for_each(|(name, text)| put(to, name, text))?;
     Ok(exported)
+}
+
+/// Names what M31A does not say of the session. Status, cost and agent are named where they are
+/// put aside; its task is its goal, or what was asked first.
+fn tell_facts(live: &Live, losses: &mut Losses) {
+    let head = &live.head;
+    let asked = live.said.iter().find_map(|said| match said {
+        Said::Message { message, .. } if message.role == Role::User => Some(message.text()),
+        _ => None,
+    });
+    let ours = head.source.as_ref().is_some_and(|source| source.system == SYSTEM);
+    let asked = asked.unwrap_or_default();
+    let says = Says {
+        status: Some((head.status, head.stop_reason)),
+        error: true,
+        task: if ours { &head.task } else { head.goal.as_deref().unwrap_or(&asked) },
+        agent: &head.agent,
+        model: &head.model,
+        steps: head.steps,
+        cost: true,
+        updated: true,
+    };
+    count_facts(losses, head, &says);
 }
 
 fn put(to: &mut Outlet<'_>, name: &str, text: &str) -> Result<()> {

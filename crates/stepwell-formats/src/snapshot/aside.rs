@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Change, CheckpointReason, Edited, Event, Money, StatusChanged};
+use stepwell::{Change, CheckpointReason, Edited, Event, FileState, Money, StatusChanged};
 
 use super::{Live, Object, is_name, list, name, texts};
 use crate::fields::{Fields, elements, quoted};
@@ -30,6 +30,8 @@ pub(crate) enum Holds {
     Cost,
     /// The agent's name.
     Agent,
+    /// Which files were changed, by their names alone.
+    Paths,
 }
 
 /// What a form has no word for.
@@ -83,15 +85,16 @@ impl Aside {
                 reason: head.stop_reason,
                 error: head.error.clone(),
             };
-            losses.count("a status");
+            let reason = head.stop_reason.map(|it| format!(", {it}")).unwrap_or_default();
+            losses.name("a status", format!("{}{reason}", head.status));
             put(&mut object, "status", &serde_json::to_string(&status).unwrap_or_default());
         }
         if !holds.contains(&Holds::Cost) && !head.spent.cost.is_zero() {
-            losses.count("what it cost");
+            losses.name("what it cost", head.spent.price());
             put(&mut object, "cost", &quoted(&head.spent.cost.to_string()));
         }
         if !holds.contains(&Holds::Agent) && !head.agent.is_empty() {
-            losses.count("the agent's name");
+            losses.name("the agent's name", &*head.agent);
             put(&mut object, "agent", &quoted(&head.agent));
         }
         let kept = live.others.iter().filter(|it| !is_held(&it.event, holds));
@@ -168,7 +171,13 @@ fn is_held(event: &Event, holds: &[Holds]) -> bool {
         Event::Checkpoint(_) => Holds::Checkpoints,
         Event::Error(_) => Holds::Errors,
         Event::Phase(_) => Holds::Phases,
+        Event::File(file) if is_named(&file.before) && is_named(&file.after) => Holds::Paths,
         _ => return false,
     };
     holds.contains(&word)
+}
+
+/// Is nothing known of a file but its name?
+const fn is_named(state: &FileState) -> bool {
+    matches!(state, FileState::NotCaptured { digest: None, .. })
 }

@@ -8,10 +8,56 @@ use crate::fields::text_of;
 /// How JSON is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// How many blanks a level is moved in; nothing puts all on one line.
-    pub(crate) indent: usize,
+    pub(crate) layout: Layout,
     /// Which characters of texts are escaped.
     pub(crate) escapes: Escapes,
+}
+
+/// How JSON is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Each value on a line, a level moved in by so many blanks.
+    Lines(usize),
+    /// All on one line, with blanks behind commas and colons, as Python does.
+    Spaced,
+    /// All on one line, without blanks.
+    Tight,
+}
+
+/// The field in which it is kept how a file was laid out.
+pub(crate) const LAYOUT: &str = "stepwell.layout";
+
+impl Layout {
+    /// How a text is laid out that holds an object.
+    pub(crate) fn of(text: &str) -> Self {
+        let text = text.trim();
+        if let Some(line) = text.split('\n').nth(1) {
+            return Self::Lines(line.len() - line.trim_start_matches(' ').len());
+        }
+        // Behind the name of the first field.
+        let rest = text.trim_start_matches('{').trim_start();
+        let value = rest[string_end(rest).min(rest.len())..].trim_start();
+        if value.starts_with(": ") { Self::Spaced } else { Self::Tight }
+    }
+
+    /// What is kept of a file, with how it was laid out if that is not the usual way.
+    pub(crate) fn keep_in(self, kept: String) -> String {
+        let word = match self {
+            Self::Lines(_) => return kept,
+            Self::Spaced => "\"spaced\"",
+            Self::Tight => "\"tight\"",
+        };
+        crate::fields::with_fields(&kept, &[(LAYOUT, word)])
+    }
+
+    /// How a file was laid out of which this was kept.
+    pub(crate) fn kept_in(kept: &str) -> Option<Self> {
+        match crate::fields::Fields::parse(kept).ok()?.text(LAYOUT)?.as_ref() {
+            "spaced" => Some(Self::Spaced),
+            "tight" => Some(Self::Tight),
+            _ => None,
+        }
+    }
 }
 
 /// Which characters of texts are escaped, beside those that must be.
@@ -63,11 +109,14 @@ pub(crate) fn styled(json: &str, style: Style) -> String {
             }
             ',' => {
                 out.push(c);
+                if style.layout == Layout::Spaced {
+                    out.push(' ');
+                }
                 line_break(&mut out, depth, style);
                 1
             }
             ':' => {
-                out.push_str(if style.indent > 0 { ": " } else { ":" });
+                out.push_str(if style.layout == Layout::Tight { ":" } else { ": " });
                 1
             }
             c if c.is_ascii_whitespace() => 1,
@@ -82,9 +131,11 @@ pub(crate) fn styled(json: &str, style: Style) -> String {
 }
 
 fn line_break(out: &mut String, depth: usize, style: Style) {
-    if style.indent > 0 && depth <= MAX_INDENTED {
+    if let Layout::Lines(indent) = style.layout
+        && depth <= MAX_INDENTED
+    {
         out.push('\n');
-        out.extend(std::iter::repeat_n(' ', depth * style.indent));
+        out.extend(std::iter::repeat_n(' ', depth * indent));
     }
 }
 
@@ -195,7 +246,7 @@ pub(crate) fn keys(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const PYTHON: Style = Style { indent: 2, escapes: Escapes::Ascii };
+    const PYTHON: Style = Style { layout: Layout::Lines(2), escapes: Escapes::Ascii };
 
     #[test]
     fn json_is_laid_out_as_python_does() {
@@ -203,13 +254,28 @@ mod tests {
         let wanted = "{\n  \"a\": {},\n  \"b\": [\n    1.50,\n    []\n  ],\n  \
             \"c\": \"\\u00f1 \\ud83d\\ude80 \\\"x\\\" \\u007f\",\n  \"d\": null\n}";
         assert_eq!(styled(json, PYTHON), wanted);
-        let line = styled(wanted, Style { indent: 0, escapes: Escapes::Few });
+        let line = styled(wanted, Style { layout: Layout::Tight, escapes: Escapes::Few });
         assert_eq!(line, "{\"a\":{},\"b\":[1.50,[]],\"c\":\"ñ 🚀 \\\"x\\\" \u{7f}\",\"d\":null}");
     }
 
     #[test]
+    fn a_layout_is_known_from_a_text_and_kept() {
+        let layouts = [Layout::Lines(2), Layout::Spaced, Layout::Tight];
+        for layout in layouts {
+            let style = Style { layout, escapes: Escapes::Few };
+            let text = styled(r#"{"a": {"b": [1, 2]}, "c": "x, y: z"}"#, style);
+            assert_eq!(Layout::of(&text), layout, "{text}");
+            let kept = layout.keep_in("{\"a\":1}".to_owned());
+            assert_eq!(Layout::kept_in(&kept).unwrap_or(Layout::Lines(2)), layout);
+        }
+        for text in ["", "{}", "{", "null", "{\"a\"", "{\n"] {
+            Layout::of(text);
+        }
+    }
+
+    #[test]
     fn markup_is_escaped_as_go_does() {
-        let go = Style { indent: 0, escapes: Escapes::Html };
+        let go = Style { layout: Layout::Tight, escapes: Escapes::Html };
         assert_eq!(styled("[\"a < b & c\", 1]", go), r#"["a \u003c b \u0026 c",1]"#);
         assert_eq!(styled(r#"["\ud800"]"#, go), r#"["\ud800"]"#);
     }

@@ -22,7 +22,7 @@ use crate::neutral::{Sink, Warning};
 use crate::{Error, Result};
 
 pub(crate) use aside::{Aside, Holds};
-pub(crate) use json::{Escapes, Style, keys, sound_front, styled};
+pub(crate) use json::{Escapes, LAYOUT, Layout, Style, keys, sound_front, styled};
 pub(crate) use live::{Live, Said};
 pub(crate) use moment::{epoch, moment, rfc3339};
 pub(crate) use residue::{completed, residue};

@@ -4,12 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine as _;
 use stepwell::{
-    CheckpointReason, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq, SessionId, Stepwell,
+    CheckpointReason, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq, SessionId, Status,
+    Stepwell, StopReason,
 };
 
 use super::spec::Spec;
 use super::state::{self, Finished, Origin, Outcome, hitl_state};
 use super::{SYSTEM, metadata};
+use crate::facts::{Says, count_facts};
 use crate::fields::{Fields, quoted};
 use crate::mark::Mark;
 use crate::raw::{Letters, laid_out, overlaid};
@@ -60,7 +62,31 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let homeless = live.events.iter().filter(|event| !is_held(event, &spoken, losses));
     let mark = Mark::of(well, &head, (SYSTEM, &there))?;
     sidecar::write(to, (mark, &files), &homeless.collect::<Vec<&Recorded>>())?;
+    if changed || find("session.json").is_none() {
+        tell_facts(&head, &flow, &mut exported.losses);
+    }
     Ok(exported)
+}
+
+/// Names what the folder does not say of the session.
+fn tell_facts(head: &Head, flow: &Flow, losses: &mut Losses) {
+    let stands = match head.status {
+        Status::Success => (Status::Success, Some(StopReason::LlmDone)),
+        Status::Paused => (Status::Paused, Some(StopReason::Gate)),
+        Status::Failed | Status::Abandoned => (Status::Failed, None),
+        Status::Running | Status::Interrupted | Status::Partial => (Status::Interrupted, None),
+    };
+    let says = Says {
+        status: Some(stands),
+        error: head.status == Status::Failed,
+        task: &flow.name,
+        agent: "",
+        model: &head.model,
+        steps: head.steps,
+        cost: false,
+        updated: true,
+    };
+    count_facts(losses, head, &says);
 }
 
 fn write_bytes(to: &mut Outlet<'_>, name: &str, bytes: &[u8]) -> Result<()> {

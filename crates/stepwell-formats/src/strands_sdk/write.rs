@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stepwell::{
     About, Change, Edited, Elsewhere, Event, Foreign, Head, Lane, Message, Recorded, Role,
-    SessionId, Stepwell,
+    SessionId, Status, Stepwell,
 };
 
 use super::conversation::{self, Live, agent_json, plain_name, stamp};
@@ -12,10 +12,12 @@ use super::kept::Kept;
 use super::sidecar::{self, put};
 use super::{FOLDER, SYSTEM};
 use crate::Result;
+use crate::facts::{Says, count_facts};
 use crate::fields::{push_field, quoted};
 use crate::mark::Mark;
 use crate::neutral::without_provenance;
 use crate::raw::{Letters, laid_out};
+use crate::steps::Steps;
 use crate::writer::{
     Exported, FOREIGN, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for,
 };
@@ -45,7 +47,59 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let there = id_there(&head, SYSTEM, to);
     let mark = Mark::of(well, &head, (SYSTEM, &there))?;
     sidecar::write(to, (mark, &files), &homeless)?;
+    tell_facts(&live, &head, &mut exported.losses);
     Ok(exported)
+}
+
+/// Names what the folder does not say of the session. One that came from there and was not gone
+/// on with says what it said.
+fn tell_facts(live: &Live, head: &Head, losses: &mut Losses) {
+    let ours = head.source.as_ref().is_some_and(|it| it.system == SYSTEM);
+    if ours && !grew(live) {
+        return;
+    }
+    let spoken = live.events.iter().filter_map(|event| match &event.event {
+        Event::Message(said) if said.lane == Lane::main() => Some(said),
+        _ => None,
+    });
+    let (mut first, mut steps) = (None, Steps::default());
+    for said in spoken {
+        steps.said(said);
+        if said.role == Role::User && first.is_none() {
+            first = Some(said.text()).filter(|text| !text.trim().is_empty());
+        }
+    }
+    let stands = match steps.status() {
+        it if it.status == Status::Success => (it.status, it.reason),
+        _ => (Status::Interrupted, None),
+    };
+    let agent = plain_name(&head.agent);
+    let says = Says {
+        status: Some(stands),
+        task: first.as_deref().unwrap_or_default(),
+        agent: &agent,
+        steps: head.steps,
+        updated: true,
+        ..Says::default()
+    };
+    count_facts(losses, head, &says);
+}
+
+/// Was something said or done here after what came from there?
+fn grew(live: &Live) -> bool {
+    let told = live.events.iter().rfind(|event| {
+        matches!(&event.event, Event::Foreign(it)
+            if it.system == SYSTEM && it.about == About::Session)
+    });
+    let told = told.map(|event| event.seq).unwrap_or_default();
+    let mut statuses = 0;
+    live.events.iter().filter(|event| event.seq > told).any(|event| match &event.event {
+        Event::Status(_) => {
+            statuses += 1;
+            statuses > 1
+        }
+        event => matches!(event, Event::Message(_) | Event::Step(_) | Event::Node(_)),
+    })
 }
 
 /// A session's events that count, and what is lost already.

@@ -58,7 +58,7 @@ fn session(changes: &Value) -> Value {
 
 fn imported(session: &Value) -> (Stepwell, SessionId, String) {
     let well = Stepwell::in_memory();
-    let (folder, _) = laid(NAME, session.to_string());
+    let (folder, _) = laid(NAME, format!("{session:#}"));
     let report = took(&well, folder.path());
     (well, one(&report), warned(&report))
 }
@@ -247,6 +247,7 @@ fn its_save_rule_is_kept_on_request_only() {
         assert_eq!(cut["messages"].as_array().unwrap().len(), left);
         assert_eq!(cut["messages"][left - 1]["content"], format!("{}", n - 1));
         assert_eq!(cut.get("messages_truncated").is_some(), n > 50);
+        assert_eq!(cut["metadata"].get("truncated") == Some(&json!(true)), n > 50);
         let mut text = Vec::new();
         writer.write(&well, &id, &mut Outlet::stream(&mut text)).unwrap();
         let whole = load(std::str::from_utf8(&text).unwrap());
@@ -383,4 +384,55 @@ proptest! {
         prop_assert_eq!(head(&here, &id).status, head(&there, &back).status);
         prop_assert!(!told(&there, &back).is_empty());
     }
+}
+
+#[test]
+fn a_file_comes_back_laid_out_as_it_was() {
+    let session = session(&json!({}));
+    let spaced = session.to_string().replace("\":", "\": ").replace(",\"", ", \"");
+    for text in [session.to_string(), spaced, format!("{session:#}")] {
+        let again = returned(architect(), NAME, &text);
+        assert_eq!(value(&again), value(&text));
+        assert_eq!(again.lines().count(), text.lines().count());
+        assert_eq!(again.contains("\": "), text.contains("\": "), "{again}");
+    }
+}
+
+#[test]
+fn files_that_a_session_changed_are_its_files_here() {
+    let call = |id: &str, name: &str, path: &str| {
+        json!({"id": id, "type": "function", "function": {"name": name,
+            "arguments": json!({"path": path, "content": "x"}).to_string()}})
+    };
+    let messages = json!([
+        {"role": "user", "content": "fix it"},
+        {"role": "assistant", "content": null, "tool_calls": [call("c1", "read_file", "a.rs")]},
+        {"role": "tool", "tool_call_id": "c1", "name": "read_file", "content": "fn a() {}"},
+        {"role": "assistant", "content": null,
+            "tool_calls": [call("c2", "write_file", "a.rs"), call("c3", "write_file", "c.rs")]},
+        {"role": "tool", "tool_call_id": "c2", "name": "write_file", "content": "ok"},
+        {"role": "tool", "tool_call_id": "c3", "name": "write_file", "content": "refused"},
+    ]);
+    let changed = session(&json!({"messages": messages, "files_modified": ["a.rs"]}));
+    let (well, id, _) = imported(&changed);
+    let files = |well: &Stepwell| -> Vec<String> {
+        let path = |it: stepwell::Recorded| match it.event {
+            Event::File(file) => Some(format!("{} {}", it.seq, file.path)),
+            _ => None,
+        };
+        log(well, &id).into_iter().filter_map(path).collect()
+    };
+    assert_eq!(files(&well).len(), 1, "{:?}", files(&well));
+    assert!(files(&well)[0].ends_with("a.rs"));
+    let mut out = Vec::new();
+    let exported = stepwell_formats::export(&well, &id, architect(), &mut out).unwrap();
+    assert!(!exported.losses.to_string().contains("files"), "{}", exported.losses);
+    assert_eq!(value(std::str::from_utf8(&out).unwrap())["files_modified"], json!(["a.rs"]));
+    // More of it comes in behind what is here.
+    let mut grown = changed.clone();
+    grown["messages"].as_array_mut().unwrap().push(json!({"role": "assistant", "content": "done"}));
+    let (folder, _) = laid(NAME, grown.to_string());
+    assert_eq!(took(&well, folder.path()).sessions[0].became, Became::Updated);
+    assert_eq!(files(&well).len(), 1);
+    assert!(!log(&well, &id).iter().any(|it| matches!(it.event, Event::Rewound(_))));
 }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use stepwell::{
-    Driver, Phase, ResumeDecision, ResumeLimits, ResumeReason, SessionId, Status, Stepwell, Time,
+    Driver, Phase, ResumeDecision, ResumeLimits, ResumeReason, SessionId, Status, Stepwell,
+    StopReason, Time,
 };
 use stepwell_formats::{Became, Format, Mode, take_in};
 
@@ -53,7 +54,7 @@ fn state(changes: &Value) -> Value {
 
 fn imported(state: &Value) -> (Stepwell, SessionId, String) {
     let well = Stepwell::in_memory();
-    let (folder, _) = laid(NAME, state.to_string());
+    let (folder, _) = laid(NAME, format!("{state:#}"));
     let report = took(&well, folder.path());
     (well, one(&report), warned(&report))
 }
@@ -208,6 +209,49 @@ fn a_history_that_cannot_be_leads_to_where_the_agent_is() {
 }
 
 #[test]
+fn last_updated_counts_also_where_the_history_goes_on_after_it() {
+    let older = state(&json!({
+        "last_updated": "2026-01-08T17:30:00Z", "created_at": "2026-01-08T17:00:00Z",
+        "error_count": 1, "last_error": {"message": "m", "timestamp": "2026-01-08T18:09:00Z"},
+    }));
+    let (well, id, warnings) = imported(&older);
+    assert!(warnings.contains("goes on after last_updated"), "{warnings}");
+    assert_eq!(well.standing(&id).unwrap().head.updated_at.to_string(), "2026-01-08T17:30:00Z");
+    assert_eq!(decision(&well, &id, "2026-01-08T18:11:00Z"), ResumeReason::TimedOut);
+    assert_eq!(decision(&well, &id, "2026-01-08T17:40:00Z"), ResumeReason::Resumable);
+    assert_eq!(value(&returned(gaia(), NAME, &older.to_string())), older);
+}
+
+#[test]
+fn an_agent_that_was_finalized_is_as_it_should_be() {
+    for phase in ["completed", "failed", "abandoned"] {
+        let ended = state(&json!({
+            "phase": phase, "resume_ready": false, "last_updated": "2026-01-08T18:12:00Z",
+            "finalized_at": "2026-01-08T18:12:00Z", "duration_seconds": 390.0,
+        }));
+        let (well, id, warnings) = imported(&ended);
+        assert_eq!(warnings, "", "{phase}");
+        let head = well.standing(&id).unwrap().head;
+        assert_eq!(head.phase.map(|it| it.to_string()).as_deref(), Some(phase));
+        assert_eq!(head.updated_at.to_string(), "2026-01-08T18:12:00Z");
+        assert_eq!(value(&returned(gaia(), NAME, &ended.to_string())), ended);
+    }
+}
+
+#[test]
+fn a_status_that_was_put_aside_is_taken_up_while_the_phase_agrees() {
+    let aside = json!({"stepwell": {"status": {"status": "partial", "reason": "max_steps"}}});
+    let (well, id, _) = imported(&state(&json!({"metadata": aside})));
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!((head.status, head.stop_reason), (Status::Partial, Some(StopReason::MaxSteps)));
+    // GAIA-OPS has finished it since.
+    let (well, id, _) = imported(&state(&json!({
+        "metadata": aside, "phase": "completed", "finalized_at": "2026-01-08T18:12:00Z",
+    })));
+    assert_eq!(well.standing(&id).unwrap().head.status, Status::Success);
+}
+
+#[test]
 fn the_last_error_is_an_object_a_text_or_nothing() {
     for (error, message) in [
         (json!("plain"), Some("plain")),
@@ -293,7 +337,7 @@ proptest! {
             genuine["finalized_at"] = json!("2026-01-08T18:10:15Z");
             genuine["duration_seconds"] = json!(285.0);
         }
-        let text = returned(gaia(), NAME, &genuine.to_string());
+        let text = returned(gaia(), NAME, &format!("{genuine:#}"));
         prop_assert_eq!(value(&text), genuine);
         load(&text);
     }

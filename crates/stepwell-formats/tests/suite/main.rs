@@ -19,6 +19,7 @@ mod goose;
 mod growing;
 mod hostile;
 mod keeping;
+mod losses;
 mod m31a;
 mod malice;
 mod mirror;

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use stepwell::{
-    Artifact, Checkpoint, Compacted, Create, Created, Digest, Event, FileChanged, FileState, Image,
-    Lane, Message, Money, NewEvent, Part, Role, Seq, Session, Status, StatusChanged, Step,
-    Stepwell, StopReason, Text, Time, ToolResult, Undone, Usage, Write,
+    Artifact, Change, Checkpoint, Compacted, Create, Created, Digest, Edited, Event, FileChanged,
+    FileState, Gate, GateAnswered, Image, Lane, Message, Money, NewEvent, Node, NodeState, Part,
+    Role, Seq, Session, Status, StatusChanged, Step, Stepwell, StopReason, Text, Time, ToolResult,
+    Undone, Usage, Write,
 };
 use stepwell_formats::{Format, Shape, export};
 
-use crate::support::{id, root, say, text};
+use crate::support::{id, log, root, say, text};
 
 const NAME: &str = "20260223-143022-a1b2c3";
 
@@ -76,6 +77,16 @@ fn rich(well: &Stepwell) {
     };
     it.add(Message::new(Role::Tool, vec![Part::ToolResult(failed)]));
     it.add(Step { lane: Lane::main(), n: 1 });
+    let edit = r#"{"path":"src/login.rs","old_text":"fn login() {\n    todo!()\n}\n","new_text":"fn login() {\n    check(user)\n}\n"}"#;
+    it.add(Message::assistant("I change it.").calling("c3", "edit_file", edit));
+    it.add(Message::tool_result("c3", "1 change"));
+    it.add(Gate {
+        id: "g".to_owned(),
+        prompt: "Ship it?".to_owned(),
+        default: None,
+        deadline: None,
+    });
+    it.add(GateAnswered { id: "g".to_owned(), answer: "yes".to_owned(), who: "ann".to_owned() });
     it.add(file("src/login.rs", kept_elsewhere(), kept_elsewhere()));
     it.add(file("src/new.rs", FileState::Absent, kept_elsewhere()));
     it.add(file("src/old.rs", kept_elsewhere(), FileState::Absent));
@@ -106,8 +117,12 @@ fn golden(format: Format) -> PathBuf {
 fn page(format: Format) -> String {
     let well = Stepwell::in_memory();
     rich(&well);
-    let updated = well.standing(&id(NAME)).unwrap().head.updated_at.to_string();
-    text(&well, NAME, format).replace(&updated, "2026-02-23T14:31:00Z")
+    // The rewind bears the store's own time.
+    let rewound =
+        log(&well, &id(NAME)).into_iter().find(|it| matches!(it.event, Event::Rewound(_)));
+    let at = rewound.unwrap().at.to_string();
+    let at = format!("{} {}", &at[..10], &at[11..19]);
+    text(&well, NAME, format).replace(&at, "2026-02-23 14:31:00")
 }
 
 #[test]
@@ -136,7 +151,14 @@ fn both_pages_say_the_same() {
     for words in [
         "Fix the login",
         "$0.0123",
-        "2 messages are not shown: they were rewound.",
+        "2 messages that were rewound",
+        "Take a detour",
+        "2026-02-23 14:30:25 UTC",
+        "1,000 in, 100 out",
+        "Asked: Ship it?",
+        "ann answered: yes",
+        "+    check(user)",
+        "-    todo!()",
         "You are careful.",
         "Where is it?",
         "read_file — src/login.rs",
@@ -152,9 +174,7 @@ fn both_pages_say_the_same() {
         assert!(markdown.contains(words), "Markdown lacks {words:?}");
         assert!(html.contains(words), "HTML lacks {words:?}");
     }
-    for page in [markdown, html] {
-        assert!(!page.contains("Take a detour"));
-    }
+    assert!(html.contains("<em>some</em>") && html.contains("<section class=\"user\">"));
 }
 
 #[test]
@@ -167,7 +187,7 @@ fn an_unpriced_call_makes_the_cost_unknown() {
 }
 
 #[test]
-fn a_compacted_session_shows_its_summary_and_says_so() {
+fn what_was_compacted_is_folded_away_before_its_summary() {
     let well = Stepwell::in_memory();
     let mut session = root(&well, "a");
     say(&mut session, &["one", "two"]);
@@ -176,10 +196,12 @@ fn a_compacted_session_shows_its_summary_and_says_so() {
         ..Compacted::new(Lane::main(), Seq::new(2), Seq::new(3))
     };
     let at = session.append(compacted).unwrap();
-    let note = "Earlier messages are not shown: they were compacted.";
+    let note = "<summary>2 messages that were compacted</summary>";
     let page = text(&well, "a", Format::MARKDOWN);
-    assert!(page.contains("## Summary of earlier messages\n\nthey counted\n"), "{page}");
-    assert!(page.contains(note) && !page.contains("\none\n"));
+    let (fold, summary) = (page.find(note).unwrap(), page.find("they counted").unwrap());
+    assert!(page.contains("## Summary of earlier messages\n"), "{page}");
+    let one = page.find("\none\n").unwrap();
+    assert!(fold < one && one < summary, "the summary stands behind what it replaced: {page}");
     session.append(Undone::Compaction { of: at }).unwrap();
     let page = text(&well, "a", Format::MARKDOWN);
     assert!(!page.contains(note) && page.contains("\none\n"));
@@ -195,7 +217,81 @@ fn a_rewind_is_seen_by_lanes_that_begin_after_it() {
     session.rewind(Seq::new(2), stepwell::Scope::Chat).unwrap();
     session.append(critic("late")).unwrap();
     let page = text(&well, "a", Format::MARKDOWN);
-    assert!(page.contains("late") && !page.contains("early") && !page.contains("two"), "{page}");
+    let critic = &page[page.find("# Lane critic").unwrap()..];
+    let fold = critic.find("<summary>1 message that was rewound</summary>").unwrap();
+    let (early, late) = (critic.find("early").unwrap(), critic.find("late").unwrap());
+    let end = critic.find("</details>").unwrap();
+    assert!(fold < early && early < end && end < late, "{page}");
+}
+
+#[test]
+fn files_are_shown_as_they_are_after_a_rewind_and_its_undoing() {
+    let well = Stepwell::in_memory();
+    let session = root(&well, "a");
+    let blob =
+        |n: u8| FileState::NotCaptured { digest: Some(Digest::of(&[n])), why: String::new() };
+    let before = session.append(Message::user("one")).unwrap();
+    session.append(file("kept.rs", FileState::Absent, blob(1))).unwrap();
+    session.append(file("back.rs", blob(2), blob(3))).unwrap();
+    let moved = session.rewind(before, stepwell::Scope::Both).unwrap();
+    // The files move with it.
+    session.append(file("kept.rs", blob(1), FileState::Absent)).unwrap();
+    session.append(file("back.rs", blob(3), blob(2))).unwrap();
+    session.append(Checkpoint { name: "between".to_owned(), ..Checkpoint::default() }).unwrap();
+    let page = text(&well, "a", Format::MARKDOWN);
+    assert!(!page.contains("kept.rs") && !page.contains("back.rs"), "{page}");
+    session
+        .append(Undone::Rewind {
+            of: moved,
+            scope: stepwell::Scope::Both,
+            restored: Default::default(),
+        })
+        .unwrap();
+    session.append(file("kept.rs", FileState::Absent, blob(1))).unwrap();
+    well.edit(
+        &id("a"),
+        Edited {
+            label: Change::Set("loaf".to_owned()),
+            tag: ["rye".to_owned()].into(),
+            ..Edited::default()
+        },
+    )
+    .unwrap();
+    session.append(Checkpoint { name: "later".to_owned(), ..Checkpoint::default() }).unwrap();
+    for format in [Format::MARKDOWN, Format::HTML] {
+        let page = text(&well, "a", format);
+        assert!(page.contains("kept.rs") && !page.contains("back.rs"), "{page}");
+        for words in ["loaf", "rye", "later", "between", "rewound"] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+    }
+}
+
+#[test]
+fn results_of_nodes_are_on_the_page_unless_somebody_said_them() {
+    let well = Stepwell::in_memory();
+    let session = root(&well, "a");
+    let node = |key: &str, output: Option<&str>, error: Option<&str>| Node {
+        key: key.to_owned(),
+        state: if error.is_some() { NodeState::Failed } else { NodeState::Done },
+        output: output.map(|it| serde_json::json!({"response": it})),
+        usage: None,
+        error: error.map(str::to_owned),
+    };
+    session.append(node("task/dough", Some("**knead** it"), None)).unwrap();
+    session.append(node("task/oven", None, Some("it is cold"))).unwrap();
+    session.append(Message::assistant("said aloud").in_lane("cook".parse().unwrap())).unwrap();
+    session.append(node("task/said", Some("said aloud"), None)).unwrap();
+    let page = text(&well, "a", Format::HTML);
+    assert!(page.contains("task/dough") && page.contains("<strong>knead</strong>"), "{page}");
+    assert!(page.contains("task/oven") && page.contains("it is cold"), "{page}");
+    assert!(!page.contains("task/said") && page.contains("said aloud"), "{page}");
+    let page = text(&well, "a", Format::MARKDOWN);
+    assert!(page.contains("## task/dough (done)\n\n**knead** it\n"), "{page}");
+    let hits = well.search(&stepwell::Search::new("knead"));
+    assert_eq!(hits.unwrap().hits.len(), 1);
+    let hits = well.search(&stepwell::Search::new("aloud"));
+    assert_eq!(hits.unwrap().hits.len(), 1, "what was said is found once");
 }
 
 #[test]

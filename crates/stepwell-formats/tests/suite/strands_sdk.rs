@@ -333,7 +333,7 @@ fn what_has_no_place_is_named_and_kept_beside() {
     let exported =
         write_to(&path, Existing::Keep, sdk().writer().unwrap(), (&well, &name)).unwrap();
     let losses: Vec<(&str, u64)> = exported.losses.iter().collect();
-    assert_eq!(losses, [("checkpoints", 1), ("system messages", 1)]);
+    assert_eq!(losses, [("checkpoints", 1), ("facts of the session", 3), ("system messages", 1)]);
     let there = Stepwell::in_memory();
     let (other, _) = taken_one(&there, &path);
     let all = said(&shown(&there, &other));

@@ -109,6 +109,31 @@ pub enum StopReason {
     Abandoned,
 }
 
+impl StopReason {
+    /// The reason's word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LlmDone => "llm_done",
+            Self::MaxSteps => "max_steps",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::Timeout => "timeout",
+            Self::ContextFull => "context_full",
+            Self::UserInterrupt => "user_interrupt",
+            Self::Crashed => "crashed",
+            Self::LlmError => "llm_error",
+            Self::Gate => "gate",
+            Self::Abandoned => "abandoned",
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

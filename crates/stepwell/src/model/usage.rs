@@ -87,6 +87,18 @@ impl Spent {
     }
 }
 
+impl Spent {
+    /// The cost as lists show it: `-` for nothing, `?` where a price is not known.
+    #[must_use]
+    pub fn price(&self) -> String {
+        match (self.unpriced, self.cost.is_zero()) {
+            (0, true) => "-".to_owned(),
+            (0, false) => format!("${:.4}", self.cost),
+            _ => "?".to_owned(),
+        }
+    }
+}
+
 impl AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
         self.calls += other.calls;

@@ -201,6 +201,16 @@ pub struct Node {
     pub error: Option<String>,
 }
 
+impl Node {
+    /// What it came to, as text: its response, or all of its output if it has none.
+    #[must_use]
+    pub fn answer(&self) -> Option<String> {
+        let output = self.output.as_ref().filter(|output| !output.is_null())?;
+        let response = output.get("response").unwrap_or(output);
+        Some(response.as_str().map_or_else(|| response.to_string(), str::to_owned))
+    }
+}
+
 /// A question for a human that pauses the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {

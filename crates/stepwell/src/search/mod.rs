@@ -58,11 +58,12 @@ fn is_unspaced(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// What of an event can be found: tasks, messages, calls and their results, file
-/// paths, errors. `None` if it says nothing of the kind.
+/// What of an event can be found: tasks, messages, calls and their results, what nodes of a
+/// flow came to, file paths, errors. `None` if it says nothing of the kind.
 #[must_use]
 pub fn searchable(event: &Event) -> Option<String> {
     let mut texts: Vec<&str> = Vec::new();
+    let answer;
     match event {
         Event::Created(created) => texts.push(&created.task),
         Event::Message(message) => {
@@ -74,6 +75,11 @@ pub fn searchable(event: &Event) -> Option<String> {
                     Part::Image(_) => {}
                 }
             }
+        }
+        Event::Node(node) => {
+            answer = node.answer();
+            texts.extend(answer.as_deref());
+            texts.extend(node.error.as_deref());
         }
         Event::Task(task) => texts.push(&task.description),
         Event::File(file) => {
@@ -90,9 +96,10 @@ pub fn searchable(event: &Event) -> Option<String> {
 }
 
 /// Can an event of this kind ever be found?
-pub const SEARCHABLE_KINDS: [crate::Kind; 6] = [
+pub const SEARCHABLE_KINDS: [crate::Kind; 7] = [
     crate::Kind::Created,
     crate::Kind::Message,
+    crate::Kind::Node,
     crate::Kind::Task,
     crate::Kind::File,
     crate::Kind::Error,

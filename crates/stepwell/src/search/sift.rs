@@ -18,9 +18,14 @@ pub(crate) fn sifted(store: &dyn Store, search: &Search) -> Result<Found> {
         let exhausted = found.hits.len() < asked;
         let mut kept = Vec::new();
         let mut failures = BTreeSet::new();
+        let said = said(&found.hits);
         for hit in found.hits {
             if kept.len() == search.limit {
                 break;
+            }
+            // What a node came to and an agent said as well is found in what was said.
+            if hit.kind == Kind::Node.as_str() && said.contains(&key(&hit)) {
+                continue;
             }
             if is_wanted(store, search, &hit, &mut failures)? {
                 kept.push(hit);
@@ -31,6 +36,15 @@ pub(crate) fn sifted(store: &dyn Store, search: &Search) -> Result<Found> {
         }
         asked = asked.saturating_mul(4);
     }
+}
+
+/// The messages that were found, by what is shown of them.
+fn said(hits: &[Hit]) -> BTreeSet<(String, String)> {
+    hits.iter().filter(|hit| hit.kind == Kind::Message.as_str()).map(key).collect()
+}
+
+fn key(hit: &Hit) -> (String, String) {
+    (hit.session.to_string(), hit.snippet.text.clone())
 }
 
 fn is_wanted(
@@ -48,7 +62,7 @@ fn is_wanted(
     }
     // A failure is recorded by itself, and again with the status that it led to.
     if is(Kind::Error) || is(Kind::Status) {
-        return Ok(failures.insert((hit.session.to_string(), hit.snippet.text.clone())));
+        return Ok(failures.insert(key(hit)));
     }
     Ok(true)
 }

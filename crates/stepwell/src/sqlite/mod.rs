@@ -216,6 +216,17 @@ impl SqliteStore {
         self.write_rows(|rows, _| blob::sweep(rows))
     }
 
+    /// Gives the space of what was erased back to the disk. It writes the whole file anew; where
+    /// somebody else is at work in the store, the space stays in the file and is used again.
+    pub fn shrink(&self) -> Result<()> {
+        self.sweep_blobs()?;
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.between(|conn| drop(conn.execute_batch("VACUUM")));
+        }
+        self.checkpoint();
+        Ok(())
+    }
+
     /// Copies the log into the file and empties it, unless someone is reading.
     pub fn checkpoint(&self) {
         if let Some(pipeline) = &self.pipeline {
