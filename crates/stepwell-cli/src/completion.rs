@@ -20,8 +20,9 @@ use crate::point::FORMS;
 use crate::terminal::Terminal;
 use crate::text::{cut, one_line};
 
-/// The variable by which a shell says that it wants completions.
-pub(crate) const VARIABLE: &str = "COMPLETE";
+/// The variable by which a shell says that it wants completions. No other program's variable
+/// may be taken for it: a command would then do nothing.
+pub(crate) const VARIABLE: &str = "_STEPWELL_COMPLETE";
 
 /// How many of the newest sessions are offered. A longer list helps nobody.
 const SESSIONS: usize = 200;

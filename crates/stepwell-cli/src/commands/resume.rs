@@ -98,6 +98,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             app.go_to_session(name)?;
             app.session(name, Access::Write).map_err(|error| meant_as_text(error.into(), name))?
         }
+        None if !app.place.has_store() => return Err(nothing_to_resume()),
         None => {
             let well = app.existing(Access::Write)?;
             let id = if args.attach { running(&well)? } else { newest(&well)? };
@@ -285,7 +286,7 @@ fn newest_of(
 
 fn nothing_to_resume() -> Failure {
     Failure::new(Exit::Absent, "there is no session here to resume")
-        .hint("stepwell run \"TASK\" begins one")
+        .hint("stepwell run \"TASK\" begins one; stepwell import reads in those of other agents")
 }
 
 /// The answer to the question that the session waits with.

@@ -38,13 +38,16 @@ fn completions_and_manuals_come_from_the_same_definition() {
     desk.quietly(&["checkpoint", AUTH, "halfway"]);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = desk.quietly(&["completions", shell]).stdout;
-        assert!(script.contains("stepwell") && script.contains("COMPLETE"), "{shell}: {script}");
+        assert!(
+            script.contains("stepwell") && script.contains("_STEPWELL_COMPLETE"),
+            "{shell}: {script}"
+        );
     }
     let offered = |words: &[&str]| {
         let mut typed = vec!["--", "stepwell"];
         typed.extend(words);
         let mut command = desk.command(&typed);
-        command.env("COMPLETE", "fish");
+        command.env("_STEPWELL_COMPLETE", "fish");
         let told = command.output().unwrap();
         assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
         String::from_utf8(told.stdout).unwrap()
