@@ -7,12 +7,23 @@ use serde_json::{Value, json};
 use crate::asked::Asked;
 use crate::reply::{HttpError, Piece, Say, Stop, Tokens, chunks};
 
+/// What the betas are called under which messages of the system may stand between the others,
+/// as Claude Code sends them.
+const SYSTEM_BETA: &str = "mid-conversation-";
+
 /// Checks a request. The error is the vendor's message.
 pub(crate) fn check(asked: &Asked, signatures: &HashSet<String>) -> Result<(), String> {
     if asked.header("anthropic-version").is_none() {
         return Err("anthropic-version: header is required".to_owned());
     }
-    check_body(&asked.body, signatures)
+    if !asked.header("anthropic-beta").is_some_and(|betas| betas.contains(SYSTEM_BETA)) {
+        return check_body(&asked.body, signatures);
+    }
+    let mut body = asked.body.clone();
+    if let Some(messages) = body["messages"].as_array_mut() {
+        messages.retain(|message| message["role"] != "system");
+    }
+    check_body(&body, signatures)
 }
 
 /// Checks a request's body.
@@ -37,7 +48,8 @@ pub(crate) fn check_body(body: &Value, signatures: &HashSet<String>) -> Result<(
                 "tools.{n}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
             ));
         }
-        if tool["input_schema"]["type"] != "object" {
+        let custom = tool["type"].as_str().is_none_or(|kind| kind == "custom");
+        if custom && tool["input_schema"]["type"] != "object" {
             return Err(format!("tools.{n}.custom.input_schema.type: Field required"));
         }
     }

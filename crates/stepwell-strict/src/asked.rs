@@ -7,6 +7,8 @@ use serde_json::Value;
 pub enum Protocol {
     /// `/v1/chat/completions`
     OpenAi,
+    /// `/v1/responses`
+    Responses,
     /// `/v1/messages`
     Anthropic,
 }

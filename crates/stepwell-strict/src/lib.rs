@@ -1,7 +1,8 @@
 //! A model provider for tests that rejects what the vendors reject.
 //!
 //! It listens on a loopback port and speaks OpenAI's chat completions
-//! (`/v1/chat/completions`) and Anthropic's messages (`/v1/messages`), streaming and not.
+//! (`/v1/chat/completions`) and responses (`/v1/responses`) and Anthropic's messages
+//! (`/v1/messages`), streaming and not. It records every request.
 //! A conversation that a vendor would answer with 400 is answered with 400 here, in the
 //! vendor's words. What it says to the rest comes from the test: queued, or from a function.
 //!
@@ -21,6 +22,7 @@ mod anthropic;
 mod asked;
 mod openai;
 mod reply;
+mod responses;
 mod server;
 
 pub use asked::{Asked, Protocol};
@@ -32,6 +34,7 @@ pub use server::{Rules, Strict};
 pub fn check(protocol: Protocol, body: &serde_json::Value) -> Result<(), String> {
     match protocol {
         Protocol::OpenAi => openai::check(body),
+        Protocol::Responses => responses::check(body),
         Protocol::Anthropic => anthropic::check_body(body, &std::collections::HashSet::new()),
     }
 }

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use crate::asked::{Asked, Protocol};
 use crate::reply::{Dialect, Ending, HttpError, Piece, Reply, Say};
-use crate::{anthropic, openai};
+use crate::{anthropic, openai, responses};
 
 type Body = BoxBody<Bytes, io::Error>;
 type Answering = Box<dyn FnMut(&Asked) -> Reply + Send>;
@@ -182,6 +182,7 @@ impl Shared {
 async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<Response<Body>> {
     let protocol = match request.uri().path() {
         "/v1/chat/completions" => Protocol::OpenAi,
+        "/v1/responses" => Protocol::Responses,
         "/v1/messages" => Protocol::Anthropic,
         _ => return Ok(plain(StatusCode::NOT_FOUND, "no such path")),
     };
@@ -224,6 +225,7 @@ fn decide(shared: &Shared, mut asked: Asked) -> Reply {
     if refused.is_none() {
         let checked = match asked.protocol {
             Protocol::OpenAi => openai::check(&asked.body),
+            Protocol::Responses => responses::check(&asked.body),
             Protocol::Anthropic => anthropic::check(&asked, &state.signatures),
         };
         asked.rejected = checked.err();
@@ -256,26 +258,28 @@ fn decide(shared: &Shared, mut asked: Asked) -> Reply {
 /// The key, the model and the length, in the vendors' words.
 fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
     let (header, expected) = match asked.protocol {
-        Protocol::OpenAi => ("authorization", format!("Bearer {}", rules.key)),
+        Protocol::OpenAi | Protocol::Responses => {
+            ("authorization", format!("Bearer {}", rules.key))
+        }
         Protocol::Anthropic => ("x-api-key", rules.key.clone()),
     };
     let given = asked.header(header).unwrap_or_default();
     if given != expected {
         return Some(match asked.protocol {
-            Protocol::OpenAi => Reply::error(401, format!("Incorrect API key provided: {given}."))
-                .code("invalid_api_key"),
             Protocol::Anthropic => Reply::error(401, "invalid x-api-key"),
+            _ => Reply::error(401, format!("Incorrect API key provided: {given}."))
+                .code("invalid_api_key"),
         });
     }
     let model = asked.body["model"].as_str().unwrap_or_default();
     if !rules.models.is_empty() && !rules.models.iter().any(|known| known == model) {
         return Some(match asked.protocol {
-            Protocol::OpenAi => Reply::error(
+            Protocol::Anthropic => Reply::error(404, format!("model: {model}")),
+            _ => Reply::error(
                 404,
                 format!("The model `{model}` does not exist or you do not have access to it."),
             )
             .code("model_not_found"),
-            Protocol::Anthropic => Reply::error(404, format!("model: {model}")),
         });
     }
     let tokens = asked.text.len() / 4;
@@ -293,7 +297,10 @@ fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
     }
     let most = rules.context.filter(|most| tokens > *most)?;
     Some(match asked.protocol {
-        Protocol::OpenAi => Reply::error(
+        Protocol::Anthropic => {
+            Reply::error(400, format!("prompt is too long: {tokens} tokens > {most} maximum"))
+        }
+        _ => Reply::error(
             400,
             format!(
                 "This model's maximum context length is {most} tokens. However, your messages \
@@ -301,9 +308,6 @@ fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
             ),
         )
         .code("context_length_exceeded"),
-        Protocol::Anthropic => {
-            Reply::error(400, format!("prompt is too long: {tokens} tokens > {most} maximum"))
-        }
     })
 }
 
@@ -315,6 +319,7 @@ fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {
 fn failed(protocol: Protocol, error: &HttpError) -> Response<Body> {
     let body = match protocol {
         Protocol::OpenAi => openai::error(error),
+        Protocol::Responses => responses::error(error),
         Protocol::Anthropic => anthropic::error(error),
     };
     let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -328,6 +333,7 @@ fn failed(protocol: Protocol, error: &HttpError) -> Response<Body> {
 fn whole(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
     let body = match protocol {
         Protocol::OpenAi => openai::whole(say),
+        Protocol::Responses => responses::whole(say),
         Protocol::Anthropic => anthropic::whole(say),
     };
     watched.completed(plain(StatusCode::OK, &body.to_string()))
@@ -336,6 +342,7 @@ fn whole(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
 fn streamed(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
     let (mut events, overloaded) = match protocol {
         Protocol::OpenAi => (openai::events(say), openai::overloaded()),
+        Protocol::Responses => (responses::events(say), responses::overloaded()),
         Protocol::Anthropic => (anthropic::events(say), anthropic::overloaded()),
     };
     let (kept, end) = match say.ending {

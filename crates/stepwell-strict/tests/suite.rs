@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 #[derive(Clone, Copy)]
 enum Vendor {
     OpenAi,
+    Responses,
     Anthropic,
 }
 
@@ -19,6 +20,7 @@ async fn post(strict: &Strict, vendor: Vendor, body: &Value) -> (u16, String) {
     let key = strict.key();
     let (path, headers) = match vendor {
         Vendor::OpenAi => ("chat/completions", format!("Authorization: Bearer {key}\r\n")),
+        Vendor::Responses => ("responses", format!("Authorization: Bearer {key}\r\n")),
         Vendor::Anthropic => {
             ("messages", format!("x-api-key: {key}\r\nanthropic-version: 2023-06-01\r\n"))
         }
@@ -159,6 +161,37 @@ async fn anthropic_rejects_what_it_rejects() {
 }
 
 #[tokio::test]
+async fn openai_rejects_in_responses_what_it_rejects() {
+    let call =
+        |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "x"});
+    let said = |role: &str, kind: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": "x"}]});
+    let image =
+        |url: &str| json!({"role": "user", "content": [{"type": "input_image", "image_url": url}]});
+    let strict = Strict::start(Rules::default()).await.unwrap();
+    strict.answer_with(|_| Say::text("fine").into());
+    for (input, words) in [
+        (json!([user(), call("a"), user(), output("a")]), ""),
+        (json!([user(), said("assistant", "output_text"), said("developer", "input_text")]), ""),
+        (json!([image("data:image/png;base64,AA==")]), ""),
+        (json!([]), "Missing required parameter: 'input'"),
+        (json!([user(), call("a")]), "No tool output found for function call a"),
+        (json!([user(), output("a")]), "No tool call found for function call output"),
+        (json!([user(), call("a"), output("a"), output("a")]), "Invalid 'input[3].output'"),
+        (json!([user(), call("a"), call("a"), output("a")]), "Invalid 'input[2].call_id'"),
+        (json!([said("robot", "input_text")]), "Supported values are: 'assistant'"),
+        (json!([said("assistant", "input_text")]), "Invalid value: 'input_text'"),
+        (json!([image("data:image/png;base64,data:image/png;base64,AA==")]), "input_image"),
+        (json!([{"role": "user", "content": []}]), "non-empty content"),
+    ] {
+        let body = json!({"model": "m", "input": input});
+        let (status, said) = post(&strict, Vendor::Responses, &body).await;
+        let expected = if words.is_empty() { 200 } else { 400 };
+        assert!(status == expected && said.contains(words), "{input}\nwas answered with {said}");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_comes_whole_or_in_a_stream() {
     let strict = Strict::start(Rules::default()).await.unwrap();
     let tokens = Tokens { input: 10, cached: 4, cache_written: 0, output: 3, reasoning: 1 };
@@ -166,21 +199,25 @@ async fn an_answer_comes_whole_or_in_a_stream() {
         let say = Say::default().thinking("hm", "sig").saying("Hello");
         say.calling("a", "f", &["{\"x\":", "1}"]).using(tokens).into()
     });
-    for vendor in [Vendor::OpenAi, Vendor::Anthropic] {
+    for vendor in [Vendor::OpenAi, Vendor::Responses, Vendor::Anthropic] {
         let mut body = json!({"model": "m", "max_tokens": 9, "messages": [user()]});
+        body["input"] = json!([user()]);
         let (status, whole) = post(&strict, vendor, &body).await;
         assert_eq!(status, 200);
         body["stream"] = json!(true);
         let (_, streamed) = post(&strict, vendor, &body).await;
         let (sign, end) = match vendor {
             Vendor::OpenAi => (r#""arguments":"{\"x\":1}""#, "data: [DONE]"),
+            Vendor::Responses => (r#""arguments":"{\"x\":1}""#, "event: response.completed"),
             Vendor::Anthropic => (r#""input":{"x":1}"#, "event: message_stop"),
         };
         assert!(whole.contains(sign) && whole.contains("Hello"), "{whole}");
-        assert!(streamed.contains("text/event-stream") && !streamed.contains(sign), "{streamed}");
+        // Responses end with all that was streamed.
+        let at_once = streamed.contains(sign) && !matches!(vendor, Vendor::Responses);
+        assert!(streamed.contains("text/event-stream") && !at_once, "{streamed}");
         assert!(streamed.contains(end), "{streamed}");
     }
-    assert_eq!(strict.asked().len(), 4);
+    assert_eq!(strict.asked().len(), 6);
 }
 
 #[tokio::test]
