@@ -8,7 +8,9 @@ use std::process::Command;
 use serde::Serialize;
 use stepwell::{Event, EventId, Head, Lane, SessionId};
 use stepwell_agent::run::Charge;
-use stepwell_formats::{Existing, Format, Handoff, Handover, each_event, holds_all, write_to};
+use stepwell_formats::{
+    Existing, Format, Handoff, Handover, Purpose, Wishes, each_event, holds_all, write_wishing,
+};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
@@ -119,7 +121,8 @@ fn write((well, id): (&Well, &SessionId), to: Format, handoff: &Handoff) -> Resu
         let fault = |error| Failure::file(parent, "making it", &error);
         std::fs::create_dir_all(parent).map_err(fault)?;
     }
-    let exported = write_to(path, Existing::Keep, writer, (well, id))?;
+    let wishes = Wishes { purpose: Purpose::Continue, ..Wishes::default() };
+    let exported = write_wishing(path, Existing::Keep, wishes, writer, (well, id))?;
     tell_losses(to, &exported.losses);
     note(format_args!("Wrote {id} to {}", path.display()));
     Ok(path.clone())

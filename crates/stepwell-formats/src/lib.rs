@@ -83,6 +83,7 @@ mod split;
 mod steps;
 mod strands_cli;
 mod strands_sdk;
+mod unanswered;
 mod walk;
 mod work;
 mod writer;
@@ -105,10 +106,11 @@ pub use reader::{Homes, Kind, Probe, Reader};
 pub use registry::{Entry, Format, UnknownFormat};
 pub use rehearsal::Rehearsal;
 pub use steps::Steps;
+pub use unanswered::NOT_BEGUN;
 pub use walk::{Found, find, find_news};
 pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
 pub use writer::{
-    Exported, Handoff, Handover, Length, Losses, Outlet, Shape, Subagents, Wishes, Writer,
+    Exported, Handoff, Handover, Length, Losses, Outlet, Purpose, Shape, Subagents, Wishes, Writer,
     each_event, subagents, word_for,
 };
 

@@ -331,6 +331,18 @@ pub struct Outlet<'a> {
 pub struct Wishes {
     /// How much of a long conversation is written.
     pub length: Length,
+    /// What it is written for.
+    pub purpose: Purpose,
+}
+
+/// What a session is written for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be kept: what came from the same system goes back as it came.
+    #[default]
+    Keep,
+    /// To be gone on with: no call is left without a result.
+    Continue,
 }
 
 /// How much of a long conversation is written.

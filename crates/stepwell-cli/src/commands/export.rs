@@ -79,7 +79,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// What was typed, as a wish.
 pub(super) fn wishes(truncate: bool) -> Wishes {
-    Wishes { length: if truncate { Length::AsThere } else { Length::Whole } }
+    let length = if truncate { Length::AsThere } else { Length::Whole };
+    Wishes { length, ..Wishes::default() }
 }
 
 /// The failure to write a format that is only read.

@@ -1,9 +1,10 @@
-//! Where a long transcript branches: the lines that something follows which is not near
-//! them. Found by reading it once more, so that only their names are kept in memory.
+//! Where a long transcript branches: the lines that something follows or preserves which is
+//! not near them. Found by reading it once more, so that only their names are kept in memory.
 
 use std::collections::VecDeque;
 use std::path::Path;
 
+use super::preserved::Preserved;
 use super::tree::{MAX_NAMES, Names, key};
 use crate::Result;
 use crate::fields::Fields;
@@ -34,6 +35,10 @@ impl Branches {
                 if let Some(parent) = parent.filter(|parent| !near.contains(parent)) {
                     branches.add(parent);
                 }
+            }
+            let preserved = Preserved::of(&fields);
+            for name in preserved.iter().flat_map(Preserved::names) {
+                branches.add(key(name));
             }
             if let Some(name) = fields.text("uuid") {
                 if near.len() == NEAR {

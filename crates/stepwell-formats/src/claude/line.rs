@@ -10,6 +10,7 @@ use super::content::object_of;
 use crate::fields::quoted;
 use crate::mark::{CONTINUES, Mark};
 use crate::spare::Spare;
+use crate::writer::Purpose;
 
 /// The model of a message that names none.
 pub(super) const NO_MODEL: &str = "<synthetic>";
@@ -21,6 +22,8 @@ pub(super) struct Envelope {
     /// The subagent that the transcript is of.
     pub(super) agent: Option<String>,
     pub(super) cwd: String,
+    /// What it is written for.
+    pub(super) purpose: Purpose,
 }
 
 /// Where a line stands.
@@ -125,7 +128,8 @@ pub(super) fn message(
         let mut spare = |what| spares.push(Spare::new(what, at, part));
         blocks.extend(block(part, calls, &mut spare));
     }
-    if blocks.is_empty() && message.usage.is_none() {
+    // A message without a block reaches the model as "(no content)".
+    if blocks.is_empty() {
         return None;
     }
     match message.role {

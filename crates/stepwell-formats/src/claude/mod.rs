@@ -10,6 +10,7 @@ mod branches;
 mod calls;
 mod content;
 mod line;
+mod preserved;
 mod read;
 mod said;
 mod tree;

@@ -13,6 +13,7 @@ use super::branches::Branches;
 use super::calls::Counted;
 use super::content::Said;
 use super::line::NO_MODEL;
+use super::preserved::Preserved;
 use super::said::{is_conversation, is_kept, kept_task, label, lane, larger, opening, task, usage};
 use super::tree::{self, Tree};
 use crate::fields::{Fields, push_field, quoted};
@@ -79,6 +80,8 @@ struct Reading<'a> {
     boundary: Option<Boundary>,
     /// Calls of the model whose tokens were counted.
     counted: Counted,
+    /// Where messages of the main lane were told.
+    said: Vec<Seq>,
     /// The last message of the model, and its calls that have no result yet.
     answered: String,
     open: HashSet<String>,
@@ -118,6 +121,8 @@ struct Boundary {
     uuid: String,
     line: String,
     tokens: u64,
+    /// Messages that stay in view, if it preserved any.
+    preserved: Option<Vec<Seq>>,
 }
 
 impl<'a> Reading<'a> {
@@ -140,6 +145,7 @@ impl<'a> Reading<'a> {
             pending: None,
             boundary: None,
             counted: Counted::default(),
+            said: Vec::new(),
             answered: String::new(),
             open: HashSet::new(),
             steps: 0,
@@ -289,7 +295,10 @@ impl<'a> Reading<'a> {
                 let metadata = fields.object("compactMetadata").unwrap_or_default();
                 let tokens = metadata.get("preTokens").unwrap_or(0);
                 let uuid = fields.text("uuid").unwrap_or_default().into_owned();
-                self.boundary = Some(Boundary { at, uuid, line: text.to_owned(), tokens });
+                let preserved = Preserved::of(fields);
+                let preserved = preserved.and_then(|it| it.messages(&self.tree, &self.said));
+                let line = text.to_owned();
+                self.boundary = Some(Boundary { at, uuid, line, tokens, preserved });
                 Ok(())
             }
             "custom-title" => self.title(text, fields, at),
@@ -432,6 +441,7 @@ impl<'a> Reading<'a> {
         if !main {
             return Ok(());
         }
+        self.said.push(place.prev());
         self.tree.told([uuid.as_str()], place);
         self.ended = Ended::Waiting;
         let waited = !self.open.is_empty();
@@ -495,6 +505,7 @@ impl<'a> Reading<'a> {
         if !main {
             return Ok(());
         }
+        self.said.push(place.prev());
         self.tree.told(uuids.iter().map(String::as_str), place);
         self.answered = key;
         self.open.extend(open);
@@ -514,14 +525,18 @@ impl<'a> Reading<'a> {
         boundary: Boundary,
         summary: Option<(String, String, String)>,
     ) -> Result<()> {
-        let Boundary { at, uuid, line, tokens } = boundary;
+        let Boundary { at, uuid, line, tokens, preserved } = boundary;
         let (summary, summary_uuid, summary_line) = match summary {
             Some((text, uuid, line)) => (Some(text), uuid, line),
             None => (None, String::new(), String::new()),
         };
         self.tree.turn();
+        if preserved.is_some() {
+            self.tree.seal();
+        }
         let mut compacted = Compacted::new(Lane::main(), Seq::FIRST, self.last);
         compacted.summary = summary;
+        compacted.pinned = preserved.unwrap_or_default();
         compacted.tokens_before = tokens;
         self.take(Item::new(at, compacted))?;
         let place = self.take(Item::beside(SYSTEM, at, format!("{line}\n{summary_line}")))?;

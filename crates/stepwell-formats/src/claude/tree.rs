@@ -9,7 +9,7 @@ use stepwell::Seq;
 const NEAR: usize = 1024;
 
 /// How many names are kept at the most, so that memory does not grow with the transcript.
-/// With all that belongs to them they take some 30 MB.
+/// With all that belongs to them they take some 35 MB.
 pub(super) const MAX_NAMES: usize = 400_000;
 
 /// Names of lines, as hashes.
@@ -34,6 +34,10 @@ pub(super) struct Tree {
     /// How many turns there were, and how many names.
     begun: u32,
     named: u32,
+    /// The turn before which nothing can be gone back to.
+    floor: u32,
+    /// The place that was told last.
+    last: Seq,
 }
 
 /// A line that is known by name.
@@ -42,6 +46,8 @@ struct Node {
     turn: u32,
     /// Which name it was: one may be given twice.
     nth: u32,
+    /// Where its message was told; of a line that is none, where it would have been.
+    place: Seq,
 }
 
 /// A message of the model with the results of its calls, or a message of the user.
@@ -73,7 +79,7 @@ impl Tree {
         match self.nodes.get(&key(parent)).map(|node| node.turn) {
             // A line that was left out, or is in another file.
             None => Step::On,
-            Some(turn) if Some(turn) == self.current => Step::On,
+            Some(turn) if Some(turn) == self.current || turn < self.floor => Step::On,
             Some(turn) => {
                 self.turn_to(turn);
                 Step::BackTo(self.turns.get(&turn).map_or(Seq::FIRST, |turn| turn.last))
@@ -89,15 +95,29 @@ impl Tree {
         self.turn_to(turn);
     }
 
-    /// A line of the present turn was told, or several that make one message.
+    /// What comes before the present turn is gone for good: a line that follows any of it
+    /// follows what is left of it.
+    pub(super) fn seal(&mut self) {
+        self.floor = self.current.unwrap_or_default();
+    }
+
+    /// Where the message of a line was told. Of a line that is no part of the conversation, it
+    /// is a place where no message is.
+    pub(super) fn place(&self, name: &str) -> Option<Seq> {
+        self.nodes.get(&key(name)).map(|node| node.place)
+    }
+
+    /// A line of the present turn was told, or several that make one message; what is kept
+    /// beside it is at `place`, right behind it.
     pub(super) fn told<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, place: Seq) {
         if self.current.is_none() {
             self.turn();
         }
         let Some(turn) = self.current else { return };
         for name in names {
-            self.name(name, turn);
+            self.name(name, turn, place.prev());
         }
+        self.last = place;
         if let Some(turn) = self.turns.get_mut(&turn) {
             turn.last = place;
         }
@@ -107,7 +127,8 @@ impl Tree {
     pub(super) fn alias(&mut self, name: &str, parent: Option<&str>) {
         let Some(current) = self.current else { return };
         let known = parent.and_then(|parent| self.nodes.get(&key(parent)));
-        self.name(name, known.map_or(current, |node| node.turn));
+        let turn = known.map_or(current, |node| node.turn);
+        self.name(name, turn, self.last);
     }
 
     /// Are there more names than should be kept?
@@ -129,13 +150,13 @@ impl Tree {
         self.kept = Some(kept);
     }
 
-    fn name(&mut self, name: &str, turn: u32) {
+    fn name(&mut self, name: &str, turn: u32, place: Seq) {
         let (key, nth) = (key(name), self.named);
         self.named = self.named.wrapping_add(1);
         if let Some(turn) = self.turns.get_mut(&turn) {
             turn.lines += 1;
         }
-        if let Some(before) = self.nodes.insert(key, Node { turn, nth }) {
+        if let Some(before) = self.nodes.insert(key, Node { turn, nth, place }) {
             self.let_go(before.turn);
         }
         self.near.push_back((key, nth));

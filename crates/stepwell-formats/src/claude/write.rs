@@ -20,17 +20,20 @@ use crate::fields::{Fields, quoted};
 use crate::mark::Mark;
 use crate::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
 use crate::spare;
+use crate::unanswered::Unanswered;
 use crate::writer::{
-    Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, subagents, word_for,
+    Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, subagents,
+    word_for,
 };
 use crate::{Error, Result};
 
 /// Writes a session and those of its subagents.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
     let head = well.standing(id)?.head;
+    let purpose = to.wishes().purpose;
     let named = to.name().filter(|name| is_uuid(name)).map(str::to_owned);
     let session = named.unwrap_or_else(|| name_of(&head));
-    let envelope = Envelope { session, agent: None, cwd: head.workspace.clone() };
+    let envelope = Envelope { session, agent: None, cwd: head.workspace.clone(), purpose };
     let mut exported = Exported::default();
     let mut files = BTreeMap::new();
     let beside = to.has_folder().then_some(&mut files);
@@ -45,8 +48,12 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
         let agent = agent_of(&head);
         let name = format!("subagents/agent-{agent}.jsonl");
         let cwd = head.workspace.clone();
-        let envelope =
-            Envelope { session: envelope.session.clone(), agent: Some(agent.clone()), cwd };
+        let envelope = Envelope {
+            session: envelope.session.clone(),
+            agent: Some(agent.clone()),
+            cwd,
+            purpose,
+        };
         let Some(mut file) = to.file(&name)? else {
             exported.losses.name(SUBAGENTS, head.id.as_str());
             continue;
@@ -119,6 +126,8 @@ fn transcript(
         written: HashSet::new(),
         tips: Vec::new(),
         calls: Calls::default(),
+        itself: mark.is_none() && envelope.purpose == Purpose::Keep,
+        open: Open::default(),
     };
     if let Some(mark) = mark {
         writing.put(&marked(&envelope.session, &mark))?;
@@ -129,6 +138,7 @@ fn transcript(
         writing.event(event)
     })?;
     writing.settle()?;
+    writing.answer_calls(None)?;
     exported.losses.extend(std::mem::take(&mut writing.losses));
     exported.sessions += 1;
     exported.events += events;
@@ -151,6 +161,21 @@ struct Writing<'a> {
     /// The line that the next one follows, after each event that changed that.
     tips: Vec<(Seq, Option<String>)>,
     calls: Calls,
+    /// Is it written under its own name, to be what it was there?
+    itself: bool,
+    open: Open,
+}
+
+/// What is known of calls that wait for their results where the transcript stands.
+#[derive(Default)]
+struct Open {
+    calls: Unanswered,
+    /// Did it go back, so that they are to be found anew?
+    went_back: bool,
+    /// The names of lines that say what became of calls without a result.
+    answers: HashSet<String>,
+    /// A line that another one was put behind: what followed it follows that one.
+    moved: Option<(String, String)>,
 }
 
 impl Writing<'_> {
@@ -162,6 +187,7 @@ impl Writing<'_> {
             return self.returned(&event, data);
         }
         self.settle()?;
+        self.open.calls.happened(&recorded.event);
         match &recorded.event {
             Event::Message(_) | Event::Edited(_) | Event::Compacted(_) | Event::Error(_) => {
                 self.waiting = Some(recorded);
@@ -175,12 +201,12 @@ impl Writing<'_> {
             },
             Event::Rewound(rewound) if rewound.scope.moves_view() => {
                 let tip = self.tip_at(rewound.to);
-                self.tips.push((recorded.seq, tip));
+                self.go_back(recorded.seq, tip);
                 Ok(())
             }
             Event::Undone(Undone::Rewind { of, scope, .. }) if scope.moves_view() => {
                 let tip = self.tip_at(of.prev());
-                self.tips.push((recorded.seq, tip));
+                self.go_back(recorded.seq, tip);
                 Ok(())
             }
             Event::Undone(Undone::Compaction { of }) => {
@@ -231,15 +257,75 @@ impl Writing<'_> {
         if said.role == Role::System {
             return self.keep(recorded, "system messages");
         }
+        if said.role != Role::Tool {
+            self.answer_calls(Some(recorded.seq))?;
+        }
         let uuid = self.uuid(recorded.seq, 0);
         let mut spares = Vec::new();
         let Some(line) = message(said, &uuid, &mut self.calls, &mut spares) else {
             return self.keep(recorded, "messages without a word that can be sent");
         };
+        self.open.calls.said(recorded, said);
         self.line(recorded, &uuid, &line)?;
         for it in spares {
             self.losses.count(it.what);
             self.put(&spare_line(&self.envelope.session, &message_id(&uuid), &it))?;
+        }
+        Ok(())
+    }
+
+    /// The next line follows an earlier one.
+    fn go_back(&mut self, seq: Seq, tip: Option<String>) {
+        self.tips.push((seq, tip));
+        self.open.calls.clear();
+        self.open.went_back = true;
+    }
+
+    /// Says of calls that have no result what is known of them. Without that, some versions
+    /// leave out the whole answer that made them, and its commands run again.
+    fn answer_calls(&mut self, before: Option<Seq>) -> Result<()> {
+        if std::mem::take(&mut self.open.went_back) && !(self.itself && before.is_none()) {
+            let to = match before {
+                Some(before) => before.prev(),
+                None => self.well.standing(self.id)?.head.seq,
+            };
+            let is_answered = self.tip().is_some_and(|tip| self.open.answers.contains(&tip));
+            if !is_answered {
+                self.open.calls = Unanswered::after(self.well, self.id, to)?;
+            }
+        }
+        let due = self.open.calls.due(self.well, self.id, before)?;
+        let Some(first) = due.first() else { return Ok(()) };
+        let (uuid, parent) = (self.uuid(first.seq, 1), self.tip());
+        let answer = self.open.calls.answer(&due);
+        let Some(line) = message(&answer, &uuid, &mut self.calls, &mut Vec::new()) else {
+            return Ok(());
+        };
+        let spot = Spot { uuid: &uuid, parent: parent.as_deref(), at: first.at };
+        let line = self.envelope.line(&spot, &line);
+        let seq = self.tips.last().map_or(first.seq, |(seq, _)| *seq);
+        self.tips.push((seq, Some(uuid.clone())));
+        self.open.answers.insert(uuid.clone());
+        self.open.moved = parent.map(|parent| (parent, uuid));
+        self.put(&line)
+    }
+
+    /// A message that came from there. In the session itself, calls that Claude Code left
+    /// without a result stay so.
+    fn returned_message(&mut self, recorded: &Recorded, message: &Message) -> Result<()> {
+        if message.lane != Lane::main() {
+            return Ok(());
+        }
+        match message.role {
+            Role::Tool => {}
+            _ if self.itself => self.open.calls.clear(),
+            _ => self.answer_calls(Some(recorded.seq))?,
+        }
+        if self.itself {
+            self.open.went_back = false;
+        }
+        if !self.itself || message.role == Role::Tool {
+            self.open.calls.said(recorded, message);
         }
         Ok(())
     }
@@ -261,6 +347,9 @@ impl Writing<'_> {
         let span = Span { to: recorded.seq, ..Span::ALL };
         let events = self.well.store().events(self.id, span)?.events;
         let view = View::of(&Lane::main(), events);
+        // In a view no call is without a result.
+        self.open.calls.clear();
+        self.open.went_back = false;
         let mut calls = Calls::default();
         for (n, shown) in view.messages.iter().enumerate() {
             if shown.made == Made::Summary || shown.seq <= after {
@@ -294,6 +383,11 @@ impl Writing<'_> {
             }
             _ => &[],
         };
+        match &recorded.event {
+            Event::Message(message) => self.returned_message(recorded, message)?,
+            Event::Compacted(_) => self.open.calls.clear(),
+            _ => {}
+        }
         let whole = matches!(recorded.event, Event::Error(_) | Event::Edited(_));
         let places: Vec<usize> = data
             .lines()
@@ -359,17 +453,24 @@ impl Writing<'_> {
                 return Ok(());
             }
         }
+        let mut changes: Vec<(&str, String)> = Vec::new();
+        changes.extend(message.map(|message| ("message", message.to_owned())));
         let session = quoted(&self.envelope.session);
-        let moved = fields.raw("sessionId").is_some_and(|raw| raw != session);
-        match (message, moved) {
-            (None, false) => self.put(text),
-            (Some(message), false) => self.put(&fields.rewritten(&[("message", Some(message))])),
-            (None, true) => self.put(&fields.rewritten(&[("sessionId", Some(&session))])),
-            (Some(message), true) => {
-                let changes = [("message", Some(message)), ("sessionId", Some(session.as_str()))];
-                self.put(&fields.rewritten(&changes))
-            }
+        if fields.raw("sessionId").is_some_and(|raw| raw != session) {
+            changes.push(("sessionId", session));
         }
+        let parent = fields.text("parentUuid");
+        if let Some((_, to)) =
+            self.open.moved.as_ref().filter(|(from, _)| parent.as_deref() == Some(from))
+        {
+            changes.push(("parentUuid", quoted(to)));
+        }
+        if changes.is_empty() {
+            return self.put(text);
+        }
+        let changes: Vec<_> =
+            changes.iter().map(|(name, raw)| (*name, Some(raw.as_str()))).collect();
+        self.put(&fields.rewritten(&changes))
     }
 
     /// Keeps an event that has no place in a transcript on a line that the system passes

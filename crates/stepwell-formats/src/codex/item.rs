@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use stepwell::{Image, Part, Role, Text, ToolCall, ToolResult};
 
 use crate::fields::{Fields, elements, push_field, quoted, text_of, with_fields as with};
+use crate::unanswered::stands_in;
 
 /// What a taken-out text leaves behind.
 const EMPTY: &str = "\"\"";
@@ -59,10 +60,7 @@ pub(super) fn hollow(item: &Fields<'_>) -> Option<Item> {
                     result.text = text.into_owned();
                     Cow::Borrowed(EMPTY)
                 }
-                None => {
-                    result.text = hollow_texts(raw).0;
-                    Cow::Borrowed(raw)
-                }
+                None => Cow::Owned(hollow_output(raw, &mut result)),
             };
             let rest = item.rewritten(&[("call_id", None), ("output", Some(&rest))]);
             one(Role::Tool, Part::ToolResult(result), rest)
@@ -104,12 +102,54 @@ fn message(item: &Fields<'_>) -> Option<Item> {
 /// A picture, whose address may hold its bytes.
 fn image(url: &str) -> Image {
     let bytes = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match bytes {
-        Some((media_type, _)) => {
-            Image { media_type: media_type.to_owned(), data: url.to_owned(), opaque: None }
-        }
-        None => Image { media_type: String::new(), data: url.to_owned(), opaque: None },
+    let (media_type, data) = bytes.unwrap_or(("", url));
+    Image { media_type: media_type.to_owned(), data: data.to_owned(), opaque: None }
+}
+
+/// The address of a picture.
+pub(super) fn url(image: &Image) -> String {
+    let Image { media_type, data, .. } = image;
+    match media_type.is_empty() || data.starts_with("http") || data.starts_with("data:") {
+        true => data.clone(),
+        false => format!("data:{media_type};base64,{data}"),
     }
+}
+
+/// What a tool returned as blocks: its texts and its pictures. The answer is the blocks
+/// without the pictures' bytes; their texts stay, since one text could not be taken apart
+/// again.
+fn hollow_output(raw: &str, result: &mut ToolResult) -> String {
+    result.text = hollow_texts(raw).0;
+    let Ok(blocks) = elements(raw) else { return raw.to_owned() };
+    let mut rest: Vec<String> = Vec::new();
+    for raw in blocks {
+        let block = Fields::parse(raw).unwrap_or_default();
+        rest.push(match block.text("image_url") {
+            Some(url) => {
+                result.images.push(image(&url));
+                block.rewritten(&[("image_url", None)])
+            }
+            None => raw.to_owned(),
+        });
+    }
+    format!("[{}]", rest.join(","))
+}
+
+/// The blocks of an output with their pictures in them again.
+fn refill_output(raw: &str, images: &[Image]) -> String {
+    let Ok(blocks) = elements(raw) else { return raw.to_owned() };
+    let mut images = images.iter();
+    let mut whole: Vec<String> = Vec::new();
+    for raw in blocks {
+        let block = Fields::parse(raw).unwrap_or_default();
+        let is_picture = block.text("type").as_deref() == Some("input_image");
+        let hollow = is_picture && !block.has("image_url");
+        whole.push(match hollow.then(|| images.next()).flatten() {
+            Some(image) => with(raw, &[("image_url", &quoted(&url(image)))]),
+            None => raw.to_owned(),
+        });
+    }
+    format!("[{}]", whole.join(","))
 }
 
 /// The texts of blocks, and the blocks without them. Only one text can be put back, so
@@ -132,7 +172,7 @@ fn failed(text: &str) -> bool {
         let metadata = Fields::parse(text).ok()?.object("metadata")?;
         metadata.get::<i64>("exit_code")
     };
-    text.starts_with('{') && code().is_some_and(|code| code != 0)
+    stands_in(text) || text.starts_with('{') && code().is_some_and(|code| code != 0)
 }
 
 /// Free text as the object that arguments must be.
@@ -177,10 +217,11 @@ pub(super) fn refill(item: &Fields<'_>, parts: &mut dyn Iterator<Item = &Part>) 
         "function_call_output" | "custom_tool_call_output" => match parts.next() {
             Some(Part::ToolResult(result)) => {
                 let text = quoted(&result.text);
-                let rest = match item.raw("output") {
-                    Some(EMPTY) => item.rewritten(&[("output", Some(&text))]),
-                    _ => item.rewritten(&[]),
+                let output = match item.raw("output").unwrap_or("null") {
+                    EMPTY => text,
+                    raw => refill_output(raw, &result.images),
                 };
+                let rest = item.rewritten(&[("output", Some(&output))]);
                 with(&rest, &[("call_id", &quoted(&result.call_id))])
             }
             _ => item.rewritten(&[]),
@@ -206,7 +247,7 @@ fn refill_blocks(raw: &str, parts: &mut dyn Iterator<Item = &Part>) -> String {
                 content.push_str(&with(raw, &[("text", &quoted(&text.text))]));
             }
             Some(Part::Image(image)) => {
-                content.push_str(&with(raw, &[("image_url", &quoted(&image.data))]));
+                content.push_str(&with(raw, &[("image_url", &quoted(&url(image)))]));
             }
             _ => content.push_str(raw),
         }
@@ -245,6 +286,8 @@ mod tests {
             r#"{"type":"function_call_output","call_id":"c1","output":"text"}"#,
             r#"{"type":"function_call_output","call_id":"c1","output":""}"#,
             r#"{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a"}]}"#,
+            r#"{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"low"},{"type":"input_image","image_url":"https://e.org/a.png"}]}"#,
+            r#"{"type":"message","role":"user","content":[{"type":"input_image","image_url":"https://e.org/a.png"},{"type":"input_image","image_url":"data:,plain"}]}"#,
             r#"{"type":"function_call_output","call_id":"c1","output":{"content":"a","success":true}}"#,
             r#"{"type":"custom_tool_call_output","call_id":"c2","output":"{\"output\":\"x\",\"metadata\":{\"exit_code\":1}}"}"#,
         ] {
@@ -252,6 +295,22 @@ mod tests {
             let whole = refill(&Fields::parse(&hollow.rest).unwrap(), &mut hollow.parts.iter());
             let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
             assert_eq!(value(&whole), value(item), "through {}", hollow.rest);
+        }
+    }
+
+    #[test]
+    fn a_picture_is_its_bytes_wherever_it_stands() {
+        let message = r#"{"type":"message","role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}"#;
+        let output = r#"{"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}"#;
+        for item in [message, output] {
+            let hollow = hollow(&Fields::parse(item).unwrap()).unwrap();
+            let image = match &hollow.parts[..] {
+                [Part::Image(image)] => image,
+                [Part::ToolResult(result)] => &result.images[0],
+                other => panic!("{other:?}"),
+            };
+            assert_eq!((image.media_type.as_str(), image.data.as_str()), ("image/png", "AA=="));
+            assert!(!hollow.rest.contains("AA=="), "{}", hollow.rest);
         }
     }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use stepwell::{Head, Image, Message, Part, Role, Time, ToolResult, Usage};
 
+use super::item::url;
 use crate::spare::Spare;
 
 /// The session that started a subagent's.
@@ -31,7 +32,9 @@ pub(super) fn meta(head: &Head, id: &str, parent: Option<&Parent>) -> Value {
         "cli_version": env!("CARGO_PKG_VERSION"),
         "source": source,
         "agent_role": Some(&head.agent).filter(|it| parent.is_some() && !it.is_empty()),
-        "model_provider": Some(&head.provider).filter(|it| !it.is_empty()),
+        // A provider that Codex does not have makes it refuse the session, and leave it out
+        // of its lists. Without one, it is whoever is configured there.
+        "model_provider": null,
         "history_mode": "legacy",
     })
 }
@@ -103,12 +106,7 @@ fn text_block(role: &str, text: &str) -> Value {
 }
 
 fn picture(image: &Image) -> Value {
-    let plain = image.data.starts_with("http") || image.data.starts_with("data:");
-    let url = match plain {
-        true => image.data.clone(),
-        false => format!("data:{};base64,{}", image.media_type, image.data),
-    };
-    json!({"type": "input_image", "image_url": url})
+    json!({"type": "input_image", "image_url": url(image)})
 }
 
 fn answer(result: &ToolResult) -> Value {

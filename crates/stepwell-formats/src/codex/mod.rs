@@ -6,6 +6,7 @@
 //! read where it lies ([`base`]).
 
 mod base;
+mod front;
 mod item;
 mod line;
 mod read;

@@ -4,23 +4,20 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use stepwell::{
-    Compacted, Lane, Message, Part, Restored, Rewound, Role, Scope, Seq, StatusChanged, StopReason,
-    Time, Usage,
+    Compacted, Lane, Message, Restored, Rewound, Role, Scope, Seq, StatusChanged, StopReason, Time,
+    Usage,
 };
 
 use super::base::{Base, chain};
+use super::front::{Written, is_asked, opening, task};
 use super::item::{self, hollow};
 use super::{FORMER_BASE, SUBAGENTS_FOLDER, SYSTEM};
 use crate::fields::{Fields, elements};
 use crate::input::Input;
-use crate::mark::Mark;
 use crate::neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 use crate::spare;
 use crate::steps::Steps;
 use crate::{Error, Result};
-
-/// How many lines are looked at for what was asked.
-const MAX_FRONT: usize = 400;
 
 /// After how many bytes of lines an answer is told, though more of it may come: so that a
 /// rollout of nothing but one answer stays bounded, and what is told fits into an event.
@@ -91,7 +88,7 @@ fn read_one(input: &Input, path: &Path, sink: &mut dyn Sink) -> Result<()> {
     let Some(meta) = meta else { return Err(not_one(&path, "it does not begin with its session")) };
     let mut opening = opening(&path, &line, &meta)?;
     opening.created.task = task(input, &path)?.unwrap_or_default();
-    opening.continues = mark(input, &path)?;
+    Written::of(input, &path)?.complete(&mut opening);
     let base = Base::of(&meta);
     if base.is_some() {
         // What it shares lies in other files: this one does not hold all of it.
@@ -130,76 +127,8 @@ fn read_one(input: &Input, path: &Path, sink: &mut dyn Sink) -> Result<()> {
     reading.end()
 }
 
-fn not_one(path: &Path, why: &str) -> Error {
+pub(super) fn not_one(path: &Path, why: &str) -> Error {
     Error::Foreign { path: path.to_owned(), why: format!("it is no rollout of Codex: {why}") }
-}
-
-/// What a rollout says of its session.
-fn opening(path: &Path, line: &Fields<'_>, meta: &Fields<'_>) -> Result<Opening> {
-    let thread = meta.text("id").or_else(|| meta.text("session_id")).unwrap_or_default();
-    if thread.is_empty() {
-        return Err(not_one(path, "its session has no id"));
-    }
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    // Several rollouts of one thread are told apart by their names alone.
-    let rest = name.split_once(&format!("{thread}_")).map(|(_, rest)| rest);
-    let rollout = rest.and_then(|rest| rest.split('.').next());
-    // The time in what is said of the session is the thread's.
-    let began = line.time("timestamp").filter(|_| rollout.is_some());
-    let id = match rollout {
-        Some(rollout) => format!("{thread}_{rollout}"),
-        None => thread.into_owned(),
-    };
-    let mut opening = Opening::new(id, "");
-    opening.created.workspace = meta.text("cwd").unwrap_or_default().into_owned();
-    opening.created.provider = meta.text("model_provider").unwrap_or_default().into_owned();
-    opening.created.agent = meta.text("agent_role").unwrap_or_default().into_owned();
-    opening.started_at = began.or_else(|| meta.time("timestamp"));
-    opening.file = Some(path.to_owned());
-    let spawned = meta.object("source").and_then(|source| source.object("subagent"));
-    let spawned = spawned.and_then(|agent| agent.object("thread_spawn"));
-    opening.parent =
-        spawned.and_then(|it| it.text("parent_thread_id").map(std::borrow::Cow::into_owned));
-    Ok(opening)
-}
-
-/// The session that it was written from, if its second line says so.
-fn mark(input: &Input, path: &Path) -> Result<Option<Mark>> {
-    let mut lines = input.lines(path)?;
-    lines.next_line()?;
-    let Some(line) = lines.next_line()? else { return Ok(None) };
-    let Ok((_, line)) = line.object() else { return Ok(None) };
-    let ours = line.text("type").as_deref() == Some("stepwell");
-    Ok(line.object("payload").filter(|_| ours).and_then(|payload| Mark::within(&payload)))
-}
-
-/// What the user asked for first.
-fn task(input: &Input, path: &Path) -> Result<Option<String>> {
-    let mut lines = input.lines(path)?;
-    let mut said = None;
-    for _ in 0..MAX_FRONT {
-        let Some(line) = lines.next_line()? else { break };
-        let Ok((_, line)) = line.object() else { continue };
-        let Some(payload) = line.object("payload") else { continue };
-        if payload.text("type").as_deref() == Some("user_message")
-            && let Some(text) = payload.text("message").filter(|text| !text.trim().is_empty())
-        {
-            return Ok(Some(text.into_owned()));
-        }
-        if said.is_none()
-            && line.text("type").as_deref() == Some("response_item")
-            && let Some(item) = hollow(&payload).filter(is_asked)
-        {
-            said = Some(Message::new(Role::User, item.parts).text());
-        }
-    }
-    Ok(said)
-}
-
-/// Is this what a user said, and not what was put in front of it for them?
-fn is_asked(item: &item::Item) -> bool {
-    let said = item.parts.first().and_then(Part::as_text).unwrap_or_default().trim_start();
-    item.role == Role::User && !said.starts_with('<') && !said.starts_with("# AGENTS.md")
 }
 
 /// Whose lines are being told.
@@ -236,6 +165,29 @@ struct Pending {
     lines: String,
     /// How long its lines were.
     bytes: usize,
+    /// Results of its calls, which may come before its tokens are told.
+    results: Vec<Results>,
+}
+
+/// A message with results, and its line.
+struct Results {
+    at: Option<Time>,
+    message: Message,
+    lines: String,
+}
+
+impl Pending {
+    fn new(at: Option<Time>, message: Message) -> Self {
+        Self { at, message, lines: String::new(), bytes: 0, results: Vec::new() }
+    }
+
+    /// Adds a line behind what is there.
+    fn push_line(&mut self, line: &str) {
+        self.bytes += line.len();
+        let lines = self.results.last_mut().map_or(&mut self.lines, |last| &mut last.lines);
+        lines.push_str(line);
+        lines.push('\n');
+    }
 }
 
 impl<'a> Reading<'a> {
@@ -315,21 +267,30 @@ impl<'a> Reading<'a> {
         let item::Item { role, parts, rest } = item;
         let line = format!("{}\n", line.rewritten(&[("payload", Some(&rest))]));
         self.aborted = false;
-        if role == Role::Assistant {
-            self.settle_if_full()?;
-            match &mut self.pending {
-                Some(pending) => {
-                    pending.bytes += bytes;
-                    pending.message.parts.extend(parts);
-                    pending.lines.push_str(&line);
-                }
-                None => {
-                    let mut message = Message::new(role, parts);
-                    message.model.clone_from(&self.model);
-                    self.pending = Some(Pending { at, message, lines: line, bytes });
-                }
+        self.settle_if_full()?;
+        match (role, &mut self.pending) {
+            (Role::Assistant, Some(pending)) if pending.results.is_empty() => {
+                pending.bytes += bytes;
+                pending.message.parts.extend(parts);
+                pending.lines.push_str(&line);
+                return Ok(());
             }
-            return Ok(());
+            (Role::Assistant, _) => {
+                self.settle()?;
+                let mut message = Message::new(role, parts);
+                message.model.clone_from(&self.model);
+                let pending = Pending { lines: line, bytes, ..Pending::new(at, message) };
+                self.pending = Some(pending);
+                return Ok(());
+            }
+            // Its tokens are told when its calls have run.
+            (Role::Tool, Some(pending)) => {
+                pending.bytes += bytes;
+                let message = Message::new(role, parts);
+                pending.results.push(Results { at, message, lines: line });
+                return Ok(());
+            }
+            _ => {}
         }
         self.settle()?;
         if asked {
@@ -349,13 +310,10 @@ impl<'a> Reading<'a> {
         self.settle_if_full()?;
         let mut message = Message::new(Role::Assistant, vec![]);
         message.model.clone_from(&self.model);
-        let silent = Pending { at, message, lines: String::new(), bytes: 0 };
-        let mut pending = self.pending.take().unwrap_or(silent);
+        let mut pending = self.pending.take().unwrap_or_else(|| Pending::new(at, message));
         let taken = spare::take_up(payload, &mut pending.message.parts);
         if let Some(rest) = &taken {
-            pending.bytes += text.len();
-            pending.lines.push_str(&line.rewritten(&[("payload", Some(rest))]));
-            pending.lines.push('\n');
+            pending.push_line(&line.rewritten(&[("payload", Some(rest))]));
         }
         if !pending.lines.is_empty() {
             self.pending = Some(pending);
@@ -379,9 +337,7 @@ impl<'a> Reading<'a> {
         // It must not come between the lines of one answer.
         match &mut self.pending {
             Some(pending) => {
-                pending.bytes += text.len();
-                pending.lines.push_str(text);
-                pending.lines.push('\n');
+                pending.push_line(text);
                 Ok(())
             }
             None => self.take(Item::alone(SYSTEM, at, text)).map(drop),
@@ -405,14 +361,10 @@ impl<'a> Reading<'a> {
         };
         self.total = total;
         // An answer that was told already: its tokens stand alone.
-        let silent = || {
-            let message = Message::new(Role::Assistant, vec![]);
-            Pending { at, message, lines: String::new(), bytes: 0 }
-        };
+        let silent = || Pending::new(at, Message::new(Role::Assistant, vec![]));
         let pending = self.pending.get_or_insert_with(silent);
         pending.message.usage = Some(usage);
-        pending.lines.push_str(text);
-        pending.lines.push('\n');
+        pending.push_line(text);
         self.settle()
     }
 
@@ -425,12 +377,19 @@ impl<'a> Reading<'a> {
     }
 
     fn settle(&mut self) -> Result<()> {
-        let Some(Pending { at, message, lines, .. }) = self.pending.take() else { return Ok(()) };
+        let Some(Pending { at, message, lines, results, .. }) = self.pending.take() else {
+            return Ok(());
+        };
         if message.parts.is_empty() {
             self.take(Item::new(at, message))?;
-            return self.take(Item::beside(SYSTEM, at, lines)).map(drop);
+            self.take(Item::beside(SYSTEM, at, lines))?;
+        } else {
+            self.message(at, message, lines)?;
         }
-        self.message(at, message, lines)
+        for Results { at, message, lines } in results {
+            self.message(at, message, lines)?;
+        }
+        Ok(())
     }
 
     fn roll_back(&mut self, text: &str, turns: usize, at: Option<Time>) -> Result<()> {

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use stepwell::{
-    About, Event, EventId, Foreign, Head, Kind, Lane, Message, Recorded, Role, SessionId, Span,
-    Standing, Stepwell, Time, Usage, View,
+    About, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role, Seq,
+    SessionId, Span, Standing, Stepwell, Time, Usage, View,
 };
 
 use super::item::refill;
@@ -16,20 +16,29 @@ use crate::fields::{Fields, quoted};
 use crate::mark::{CONTINUES, Mark};
 use crate::neutral::{KEPT, is_provenance, to_be_kept};
 use crate::spare;
+use crate::unanswered::Unanswered;
 use crate::writer::{
-    Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, is_uuid, subagents,
-    word_for,
+    Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, is_uuid,
+    subagents, word_for,
 };
 use crate::{Error, Result};
+
+/// The kind of an item that calls a tool with free text.
+const CUSTOM: &str = "custom_tool_call";
+
+/// The kinds of items that call a tool.
+const CALLS: [&str; 3] = ["function_call", CUSTOM, "local_shell_call"];
 
 /// Writes a session and, into the folder beside it, those of its subagents.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
     let head = well.standing(id)?.head;
     let file = to.name().map(str::to_owned);
+    let purpose = to.wishes().purpose;
     let name = thread(&head, file.as_deref());
     let there = file.as_deref().and_then(name_in).unwrap_or(&name);
     let mut exported = Exported::default();
-    rollout(well, &head, (there, None), to.main()?, &mut exported)?;
+    let named = Named { name: there, parent: None, purpose };
+    rollout(well, &head, &named, to.main()?, &mut exported)?;
     let mut names = HashSet::from([there.to_owned()]);
     let above = Parent { thread: name, depth: 1 };
     let mut waiting: VecDeque<(Parent, Standing)> =
@@ -49,20 +58,31 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
             exported.losses.name(SUBAGENTS, head.id.as_str());
             continue;
         };
-        rollout(well, &head, (&name, Some(&parent)), &mut file, &mut exported)?;
+        let named = Named { name: &name, parent: Some(&parent), purpose };
+        rollout(well, &head, &named, &mut file, &mut exported)?;
     }
     Ok(exported)
 }
 
-/// Writes one session, under the name that its file bears.
+/// Under which name a rollout is written, and what for.
+struct Named<'a> {
+    /// The name that its file bears.
+    name: &'a str,
+    /// The session that started it.
+    parent: Option<&'a Parent>,
+    purpose: Purpose,
+}
+
+/// Writes one session.
 fn rollout(
     well: &Stepwell,
     head: &Head,
-    (name, parent): (&str, Option<&Parent>),
+    named: &Named<'_>,
     to: &mut dyn Write,
     exported: &mut Exported,
 ) -> Result<()> {
-    let first = first_line(well, head, thread_of(name), parent)?;
+    let first = first_line(well, head, thread_of(named.name), named.parent)?;
+    let mark = Mark::of(well, head, (SYSTEM, named.name))?;
     let id = &head.id;
     let mut writing = Writing {
         well,
@@ -72,9 +92,12 @@ fn rollout(
         waiting: None,
         total: Usage::default(),
         ordinal: None,
+        itself: mark.is_none() && named.purpose == Purpose::Keep,
+        unanswered: Unanswered::default(),
+        custom: HashSet::new(),
     };
     writing.put(&first)?;
-    if let Some(mark) = Mark::of(well, head, (SYSTEM, name))? {
+    if let Some(mark) = mark {
         writing.line(head.created_at, KEPT, &json!({CONTINUES: mark}))?;
     }
     let damage = each_event(well, id, &mut |event| {
@@ -82,6 +105,7 @@ fn rollout(
         writing.event(event)
     })?;
     writing.settle()?;
+    writing.answer_calls(None)?;
     writing.to.flush().map_err(Error::Write)?;
     exported.losses.extend(writing.losses);
     exported.sessions += 1;
@@ -185,6 +209,11 @@ struct Writing<'a> {
     total: Usage,
     /// The last line's number, where lines have one.
     ordinal: Option<u64>,
+    /// Is it written under its own name, to be what it was there?
+    itself: bool,
+    /// Calls that wait for their results, and those of them whose input is free text.
+    unanswered: Unanswered,
+    custom: HashSet<String>,
 }
 
 impl Writing<'_> {
@@ -196,6 +225,7 @@ impl Writing<'_> {
             return self.returned(&event, data);
         }
         self.settle()?;
+        self.unanswered.happened(&recorded.event);
         match &recorded.event {
             Event::Message(_) | Event::Compacted(_) | Event::Rewound(_) => {
                 self.waiting = Some(recorded);
@@ -224,7 +254,13 @@ impl Writing<'_> {
             Event::Message(message) if message.lane != Lane::main() => {
                 self.keep(&recorded, "messages of other lanes")
             }
-            Event::Message(message) => self.message(recorded.at, message),
+            Event::Message(message) => {
+                if message.role != Role::Tool {
+                    self.answer_calls(Some(recorded.seq))?;
+                }
+                self.unanswered.said(&recorded, message);
+                self.message(recorded.at, message)
+            }
             Event::Compacted(compacted) if compacted.lane != Lane::main() => {
                 self.keep(&recorded, "compactions of other lanes")
             }
@@ -255,11 +291,29 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// Says of calls that have no result what is known of them: no provider takes a call
+    /// without one, and Codex would call it aborted.
+    fn answer_calls(&mut self, before: Option<Seq>) -> Result<()> {
+        let due = self.unanswered.due(self.well, self.id, before)?;
+        let Some(at) = due.first().map(|call| call.at) else { return Ok(()) };
+        let answer = self.unanswered.answer(&due);
+        // That it is an error is said by its words.
+        for mut item in items(&answer, &mut Vec::new()) {
+            if item["call_id"].as_str().is_some_and(|id| self.custom.remove(id)) {
+                item["type"] = json!("custom_tool_call_output");
+            }
+            self.line(at, "response_item", &item)?;
+        }
+        Ok(())
+    }
+
     /// Replaces all that was said by what the model is shown now: whatever was rewound,
     /// compacted or taken back, that is what a rollout can say of it.
     fn replace(&mut self, recorded: &Recorded) -> Result<()> {
         let span = Span { to: recorded.seq, ..Span::ALL };
         let view = View::of(&Lane::main(), self.well.store().events(self.id, span)?.events);
+        // In a view no call is without a result.
+        self.unanswered.clear();
         let mut history: Vec<Value> = Vec::new();
         for shown in &view.messages {
             history.extend(items(&shown.message, &mut Vec::new()));
@@ -277,9 +331,13 @@ impl Writing<'_> {
         let parts = match &recorded.event {
             Event::Message(message) => {
                 self.total += message.usage.unwrap_or_default();
+                self.returned_message(recorded, message)?;
                 &message.parts[..]
             }
-            _ => &[],
+            _ => {
+                self.unanswered.clear();
+                &[]
+            }
         };
         let places: Vec<usize> = lines(data)
             .filter(|line| line.text("type").as_deref() == Some(KEPT))
@@ -287,19 +345,45 @@ impl Writing<'_> {
             .collect();
         let within = spare::without(parts, &places);
         let mut within = within.into_iter();
+        let mut calls = parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        });
         for text in data.lines().filter(|line| !line.is_empty()) {
             let Ok(line) = Fields::parse(text) else { continue };
             self.ordinal = line.get("ordinal").or(self.ordinal);
-            let payload =
-                line.object("payload").and_then(|payload| match line.text("type").as_deref() {
-                    Some("response_item") => Some(refill(&payload, &mut within)),
-                    Some(KEPT) => spare::filled(&payload, parts),
-                    _ => None,
-                });
+            let payload = line.object("payload");
+            let kind = payload.as_ref().and_then(|it| it.text("type"));
+            if kind.as_deref().is_some_and(|kind| CALLS.contains(&kind)) {
+                let call = calls.next().filter(|_| kind.as_deref() == Some(CUSTOM));
+                self.custom.extend(call.map(|call| call.id.clone()));
+            }
+            let payload = payload.and_then(|payload| match line.text("type").as_deref() {
+                Some("response_item") => Some(refill(&payload, &mut within)),
+                Some(KEPT) => spare::filled(&payload, parts),
+                _ => None,
+            });
             match payload {
                 Some(payload) => self.put(&line.rewritten(&[("payload", Some(&payload))]))?,
                 None => self.put(text)?,
             }
+        }
+        Ok(())
+    }
+
+    /// A message that came from there. In the session itself, calls that Codex left without a
+    /// result stay so.
+    fn returned_message(&mut self, recorded: &Recorded, message: &Message) -> Result<()> {
+        if message.lane != Lane::main() {
+            return Ok(());
+        }
+        match message.role {
+            Role::Tool => {}
+            _ if self.itself => self.unanswered.clear(),
+            _ => self.answer_calls(Some(recorded.seq))?,
+        }
+        if !self.itself || message.role == Role::Tool {
+            self.unanswered.said(recorded, message);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use stepwell::{
     SessionId, Shown, Stepwell, Time, Timeline, Undone, View,
 };
 
+use crate::unanswered::Unanswered;
 use crate::writer::{Exported, FOREIGN, each_event};
 use crate::{Error, Result};
 
@@ -85,6 +86,7 @@ impl Live {
             How::Recorded => Vec::new(),
             How::Shown => View::of(&lanes[0], moves(&events)).messages,
         };
+        let unanswered = Unanswered::of(&events, &timeline, &lanes[0]);
         let mut live =
             Self { head, created, said: Vec::new(), kept: None, others: Vec::new(), exported };
         events.retain(|event| timeline.contains(event.seq));
@@ -95,7 +97,12 @@ impl Live {
         for Shown { seq, made, answers, message, .. } in shown {
             match made {
                 Made::Results => {
-                    for (part, from) in message.parts.into_iter().zip(answers) {
+                    for (nth, (mut part, from)) in
+                        message.parts.into_iter().zip(answers).enumerate()
+                    {
+                        if let (Part::ToolResult(result), None) = (&mut part, from) {
+                            unanswered.words_at(seq, nth).clone_into(&mut result.text);
+                        }
                         live.hear(from.unwrap_or(seq), Message::new(Role::Tool, vec![part]));
                     }
                 }

@@ -241,7 +241,7 @@ fn its_save_rule_is_kept_on_request_only() {
     for (n, left) in [(50, 50), (51, 30)] {
         let (well, id, _) = said(n);
         let mut text = Vec::new();
-        let wishes = Wishes { length: Length::AsThere };
+        let wishes = Wishes { length: Length::AsThere, ..Wishes::default() };
         writer.write(&well, &id, &mut Outlet::stream(&mut text).wishing(wishes)).unwrap();
         let cut = load(std::str::from_utf8(&text).unwrap());
         assert_eq!(cut["messages"].as_array().unwrap().len(), left);

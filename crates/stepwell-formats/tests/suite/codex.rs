@@ -233,6 +233,49 @@ fn tokens_that_are_told_again_are_counted_once() {
 }
 
 #[test]
+fn tokens_that_are_told_after_results_belong_to_the_answer_that_called() {
+    let (well, day) = (Stepwell::in_memory(), Rollouts::new());
+    let one = thread(1);
+    let call = |ordinal, id: &str| {
+        let payload = format!(
+            r#"{{"type":"function_call","name":"shell","arguments":"{{}}","call_id":"{id}"}}"#
+        );
+        line(ordinal, "response_item", &payload)
+    };
+    let output = |ordinal, id: &str| {
+        let payload = format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"x"}}"#);
+        line(ordinal, "response_item", &payload)
+    };
+    let usage_record = line(5, "token_usage_record", r#"{"usage":{"input_tokens":10}}"#);
+    let lines = [
+        meta(0, &one, ""),
+        asked(1, "a"),
+        answered(2, "I look"),
+        call(3, "c1"),
+        call(4, "c2"),
+        usage_record,
+        output(6, "c1"),
+        line(7, "event_msg", r#"{"type":"item_completed"}"#),
+        output(8, "c2"),
+        tokens(9, 10, 10),
+        answered(10, "done"),
+        tokens(11, 20, 30),
+    ];
+    let path = day.write(&format!("10-00-00-{one}"), &lines);
+    taken(&well, &path);
+    let head = well.standing(&id(&one)).unwrap().head;
+    assert_eq!((head.spent.calls, head.spent.usage.input, head.messages), (2, 30, 5));
+    assert_eq!((head.steps, head.status), (2, Status::Success));
+    let said = said(&shown(&well, &id(&one)));
+    assert_eq!(said.len(), 4, "{said:#?}");
+    // Nothing of it goes on to another agent as a message without a word.
+    let (_folder, there) = written(&well, &id(&one), "claude".parse().unwrap(), "x.jsonl");
+    let text = std::fs::read_to_string(there).unwrap();
+    assert!(!text.contains(r#""content":[]"#), "{text}");
+    assert_returns(codex(), &path, path.file_name().unwrap().to_str().unwrap());
+}
+
+#[test]
 fn turns_are_rolled_back_as_often_as_it_says() {
     let (well, day) = (Stepwell::in_memory(), Rollouts::new());
     let one = thread(1);

@@ -39,7 +39,7 @@ fn converted(from: &Path, out: &Path, to: &str) -> Result<Converted> {
 }
 
 fn over(existing: Existing, from: &Path, out: &Path, to: &str) -> Result<Converted> {
-    let wishes = Wishes { length: Length::Whole };
+    let wishes = Wishes { length: Length::Whole, ..Wishes::default() };
     let to = to.parse().unwrap();
     convert(from, out, Conversion { from: None, to, existing, wishes })
 }
