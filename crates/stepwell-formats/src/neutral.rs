@@ -41,6 +41,9 @@ pub struct Opening {
     pub parent: Option<String>,
     /// When it began.
     pub started_at: Option<Time>,
+    /// When it changed last, if its files say so: of two that tell of one session, the later is
+    /// believed.
+    pub updated_at: Option<Time>,
     /// The one file that holds all of it, if that is so: while that file is the same, so
     /// is the session, and it is not read again.
     pub file: Option<PathBuf>,
@@ -53,8 +56,15 @@ impl Opening {
     pub fn new(id: impl Into<String>, task: impl Into<String>) -> Self {
         let unnamed: SessionId = "unnamed".parse().expect("it keeps the rules");
         let created = Created::new(unnamed, task);
-        let (parent, started_at, file, continues) = (None, None, None, None);
-        Self { id: id.into(), created, parent, started_at, file, continues }
+        Self {
+            id: id.into(),
+            created,
+            parent: None,
+            started_at: None,
+            updated_at: None,
+            file: None,
+            continues: None,
+        }
     }
 }
 

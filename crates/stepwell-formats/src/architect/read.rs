@@ -41,6 +41,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     created.provider = provider_of(&created.model).to_owned();
     created.workspace = workspace(&path).map(|it| it.display().to_string()).unwrap_or_default();
     opening.started_at = started_at;
+    opening.updated_at = session.raw("updated_at").and_then(moment);
     opening.file = Some(path.clone());
     if sink.begin(opening)? == Telling::Known {
         return Ok(());

@@ -32,6 +32,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     // A state that does not say when it began must not look as if it had just begun.
     let first = way.moves.first().and_then(|(at, _)| *at);
     opening.started_at = said("created_at").or(first).or_else(|| said("last_updated"));
+    opening.updated_at = said("last_updated").max(said("finalized_at"));
     opening.file = Some(path.clone());
     let created = &mut opening.created;
     created.agent = match name(&state, "agent_name") {

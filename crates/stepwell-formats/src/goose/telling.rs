@@ -140,6 +140,7 @@ pub(super) fn opening(id: &str, about: &Fields<'_>, task: String) -> Opening {
         opening.created.agent = kind;
     }
     opening.started_at = about.text("created_at").and_then(|text| moment(&text));
+    opening.updated_at = about.text("updated_at").and_then(|text| moment(&text));
     opening
 }
 

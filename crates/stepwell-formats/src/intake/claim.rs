@@ -3,25 +3,36 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use stepwell::{Event, Head, Recorded};
+use stepwell::{Event, Head, Recorded, Time};
 
 use crate::neutral::PROVENANCE;
 
-/// How the file that tells of a session stands to the one that told of it last.
+/// What is remembered of when a session changed last, by its files.
+pub(super) const UPDATED_AT: &str = "updated_at";
+
+/// How the file that tells of a session stands to what was told of it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It is the same, or the only one that is left.
+    /// It is the same file, or the only one that is left, or it says itself that it is newer.
     Sole,
-    /// It was changed later.
+    /// Another file, which was changed later; or the same one, which has become shorter.
     Later,
-    /// It was not.
+    /// It says itself that it is older, or is another file that was not changed later.
     Earlier,
 }
 
 impl Claim {
-    /// That of the file at a path.
-    pub(super) fn of(path: &Path, head: &Head) -> Self {
-        let Some(last) = told_by(head).filter(|last| last != path) else { return Self::Sole };
+    /// That of the file at a path, which says that the session changed last at `updated_at`.
+    pub(super) fn of(path: &Path, updated_at: Option<Time>, head: &Head) -> Self {
+        if let (Some(this), Some(known)) = (updated_at, known_update(head))
+            && this != known
+        {
+            return if this > known { Self::Sole } else { Self::Earlier };
+        }
+        let Some(last) = told_by(head).filter(|last| last != path) else {
+            return if is_shorter(path, head) { Self::Later } else { Self::Sole };
+        };
+        // Nothing that they say tells them apart.
         match (changed(&last), changed(path)) {
             (None, _) => Self::Sole,
             (Some(last), Some(this)) if this > last => Self::Later,
@@ -36,9 +47,30 @@ impl Claim {
             Self::Sole => false,
             _ if is_front(&known.event, told) => false,
             Self::Earlier => true,
-            Self::Later => matches!(told, Event::Status(_)) || is_front(told, &known.event),
+            Self::Later => is_trailer(told) || is_front(told, &known.event),
         }
     }
+}
+
+/// Is it told at the end, and anew each time?
+pub(super) fn is_trailer(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Status(_) | Event::Edited(_) | Event::Foreign(_) | Event::GateAnswered(_)
+    )
+}
+
+/// When a session had changed last, by the files that told of it.
+fn known_update(head: &Head) -> Option<Time> {
+    head.metadata.get(PROVENANCE)?.get(UPDATED_AT)?.as_str()?.parse().ok()
+}
+
+/// Is the file shorter than it was when it was read? Sessions grow; one that says nothing of
+/// when it changed may have been put back.
+fn is_shorter(path: &Path, head: &Head) -> bool {
+    let known = || head.metadata.get(PROVENANCE)?.get("bytes")?.as_u64();
+    let found = path.metadata().ok().filter(std::fs::Metadata::is_file);
+    known().is_some_and(|known| found.is_some_and(|found| found.len() < known))
 }
 
 /// The file that told of a session last.

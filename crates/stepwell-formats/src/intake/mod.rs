@@ -11,10 +11,10 @@ mod track;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Stepwell};
+use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Stepwell, Time};
 
 use crate::archive;
 use crate::input::{Input, Watcher};
@@ -22,7 +22,7 @@ use crate::mark::CONTINUES;
 use crate::neutral::{Item, Opening, PROVENANCE, Sink, Telling, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
-use claim::{Claim, told_by};
+use claim::{Claim, UPDATED_AT, told_by};
 use name::{Berth, berth, beside, wanted};
 use shared::Shared;
 pub use track::Mode;
@@ -124,6 +124,21 @@ pub fn take_in_watched(
     report
 }
 
+/// Where a session is told from.
+#[derive(Debug)]
+struct Origins {
+    /// The one file that holds all of it, if that is so.
+    file: Option<PathBuf>,
+    /// When it changed last, by what its files say.
+    updated_at: Option<Time>,
+}
+
+impl Origins {
+    fn of(opening: &Opening) -> Self {
+        Self { file: opening.file.clone(), updated_at: opening.updated_at }
+    }
+}
+
 /// A store that sessions are told to.
 struct Intake<'a> {
     well: &'a Stepwell,
@@ -134,7 +149,7 @@ struct Intake<'a> {
     taboo: &'a [SessionId],
     report: &'a mut Report,
     /// The session that is being told.
-    current: Option<(Track<'a>, Taken, Option<std::path::PathBuf>)>,
+    current: Option<(Track<'a>, Taken, Origins)>,
     /// What it shares with the session that it was written from.
     shared: Option<Shared>,
     /// The names here of sessions that were told, by their names there.
@@ -239,22 +254,30 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Says that another file is believed.
+    /// Says that what is here already is believed.
     fn overruled(&mut self, id: &SessionId, file: Option<&Path>) -> Result<()> {
         let head = self.well.store().standing(id)?.head;
-        let other = told_by(&head).unwrap_or_default();
-        let what =
-            format!("{} tells more or newer of session {id}; this was left out", other.display());
-        let place = file.unwrap_or(self.input.root()).display().to_string();
-        self.warn(Warning { place, what });
+        let path = file.unwrap_or(self.input.root());
+        let what = match told_by(&head).filter(|other| other != path) {
+            Some(other) => {
+                let other = other.display();
+                format!("{other} tells more or newer of session {id}; this was left out")
+            }
+            None => format!("it is older than what is here of session {id}, and was left out"),
+        };
+        self.warn(Warning { place: path.display().to_string(), what });
         Ok(())
     }
 
     /// What is remembered of where a session came from.
-    fn provenance(&self, file: Option<&Path>) -> Edited {
+    fn provenance(&self, origins: &Origins) -> Edited {
+        let file = origins.file.as_deref();
         let path = file.unwrap_or(self.input.root());
         let mut record = serde_json::Map::new();
         record.insert("from".to_owned(), path.display().to_string().into());
+        if let Some(at) = origins.updated_at {
+            record.insert(UPDATED_AT.to_owned(), at.to_string().into());
+        }
         if let Some(print) = file.and_then(|file| self.input.fingerprint(file)) {
             record.insert("bytes".to_owned(), print.bytes.into());
             record.insert("sha256".to_owned(), print.digest.to_string().into());
@@ -294,11 +317,13 @@ impl Sink for Intake<'_> {
                     self.note(taken, false);
                     return Ok(Telling::Known);
                 }
-                let path = opening.file.as_deref().unwrap_or(self.input.root());
-                let claim = Claim::of(path, &well.store().standing(&id)?.head);
+                let origins = Origins { file: opening.file, updated_at: opening.updated_at };
+                let path = origins.file.as_deref().unwrap_or(self.input.root());
+                let head = well.store().standing(&id)?.head;
+                let claim = Claim::of(path, origins.updated_at, &head);
                 let mut track = Track::lay_beside((well, mode), id, &source)?;
                 track.claim = claim;
-                self.current = Some((track, taken, opening.file));
+                self.current = Some((track, taken, origins));
             }
             Berth::New(id) => {
                 self.names.insert(opening.id.clone(), id.clone());
@@ -313,9 +338,9 @@ impl Sink for Intake<'_> {
                 }
                 opening.created.id = id.clone();
                 opening.created.source = Some(source.clone());
-                let (taken, file) = (taken(id, Became::Imported), opening.file.clone());
+                let (taken, origins) = (taken(id, Became::Imported), Origins::of(&opening));
                 let track = Track::create((well, mode), opening, &source)?;
-                self.current = Some((track, taken, file));
+                self.current = Some((track, taken, origins));
             }
         }
         Ok(Telling::Wanted)
@@ -330,13 +355,13 @@ impl Sink for Intake<'_> {
     }
 
     fn end(&mut self) -> Result<()> {
-        let Some((mut track, taken, file)) = self.current.take() else {
+        let Some((mut track, taken, origins)) = self.current.take() else {
             return Err(Error::Untold);
         };
-        let provenance = self.provenance(file.as_deref());
+        let provenance = self.provenance(&origins);
         let grown = track.close(provenance)?;
         if track.overruled {
-            self.overruled(&taken.id, file.as_deref())?;
+            self.overruled(&taken.id, origins.file.as_deref())?;
         }
         self.note(taken, grown);
         Ok(())

@@ -9,7 +9,7 @@ use stepwell::{
     Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
 };
 
-use super::claim::Claim;
+use super::claim::{Claim, is_trailer};
 use super::counted::Counted;
 use super::name::Marks;
 use super::place::Places;
@@ -60,7 +60,9 @@ pub(super) struct Track<'a> {
     pub(super) grown: bool,
     /// How what is told stands to what was told before.
     pub(super) claim: Claim,
-    /// Does another file know better? Then nothing more is taken from this one.
+    /// What an older file tells last: it counts only if the file also tells something new.
+    held_back: Vec<(Option<Time>, Event)>,
+    /// Is more or newer known? Then nothing more is taken from this one.
     pub(super) overruled: bool,
 }
 
@@ -158,6 +160,7 @@ impl<'a> Track<'a> {
             told_at,
             grown,
             claim: Claim::Sole,
+            held_back: Vec::new(),
             overruled: false,
         }
     }
@@ -188,6 +191,13 @@ impl<'a> Track<'a> {
         if self.overruled {
             return Ok(self.places.push(self.last));
         }
+        if claim == Claim::Earlier && !self.grown && is_trailer(&event) {
+            self.held_back.push((at, event));
+            return Ok(self.places.push(self.last));
+        }
+        for (at, event) in std::mem::take(&mut self.held_back) {
+            self.append(at, event)?;
+        }
         self.append(at, event)
     }
 
@@ -203,6 +213,7 @@ impl<'a> Track<'a> {
                 false => self.take_back()?,
             }
         }
+        self.overruled |= !self.held_back.is_empty();
         if self.grown {
             self.append(None, provenance.into())?;
         }
@@ -355,14 +366,6 @@ fn dropped(rewinds: &[Recorded], marks: &Marks) -> Vec<(Seq, Seq)> {
         }
     }
     ranges
-}
-
-/// Is it told at the end, and anew each time?
-fn is_trailer(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Status(_) | Event::Edited(_) | Event::Foreign(_) | Event::GateAnswered(_)
-    )
 }
 
 /// Is this what came in before?

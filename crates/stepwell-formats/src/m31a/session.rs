@@ -94,6 +94,7 @@ fn opening(session: &Session<'_>) -> Opening {
     let task = goal(fields).or_else(first).unwrap_or_default();
     let mut opening = Opening::new(fields.text("id").unwrap_or_default(), task);
     opening.started_at = fields.raw("started_at").and_then(moment);
+    opening.updated_at = updated_at(session);
     opening.file.clone_from(&session.file);
     opening.parent = fields.text("parent_id").filter(|it| !it.is_empty()).map(Into::into);
     let created = &mut opening.created;
@@ -108,6 +109,20 @@ fn opening(session: &Session<'_>) -> Opening {
         answers: project.raw("answers").and_then(|raw| metadata(raw).ok()).unwrap_or_default(),
     });
     opening
+}
+
+/// When a session changed last. M31A does not say; its files hold times of much that happened.
+fn updated_at(session: &Session<'_>) -> Option<Time> {
+    let time = |fields: &Fields<'_>, field: &str| fields.raw(field).and_then(moment);
+    let said = session.messages.iter().filter_map(|raw| Fields::parse(raw).ok());
+    let said = said.filter_map(|it| time(&it, "created_at")).max();
+    let saved = session.files.get("checkpoint.json").and_then(|raw| elements(raw).ok());
+    let saved = saved.unwrap_or_default().into_iter().filter_map(|raw| Fields::parse(raw).ok());
+    let saved = saved.filter_map(|it| time(&it, "timestamp")).max();
+    let state = session.files.get("STATE.md").unwrap_or_default();
+    let state = state.lines().find_map(|line| line.strip_prefix("**Timestamp:**"));
+    let state = state.and_then(|text| text.trim().parse().ok());
+    time(&session.fields, "resumed_at").max(said).max(saved).max(state)
 }
 
 fn goal(fields: &Fields<'_>) -> Option<String> {

@@ -121,6 +121,7 @@ fn opening(
     let name = name.or_else(|| spec.field("name").as_str().map(str::to_owned)).unwrap_or_default();
     let mut opening = Opening::new(id, name.clone());
     opening.started_at = moment(metadata, "created_at");
+    opening.updated_at = moment(metadata, "updated_at");
     let runtime = session.object("runtime_config").unwrap_or_default();
     opening.created.model = runtime.text("model_id").unwrap_or_default().into_owned();
     opening.created.provider = runtime.text("provider").unwrap_or_default().into_owned();

@@ -154,6 +154,8 @@ fn opening(input: &Input, found: &Found) -> Option<Opening> {
     let mut opening = Opening::new(id, task.unwrap_or_default());
     opening.created.agent = agents.first().map(|agent| agent.id.clone()).unwrap_or_default();
     opening.started_at = moment(&fields, "created_at").or(found.began);
+    let changed = agents.iter().map(|agent| moment(&agent.fields(), "updated_at"));
+    opening.updated_at = changed.max().flatten().max(moment(&fields, "updated_at"));
     Some(opening)
 }
 

@@ -1,0 +1,198 @@
+//! Older tellings of a session that came in before: what the files say of themselves decides,
+//! and not when they were written to disk.
+
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use stepwell::{Head, Stepwell};
+use stepwell_formats::{Became, Found, Mode, Taken, take_in};
+use tempfile::TempDir;
+
+use crate::mirror::found;
+use crate::seeds::{all, built, files, lay_out};
+use crate::support::names;
+use crate::transcript::Transcript;
+
+/// A session in two states, made of a fixture.
+struct Case {
+    /// The folder of the fixture.
+    fixture: &'static str,
+    /// What the older telling says otherwise than the fixture, and the newer one.
+    older: &'static [(&'static str, &'static str)],
+    newer: &'static [(&'static str, &'static str)],
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        fixture: "architect",
+        older: &[
+            (r#""status": "success""#, r#""status": "partial""#),
+            (r#""llm_done""#, r#""max_steps""#),
+            ("1778130970.8755", "1778130960.5"),
+        ],
+        newer: &[],
+    },
+    Case {
+        fixture: "gaia/.claude/session/agent-20260510-030500-0b5e55ed",
+        older: &[],
+        newer: &[
+            (r#""last_updated": "2026-05-10T03:05"#, r#""last_updated": "2026-05-10T04:05"#),
+            (r#""B17""#, r#""B18""#),
+            (r#""error_count": 0"#, r#""error_count": 2"#),
+        ],
+    },
+    Case {
+        fixture: "m31a/project",
+        older: &[],
+        newer: &[
+            ("**Timestamp:** 2026-05-09T11:00:10", "**Timestamp:** 2026-05-09T12:00:10"),
+            (r#""label":"allergens""#, r#""label":"nuts""#),
+        ],
+    },
+    Case {
+        fixture: "strands-cli/chain-asking",
+        older: &[],
+        newer: &[
+            (r#""status": "paused""#, r#""status": "running""#),
+            (r#""updated_at": "2026-03-09T11:47:13"#, r#""updated_at": "2026-03-09T12:47:13"#),
+            (r#""active": true"#, r#""active": false"#),
+            (r#""user_response": null"#, r#""user_response": "paint it""#),
+        ],
+    },
+    Case {
+        fixture: "strands-sdk/session_till",
+        older: &[],
+        newer: &[
+            (r#""updated_at": "2026-03-11T16:40:13"#, r#""updated_at": "2026-03-11T17:40:13"#),
+            (r#""drawer": "left""#, r#""drawer": "right""#),
+        ],
+    },
+    Case {
+        fixture: "goose/sessions",
+        older: &[],
+        newer: &[("2026-05-06 04:31:00", "2026-05-06 05:31:00"), ("'Price tags'", "'Labels'")],
+    },
+];
+
+impl Case {
+    /// A telling in a folder of its own, whose files were changed at that second.
+    fn told(&self, edits: &[(&str, &str)], second: u64) -> TempDir {
+        let raw = tempfile::tempdir().unwrap();
+        let mut all = files(&all().join(self.fixture));
+        for (from, to) in edits {
+            let mut there = false;
+            for (_, bytes) in &mut all {
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                there |= text.contains(from);
+                *bytes = text.replace(from, to).into_bytes();
+            }
+            assert!(there, "{from} is not in {}", self.fixture);
+        }
+        // Some systems know their sessions by the folder that they are in.
+        let folder = Path::new(self.fixture);
+        let within = all.into_iter().map(|(name, bytes)| (folder.join(name), bytes));
+        lay_out(raw.path(), &within.collect::<Vec<_>>());
+        let there = built(raw.path());
+        date(there.path(), second);
+        there
+    }
+}
+
+/// Says of all files below a folder that they were changed at that second.
+fn date(folder: &Path, second: u64) {
+    for (name, _) in files(folder) {
+        let file = std::fs::File::options().write(true).open(folder.join(name)).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(second)).unwrap();
+    }
+}
+
+/// Imports a folder. The answer is what became of its sessions, and what was said of it.
+fn import(well: &Stepwell, folder: &Path) -> (Vec<Taken>, String) {
+    let (mut taken, mut warnings) = (Vec::new(), String::new());
+    for Found { path, format } in found(folder) {
+        let report = take_in(well, Mode::Write, format, &path);
+        assert!(report.fault.is_none(), "{:?}", report.fault);
+        taken.extend(report.sessions);
+        warnings.extend(report.warnings.into_iter().map(|it| it.what + "\n"));
+    }
+    (taken, warnings)
+}
+
+/// Was it said that a telling is older?
+fn is_older(warnings: &str) -> bool {
+    ["tells more or newer", "older than what is here"].iter().any(|it| warnings.contains(it))
+}
+
+/// How all sessions stand.
+fn heads(well: &Stepwell) -> Vec<Head> {
+    let ids = names(well).into_iter().map(|name| name.parse().unwrap());
+    ids.map(|id| well.standing(&id).unwrap().head).collect()
+}
+
+/// How they stand for a user, wherever they came from.
+fn standing(well: &Stepwell) -> Vec<impl PartialEq + std::fmt::Debug> {
+    let all = heads(well).into_iter();
+    let told = all.map(|it| {
+        let mut metadata = it.metadata;
+        metadata.remove("imported");
+        let label = it.label.map(|label| label.to_string());
+        (it.id, it.status, it.stop_reason, label, it.phase, it.open_gates, metadata)
+    });
+    told.collect()
+}
+
+#[test]
+fn an_older_telling_is_left_out_wherever_it_lies_and_whenever_it_was_copied() {
+    for case in &CASES {
+        let well = Stepwell::in_memory();
+        let newer = case.told(case.newer, 1_000);
+        import(&well, newer.path());
+        let before = heads(&well);
+        let older = case.told(case.older, 4_000_000_000);
+        // From elsewhere, and put back over the newer one.
+        for again in [older.path(), newer.path()] {
+            if again == newer.path() {
+                lay_out(again, &files(older.path()));
+            }
+            let (taken, warnings) = import(&well, again);
+            let unchanged = taken.iter().all(|it| it.became == Became::Unchanged);
+            assert!(unchanged, "{}: {taken:?}", case.fixture);
+            assert!(is_older(&warnings), "{}: {warnings:?}", case.fixture);
+            assert_eq!(heads(&well), before, "{}", case.fixture);
+        }
+    }
+}
+
+#[test]
+fn a_newer_telling_is_taken_in_whenever_it_was_copied() {
+    for case in &CASES {
+        let (well, fresh) = (Stepwell::in_memory(), Stepwell::in_memory());
+        let older = case.told(case.older, 4_000_000_000);
+        import(&well, older.path());
+        let newer = case.told(case.newer, 1_000);
+        let (taken, warnings) = import(&well, newer.path());
+        let updated = taken.iter().any(|it| it.became == Became::Updated);
+        assert!(updated && !is_older(&warnings), "{}: {warnings}", case.fixture);
+        import(&fresh, newer.path());
+        assert_eq!(format!("{:?}", standing(&well)), format!("{:?}", standing(&fresh)));
+        let (taken, _) = import(&well, newer.path());
+        assert!(taken.iter().all(|it| it.became == Became::Unchanged), "{}", case.fixture);
+    }
+}
+
+#[test]
+fn a_file_that_was_put_back_changes_nothing_and_is_told_of() {
+    let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
+    file.user("u1", "", "one").text("a1", "u1", "m1", "first").user("u2", "a1", "two");
+    let path = file.write();
+    import(&well, &path);
+    let before = heads(&well);
+    let whole = file.lines.clone();
+    for cut in 1..whole.len() {
+        file.lines = whole[..cut].to_vec();
+        let (taken, warnings) = import(&well, &file.write());
+        assert_eq!(taken[0].became, Became::Unchanged, "{cut} lines");
+        assert!(warnings.contains("older than what is here"), "{cut} lines: {warnings}");
+        assert_eq!(heads(&well), before);
+    }
+}
