@@ -1,0 +1,236 @@
+//! The real Claude Code, in an older version and in a recent one.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use stepwell::{INTERRUPTED, Session, Stepwell};
+use stepwell_formats::{Format, NOT_BEGUN};
+
+use super::desk::{ANSWER, Desk, NAME, assert_in_order, program, text_in};
+use super::sessions::{begin, compacted, cut_off, pictured, view, waits};
+use crate::mirror::{assert_returns, taken};
+
+fn claude() -> Format {
+    "claude".parse().unwrap()
+}
+
+/// The versions that are installed.
+fn programs() -> Vec<PathBuf> {
+    ["STEPWELL_WITNESS_CLAUDE", "STEPWELL_WITNESS_CLAUDE_OLDER"]
+        .into_iter()
+        .filter_map(program)
+        .collect()
+}
+
+/// Has Claude Code go on with the session of that name.
+fn resume(desk: &Desk, program: &PathBuf, name: &str) {
+    let mut command = desk.command(program, &["-p", "--resume", name, "Go on."]);
+    command
+        .env("ANTHROPIC_BASE_URL", desk.model.base_url().trim_end_matches("/v1"))
+        .env("ANTHROPIC_API_KEY", desk.model.key())
+        .envs(
+            [
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+                "DISABLE_AUTOUPDATER",
+                "DISABLE_TELEMETRY",
+                "DISABLE_ERROR_REPORTING",
+            ]
+            .map(|name| (name, "1")),
+        );
+    let said = desk.run(command);
+    assert!(said.contains(ANSWER), "{said}");
+}
+
+/// What the request that goes on shows the model, a line for each part.
+fn sent(desk: &Desk) -> Vec<String> {
+    let goes_on = |body: &Value| body["messages"].to_string().contains("Go on.");
+    let body = desk.asked().into_iter().rfind(goes_on).expect("Claude Code asked its model");
+    body["messages"].as_array().unwrap().iter().flat_map(lines).collect()
+}
+
+fn lines(message: &Value) -> Vec<String> {
+    let role = message["role"].as_str().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let block = |block: &Value| match block["type"].as_str().unwrap_or_default() {
+        "tool_use" => {
+            format!("call: {} {} {}", text(&block["id"]), text(&block["name"]), block["input"])
+        }
+        "tool_result" => {
+            format!("result: {} {}", text(&block["tool_use_id"]), text_in(&block["content"]))
+        }
+        "image" => {
+            let source = &block["source"];
+            format!("image: {} {}", text(&source["media_type"]), text(&source["data"]))
+        }
+        // Texts that stand beside each other are kept apart by a line end.
+        _ => format!("{role}: {}", text(&block["text"]).trim_end()),
+    };
+    match &message["content"] {
+        Value::Array(blocks) => blocks.iter().map(block).collect(),
+        content => vec![format!("{role}: {}", text(content))],
+    }
+}
+
+/// What each version shows its model when it goes on with a session, and what it should.
+fn gone_on_with(fill: fn(&Session)) -> Vec<(Vec<String>, Vec<String>)> {
+    let mut all = Vec::new();
+    for program in programs() {
+        let (desk, well) = (Desk::new(), Stepwell::in_memory());
+        let session = begin(&well, "openai");
+        fill(&session);
+        let id = session.id().clone();
+        drop(session);
+        let handoff = desk.hand_over(&well, &id, claude());
+        assert_eq!(handoff.command, ["claude", "--resume", NAME]);
+        resume(&desk, &program, NAME);
+        let mut expected = view(&well, &id);
+        expected.push("user: Go on.".to_owned());
+        all.push((expected, sent(&desk)));
+    }
+    all
+}
+
+#[test]
+fn claude_goes_on_with_a_session_of_another_provider() {
+    for (expected, sent) in gone_on_with(|_| {}) {
+        assert_in_order(&expected, &sent);
+    }
+}
+
+#[test]
+fn claude_hears_what_became_of_commands_that_were_cut_off() {
+    for (mut expected, sent) in gone_on_with(cut_off) {
+        for line in &mut expected {
+            if *line == format!("result: call_3 {INTERRUPTED}") {
+                *line = format!("result: call_3 {NOT_BEGUN}");
+            }
+        }
+        assert!(expected.contains(&format!("result: call_2 {INTERRUPTED}")), "{expected:#?}");
+        assert_in_order(&expected, &sent);
+    }
+}
+
+#[test]
+fn claude_hears_that_a_command_that_waited_was_not_run() {
+    for (_, sent) in gone_on_with(waits) {
+        assert!(sent.contains(&format!("result: call_4 {NOT_BEGUN}")), "{sent:#?}");
+    }
+}
+
+#[test]
+fn claude_goes_on_behind_a_summary() {
+    for (expected, sent) in gone_on_with(compacted) {
+        assert!(expected[0].contains("The flour was weighed."), "{expected:#?}");
+        assert_in_order(&expected, &sent);
+        assert!(!sent.iter().any(|line| line.contains("Weigh the flour")), "{sent:#?}");
+    }
+}
+
+#[test]
+fn claude_is_shown_pictures() {
+    for (expected, sent) in gone_on_with(pictured) {
+        assert_in_order(&expected, &sent);
+    }
+}
+
+/// The name of a line of a transcript.
+fn uuid(n: u32) -> String {
+    format!("0196a3f0-0000-4a52-8c3e-{n:012}")
+}
+
+/// A transcript that was compacted, with what its boundary says of what was preserved. Lines 1
+/// to 6 came before, 7 is the boundary and 8 the summary.
+fn preserving(desk: &Desk, metadata: &str, follows: u32) -> PathBuf {
+    let line = |n: u32, parent: Option<u32>, kind: &str, rest: &str| {
+        let parent = parent.map_or("null".to_owned(), |n| format!("\"{}\"", uuid(n)));
+        let uuid = uuid(n);
+        format!(
+            r#"{{"parentUuid":{parent},"isSidechain":false,"userType":"external","cwd":"/w","sessionId":"{NAME}","version":"2.1.197","gitBranch":"","type":"{kind}","uuid":"{uuid}","timestamp":"2026-05-04T06:00:{n:02}.000Z",{rest}}}"#
+        )
+    };
+    let asked = |n: u32, parent: Option<u32>, text: &str, more: &str| {
+        let message = format!(r#""message":{{"role":"user","content":"{text}"}}{more}"#);
+        line(n, parent, "user", &message)
+    };
+    let answered = |n: u32, parent: u32, text: &str| {
+        let message = format!(
+            r#""message":{{"id":"msg_{n}","type":"message","model":"m","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn","usage":{{"input_tokens":10,"output_tokens":5}}}}"#
+        );
+        line(n, Some(parent), "assistant", &message)
+    };
+    let boundary = format!(
+        r#""subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","logicalParentUuid":"{}","compactMetadata":{{"trigger":"manual","preTokens":100,{metadata}}}"#,
+        uuid(6)
+    );
+    let summary = r#","isCompactSummary":true,"isVisibleInTranscriptOnly":true"#;
+    let lines = [
+        asked(1, None, "the first question", ""),
+        answered(2, 1, "the first answer"),
+        asked(3, Some(2), "the second question", ""),
+        answered(4, 3, "the second answer"),
+        asked(5, Some(4), "the third question", ""),
+        answered(6, 5, "the third answer"),
+        line(7, None, "system", &boundary),
+        asked(8, Some(7), "the summary", summary),
+        asked(9, Some(follows), "the question after it", ""),
+        answered(10, 9, "the answer after it"),
+    ];
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let slug: String = desk.workspace().to_str().unwrap().chars().map(plain).collect();
+    let folder = desk.home().join(".claude/projects").join(slug);
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{NAME}.jsonl"));
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    path
+}
+
+#[test]
+fn what_a_compaction_preserved_is_shown_here_as_claude_shows_it() {
+    let list = |anchor: u32, names: [u32; 2]| {
+        let [one, other] = names.map(uuid);
+        let anchor = uuid(anchor);
+        format!(r#""preservedMessages":{{"anchorUuid":"{anchor}","uuids":["{one}","{other}"]}}"#)
+    };
+    let segment = |anchor: u32, head: u32, tail: u32| {
+        let [anchor, head, tail] = [anchor, head, tail].map(uuid);
+        format!(
+            r#""preservedSegment":{{"headUuid":"{head}","anchorUuid":"{anchor}","tailUuid":"{tail}"}}"#
+        )
+    };
+    let (third, first) =
+        (["the third question", "the third answer"], ["the first question", "the first answer"]);
+    let cases = [
+        // The end is kept behind the summary; the next line follows either of them.
+        (list(8, [5, 6]), 8, third, false),
+        (list(8, [5, 6]), 6, third, false),
+        (segment(8, 5, 6), 8, third, false),
+        (segment(8, 5, 6), 6, third, false),
+        // The front is kept before it.
+        (list(7, [1, 2]), 8, first, true),
+        (segment(7, 1, 2), 8, first, true),
+    ];
+    for (metadata, follows, kept, before) in cases {
+        let desk = Desk::new();
+        let path = preserving(&desk, &metadata, follows);
+        let well = Stepwell::in_memory();
+        let id = taken(&well, &path).remove(0).id;
+        assert_returns(claude(), &path, &format!("{NAME}.jsonl"));
+        let shown = view(&well, &id);
+        let [question, answer] = kept;
+        let kept = [format!("user: {question}"), format!("assistant: {answer}")];
+        let mut expected = vec!["user: the summary".to_owned()];
+        expected.splice(if before { 0..0 } else { 1..1 }, kept);
+        expected.push("user: the question after it".to_owned());
+        expected.push("assistant: the answer after it".to_owned());
+        assert_eq!(shown, expected, "{metadata}, then {follows}");
+        for program in programs() {
+            let desk = Desk::new();
+            preserving(&desk, &metadata, follows);
+            resume(&desk, &program, NAME);
+            let sent = sent(&desk);
+            let ours = |line: &&String| line.contains(": the ");
+            let (told, expected) = (sent.iter().filter(ours), expected.iter());
+            assert!(told.eq(expected), "{metadata}, then {follows}: {sent:#?}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The real programs go on with what is written here, and what they write is read here.
+//!
+//! `./install-witnesses` installs them in the versions of `witnesses.txt`; `./check` runs it. A
+//! model server on loopback answers them and records what they ask.
+
+mod claude;
+mod codex;
+mod desk;
+mod sessions;
