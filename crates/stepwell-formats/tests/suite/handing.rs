@@ -109,7 +109,7 @@ fn a_call_that_was_left_open_is_answered_before_what_was_said_next() {
     for result in [None, Some("clean")] {
         let well = Stepwell::in_memory();
         let session = begin(&well);
-        let call = Message::assistant("I clean").calling("c1", "run_command", "{}");
+        let call = Message::assistant("").calling("c1", "run_command", "{}");
         let call = session.append(call).unwrap();
         if let Some(text) = result {
             session.append(Message::tool_result("c1", text)).unwrap();
@@ -127,7 +127,12 @@ fn a_call_that_was_left_open_is_answered_before_what_was_said_next() {
             assert!(text.contains(INTERRUPTED), "{format}: {text}");
             let there = Stepwell::in_memory();
             let back = taken(&there, &path);
-            assert_eq!(said(&shown(&there, &back[0].id)), said(&shown(&well, &id)), "{format}");
+            let (back, here) = (said(&shown(&there, &back[0].id)), said(&shown(&well, &id)));
+            match (format.as_str(), result) {
+                // In a transcript all results of an answer belong together: none is taken back.
+                ("claude-code", Some(_)) => assert_eq!(back[2], r#"Tool: ["result c1 clean"]"#),
+                _ => assert_eq!(back, here, "{format}"),
+            }
         }
     }
 }

@@ -228,7 +228,9 @@ fn what_a_compaction_preserved_is_shown_here_as_claude_shows_it() {
             preserving(&desk, &metadata, follows);
             resume(&desk, &program, NAME);
             let sent = sent(&desk);
-            let ours = |line: &&String| line.contains(": the ");
+            let ours = |line: &&String| {
+                ["user: the ", "assistant: the "].iter().any(|front| line.starts_with(front))
+            };
             let (told, expected) = (sent.iter().filter(ours), expected.iter());
             assert!(told.eq(expected), "{metadata}, then {follows}: {sent:#?}");
         }
