@@ -94,12 +94,12 @@ fn is_image(url: &str) -> bool {
 /// An answer in one piece.
 pub(crate) fn whole(say: &Say) -> Value {
     let items: Vec<Value> = items(say).into_iter().map(|(item, _)| item).collect();
-    response(say, "completed", items)
+    response(say, "completed", &items)
 }
 
 /// An answer as server-sent events.
 pub(crate) fn events(say: &Say) -> Vec<String> {
-    let begun = json!({"response": response(say, "in_progress", Vec::new())});
+    let begun = json!({"response": response(say, "in_progress", &[])});
     let mut events = vec![event("response.created", &begun)];
     let mut done = Vec::new();
     for (index, (item, deltas)) in items(say).into_iter().enumerate() {
@@ -127,7 +127,7 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
         Stop::Done | Stop::Tools => ("response.completed", "completed"),
         Stop::Length | Stop::Filtered => ("response.incomplete", "incomplete"),
     };
-    events.push(event(kind, &json!({"response": response(say, status, done)})));
+    events.push(event(kind, &json!({"response": response(say, status, &done)})));
     events
 }
 
@@ -181,7 +181,7 @@ fn deltas(kind: &'static str, chunks: Vec<String>) -> Vec<(&'static str, String)
     chunks.into_iter().map(|chunk| (kind, chunk)).collect()
 }
 
-fn response(say: &Say, status: &str, output: Vec<Value>) -> Value {
+fn response(say: &Say, status: &str, output: &[Value]) -> Value {
     let usage = (status != "in_progress").then(|| usage(say.tokens.unwrap_or_default()));
     let reason = match say.stops() {
         Stop::Length => Some("max_output_tokens"),

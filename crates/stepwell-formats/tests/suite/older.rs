@@ -135,8 +135,7 @@ fn standing(well: &Stepwell) -> Vec<impl PartialEq + std::fmt::Debug> {
     let told = all.map(|it| {
         let mut metadata = it.metadata;
         metadata.remove("imported");
-        let label = it.label.map(|label| label.to_string());
-        (it.id, it.status, it.stop_reason, label, it.phase, it.open_gates, metadata)
+        (it.id, it.status, it.stop_reason, it.label, it.phase, it.open_gates, metadata)
     });
     told.collect()
 }

@@ -1,7 +1,6 @@
 //! Strands SDK's own code against what is written here, and what it writes against the reader.
 //!
-//! `./check` installs the SDK and names its Python in `STEPWELL_STRANDS_PYTHON`; without that
-//! these tests say that they did nothing.
+//! `STEPWELL_STRANDS_PYTHON` names the Python that has it (`witnesses.txt`).
 
 use std::path::Path;
 use std::process::Command;
@@ -18,16 +17,11 @@ use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, said, shown, taken, written};
 use crate::strands_sdk::sdk;
 use crate::support::log;
+use crate::witness::program;
 
 /// The Python that has the SDK, if somebody named it.
-#[expect(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]
-#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-fn python(test: &str) -> Option<String> {
-    let python = std::env::var("STEPWELL_STRANDS_PYTHON").ok();
-    if python.is_none() {
-        eprintln!("{test} was skipped: STEPWELL_STRANDS_PYTHON names no Python (./check sets it)");
-    }
-    python
+fn python() -> Option<String> {
+    Some(program("STEPWELL_STRANDS_PYTHON")?.to_str().unwrap().to_owned())
 }
 
 fn run(python: &str, arguments: &[&str]) -> String {
@@ -76,7 +70,7 @@ fn there(messages: &Value) -> Vec<String> {
 
 #[test]
 fn the_sdk_restores_a_session_that_was_written_here_and_goes_on_with_it() {
-    let Some(python) = python("the_sdk_restores_a_session") else { return };
+    let Some(python) = python() else { return };
     let well = Stepwell::in_memory();
     let id: SessionId = "20260223-143022-a1b2c3".parse().unwrap();
     let session = well.create(Created::new(id.clone(), "t").with_agent("worker")).unwrap();
@@ -108,7 +102,7 @@ fn the_sdk_restores_a_session_that_was_written_here_and_goes_on_with_it() {
 
 #[test]
 fn the_sdk_restores_any_session_as_it_is_shown_here() {
-    let Some(python) = python("the_sdk_restores_any_session") else { return };
+    let Some(python) = python() else { return };
     let config = Config { cases: 6, failure_persistence: None, ..Config::default() };
     let run = TestRunner::new(config).run(&turns(), |turns| {
         let well = Stepwell::in_memory();
@@ -123,7 +117,7 @@ fn the_sdk_restores_any_session_as_it_is_shown_here() {
 
 #[test]
 fn the_sdk_restores_a_compaction_that_was_made_here() {
-    let Some(python) = python("the_sdk_restores_a_compaction") else { return };
+    let Some(python) = python() else { return };
     for (summary, manager) in [(None, "sliding"), (Some("what was"), "summarizing")] {
         let well = Stepwell::in_memory();
         let id: SessionId = "20260223-143022-a1b2c3".parse().unwrap();
@@ -144,7 +138,7 @@ fn the_sdk_restores_a_compaction_that_was_made_here() {
 
 #[test]
 fn what_the_sdk_writes_is_read_as_the_sdk_restores_it() {
-    let Some(python) = python("what_the_sdk_writes") else { return };
+    let Some(python) = python() else { return };
     let folder = tempfile::tempdir().unwrap();
     run(&python, &["make", folder.path().to_str().unwrap()]);
     let sessions = [
@@ -172,7 +166,7 @@ fn what_the_sdk_writes_is_read_as_the_sdk_restores_it() {
 
 #[test]
 fn a_session_that_the_sdk_keeps_as_snapshots_is_read_as_the_sdk_restores_it() {
-    let Some(python) = python("a_session_that_the_sdk_keeps_as_snapshots") else { return };
+    let Some(python) = python() else { return };
     let folder = tempfile::tempdir().unwrap();
     let out = run(&python, &["snap", folder.path().to_str().unwrap()]);
     let messages: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
@@ -195,7 +189,7 @@ fn a_session_that_the_sdk_keeps_as_snapshots_is_read_as_the_sdk_restores_it() {
 
 #[test]
 fn graphs_and_swarms_of_the_sdk_stand_as_it_left_them() {
-    let Some(python) = python("graphs_and_swarms_of_the_sdk") else { return };
+    let Some(python) = python() else { return };
     let folder = tempfile::tempdir().unwrap();
     run(&python, &["group", folder.path().to_str().unwrap()]);
     let well = Stepwell::in_memory();

@@ -1,6 +1,6 @@
 //! The real Claude Code, in an older version and in a recent one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use stepwell::{INTERRUPTED, Session, Stepwell};
@@ -23,7 +23,7 @@ fn programs() -> Vec<PathBuf> {
 }
 
 /// Has Claude Code go on with the session of that name.
-fn resume(desk: &Desk, program: &PathBuf, name: &str) {
+fn resume(desk: &Desk, program: &Path, name: &str) {
     let mut command = desk.command(program, &["-p", "--resume", name, "Go on."]);
     command
         .env("ANTHROPIC_BASE_URL", desk.model.base_url().trim_end_matches("/v1"))

@@ -1,6 +1,6 @@
 //! The real Codex.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn lines(item: &Value) -> Vec<String> {
 }
 
 /// The threads that Codex offers to be resumed.
-fn listed(desk: &Desk, program: &PathBuf) -> Vec<Value> {
+fn listed(desk: &Desk, program: &Path) -> Vec<Value> {
     let mut command = desk.command(program, &["app-server"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     desk.wait(async {

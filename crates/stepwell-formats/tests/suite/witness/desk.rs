@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// that is run without says that it did nothing.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-pub(super) fn program(variable: &str) -> Option<PathBuf> {
+pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).map(PathBuf::from);
     let needed = ["CI", "STEPWELL_CHECK"].iter().any(|it| std::env::var_os(it).is_some());
     let hint = "eval \"$(./install-witnesses)\" installs it and sets the variable";

@@ -7,3 +7,5 @@ mod claude;
 mod codex;
 mod desk;
 mod sessions;
+
+pub(crate) use desk::program;
