@@ -1,18 +1,20 @@
 //! What models cost, as far as it is known.
 //!
-//! The prices that ship stand in `prices.json`, each with its date. A price that is not
-//! known is absent, never zero.
+//! Prices stand in a kept list ([`list`]), which ships and can be replaced by a newer one, and in
+//! the user's configuration, which goes first. A price that is not known is absent, never zero.
+
+pub mod list;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Money, Usage};
+use stepwell::{Money, Spent, Usage};
+
+use list::List;
 
 /// What tokens cost; nothing, if the price is not known.
 pub type Cost = Arc<dyn Fn(&Usage) -> Option<Money> + Send + Sync>;
-
-const SHIPPED: &str = include_str!("../prices.json");
 
 /// The name under which a provider's price for every model stands.
 const ANY: &str = "*";
@@ -31,9 +33,9 @@ pub struct Price {
     pub cache_written: Option<Money>,
     /// Tokens received, hidden reasoning included.
     pub output: Money,
-    /// What a call costs whose input is long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub long: Option<Long>,
+    /// What a call costs whose input is long: from the lowest bound to the highest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub long: Vec<Long>,
     /// How many tokens fit the model, in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
@@ -53,8 +55,9 @@ pub struct Long {
     pub over: u64,
     /// Tokens sent.
     pub input: Money,
-    /// Tokens sent that were cached.
-    pub cached: Money,
+    /// Tokens sent that were cached; as the rest if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Money>,
     /// Tokens sent that were written to the cache; as the rest if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_written: Option<Money>,
@@ -66,15 +69,12 @@ impl Price {
     /// What one call cost.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Money {
-        let (input, cached, written, output) = match self.long {
-            Some(long) if usage.input > long.over => {
-                (long.input, long.cached, long.cache_written, long.output)
-            }
-            _ => {
-                let cached = self.cached.unwrap_or(self.input);
-                (self.input, cached, self.cache_written, self.output)
-            }
+        let long = self.long.iter().rev().find(|long| usage.input > long.over);
+        let (input, cached, written, output) = match long {
+            Some(long) => (long.input, long.cached, long.cache_written, long.output),
+            None => (self.input, self.cached, self.cache_written, self.output),
         };
+        let cached = cached.unwrap_or(input);
         let read = usage.cached.min(usage.input);
         let wrote = usage.cache_written.min(usage.input - read);
         input.per_million(usage.input - read - wrote)
@@ -121,12 +121,19 @@ pub enum BadPrice {
 }
 
 /// The known prices.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Prices {
-    known: BTreeMap<String, BTreeMap<String, Price>>,
+    list: Arc<List>,
+    /// The user's own, by provider and model.
+    own: BTreeMap<String, Models>,
     /// How many tokens fit models whose price is not known, by `provider/model`.
     contexts: BTreeMap<String, u64>,
+    /// What was read of the list, and the user's own over it, by provider.
+    read: Arc<Mutex<BTreeMap<String, Arc<Models>>>>,
 }
+
+/// The prices of a provider's models.
+pub type Models = BTreeMap<String, Price>;
 
 /// How many tokens fit a model of which nobody said it. Too many is found out when its
 /// provider refuses, too few costs a summary now and then.
@@ -135,32 +142,70 @@ pub const USUAL_CONTEXT: u64 = 128_000;
 impl Default for Prices {
     /// Those that ship.
     fn default() -> Self {
-        #[derive(Deserialize)]
-        struct File {
-            models: BTreeMap<String, BTreeMap<String, Price>>,
-        }
-        let file: File = serde_json::from_str(SHIPPED).expect("a test reads the file that ships");
-        Self { known: file.models, contexts: BTreeMap::new() }
+        Self::of(Arc::new(List::shipped()))
     }
 }
 
 impl Prices {
+    /// Those of a list.
+    #[must_use]
+    pub fn of(list: Arc<List>) -> Self {
+        let (own, contexts) = (BTreeMap::new(), BTreeMap::new());
+        Self { list, own, contexts, read: Arc::default() }
+    }
+
+    /// The prices of a provider's models. A provider's part of the list is read when it is first
+    /// asked for.
+    #[must_use]
+    pub fn models(&self, provider: &str) -> Arc<Models> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || {
+            let mut models = self.list.models(provider);
+            models.extend(self.own.get(provider).cloned().unwrap_or_default());
+            Arc::new(models)
+        };
+        Arc::clone(read.entry(provider.to_owned()).or_insert_with(made))
+    }
+
+    /// Everyone of whose models a price is known.
+    #[must_use]
+    pub fn providers(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.list.providers().collect();
+        all.extend(self.own.keys().map(String::as_str));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// The price of a model: by its name, by its name without a date, or the one for all of
     /// the provider's models.
     #[must_use]
-    pub fn find(&self, provider: &str, model: &str) -> Option<&Price> {
-        let models = self.known.get(provider)?;
+    pub fn find(&self, provider: &str, model: &str) -> Option<Price> {
+        let models = self.models(provider);
         let dated = || {
             let base = |name: &&String| model.strip_prefix(name.as_str()).is_some_and(is_date);
             models.keys().filter(base).max_by_key(|name| name.len()).and_then(|n| models.get(n))
         };
-        models.get(model).or_else(dated).or_else(|| models.get(ANY))
+        models.get(model).or_else(dated).or_else(|| models.get(ANY)).cloned()
     }
 
     /// What a call cost, unless the price is not known.
     #[must_use]
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Option<Money> {
         self.find(provider, model).map(|price| price.cost(usage))
+    }
+
+    /// What a session may have cost of which only the tokens are known. Nothing, if the cost of any
+    /// call was recorded: what is known and what is guessed are never one sum.
+    #[must_use]
+    pub fn estimate(&self, provider: &str, model: &str, spent: &Spent) -> Option<Money> {
+        if spent.unpriced == 0 || !spent.cost.is_zero() {
+            return None;
+        }
+        let mut price = self.find(provider, model)?;
+        // How long each call was is not known: all of them count as short.
+        price.long.clear();
+        Some(price.cost(&spent.usage)).filter(|cost| !cost.is_zero())
     }
 
     /// How many tokens fit a model, in both directions, as far as anyone said.
@@ -177,7 +222,7 @@ impl Prices {
             let named = name.split_once('/').filter(|(p, m)| !p.is_empty() && !m.is_empty());
             let (provider, model) = named.ok_or_else(|| BadPrice::Name(name.clone()))?;
             let price = match self.find(provider, model) {
-                Some(known) => changed(known.clone(), change),
+                Some(known) => changed(known, change),
                 // Only what fits is said: what it costs stays unknown.
                 None if change.prices_nothing() => {
                     self.contexts.extend(change.context.map(|context| (name.clone(), context)));
@@ -185,7 +230,9 @@ impl Prices {
                 }
                 None => fresh(change).ok_or_else(|| BadPrice::Half(name.clone()))?,
             };
-            self.known.entry(provider.to_owned()).or_default().insert(model.to_owned(), price);
+            self.own.entry(provider.to_owned()).or_default().insert(model.to_owned(), price);
+            // What was read lacks it.
+            self.read = Arc::default();
         }
         Ok(self)
     }
@@ -195,7 +242,7 @@ impl Prices {
 fn changed(mut price: Price, change: &PriceChange) -> Price {
     let said = [change.input, change.cached, change.cache_written, change.output];
     if said.iter().any(Option::is_some) {
-        price.long = None;
+        price.long = Vec::new();
         price.as_of = None;
     }
     // A discount is a part of the input's price: a new one has its own, or none.
@@ -218,7 +265,7 @@ fn fresh(change: &PriceChange) -> Option<Price> {
         cached: change.cached,
         cache_written: change.cache_written,
         output: change.output?,
-        long: None,
+        long: Vec::new(),
         context: change.context,
         max_output: change.max_output,
         as_of: None,
@@ -242,20 +289,6 @@ mod tests {
 
     fn money(text: &str) -> Money {
         text.parse().unwrap()
-    }
-
-    #[test]
-    fn the_file_that_ships_is_read_and_every_price_has_its_date() {
-        let prices = Prices::default();
-        for (provider, models) in &prices.known {
-            for (model, price) in models {
-                let dated = price.as_of.as_ref().is_some_and(|date| date.len() == 10);
-                assert!(dated, "{provider}/{model} has no date");
-                let cached = price.cached.unwrap_or(price.input);
-                assert!(cached <= price.input, "{provider}/{model}: caching costs more");
-                assert!(price.output >= price.input, "{provider}/{model}: output is cheaper");
-            }
-        }
     }
 
     #[test]
@@ -286,9 +319,34 @@ mod tests {
     }
 
     #[test]
+    fn the_highest_bound_that_a_call_is_over_counts() {
+        let long = |over, input| Long {
+            over,
+            input: money(input),
+            cached: None,
+            cache_written: None,
+            output: Money::ZERO,
+        };
+        let price = Price {
+            long: vec![long(10, "2"), long(20, "3")],
+            ..fresh(&PriceChange {
+                input: Some(money("1")),
+                output: Some(Money::ZERO),
+                ..PriceChange::default()
+            })
+            .unwrap()
+        };
+        let cost = |input| price.cost(&Usage { input, ..Usage::default() });
+        assert_eq!(
+            [cost(10), cost(11), cost(21)].map(|it| it.to_string()),
+            ["0.00001", "0.000022", "0.000063"]
+        );
+    }
+
+    #[test]
     fn a_date_behind_a_name_is_the_same_model_and_anything_else_is_not() {
         let prices = Prices::default();
-        let find = |provider: &str, model: &str| prices.find(provider, model).map(|p| p.input);
+        let find = |provider: &str, model: &str| prices.find(provider, model).map(|it| it.input);
         assert_eq!(find("openai", "gpt-4.1-2025-04-14"), Some(money("2")));
         assert_eq!(find("openai", "gpt-4o-mini-2024-07-18"), Some(money("0.15")));
         assert_eq!(find("anthropic", "claude-sonnet-4-20250514"), Some(money("3")));
@@ -325,6 +383,7 @@ mod tests {
         assert_eq!(fits.context("openai", "gpt-4.1"), Some(9_000));
         assert_eq!(fits.find("openai", "gpt-4.1").unwrap().input, money("2"));
         assert_eq!(Prices::default().context("anthropic", "claude-sonnet-4-5"), Some(200_000));
-        assert_eq!(Prices::default().with(&half.into()), Err(BadPrice::Half("mine/x".to_owned())));
+        let refused = Prices::default().with(&half.into()).unwrap_err();
+        assert_eq!(refused, BadPrice::Half("mine/x".to_owned()));
     }
 }

@@ -28,6 +28,7 @@ mod log;
 mod mirror;
 mod output;
 mod point;
+mod prices;
 mod readiness;
 mod runner;
 mod selection;

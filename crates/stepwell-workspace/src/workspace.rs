@@ -18,6 +18,7 @@ use crate::error::{Error, Lies, Result};
 use crate::host::Host;
 use crate::location::{Found, Location};
 use crate::notice::{Notice, Notices};
+use crate::price_list::PriceListFile;
 use crate::recent_models::RecentModelsFile;
 use crate::registry::Registry;
 use crate::trust::OwnSessions;
@@ -288,6 +289,12 @@ impl Workspace {
     #[must_use]
     pub fn recent_models(&self) -> Option<RecentModelsFile> {
         self.host.state.as_deref().map(RecentModelsFile::below)
+    }
+
+    /// The list of prices that the user took.
+    #[must_use]
+    pub fn price_list(&self) -> Option<PriceListFile> {
+        self.host.state.as_deref().map(PriceListFile::below)
     }
 
     /// What was learned of how providers count tokens.

@@ -1,3 +1,5 @@
+mod prices;
+
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -34,6 +36,8 @@ enum Action {
         /// The model.
         model: String,
     },
+    /// Shows what models cost and how much fits them, or takes a newer list.
+    Prices(prices::Args),
     /// Takes over what M31A remembers.
     Import {
         /// M31A's file, such as `~/.m31a/recent_models.json`.
@@ -60,12 +64,15 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if let Some(Action::Prices(args)) = &args.action {
+        return prices::run(args, app);
+    }
     let shelf = app.recent_models().ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to remember models in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;
     match &args.action {
-        None | Some(Action::List) => list(&shelf.read()?, app)?,
+        None | Some(Action::List | Action::Prices(_)) => list(&shelf.read()?, app)?,
         Some(Action::Add { model }) => like(&shelf, &check_name(model, app)?, Liked::Yes, app)?,
         Some(Action::Remove { model }) if shelf.read()?.likes(model) => {
             like(&shelf, model, Liked::No, app)?;

@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use stepwell::{
     Access, Family, Filter, FlowState, Origin, Query, Seq, SessionId, Sort, Spent, Standing,
     Stepwell, Time,
@@ -12,9 +13,10 @@ use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
 use crate::files::tell_of_half;
 use crate::output::{Paint, Style, note};
+use crate::prices::Estimates;
 use crate::selection::{Selection, Shown};
 use crate::table::{Align, Cell, Column, Table};
-use crate::text::{ago, cost, one_line};
+use crate::text::{ago, one_line};
 use crate::{text, wire};
 
 /// Lists sessions, newest first.
@@ -105,6 +107,9 @@ struct Line<'a> {
     /// What its flow is, and how its nodes stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<&'a FlowState>,
+    /// What it may have cost, where only its tokens are known.
+    #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
+    estimate: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<&'a Path>,
 }
@@ -256,10 +261,15 @@ impl Found {
 
 fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        for row in &found.rows {
+        let estimates = Estimates::new(app);
+        let guessed = |row: &Row| estimates.of(&row.standing.head, &row.standing.head.spent);
+        let guessed: Vec<_> = found.rows.iter().map(guessed).collect();
+        for (row, estimate) in found.rows.iter().zip(guessed) {
+            let estimate = estimate.map(wire::money);
             let with_subagents = row.has_subagents.then(|| (&row.spent).into());
             let (session, store) = ((&row.standing).into(), row.store.as_deref());
-            app.out.object(&Line { session, with_subagents, flow: row.flow.as_ref(), store })?;
+            let flow = row.flow.as_ref();
+            app.out.object(&Line { session, with_subagents, flow, estimate, store })?;
         }
         return Ok(());
     }
@@ -268,14 +278,15 @@ fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
     }
     let columns = if args.everywhere { COLUMNS_EVERYWHERE } else { COLUMNS };
     let mut table = Table::new(columns);
+    let estimates = Estimates::new(app);
     for row in &found.rows {
-        table.push(cells(row, app.now()));
+        table.push(cells(row, &estimates, app.now()));
     }
     app.print(&table)?;
     Ok(())
 }
 
-fn cells(row: &Row, now: Time) -> Vec<Cell> {
+fn cells(row: &Row, estimates: &Estimates<'_>, now: Time) -> Vec<Cell> {
     let head = &row.standing.head;
     let indent = match row.depth {
         0 => String::new(),
@@ -287,7 +298,7 @@ fn cells(row: &Row, now: Time) -> Vec<Cell> {
         id,
         status_cell(&row.standing),
         head.steps.to_string().into(),
-        cost(&row.spent).into(),
+        estimates.told(head, &row.spent).into(),
         ago(head.updated_at, now).into(),
     ];
     if let Some(store) = &row.store {

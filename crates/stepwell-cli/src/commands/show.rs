@@ -12,6 +12,7 @@ use crate::app::{App, Go, Well, each_event, each_session};
 use crate::failure::{Exit, Result};
 use crate::files::tell_of_half;
 use crate::output::{Style, note};
+use crate::prices::Estimates;
 use crate::text::{self, cost, indented, one_line, second, visible};
 use crate::wire::{self, word};
 
@@ -297,6 +298,7 @@ fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
 fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<()> {
     let head = &standing.head;
     let paint = app.out.paint;
+    let spent = Estimates::new(app).told(head, &head.spent);
     let mut say = |name: &str, value: &str| {
         if value.is_empty() {
             return Ok(());
@@ -362,7 +364,7 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
     say("Steps", &text::grouped(head.steps))?;
     say("Messages", &text::grouped(head.messages))?;
     say("Events", &text::grouped(head.seq.get()))?;
-    say("Cost", &cost(&head.spent))?;
+    say("Cost", &spent)?;
     say("In all", answer.below.as_deref().unwrap_or_default())?;
     if head.errors > 0 {
         let last = head.last_error.as_ref().map(|error| one_line(&error.message));

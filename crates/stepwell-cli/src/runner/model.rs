@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::Head;
-use stepwell_agent::price::{Prices, USUAL_CONTEXT};
+use stepwell_agent::price::USUAL_CONTEXT;
 use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};
 use stepwell_agent::provider::remote::{Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::retry::{Patience, Retrying};
@@ -19,6 +19,7 @@ use stepwell_postgres::Address;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
+use crate::prices::prices;
 
 /// A model that can be asked.
 pub(crate) struct Model {
@@ -64,11 +65,6 @@ pub(super) fn length(named: &str, app: &App) -> Result<(Option<u64>, String, Str
             Ok((Some(context), provider, model))
         }
     }
-}
-
-fn prices(app: &App) -> Result<Prices> {
-    let prices = Prices::default().with(&app.config.prices);
-    prices.map_err(|error| Failure::new(Exit::Absent, error))
 }
 
 /// A script, and where it is.
@@ -153,7 +149,7 @@ impl Model {
         let provider = patient(remote, tuning.patience.unwrap_or_default(), app);
         let prices = prices(app)?;
         let length = prices.context(&spec.name, &model).unwrap_or(USUAL_CONTEXT);
-        let price = prices.find(&spec.name, &model).cloned();
+        let price = prices.find(&spec.name, &model);
         Ok(Self {
             named: named.to_owned(),
             provider_name: spec.name.clone(),

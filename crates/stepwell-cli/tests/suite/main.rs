@@ -29,6 +29,7 @@ mod naming_wrongly;
 mod newcomer;
 mod piping;
 mod planning;
+mod pricing;
 mod remembering;
 mod repairing;
 mod rewinding;

@@ -1,0 +1,140 @@
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use stepwell_agent::price::Price;
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::output::note;
+use crate::prices::{list, prices, take};
+use crate::table::{Align, Column, Table};
+use crate::text::{count, grouped, visible};
+use crate::wire;
+
+/// Shows what models cost and how much fits them, or takes a newer list.
+///
+/// Dollars per million tokens: sent, read from the provider's cache, written to it, received. The
+/// list ships with Stepwell; prices in your configuration go first. Without a name, the models of
+/// the vendors that Stepwell knows by itself are shown, and those of your configuration.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A provider, or a part of a model's name.
+    name: Option<String>,
+    /// Takes a newer list from a file that scripts/prices.py made.
+    #[arg(long, value_name = "FILE", conflicts_with = "name")]
+    update: Option<PathBuf>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "MODEL", align: Align::Left },
+    Column { name: "INPUT", align: Align::Right },
+    Column { name: "CACHED", align: Align::Right },
+    Column { name: "WRITTEN", align: Align::Right },
+    Column { name: "OUTPUT", align: Align::Right },
+    Column { name: "CONTEXT", align: Align::Right },
+    Column { name: "FROM", align: Align::Left },
+];
+
+/// Whose models are shown unasked.
+const VENDORS: [&str; 4] = ["anthropic", "gemini", "ollama", "openai"];
+
+#[derive(Serialize)]
+struct Line<'a> {
+    model: String,
+    input_usd: Box<RawValue>,
+    cached_usd: Option<Box<RawValue>>,
+    cache_written_usd: Option<Box<RawValue>>,
+    output_usd: Box<RawValue>,
+    long: &'a [stepwell_agent::price::Long],
+    context: Option<u64>,
+    max_output: Option<u64>,
+    /// The day of the list; absent, it is the user's own.
+    as_of: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Taken<'a> {
+    made: &'a str,
+    providers: usize,
+}
+
+pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if let Some(file) = &args.update {
+        let taken = take(file, app)?;
+        let (made, providers) = (taken.made(), taken.providers().count());
+        let line = format!("Took the prices of {made}, of {}", count(providers, "provider"));
+        app.out.answer(&Taken { made, providers }, line)?;
+        if list(app).made() > made {
+            note("hint: the list that ships with this Stepwell is newer, and is used");
+        }
+        return Ok(Exit::Done);
+    }
+    let all = prices(app)?;
+    let configured = |name: &str| app.config.prices.contains_key(name);
+    let (mut shown, mut others) = (Vec::new(), 0_usize);
+    for provider in all.providers() {
+        for (model, price) in &*all.models(provider) {
+            let name = format!("{provider}/{model}");
+            let wanted = match &args.name {
+                Some(part) => name.contains(part.as_str()),
+                None => VENDORS.contains(&provider) || configured(&name),
+            };
+            match wanted {
+                true => shown.push((name, price.clone())),
+                false => others += 1,
+            }
+        }
+    }
+    print(&shown, app)?;
+    if !app.out.is_json() {
+        let list = list(app);
+        let source =
+            |it: &stepwell_agent::price::list::Source| format!("{} {}", it.name, it.version);
+        let sources: Vec<String> = list.sources().iter().map(source).collect();
+        note(format_args!("The list is of {}, from {}.", list.made(), sources.join(" and ")));
+        if others > 0 && args.name.is_none() {
+            note(format_args!(
+                "hint: {} more: stepwell models prices NAME, a provider or a part of a name",
+                count(others, "model")
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn print(shown: &[(String, Price)], app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        for (model, price) in shown {
+            app.out.object(&Line {
+                model: model.clone(),
+                input_usd: wire::money(price.input),
+                cached_usd: price.cached.map(wire::money),
+                cache_written_usd: price.cache_written.map(wire::money),
+                output_usd: wire::money(price.output),
+                long: &price.long,
+                context: price.context,
+                max_output: price.max_output,
+                as_of: price.as_of.as_deref(),
+            })?;
+        }
+        return Ok(());
+    }
+    if shown.is_empty() {
+        return app.out.line("No such model has a known price.");
+    }
+    let mut table = Table::new(COLUMNS);
+    for (model, price) in shown {
+        let dollars = |part: Option<stepwell::Money>| part.map(|it| it.to_string());
+        table.push(vec![
+            visible(model).into(),
+            price.input.to_string().into(),
+            dollars(price.cached).unwrap_or_default().into(),
+            dollars(price.cache_written).unwrap_or_default().into(),
+            price.output.to_string().into(),
+            price.context.map(grouped).unwrap_or_default().into(),
+            price.as_of.clone().unwrap_or_else(|| "yours".to_owned()).into(),
+        ]);
+    }
+    app.print(&table)
+}

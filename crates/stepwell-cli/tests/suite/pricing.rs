@@ -1,0 +1,88 @@
+//! What models cost, and what sessions may have cost.
+
+use stepwell::{Message, Usage};
+
+use crate::desk::Desk;
+use crate::running::one;
+
+fn price(desk: &Desk, model: &str) -> serde_json::Value {
+    let lines = desk.quietly(&["models", "prices", model, "--json"]).json();
+    lines.into_iter().find(|line| line["model"] == model).unwrap_or_default()
+}
+
+/// A list with one model, made on a day.
+fn list(made: &str, input: &str) -> String {
+    let source = r#"{"name":"s","version":"1","gives":"prices","licence":"MIT"}"#;
+    let model = format!(r#"{{"gpt-4.1":{{"price":["{input}","9"],"context":7000}}}}"#);
+    format!(r#"{{"about":"","made":"{made}","sources":[{source}],"models":{{"openai":{model}}}}}"#)
+}
+
+#[test]
+fn prices_are_shown_and_the_users_own_go_first() {
+    let desk = Desk::new();
+    let known = price(&desk, "openai/gpt-4.1");
+    assert_eq!((&known["input_usd"], &known["output_usd"]), (&2.into(), &8.into()));
+    assert!(known["context"].as_u64().unwrap() > 1_000_000 && known["as_of"].is_string());
+    let long = price(&desk, "gemini/gemini-2.5-pro");
+    assert_eq!(long["long"][0]["over"], 200_000);
+    let folder = desk.path("home/.config/stepwell");
+    std::fs::create_dir_all(&folder).unwrap();
+    let own = "[prices.\"openai/gpt-4.1\"]\ninput = \"1\"\n[prices.\"local/x\"]\ninput = \"1\"\noutput = \"2\"\n";
+    std::fs::write(folder.join("config.toml"), own).unwrap();
+    let changed = price(&desk, "openai/gpt-4.1");
+    assert_eq!((&changed["input_usd"], &changed["output_usd"]), (&1.into(), &8.into()));
+    assert!(changed["as_of"].is_null());
+    let shown = desk.quietly(&["models", "prices"]);
+    assert!(shown.stdout.contains("local/x") && shown.stdout.contains("yours"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("openrouter/"), "{}", shown.stdout);
+    assert!(
+        shown.stderr.contains("genai-prices") && shown.stderr.contains("more"),
+        "{}",
+        shown.stderr
+    );
+}
+
+#[test]
+fn a_newer_list_is_taken_and_an_older_one_is_not_used() {
+    let desk = Desk::new();
+    desk.file("new.json", &list("2999-01-01", "7"));
+    desk.file("old.json", &list("2020-01-01", "6"));
+    desk.file("none.json", "{\"prices\": 1}");
+    let taken = one(&desk, &["models", "prices", "--update", "new.json"], 0);
+    assert_eq!(taken["made"], "2999-01-01");
+    assert_eq!(price(&desk, "openai/gpt-4.1")["input_usd"], 7);
+    let refused = desk.quietly(&["models", "prices", "--update", "none.json"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert_eq!(price(&desk, "openai/gpt-4.1")["input_usd"], 7);
+    let old = desk.quietly(&["models", "prices", "--update", "old.json"]);
+    assert!(old.stderr.contains("newer"), "{}", old.stderr);
+    assert_eq!(price(&desk, "openai/gpt-4.1")["input_usd"], 2);
+}
+
+#[test]
+fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let usage = Usage { input: 100_000, output: 50_000, ..Usage::default() };
+    for (model, cost) in [("gpt-4.1", None), ("nobody-knows", None), ("gpt-4.1", Some("0.3"))] {
+        let session = well.create(well.draft(model).with_model("openai", model)).unwrap();
+        let cost = cost.map(|cost: &str| cost.parse().unwrap());
+        session.append(Message::assistant("done").spending(usage, cost)).unwrap();
+    }
+    drop(well);
+    // 100,000 at $2 and 50,000 at $8 per million.
+    let shown = desk.quietly(&["sessions", "--all"]).stdout;
+    for cost in [" ~$0.60 ", " ? ", " $0.3000 "] {
+        assert!(shown.contains(cost), "{cost} in {shown}");
+    }
+    let lines = desk.quietly(&["sessions", "--all", "--json"]).json();
+    let guessed: Vec<_> = lines.iter().filter(|it| !it["estimated_cost_usd"].is_null()).collect();
+    assert_eq!(guessed.len(), 1, "{lines:?}");
+    assert_eq!(guessed[0]["estimated_cost_usd"], 0.6);
+    let id = guessed[0]["id"].as_str().unwrap();
+    let described = desk.quietly(&["show", id]).stdout;
+    assert!(described.contains("~$0.60"), "{described}");
+    // No sum has it.
+    let all = desk.quietly(&["stats"]).stdout;
+    assert!(!all.contains("0.9") && !all.contains('~'), "{all}");
+}
