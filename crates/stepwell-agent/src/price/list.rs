@@ -101,13 +101,13 @@ impl List {
         let entries: BTreeMap<String, Entry> =
             serde_json::from_str(models.get()).map_err(|error| error.to_string())?;
         let price = |(name, entry): (String, Entry)| {
-            let price = self.price(entry).ok_or_else(|| format!("{name} has no price"))?;
+            let price = self.price(&entry).ok_or_else(|| format!("{name} has no price"))?;
             Ok((name, price))
         };
         entries.into_iter().map(price).collect()
     }
 
-    fn price(&self, entry: Entry) -> Option<Price> {
+    fn price(&self, entry: &Entry) -> Option<Price> {
         let part = |n: usize| entry.price.get(n).copied().flatten();
         let long = entry.over.iter().map(|&Over(over, input, output, cached, cache_written)| {
             Long { over, input, cached, cache_written, output }
