@@ -1,48 +1,15 @@
-//! Other agents of this machine: where they keep their sessions, and how far reading them is.
+//! Reading other agents' sessions, as a person sees it: how far it is, and what is lost.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell_formats::{Format, Homes, Losses};
-use stepwell_workspace::Host;
+use stepwell_formats::{Format, Losses};
 
 use crate::app::App;
 use crate::output::note;
 use crate::text::{cut, visible};
-
-/// Where other agents' things are.
-pub(crate) struct Homestead<'a> {
-    host: &'a Host,
-    workspace: &'a Path,
-}
-
-impl<'a> Homestead<'a> {
-    pub(crate) fn of(app: &'a App) -> Self {
-        Self { host: &app.host, workspace: &app.place.root }
-    }
-
-    /// Asks something that depends on where things are.
-    pub(crate) fn ask<T>(&self, question: impl FnOnce(&Homes<'_>) -> T) -> T {
-        let variable = |name: &str| self.host.variable(name).map(PathBuf::from);
-        question(&Homes {
-            home: self.host.home.as_deref(),
-            data: self.host.data.as_deref(),
-            workspace: Some(self.workspace),
-            variable: &variable,
-        })
-    }
-
-    /// The places that are there, of one format or of all.
-    pub(crate) fn places(&self, only: Option<Format>) -> Vec<(Format, PathBuf)> {
-        let formats = Format::all().filter(|format| only.is_none_or(|only| only == *format));
-        let places = formats.flat_map(|format| {
-            self.ask(|homes| format.places(homes)).into_iter().map(move |place| (format, place))
-        });
-        places.filter(|(_, place)| place.exists()).collect()
-    }
-}
 
 /// How far a long reading is, on a terminal.
 pub(crate) struct Progress {

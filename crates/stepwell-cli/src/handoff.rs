@@ -14,7 +14,7 @@ use stepwell_formats::{
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::foreign::{Homestead, tell_losses};
+use crate::foreign::tell_losses;
 use crate::output::note;
 
 /// Who goes on, and how.
@@ -74,10 +74,9 @@ pub(crate) fn hand_over(
         return Err(says_nothing(id, &head, to));
     }
     let workspace = workspace(&head, app);
-    let there = Homestead::of(app);
     let ask = |uuid: &str| {
         let handover = Handover { head: &head, uuid, workspace: &workspace };
-        there.ask(|homes| writer.handoff(&handover, homes)).ok_or_else(|| takes_none(to))
+        app.ask_homes(|homes| writer.handoff(&handover, homes)).ok_or_else(|| takes_none(to))
     };
     let (handoff, lies) = match untouched(well, &head, to)? {
         Some(own) => match ask(&own)? {

@@ -13,11 +13,10 @@ mod args;
 mod ask;
 mod commands;
 mod completion;
-mod cutoff;
+mod crash_notice;
 mod failure;
 mod files;
 mod foreign;
-mod git;
 mod global;
 mod handoff;
 mod hooks;
@@ -25,7 +24,6 @@ mod host;
 mod housekeeping;
 mod lifecycle;
 mod log;
-mod mirror;
 mod output;
 mod point;
 mod prices;
@@ -39,7 +37,6 @@ mod typed;
 mod when;
 mod wire;
 mod wording;
-mod worktrees;
 
 use std::process::ExitCode;
 
@@ -66,7 +63,7 @@ fn main() -> ExitCode {
             Err(failure) => return commands::could_not_begin(&cli.command, failure),
         };
     let ended = commands::run(&cli.command, &mut app);
-    mirror::after(&app);
+    app.refresh_mirror();
     // What was answered so far is the user's, also if the rest failed.
     let flushed = app.out.flush();
     match ended.and_then(|exit| flushed.map(|()| exit)) {

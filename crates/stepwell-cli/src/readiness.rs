@@ -1,12 +1,12 @@
 //! Readiness: what is looked after in a workspace before a run or a flow begins in it.
 
 use stepwell::Head;
+use stepwell_workspace::remove_finished_worktrees;
 
 use crate::app::{App, Well};
-use crate::cutoff;
+use crate::crash_notice;
 use crate::failure::Result;
 use crate::files::{refuse_halves, settle_all};
-use crate::worktrees::sweep;
 
 /// May a run change files?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub(crate) fn make_ready(
     taken_up: Option<&Head>,
     app: &App,
 ) -> Result<()> {
-    cutoff::tell(app, well, taken_up.map(|head| &head.id));
-    sweep(app, well, taken_up);
+    crash_notice::tell(app, well, taken_up.map(|head| &head.id));
+    remove_finished_worktrees(app, well, taken_up);
     match touch {
         Touch::Nothing => refuse_halves(well, app),
         Touch::Files => settle_all(well, app),

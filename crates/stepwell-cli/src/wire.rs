@@ -156,11 +156,6 @@ pub(crate) fn is_over(status: Status) -> bool {
     !matches!(status, Status::Running | Status::Paused)
 }
 
-/// Did a session come to an end of its own?
-pub(crate) fn is_final(status: Status) -> bool {
-    is_over(status) && !matches!(status, Status::Interrupted | Status::Partial)
-}
-
 /// The word for a value that JSON knows by one.
 pub(crate) fn word(value: impl Serialize) -> String {
     let json = serde_json::to_value(value).ok();

@@ -22,6 +22,12 @@ pub(crate) fn remedy(remedy: &Remedy) -> String {
             "stepwell run \"TASK\" --session {id} brings it back; stepwell rewind {id} --chat \
              leaves files alone"
         ),
+        Remedy::ResumeThere { session, root, store } => format!(
+            "stepwell -C {} --store {} resume {session} brings it back there",
+            root.display(),
+            store.display()
+        ),
+        Remedy::ListWorktrees => "stepwell worktrees lists what there is".to_owned(),
         Remedy::Write(near) => format!("did you mean {near}?"),
         Remedy::MendRecentModels => {
             "mend it or remove it; it holds recent models and favourites".to_owned()
@@ -42,6 +48,21 @@ pub(crate) fn notice(notice: &Notice) -> String {
         }
         Notice::StoreNotOpened { why } => format!("warning: {why}"),
         Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
+        Notice::MirrorNotCurrent { why } => {
+            format!("warning: STATE.md and TASKS.md are not current: {why}")
+        }
+        Notice::WorktreeRestored { session } => {
+            format!("Brought the worktree back that {session} works in.")
+        }
+        Notice::WorktreeRemoved { session } => {
+            format!("Removed the worktree of subagent {session}: nothing in it is left to merge.")
+        }
+        Notice::WorktreeNotRemoved { session, why } => {
+            format!("warning: the worktree of {session} cannot be removed: {why}")
+        }
+        Notice::WorktreesNotChecked { why } => {
+            format!("warning: subagents' worktrees were not looked at: {why}")
+        }
         other => format!("warning: {other:?}"),
     }
 }

@@ -52,6 +52,27 @@ pub enum Error {
         /// Where it was.
         folder: String,
     },
+    /// A removed worktree belongs to another repository than this folder's.
+    #[error(
+        "the worktree of {session} was removed, and is one of {}, not of this folder's repository",
+        root.display()
+    )]
+    WorktreeElsewhere {
+        /// The session that works in it.
+        session: SessionId,
+        /// The workspace that it grew out of.
+        root: PathBuf,
+        /// The store that the session is in.
+        store: PathBuf,
+    },
+    /// A worktree could not be brought back.
+    #[error("{session} cannot go on: {why}")]
+    WorktreeNotRestored {
+        /// The session that works in it.
+        session: SessionId,
+        /// What git said.
+        why: String,
+    },
     /// A file of the user's could not be read or written.
     #[error("{}: {source} while {doing}", path.display())]
     File {
@@ -162,6 +183,17 @@ pub enum Remedy {
     RewindOnlyChat(SessionId),
     /// Bring the session's worktree back by running in it.
     BringWorktreeBack(SessionId),
+    /// Resume the session in another workspace.
+    ResumeThere {
+        /// The session.
+        session: SessionId,
+        /// That workspace's root.
+        root: PathBuf,
+        /// The session's store.
+        store: PathBuf,
+    },
+    /// Look at the worktrees that there are.
+    ListWorktrees,
     /// Write this in its place.
     Write(String),
     /// Mend the file with the recent models, or remove it.
@@ -195,9 +227,11 @@ impl Error {
             Self::Store(error) | Self::TeamStoreNotSetUp(error) => ErrorKind::Store(error.kind()),
             Self::Address(_) => ErrorKind::Misspelt,
             Self::NoFolder | Self::NoMatch { .. } => ErrorKind::Absent,
-            Self::ServersBackup | Self::ForeignFolder { .. } | Self::WorktreeGone { .. } => {
-                ErrorKind::Invalid
-            }
+            Self::ServersBackup
+            | Self::ForeignFolder { .. }
+            | Self::WorktreeGone { .. }
+            | Self::WorktreeElsewhere { .. }
+            | Self::WorktreeNotRestored { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
             Self::Config { .. } => ErrorKind::Config,
             Self::Value { .. } => ErrorKind::Invalid,
@@ -221,6 +255,12 @@ impl Error {
             },
             Self::ForeignFolder { session, .. } => Remedy::RewindOnlyChat(session.clone()),
             Self::WorktreeGone { session, .. } => Remedy::BringWorktreeBack(session.clone()),
+            Self::WorktreeElsewhere { session, root, store } => Remedy::ResumeThere {
+                session: session.clone(),
+                root: root.clone(),
+                store: store.clone(),
+            },
+            Self::WorktreeNotRestored { .. } => Remedy::ListWorktrees,
             Self::Config { near: Some(near), .. } => Remedy::Write(near.clone()),
             Self::RecentModels { .. } => Remedy::MendRecentModels,
             Self::Store(_)

@@ -9,29 +9,41 @@ pub mod config;
 pub mod locked_file;
 
 mod calibrations;
+mod crashes;
 mod duration;
 mod engine;
 mod error;
+mod git;
 mod host;
 mod location;
+mod mirror;
 mod notice;
+mod other_agents;
 mod price_list;
 mod recent_models;
 mod registry;
 mod sessions;
 mod trust;
 mod workspace;
+mod worktrees;
 
 pub use calibrations::Calibrations;
 pub use duration::{parse_duration, show_duration};
 pub use engine::Engine;
 pub use error::{ConfigPlace, Error, ErrorKind, Lies, Remedy, Result};
+pub use git::{Commits, repository};
 pub use host::{Environment, Host};
 pub use location::{CONFIG_FILE, Found, Location};
+pub use mirror::{Mirror, Mirroring};
 pub use notice::{Notice, Notices};
+pub use other_agents::AgentPlace;
 pub use price_list::{NoPriceList, PriceListFile};
 pub use recent_models::{Adopted, Liked, RecentModels, RecentModelsFile};
 pub use registry::Registry;
 pub use sessions::{Sessions, sessions};
 pub use trust::OwnSessions;
 pub use workspace::{NamedWell, Wanted, Well, Workspace, team_address};
+pub use worktrees::{
+    SubagentWorktree, WorktreeUser, has_ended, remove_finished_worktrees, restore_worktree,
+    subagent_worktrees,
+};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
+use stepwell::SessionId;
 
 /// Something that a person should know although nobody asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,6 +33,33 @@ pub enum Notice {
         name: String,
         /// That workspace's root.
         root: PathBuf,
+    },
+    /// `STATE.md` and `TASKS.md` do not show what the store says.
+    MirrorNotCurrent {
+        /// Why not.
+        why: String,
+    },
+    /// A worktree that was removed is there again.
+    WorktreeRestored {
+        /// The session that works in it.
+        session: SessionId,
+    },
+    /// A subagent's worktree was removed: nothing in it was left to merge.
+    WorktreeRemoved {
+        /// The subagent's session.
+        session: SessionId,
+    },
+    /// A subagent's worktree is no longer needed, and could not be removed.
+    WorktreeNotRemoved {
+        /// The subagent's session.
+        session: SessionId,
+        /// What git said.
+        why: String,
+    },
+    /// Nobody looked which of the subagents' worktrees are needed.
+    WorktreesNotChecked {
+        /// Why not.
+        why: String,
     },
 }
 

@@ -4,7 +4,6 @@ use stepwell_formats::Format;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::foreign::Homestead;
 use crate::table::{Align, Column, Table};
 
 /// Lists the formats of sessions that are read and written.
@@ -34,8 +33,7 @@ pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let mut lines = Vec::new();
     for format in Format::all() {
-        let homestead = Homestead::of(app);
-        let places = homestead.ask(|homes| format.places(homes));
+        let places = app.ask_homes(|homes| format.places(homes));
         let places: Vec<String> = places.iter().map(|it| it.display().to_string()).collect();
         let (read, write) = (format.reader().is_some(), format.writer().is_some());
         let word = |yes| if yes { "yes" } else { "-" };

@@ -6,11 +6,12 @@ use stepwell::{Access, ErrorKind, SessionId, Stepwell};
 use stepwell_formats::{
     Became, Error, Format, Found, Mode, Rehearsal, Report, Watcher, find, take_in_watched,
 };
+use stepwell_workspace::AgentPlace;
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
-use crate::foreign::{Homestead, Progress};
+use crate::foreign::Progress;
 use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::text::count;
@@ -304,19 +305,17 @@ fn no_session(path: &Path, only: Option<Format>) -> String {
 
 /// What is where agents keep their sessions, if the user wants it.
 fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
-    let homestead = Homestead::of(app);
-    let places = homestead.places(args.from);
     let mut all = Vec::new();
-    for (format, place) in &places {
+    for AgentPlace { format, path } in app.agent_places(args.from) {
         let before = all.len();
         let mut found = |it: Found| {
             all.push(it);
             Ok(())
         };
         let mut fault = |error: Error| note(format_args!("warning: {error}"));
-        find(place, Some(*format), &mut found, &mut fault)?;
+        find(&path, Some(format), &mut found, &mut fault)?;
         let files = count(all.len() - before, "file");
-        note(format_args!("{}: {files} in {}", format.title(), place.display()));
+        note(format_args!("{}: {files} in {}", format.title(), path.display()));
     }
     if all.is_empty() {
         let message = "no sessions of other agents were found";

@@ -10,16 +10,15 @@ use stepwell::{
 };
 use stepwell_agent::run::Charge;
 use stepwell_formats::{cell, table};
-use stepwell_workspace::{Location, NamedWell};
+use stepwell_workspace::{Commits, Location, NamedWell, has_ended};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
-use crate::git::Commits;
 use crate::output::note;
 use crate::selection::Selection;
 use crate::table::{Align, Column, Table};
 use crate::text::{cost, moment, one_line, took};
-use crate::wire::{self, is_final};
+use crate::wire;
 
 /// Lists what came of sessions that have ended, newest first.
 ///
@@ -126,7 +125,7 @@ fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<Row>>
     let filter = Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
     let mut rows = Vec::new();
     each_session(well, Query { filter, ..Query::default() }, |standing| {
-        if is_final(standing.head.status) && args.selection.takes(&standing) {
+        if has_ended(standing.head.status) && args.selection.takes(&standing) {
             match row(well, standing) {
                 Ok(row) => rows.push(row),
                 // One that is damaged hides no other.

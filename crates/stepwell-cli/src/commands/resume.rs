@@ -5,6 +5,7 @@ use stepwell::{
 use stepwell_agent::gates::Gates;
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
+use stepwell_workspace::restore_worktree;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
@@ -15,7 +16,6 @@ use crate::readiness::make_ready;
 use crate::runner::flow::{self as runner_flow, FlowFlags, Reply, each_once, variable};
 use crate::runner::{Flags, Prepared, Words, drive};
 use crate::text::{cut, one_line};
-use crate::worktrees;
 
 /// Resumes a session exactly where it stopped, or gives it more to do.
 ///
@@ -192,7 +192,7 @@ fn is_done(well: &Well, head: &Head) -> Result<bool> {
 /// Sees to it that a session's worktree is whole, if it works in one. A dry run does not need it
 /// to be.
 pub(super) fn take_up(flags: &Flags, well: &Well, head: &Head, app: &App) -> Result<()> {
-    if flags.dry_run { Ok(()) } else { worktrees::take_up(well, head, app) }
+    if flags.dry_run { Ok(()) } else { Ok(restore_worktree(well, head, app)?) }
 }
 
 /// How sessions stand that can be taken up again.

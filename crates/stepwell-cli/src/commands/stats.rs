@@ -8,7 +8,7 @@ use crate::failure::{Exit, Result};
 use crate::output::Style;
 use crate::selection::Selection;
 use crate::text::{cost, cut, day, grouped, one_line, width};
-use crate::wire::{Spending, is_final};
+use crate::wire::{Spending, has_ended};
 
 /// Shows how sessions went, and what they cost by day, model and agent.
 ///
@@ -64,7 +64,7 @@ impl Stats {
 
     /// Sessions that came to an end of their own.
     fn ended(&self) -> u64 {
-        let over = |status: &&str| status.parse().is_ok_and(is_final);
+        let over = |status: &&str| status.parse().is_ok_and(has_ended);
         self.by_status.iter().filter(|(status, _)| over(status)).map(|(_, n)| n).sum()
     }
 

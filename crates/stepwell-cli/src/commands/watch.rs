@@ -11,7 +11,6 @@ use stepwell_formats::{Error, Format, Found, Mode, find_news, take_in};
 use super::import::{Summary, Telling, tell};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::foreign::Homestead;
 use crate::output::note;
 use crate::text::count;
 
@@ -112,8 +111,8 @@ fn places(args: &Args, app: &App) -> Vec<(Option<Format>, PathBuf)> {
     if !args.paths.is_empty() {
         return args.paths.iter().map(|path| (args.from, path.clone())).collect();
     }
-    let places = Homestead::of(app).places(args.from);
-    places.into_iter().map(|(format, place)| (Some(format), place)).collect()
+    let places = app.agent_places(args.from).into_iter();
+    places.map(|place| (Some(place.format), place.path)).collect()
 }
 
 /// Takes in what is news at one place.

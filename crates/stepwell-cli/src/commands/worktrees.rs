@@ -1,6 +1,7 @@
 use serde::Serialize;
 use stepwell::Status;
 use stepwell_agent::worktree::State;
+use stepwell_workspace::{SubagentWorktree, subagent_worktrees};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -8,7 +9,6 @@ use crate::output::note;
 use crate::table::{Align, Column, Table};
 use crate::text::one_line;
 use crate::wire;
-use crate::worktrees::{Site, sites};
 
 /// Lists and removes the git worktrees of subagents.
 ///
@@ -75,7 +75,7 @@ const COLUMNS: &[Column] = &[
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let found = match app.look()? {
-        Some(well) => sites(app, &well)?,
+        Some(well) => subagent_worktrees(app, &well)?,
         None => Vec::new(),
     };
     match &args.action {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
 }
 
-fn list(found: &[Site], app: &mut App) -> Result<Exit> {
+fn list(found: &[SubagentWorktree], app: &mut App) -> Result<Exit> {
     if app.out.is_json() {
         found.iter().try_for_each(|site| app.out.object(&line(site)))?;
         return Ok(Exit::Done);
@@ -112,7 +112,7 @@ fn list(found: &[Site], app: &mut App) -> Result<Exit> {
 }
 
 /// How a worktree stands, in a word or two.
-fn state(site: &Site) -> String {
+fn state(site: &SubagentWorktree) -> String {
     let state = match &site.state {
         Ok(it) if it.paths.is_empty() => wire::word(it.state),
         Ok(it) => {
@@ -125,7 +125,7 @@ fn state(site: &Site) -> String {
     if site.used_by.is_some() { format!("{state}, in use") } else { state }
 }
 
-fn line(site: &Site) -> Line<'_> {
+fn line(site: &SubagentWorktree) -> Line<'_> {
     let head = site.session.as_ref().map(|it| &it.head);
     Line {
         id: site.id.as_str(),
@@ -144,14 +144,14 @@ fn line(site: &Site) -> Line<'_> {
 }
 
 /// The worktree that a name means.
-fn find<'a>(found: &'a [Site], name: &str) -> Result<&'a Site> {
+fn find<'a>(found: &'a [SubagentWorktree], name: &str) -> Result<&'a SubagentWorktree> {
     if let Some(site) = found.iter().find(|site| site.id.as_str() == name) {
         return Ok(site);
     }
     // Every id has nothing in it, which so means none.
-    let has = |site: &&Site| !name.is_empty() && site.id.as_str().contains(name);
-    let ends = |site: &&Site| !name.is_empty() && site.id.ending().starts_with(name);
-    let mut named: Vec<&Site> = found.iter().filter(ends).collect();
+    let has = |site: &&SubagentWorktree| !name.is_empty() && site.id.as_str().contains(name);
+    let ends = |site: &&SubagentWorktree| !name.is_empty() && site.id.ending().starts_with(name);
+    let mut named: Vec<&SubagentWorktree> = found.iter().filter(ends).collect();
     if named.is_empty() {
         named = found.iter().filter(has).collect();
     }
@@ -168,7 +168,7 @@ fn find<'a>(found: &'a [Site], name: &str) -> Result<&'a Site> {
     }
 }
 
-fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
+fn remove(site: &SubagentWorktree, force: bool, app: &mut App) -> Result<Exit> {
     let id = &site.id;
     let refuse = |why: String| Failure::new(Exit::Failed, format_args!("{id}: {why}"));
     if let Some(user) = site.used_by.as_ref().filter(|user| user.at_work) {
@@ -200,7 +200,7 @@ fn remove(site: &Site, force: bool, app: &mut App) -> Result<Exit> {
 }
 
 /// Why a worktree is not removed unless that is forced, and what to do.
-fn why_not(site: &Site) -> Failure {
+fn why_not(site: &SubagentWorktree) -> Failure {
     let (id, branch, path) = (&site.id, &site.worktree.branch, site.worktree.path.display());
     let look = format!("look into {path}; --force removes it for good");
     let stray = site.state.as_ref().ok().and_then(|it| it.stray.as_deref());

@@ -33,11 +33,10 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Charge, Ended, Happening, Keeping, Run, Setup, Watcher as _};
 use stepwell_agent::tool::{Ground, Place, Tool};
 use stepwell_workspace::atomic_file::{check_replaceable, replace_users_file};
-use stepwell_workspace::parse_duration;
+use stepwell_workspace::{Mirror, Mirroring, parse_duration};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::mirror::{Mirror, Mirroring};
 use crate::output::note;
 use crate::readiness::Touch;
 use crate::wire;

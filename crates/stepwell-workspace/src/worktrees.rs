@@ -3,49 +3,57 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Error, Head, Origin, Query, Session, SessionId, Standing, Status};
+use stepwell::{Head, Origin, Query, Session, SessionId, Standing, Status, Stepwell};
 use stepwell_agent::run::Charge;
 use stepwell_agent::worktree::{Berth, State, Worktree, all};
 
-use crate::app::{App, Go, Well, each_session};
-use crate::failure::{Exit, Failure, Result};
+use crate::error::{Error, Result};
 use crate::git::repository;
-use crate::output::note;
-use crate::wire::is_final;
+use crate::notice::Notice;
+use crate::sessions::sessions;
+use crate::workspace::Workspace;
 
 /// A subagent's worktree.
-pub(crate) struct Site {
-    pub(crate) id: SessionId,
-    pub(crate) worktree: Worktree,
+#[derive(Debug)]
+pub struct SubagentWorktree {
+    /// The session that it was made for.
+    pub id: SessionId,
+    /// The worktree itself.
+    pub worktree: Worktree,
     /// Its session; absent, it was erased.
-    pub(crate) session: Option<Standing>,
+    pub session: Option<Standing>,
     /// A session that is at work in it, or that may go on there.
-    pub(crate) used_by: Option<User>,
+    pub used_by: Option<WorktreeUser>,
     /// The sessions that work in it: its subagent's and forks of that.
     lodgers: Vec<SessionId>,
     /// How it stands, or why git cannot say.
-    pub(crate) state: Result<stepwell_agent::worktree::Standing, String>,
+    pub state: Result<stepwell_agent::worktree::Standing, String>,
 }
 
 /// A session that needs a worktree.
-pub(crate) struct User {
-    pub(crate) id: SessionId,
+#[derive(Debug)]
+pub struct WorktreeUser {
+    /// The session.
+    pub id: SessionId,
     /// Who takes it up: its parent does, if it is a subagent that is not done.
-    pub(crate) resumed: SessionId,
+    pub resumed: SessionId,
     /// Is it at work?
-    pub(crate) at_work: bool,
+    pub at_work: bool,
 }
 
-/// Every worktree of this workspace's subagents.
-pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
-    let (root, store) = (resolved(&app.place.root), resolved(&app.place.store));
+/// Every worktree of a workspace's subagents.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn subagent_worktrees(workspace: &Workspace, well: &Stepwell) -> Result<Vec<SubagentWorktree>> {
+    let (root, store) = (resolved(&workspace.place.root), resolved(&workspace.place.store));
     let (mut found, names) = (Vec::new(), all(&root, &store));
     // Every session is looked at for forks, so only if it matters.
     let mut lodgers = if names.is_empty() { Lodgers::new() } else { lodgers(well)? };
     for id in names {
         let session = standing(well, &id)?;
         if let Some(session) = &session
-            && elsewhere(well, &session.head, app)?.is_some()
+            && elsewhere(well, &session.head, workspace)?.is_some()
         {
             continue;
         }
@@ -68,7 +76,7 @@ pub(crate) fn sites(app: &App, well: &Well) -> Result<Vec<Site>> {
         };
         let used_by = used_by.or_else(|| lodgers.iter().find_map(goes_on));
         let lodgers = lodgers.into_iter().map(|it| it.head.id).collect();
-        found.push(Site { id, worktree, session, used_by, lodgers, state });
+        found.push(SubagentWorktree { id, worktree, session, used_by, lodgers, state });
     }
     Ok(found)
 }
@@ -80,26 +88,30 @@ fn resolved(path: &Path) -> PathBuf {
 /// The sessions that work in each worktree.
 type Lodgers = BTreeMap<SessionId, Vec<Standing>>;
 
-fn lodgers(well: &Well) -> Result<Lodgers> {
+fn lodgers(well: &Stepwell) -> Result<Lodgers> {
     let mut lodgers = Lodgers::new();
-    each_session(well, Query::default(), |standing| {
+    for standing in sessions(well, Query::default()) {
+        let standing = standing?;
         for berth in Charge::berths(&standing.head).unwrap_or_default() {
             lodgers.entry(berth.worktree).or_default().push(standing.clone());
         }
-        Ok(Go::On)
-    })?;
+    }
     Ok(lodgers)
 }
 
 /// Is a subagent's session not done, and does its parent wait for it?
-fn waited_for(well: &Well, session: &Standing, charge: Option<&Charge>) -> Result<Option<User>> {
+fn waited_for(
+    well: &Stepwell,
+    session: &Standing,
+    charge: Option<&Charge>,
+) -> Result<Option<WorktreeUser>> {
     let Some(parent) = session.head.origin.parent() else { return Ok(None) };
     if charge.is_some_and(|charge| charge.outcome.is_some()) {
         return Ok(None);
     }
-    let waits = standing(well, parent)?.is_some_and(|parent| !is_final(parent.head.status));
+    let waits = standing(well, parent)?.is_some_and(|parent| !has_ended(parent.head.status));
     let at_work = session.held.is_some();
-    Ok((waits || at_work).then(|| User {
+    Ok((waits || at_work).then(|| WorktreeUser {
         id: session.head.id.clone(),
         resumed: parent.clone(),
         at_work,
@@ -108,40 +120,45 @@ fn waited_for(well: &Well, session: &Standing, charge: Option<&Charge>) -> Resul
 
 /// Is a session at work, or may it go on by itself? A subagent's does so only if someone took it
 /// up after its end.
-fn goes_on(session: &Standing) -> Option<User> {
+fn goes_on(session: &Standing) -> Option<WorktreeUser> {
     let (head, at_work) = (&session.head, session.held.is_some());
     let unfinished = match head.origin {
         Origin::Subagent { .. } => {
             let ended = Charge::of(head).is_some_and(|charge| charge.outcome.is_some());
             ended && matches!(head.status, Status::Interrupted | Status::Paused)
         }
-        Origin::Root | Origin::Fork { .. } => !is_final(head.status),
+        Origin::Root | Origin::Fork { .. } => !has_ended(head.status),
     };
     let id = &head.id;
-    (at_work || unfinished).then(|| User { id: id.clone(), resumed: id.clone(), at_work })
+    (at_work || unfinished).then(|| WorktreeUser { id: id.clone(), resumed: id.clone(), at_work })
 }
 
-fn standing(well: &Well, id: &SessionId) -> Result<Option<Standing>> {
+fn standing(well: &Stepwell, id: &SessionId) -> Result<Option<Standing>> {
     match well.store().standing(id) {
         Ok(standing) => Ok(Some(standing)),
-        Err(Error::NoSession(_)) => Ok(None),
+        Err(stepwell::Error::NoSession(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-impl Site {
+impl SubagentWorktree {
     /// Can it go without anything being lost?
-    pub(crate) fn is_done(&self) -> bool {
+    #[must_use]
+    pub fn is_done(&self) -> bool {
         self.used_by.is_none() && self.state.as_ref().is_ok_and(|it| it.state.is_done())
     }
 
     /// Is there nothing of it but a branch without commits of its own?
-    pub(crate) fn is_gone(&self) -> bool {
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
         self.used_by.is_none() && self.state.as_ref().is_ok_and(|it| it.state == State::Gone)
     }
 
     /// Removes it, if nothing is lost by that.
-    pub(crate) fn remove(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What git said.
+    pub fn remove(&self) -> Result<(), String> {
         let tip = if self.worktree.has_branch() { self.worktree.tip()? } else { String::new() };
         self.worktree.remove(&tip)
     }
@@ -149,8 +166,8 @@ impl Site {
 
 /// The workspace that a session's worktree grew out of, if that is in another repository than the
 /// folder that the user is in: a store that lies in no workspace may serve several.
-fn elsewhere(well: &Well, head: &Head, app: &App) -> Result<Option<PathBuf>> {
-    let (root, store) = (resolved(&app.place.root), resolved(&app.place.store));
+fn elsewhere(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let (root, store) = (resolved(&workspace.place.root), resolved(&workspace.place.store));
     if store.parent() == Some(&*root) {
         return Ok(None);
     }
@@ -169,69 +186,65 @@ fn elsewhere(well: &Well, head: &Head, app: &App) -> Result<Option<PathBuf>> {
 
 /// Sees to it that a session that works in a worktree finds it whole: one that was removed is
 /// brought back, and one that was moved with its workspace is mended.
-pub(crate) fn take_up(well: &Well, head: &Head, app: &App) -> Result<()> {
+///
+/// # Errors
+/// If it cannot be brought back here.
+pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<()> {
     let Some(charge) = Charge::of(head) else { return Ok(()) };
     let berths = Charge::berths(head).unwrap_or_default();
-    let is_there = |berth: &&Berth| berth.folder(&app.place.store).is_some();
+    let is_there = |berth: &&Berth| berth.folder(&workspace.place.store).is_some();
     let Some(berth) = berths.iter().find(is_there).or(berths.last()) else { return Ok(()) };
-    let (root, store) = (resolved(&app.place.root), resolved(&app.place.store));
+    let (root, store) = (resolved(&workspace.place.root), resolved(&workspace.place.store));
     let worktree = Worktree::of(&root, &store, &berth.worktree);
     let removed = !worktree.path.exists();
-    if removed && let Some(there) = elsewhere(well, head, app)? {
-        let (id, there) = (&head.id, there.display());
-        let message = format!(
-            "the worktree of {id} was removed, and is one of {there}, not of this folder's repository"
-        );
-        return Err(Failure::new(Exit::Failed, message).hint(format_args!(
-            "stepwell -C {there} --store {} resume {id} brings it back there",
-            store.display()
-        )));
+    if removed && let Some(there) = elsewhere(well, head, workspace)? {
+        return Err(Error::WorktreeElsewhere { session: head.id.clone(), root: there, store });
     }
     let brought = match charge.outcome.filter(|_| removed && !worktree.has_branch()) {
         Some(outcome) => worktree.make_again(&outcome),
         None => worktree.restore(),
     };
-    brought.map_err(|why| {
-        let message = format!("{} cannot go on: {why}", head.id);
-        Failure::new(Exit::Failed, message).hint("stepwell worktrees lists what there is")
-    })?;
+    brought.map_err(|why| Error::WorktreeNotRestored { session: head.id.clone(), why })?;
     if removed {
-        note(format_args!("Brought the worktree back that {} works in.", head.id));
+        workspace.notices.tell(Notice::WorktreeRestored { session: head.id.clone() });
     }
     Ok(())
 }
 
-/// Removes what nobody needs any more, and says so; not what the session works in that is about to
-/// be taken up. Not being able to is no reason not to begin.
-pub(crate) fn sweep(app: &App, well: &Well, taken_up: Option<&Head>) {
+/// Removes the worktrees that nobody needs any more, and says so; not the one of the session that
+/// is about to be resumed. Not being able to is no reason not to begin.
+pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed: Option<&Head>) {
     // Where no subagent ever changed anything, git is not even asked.
-    if !app.place.store.join(stepwell_agent::worktree::FOLDER).is_dir() {
+    if !workspace.place.store.join(stepwell_agent::worktree::FOLDER).is_dir() {
         return;
     }
-    let complain = |failure: &Failure| {
-        note(format_args!("warning: subagents' worktrees were not looked at: {failure}"));
-    };
-    let sites = match sites(app, well) {
+    let sites = match subagent_worktrees(workspace, well) {
         Ok(sites) => sites,
-        Err(failure) => return complain(&failure),
+        Err(error) => {
+            let why = error.to_string();
+            return workspace.notices.tell(Notice::WorktreesNotChecked { why });
+        }
     };
-    let needed = taken_up.and_then(Charge::berths).unwrap_or_default();
-    let is_needed = |site: &Site| needed.iter().any(|berth| berth.worktree == site.id);
+    let needed = resumed.and_then(Charge::berths).unwrap_or_default();
+    let is_needed = |site: &SubagentWorktree| needed.iter().any(|berth| berth.worktree == site.id);
     for site in sites.iter().filter(|site| site.is_done() && !is_needed(site)) {
         // Whoever began to work in it meanwhile has a lease, and nobody begins while this has them.
         let leases: stepwell::Result<Vec<Session>> =
             site.lodgers.iter().map(|id| well.hold(id)).collect();
-        if matches!(leases, Err(Error::Held { .. })) {
+        if matches!(leases, Err(stepwell::Error::Held { .. })) {
             continue;
         }
-        match site.remove() {
-            Ok(()) => note(format_args!(
-                "Removed the worktree of subagent {}: nothing in it is left to merge.",
-                site.id
-            )),
-            Err(why) => {
-                note(format_args!("warning: the worktree of {} cannot be removed: {why}", site.id));
-            }
-        }
+        let session = site.id.clone();
+        workspace.notices.tell(match site.remove() {
+            Ok(()) => Notice::WorktreeRemoved { session },
+            Err(why) => Notice::WorktreeNotRemoved { session, why },
+        });
     }
+}
+
+/// Did a session come to an end of its own?
+#[must_use]
+pub fn has_ended(status: Status) -> bool {
+    use Status::{Interrupted, Partial, Paused, Running};
+    !matches!(status, Running | Paused | Interrupted | Partial)
 }

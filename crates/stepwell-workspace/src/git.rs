@@ -7,7 +7,7 @@ use stepwell_agent::git::SafeGit;
 
 /// When the commits of a work tree's local branches, and of what is checked out, were made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Commits {
+pub struct Commits {
     /// In seconds since 1970, ascending.
     times: Vec<i64>,
 }
@@ -18,14 +18,16 @@ fn git(folder: &Path, args: &[&str]) -> Option<String> {
 }
 
 /// The repository that a folder is in, which all of its work trees share.
-pub(crate) fn repository(folder: &Path) -> Option<PathBuf> {
+#[must_use]
+pub fn repository(folder: &Path) -> Option<PathBuf> {
     let path = git(folder, &["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     std::fs::canonicalize(path.trim_end_matches('\n')).ok()
 }
 
 impl Commits {
     /// The commits from a moment on; `None` where there is no git, or no work tree.
-    pub(crate) fn since(root: &Path, since: Time) -> Option<Self> {
+    #[must_use]
+    pub fn since(root: &Path, since: Time) -> Option<Self> {
         // A second earlier: git counts whole ones.
         let since = format!("--since=@{}", seconds(since).saturating_sub(1).max(0));
         // Before the first commit there is no HEAD.
@@ -42,7 +44,8 @@ impl Commits {
     }
 
     /// How many were made from one moment to another, both included.
-    pub(crate) fn between(&self, from: Time, to: Time) -> usize {
+    #[must_use]
+    pub fn between(&self, from: Time, to: Time) -> usize {
         let (from, to) = (seconds(from), seconds(to));
         let before = self.times.partition_point(|time| *time < from);
         self.times.partition_point(|time| *time <= to).saturating_sub(before)

@@ -9,27 +9,33 @@ use std::path::{Path, PathBuf};
 use stepwell::{Access, Driver, Event, Family, Filter, Query, Sort, Standing, Status};
 use stepwell_agent::run::{Happening, Question, Reply, Watcher};
 use stepwell_formats::{state_markdown, tasks_markdown};
-use stepwell_workspace::locked_file;
 
-use crate::app::{App, Go, Well, each_session};
-use crate::failure::{Failure, Result};
-use crate::output::note;
+use crate::error::{Error, Result};
+use crate::locked_file;
+use crate::notice::{Notice, Notices};
+use crate::sessions::sessions;
+use crate::workspace::{Well, Workspace};
 
 /// Keeps the files current.
-pub(crate) struct Mirror {
+#[derive(Debug)]
+pub struct Mirror {
     well: Well,
     folder: PathBuf,
+    notices: Notices,
 }
 
 impl Mirror {
-    /// The mirror of this workspace's store, if the user wants one.
-    pub(crate) fn of(app: &App) -> Option<Self> {
-        let wanted = app.config.settings.mirror_markdown && app.place.has_store();
-        let well = wanted.then(|| app.open(&app.place.store, Access::Read));
-        match well? {
-            Ok(well) => Some(Self { well, folder: app.place.store.clone() }),
+    /// The mirror of a workspace's store, if its user wants one. A store that cannot be read is
+    /// a notice.
+    #[must_use]
+    pub fn of(workspace: &Workspace) -> Option<Self> {
+        let place = &workspace.place;
+        let wanted = workspace.config.settings.mirror_markdown && place.has_store();
+        let notices = workspace.notices.clone();
+        match wanted.then(|| workspace.open(&place.store, Access::Read))? {
+            Ok(well) => Some(Self { well, folder: place.store.clone(), notices }),
             Err(error) => {
-                complain(&error.into());
+                complain(&notices, &error);
                 None
             }
         }
@@ -37,18 +43,17 @@ impl Mirror {
 
     /// Brings the files up to date. That they could not be written stops nobody: what they
     /// show is in the store.
-    pub(crate) fn refresh(&self) {
-        if let Err(failure) = self.write() {
-            complain(&failure);
+    pub fn refresh(&self) {
+        if let Err(error) = self.write() {
+            complain(&self.notices, &error);
         }
     }
 
     fn write(&self) -> Result<()> {
         let path = |name: &str| self.folder.join(name);
-        let fault = |path: &Path| {
-            let path = path.to_owned();
-            move |error| Failure::file(&path, "writing it", &error)
-        };
+        fn fault(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+            Error::file(path, "writing it")
+        }
         let (state, tasks) = (path("STATE.md"), path("TASKS.md"));
         let lock = path("mirror.lock");
         let held = locked_file::lock(&lock).map_err(fault(&lock))?;
@@ -66,13 +71,12 @@ impl Mirror {
     fn shown(&self) -> Result<Option<Standing>> {
         let first = |filter: Filter, sort: Sort| -> Result<Option<Standing>> {
             let filter = Filter { family: Family::Roots, ..filter };
-            let mut found = None;
-            each_session(&self.well, Query { filter, sort, limit: 1, ..Query::default() }, |it| {
-                // One that is damaged hides no other.
-                found = Some(it).filter(|standing| standing.damage.is_none());
-                Ok(if found.is_some() { Go::Stop } else { Go::On })
-            })?;
-            Ok(found)
+            let query = Query { filter, sort, limit: 1, ..Query::default() };
+            // One that is damaged hides no other.
+            let is_whole = |it: &stepwell::Result<Standing>| {
+                it.as_ref().map_or(true, |standing| standing.damage.is_none())
+            };
+            Ok(sessions(&self.well, query).find(is_whole).transpose()?)
         };
         // An agent that Stepwell does not run is believed to run forever.
         let (status, driver) = (vec![Status::Running], Some(Driver::Own));
@@ -83,33 +87,37 @@ impl Mirror {
     }
 }
 
-fn complain(failure: &Failure) {
-    note(format_args!("warning: STATE.md and TASKS.md are not current: {failure}"));
+fn complain(notices: &Notices, error: &Error) {
+    notices.tell(Notice::MirrorNotCurrent { why: error.to_string() });
 }
 
-/// Brings the files up to date after a command that may have changed something.
-pub(crate) fn after(app: &App) {
-    if app.has_written()
-        && let Some(mirror) = Mirror::of(app)
-    {
-        mirror.refresh();
+impl Workspace {
+    /// Brings `STATE.md` and `TASKS.md` up to date, if this workspace's store may have changed.
+    pub fn refresh_mirror(&self) {
+        if self.has_written()
+            && let Some(mirror) = Mirror::of(self)
+        {
+            mirror.refresh();
+        }
     }
 }
 
 /// A watcher of a run beside whom the files are kept current.
-pub(crate) struct Mirroring<W> {
+#[derive(Debug)]
+pub struct Mirroring<W> {
     watcher: W,
     mirror: Option<Mirror>,
 }
 
 impl<W: Watcher> Mirroring<W> {
-    pub(crate) fn new(watcher: W, mirror: Option<Mirror>) -> Self {
+    /// A watcher, and the files beside it.
+    pub fn new(watcher: W, mirror: Option<Mirror>) -> Self {
         mirror.iter().for_each(Mirror::refresh);
         Self { watcher, mirror }
     }
 
     /// The watcher alone.
-    pub(crate) fn into_inner(self) -> W {
+    pub fn into_inner(self) -> W {
         self.watcher
     }
 }
