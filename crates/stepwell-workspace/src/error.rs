@@ -231,10 +231,10 @@ impl Error {
             | Self::ForeignFolder { .. }
             | Self::WorktreeGone { .. }
             | Self::WorktreeElsewhere { .. }
-            | Self::WorktreeNotRestored { .. } => ErrorKind::Invalid,
+            | Self::WorktreeNotRestored { .. }
+            | Self::Value { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
             Self::Config { .. } => ErrorKind::Config,
-            Self::Value { .. } => ErrorKind::Invalid,
             Self::RecentModels { .. } => ErrorKind::Damaged,
         }
     }

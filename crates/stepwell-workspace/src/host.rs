@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Clock, Processes, SystemClock, SystemProcesses, Time};
+use stepwell_agent::tool::is_private_variable;
 
 /// What a process finds around itself.
 #[derive(Clone, Debug)]
@@ -93,6 +94,14 @@ impl Host {
         names.filter_map(|name| self.environment.get(&name)).collect()
     }
 
+    /// The variables that no program is given which an agent starts.
+    #[must_use]
+    pub fn private_variables(&self) -> Vec<String> {
+        let mut names = self.environment.names();
+        names.retain(|name| is_private_variable(name));
+        names
+    }
+
     /// The user's own configuration file.
     #[must_use]
     pub fn user_config(&self) -> Option<PathBuf> {
@@ -132,6 +141,12 @@ mod tests {
         let mut secrets = host.secrets();
         secrets.sort();
         assert_eq!(secrets, ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn what_agents_start_gets_no_keys_and_no_settings_of_ours() {
+        let host = with(&[("OPENAI_API_KEY", "a"), ("STEPWELL_STORE", "b"), ("PATH", "c")]);
+        assert_eq!(host.private_variables(), ["OPENAI_API_KEY", "STEPWELL_STORE"]);
     }
 
     #[test]

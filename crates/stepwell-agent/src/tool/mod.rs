@@ -32,6 +32,7 @@ use stepwell::{Effect, Outcome, PhaseChanged, PhaseSet, SessionId, Task, Tasks, 
 
 pub use self::disk::look;
 pub use self::dispatch::{Ground, Order, is_read_only};
+pub use self::environment::is_private_variable;
 pub use self::supervise::{Watched, supervise};
 use crate::phases::PhaseState;
 use crate::provider::ToolSpec;
@@ -86,8 +87,8 @@ pub struct Place {
     /// The store's folder for subagents' worktrees, where that is not `store`: whoever works in
     /// a worktree works in the store.
     pub grounds: Option<PathBuf>,
-    /// Variables that commands do not inherit, beside Stepwell's own and those whose names
-    /// say that they hold a key.
+    /// Variables that the programs we start do not inherit. Whoever knows the environment names
+    /// those of [`is_private_variable`] and those that hold a key by another name.
     pub withheld: BTreeSet<String>,
     /// How long a command may take, unless it asks for less.
     pub command_timeout: Duration,

@@ -23,9 +23,11 @@ use stepwell_strict::{Rules as StrictRules, Say, Strict, Tokens};
 
 type Said = Result<Answer, CallError>;
 
+type Answering = dyn Fn(usize, &Request<'_>) -> Said + Send + Sync;
+
 /// A model that answers by a function of what it is asked, and how often it was.
 struct Model {
-    answer: Box<dyn Fn(usize, &Request<'_>) -> Said + Send + Sync>,
+    answer: Box<Answering>,
     asked: AtomicUsize,
     /// The last message of each request.
     last: Mutex<Vec<String>>,

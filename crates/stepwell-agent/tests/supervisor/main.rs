@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use stepwell_agent::tool::{Place, Watched, builtin, supervise};
+use stepwell_agent::tool::{Place, Watched, builtin, is_private_variable, supervise};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -27,7 +27,10 @@ fn main() -> ExitCode {
 
 fn run(root: PathBuf, line: &str) {
     let own = std::env::current_exe().expect("a process knows its program");
-    let place = Place { supervisor: Some((own, vec!["supervise".to_owned()])), ..Place::new(root) };
+    let supervisor = Some((own, vec!["supervise".to_owned()]));
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let withheld = names.filter(|name| is_private_variable(name)).collect();
+    let place = Place { supervisor, withheld, ..Place::new(root) };
     let tools = builtin();
     let tool = tools.iter().find(|tool| tool.spec().name == "run_command");
     let tool = tool.expect("it is a builtin");

@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use stepwell::{Family, Filter, Query, Spent, Standing, Status};
+use stepwell_workspace::has_ended;
 
 use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::Style;
 use crate::selection::Selection;
 use crate::text::{cost, cut, day, grouped, one_line, width};
-use crate::wire::{Spending, has_ended};
+use crate::wire::Spending;
 
 /// Shows how sessions went, and what they cost by day, model and agent.
 ///

@@ -432,7 +432,8 @@ fn withheld(keys: &BTreeMap<String, String>, app: &App) -> impl Iterator<Item = 
     // The address of a team's store may hold a password.
     let addresses = STORE_VARIABLES.iter().filter(|_| app.place.team.is_some());
     let addresses = addresses.map(|name| (*name).to_owned());
-    keys.keys().cloned().chain(mcp::key_variables(app)).chain(addresses)
+    let private = app.host.private_variables();
+    keys.keys().cloned().chain(mcp::key_variables(app)).chain(addresses).chain(private)
 }
 
 /// Where tools work.
