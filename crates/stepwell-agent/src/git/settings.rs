@@ -115,9 +115,8 @@ fn replacement(key: &str) -> Option<&'static str> {
         ("filter", "clean" | "smudge" | "process")
         | ("diff", "command" | "textconv")
         | ("hook", "command" | "event") => Some(""),
-        ("filter", "required") | ("hook", "enabled") => Some("false"),
-        // An empty one would count as having merged the file; this one fails, which is a conflict.
-        ("merge", "driver") => Some("false"),
+        // An empty driver would count as having merged the file; `false` fails, which is a conflict.
+        ("filter", "required") | ("hook", "enabled") | ("merge", "driver") => Some("false"),
         _ => None,
     }
 }

@@ -1,5 +1,7 @@
 //! Every setting, once: its key, its kind, its default, and what it does.
 
+#![allow(clippy::doc_markdown, reason = "a setting's doc comment is its help, read as plain text")]
+
 use std::time::Duration;
 
 use stepwell_agent::permission::Mode;
