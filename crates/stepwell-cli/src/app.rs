@@ -51,9 +51,6 @@ pub(crate) enum Needs {
     Nothing,
 }
 
-/// How many events are read at a time where all are looked at.
-const PAGE: usize = 1_000;
-
 impl App {
     pub(crate) fn new(
         global: &Global,
@@ -183,27 +180,10 @@ pub(crate) fn each_session(
 pub(crate) fn each_event(
     well: &Stepwell,
     id: &SessionId,
-    mut span: Span,
-    mut look: impl FnMut(stepwell::Recorded) -> Result<()>,
+    span: Span,
+    look: impl FnMut(stepwell::Recorded) -> Result<()>,
 ) -> Result<Option<stepwell::Damage>> {
-    let mut left = span.limit;
-    loop {
-        span.limit = left.min(PAGE);
-        let slice = well.store().events(id, span)?;
-        let Some(last) = slice.events.last().map(|event| event.seq) else {
-            return Ok(slice.damage);
-        };
-        left -= slice.events.len().min(left);
-        slice.events.into_iter().try_for_each(&mut look)?;
-        if slice.damage.is_some() || left == 0 {
-            return Ok(slice.damage);
-        }
-        match span.order {
-            stepwell::Order::Oldest => span.from = last.next(),
-            stepwell::Order::Newest if last <= span.from => return Ok(None),
-            stepwell::Order::Newest => span.to = last.prev(),
-        }
-    }
+    stepwell_workspace::each_event(well, id, span, look)
 }
 
 /// Whether to look on.

@@ -14,10 +14,10 @@ use stepwell_agent::files::{backups, moves, rewind};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool;
 use stepwell_workspace::config::Key;
+use stepwell_workspace::lifecycle::hold;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Failure, Result};
-use crate::lifecycle::hold;
 use crate::output::note;
 use crate::text::one_line;
 use crate::wording;

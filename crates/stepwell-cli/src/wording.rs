@@ -1,8 +1,11 @@
 //! The words of the command line for what the libraries say in types: the next command to type,
 //! and what a person should know although they did not ask.
 
+use stepwell::PhaseSet;
 use stepwell_workspace::config::Source;
 use stepwell_workspace::{ConfigPlace, Notice, Remedy};
+
+use crate::text::count;
 
 /// The hint that follows an error.
 pub(crate) fn remedy(remedy: &Remedy) -> String {
@@ -27,6 +30,12 @@ pub(crate) fn remedy(remedy: &Remedy) -> String {
             root.display(),
             store.display()
         ),
+        Remedy::ShowAgent(id) => format!("stepwell agent get {id}"),
+        Remedy::ShowSession(id) => format!("stepwell show {id}"),
+        Remedy::NamePhase => {
+            let names = PhaseSet::Lifecycle.phases().iter().map(|phase| phase.as_str());
+            format!("the phases are {}", names.collect::<Vec<_>>().join(", "))
+        }
         Remedy::ListWorktrees => "stepwell worktrees lists what there is".to_owned(),
         Remedy::Write(near) => format!("did you mean {near}?"),
         Remedy::MendRecentModels => {
@@ -48,6 +57,21 @@ pub(crate) fn notice(notice: &Notice) -> String {
         }
         Notice::StoreNotOpened { why } => format!("warning: {why}"),
         Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
+        Notice::TrashEmptied { sessions, days } => {
+            let gone = count(*sessions, "session");
+            format!("The trash let go of {gone} that had been in it for {days} days.")
+        }
+        Notice::CleanedUp { sessions } => {
+            format!("Cleaned up {}; stepwell trash list shows them.", count(*sessions, "session"))
+        }
+        Notice::HalfRewoundKept { session } => format!(
+            "{session} stays: a rewind of it was cut off; stepwell rewind {session} --finish \
+             finishes it"
+        ),
+        Notice::HalfRewoundKeptInTrash { session } => format!(
+            "{session} stays in the trash: a rewind of it was cut off\n\
+             hint: stepwell trash restore {session}, then stepwell rewind {session} --finish"
+        ),
         Notice::MirrorNotCurrent { why } => {
             format!("warning: STATE.md and TASKS.md are not current: {why}")
         }

@@ -6,6 +6,9 @@
 
 pub mod atomic_file;
 pub mod config;
+pub mod hooks;
+pub mod housekeeping;
+pub mod lifecycle;
 pub mod locked_file;
 
 mod calibrations;
@@ -13,6 +16,7 @@ mod crashes;
 mod duration;
 mod engine;
 mod error;
+mod events;
 mod git;
 mod host;
 mod location;
@@ -31,6 +35,7 @@ pub use calibrations::Calibrations;
 pub use duration::{parse_duration, show_duration};
 pub use engine::Engine;
 pub use error::{ConfigPlace, Error, ErrorKind, Lies, Remedy, Result};
+pub use events::each_event;
 pub use git::{Commits, repository};
 pub use host::{Environment, Host};
 pub use location::{CONFIG_FILE, Found, Location};

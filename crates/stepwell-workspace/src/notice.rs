@@ -34,6 +34,28 @@ pub enum Notice {
         /// That workspace's root.
         root: PathBuf,
     },
+    /// Sessions were removed from the trash for good.
+    TrashEmptied {
+        /// How many.
+        sessions: usize,
+        /// For how many days they had been in it.
+        days: u32,
+    },
+    /// Old sessions were moved to the trash.
+    CleanedUp {
+        /// How many.
+        sessions: usize,
+    },
+    /// An old session stays: a rewind of it was cut off, and only it knows how to finish that.
+    HalfRewoundKept {
+        /// The session.
+        session: SessionId,
+    },
+    /// A session stays in the trash: a rewind of it was cut off.
+    HalfRewoundKeptInTrash {
+        /// The session.
+        session: SessionId,
+    },
     /// `STATE.md` and `TASKS.md` do not show what the store says.
     MirrorNotCurrent {
         /// Why not.

@@ -1,10 +1,10 @@
 use stepwell::{Access, Driver, Phase, Status, StopReason};
 use stepwell_agent::files::rewind::Foreign;
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::files::settle;
-use crate::housekeeping::tidy;
 
 /// Gives a session up: it stays, and is not resumed.
 #[derive(Debug, clap::Args)]

@@ -12,11 +12,12 @@ use stepwell::{
 use stepwell_workspace::config::AgentIds;
 
 use super::cleanup::{Fate, Mode, clean};
+use stepwell_workspace::housekeeping::tidy;
+use stepwell_workspace::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
+
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
-use crate::housekeeping::tidy;
-use crate::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
 use crate::runner::redactor;
 use crate::table::{Align, Column, Table};
 use crate::text::{ago, indented, one_line};
@@ -93,7 +94,7 @@ enum Action {
         session: String,
         /// How it ended.
         #[arg(value_enum)]
-        outcome: Outcome,
+        outcome: End,
         /// Its last word.
         #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
@@ -147,6 +148,24 @@ enum Action {
         #[command(flatten)]
         consent: Consent,
     },
+}
+
+/// How an agent ended, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum End {
+    Completed,
+    Failed,
+    Abandoned,
+}
+
+impl From<End> for Outcome {
+    fn from(end: End) -> Self {
+        match end {
+            End::Completed => Self::Completed,
+            End::Failed => Self::Failed,
+            End::Abandoned => Self::Abandoned,
+        }
+    }
 }
 
 /// Who says a turn.
@@ -289,8 +308,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Finalize { session, outcome, summary, error } => {
             let (well, id) = app.session(session, Access::Write)?;
             let said = Said { metadata: lifecycle::summary(summary.clone()), error: error.clone() };
-            if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, said)? {
-                return Err(lifecycle::is_final(&id, phase));
+            if let Finalized::Otherwise(phase) =
+                lifecycle::finalize(&well, &id, (*outcome).into(), said)?
+            {
+                return Err(lifecycle::is_final(&id, phase).into());
             }
             told(&well, &id, app)
         }
@@ -336,7 +357,7 @@ fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
 }
 
 fn should_resume(name: &str, app: &mut App) -> Result<Exit> {
-    let limits = lifecycle::limits(app);
+    let limits = app.resume_limits();
     let decision = match app.look()? {
         None => ResumeDecision::of(None, app.now(), limits),
         Some(well) => match well.find(name) {

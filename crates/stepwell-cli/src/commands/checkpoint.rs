@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::Value;
 use stepwell::{Access, Checkpoint, CheckpointReason, Event, Kind, Seq, Time};
 use stepwell_agent::files::rewind::Foreign;
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::settle;
-use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::point::is_numbered;
 use crate::table::{Align, Column, Table};

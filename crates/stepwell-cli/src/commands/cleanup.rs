@@ -4,10 +4,11 @@ use serde::Serialize;
 use stepwell::{Access, Because, Plan, Policy, Protection, SessionId, Status};
 
 use super::delete::undo;
+use stepwell_workspace::housekeeping::{DAY, cleanup_age, tidy};
+
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::housekeeping::{DAY, cleanup_age, tidy};
 use crate::output::note;
 use crate::text::{bytes, count};
 

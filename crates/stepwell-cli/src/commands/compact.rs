@@ -10,10 +10,11 @@ use stepwell_agent::run::Shrunk;
 
 use super::resume::refuse_external;
 use super::show;
+use stepwell_workspace::housekeeping::tidy;
+
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::hold_whole;
-use crate::housekeeping::tidy;
 use crate::output::{Style, note};
 use crate::runner::{Flags, shrink};
 use crate::text::{grouped, indented};

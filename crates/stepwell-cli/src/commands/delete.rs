@@ -1,10 +1,11 @@
 use stepwell::{Access, Removal, SessionId, Target};
 
 use super::purge::family;
+use stepwell_workspace::housekeeping::tidy;
+
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::refuse_removal;
-use crate::housekeeping::tidy;
 use crate::output::note;
 
 /// Moves sessions to the trash, with their subagents' sessions.

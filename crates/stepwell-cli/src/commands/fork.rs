@@ -2,10 +2,11 @@ use stepwell::{Access, Change, Driver, Edited, Event, NewEvent, Status, StatusCh
 use stepwell_agent::context::live::{self, Extent};
 
 use super::label::refuse_taken;
+use stepwell_workspace::housekeeping::tidy;
+
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::files::settle_of;
-use crate::housekeeping::tidy;
 use crate::point::{FORMS, point};
 
 /// Makes a session that shares another one's past, and prints its id.

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 use stepwell::{Access, Stepwell};
 use stepwell_workspace::atomic_file::replace_users_file;
+use stepwell_workspace::hooks::{
+    Delegation, Log, Payload, Settings, Stopped, Unchanged, pre_delegate, subagent_stop,
+};
+use stepwell_workspace::lifecycle::{self, Begin, Update};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::hooks::{
-    Delegation, Log, Payload, Settings, Stopped, Unchanged, pre_delegate, subagent_stop,
-};
-use crate::lifecycle::{self, Begin, Update};
 use crate::output::note;
 use crate::text::visible;
 
@@ -116,12 +116,12 @@ fn delegate(app: &mut App) -> Result<Exit> {
             return Ok(Exit::Failed);
         }
     };
-    let limits = lifecycle::limits(app);
+    let limits = app.resume_limits();
     let workspace = app.place.root.display().to_string();
     let asked = payload.clone();
     let answer = guarded(|| match app.place.has_store() {
         false => Ok(Delegation::no("no_existing_session", Some(asked))),
-        true => pre_delegate(&*app.existing(Access::Write)?, asked, limits, &workspace),
+        true => Ok(pre_delegate(&*app.existing(Access::Write)?, asked, limits, &workspace)?),
     });
     let answer = answer.unwrap_or_else(|why| {
         note(format_args!("error: {why}"));
@@ -146,7 +146,7 @@ fn stop(app: &mut App) -> Result<Exit> {
     };
     let answer = guarded(|| match app.place.has_store() {
         false => Ok(Stopped::no("no_session", None)),
-        true => subagent_stop(&*app.existing(Access::Write)?, &payload),
+        true => Ok(subagent_stop(&*app.existing(Access::Write)?, &payload)?),
     });
     let answer = answer.unwrap_or_else(|why| {
         note(format_args!("error: {why}"));
@@ -247,7 +247,7 @@ struct Tried {
 /// Runs each hook on samples, over a store in memory that holds one agent to take up.
 fn test(app: &mut App) -> Result<Exit> {
     let well = Stepwell::in_memory();
-    let limits = lifecycle::limits(app);
+    let limits = app.resume_limits();
     let workspace = app.place.root.display().to_string();
     let begin = Begin {
         id: "agent-sample".parse().ok(),

@@ -7,12 +7,12 @@ use stepwell_formats::{
     Became, Error, Format, Found, Mode, Rehearsal, Report, Watcher, find, take_in_watched,
 };
 use stepwell_workspace::AgentPlace;
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::Progress;
-use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::text::count;
 

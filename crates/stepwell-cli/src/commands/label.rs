@@ -1,8 +1,8 @@
 use stepwell::{Access, Change, Edited, Filter, Query, SessionId};
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::housekeeping::tidy;
 use crate::text::visible;
 
 /// Shows a session's label, or gives it one, which names it from then on.

@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::{Access, Error};
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::runner::redactor;
 use crate::text::one_line;

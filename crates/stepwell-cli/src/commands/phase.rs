@@ -1,10 +1,10 @@
 use serde::Serialize;
 use stepwell::{Access, Head, Move, Phase, PhaseSet};
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::hold_whole;
-use crate::housekeeping::tidy;
 
 /// Shows which phase a session's work is in, or moves it to another.
 ///

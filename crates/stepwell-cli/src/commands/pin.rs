@@ -1,8 +1,8 @@
 use stepwell::{Access, Edited};
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::housekeeping::tidy;
 
 /// Keeps cleanup away from a session.
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,11 @@ use std::collections::BTreeSet;
 use stepwell::{Access, Edited, Event, Kind, Message, Pins, Seq, SessionId, Span, View};
 
 use super::show::gist;
+use stepwell_workspace::housekeeping::tidy;
+
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::refuse_half;
-use crate::housekeeping::tidy;
 use crate::output::note;
 
 /// Keeps a message in the conversation, word for word, whatever is compacted.

@@ -10,10 +10,11 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::Place;
 
 use self::say::{Said, refused, say, say_cut_off};
+use stepwell_workspace::housekeeping::tidy;
+
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{let_go, place, refuse_half, settle, site, tell_of_half};
-use crate::housekeeping::tidy;
 use crate::output::note;
 use crate::point::{FORMS, last_words, point};
 

@@ -5,10 +5,11 @@ use stepwell::{
 use stepwell_formats::{said, state_markdown};
 
 use super::tasks::{Line, line};
+use stepwell_workspace::housekeeping::tidy;
+
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{hold_whole, refuse_half};
-use crate::housekeeping::tidy;
 use crate::output::Style;
 use crate::runner::redactor;
 use crate::text::{one_line, second, visible};

@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
 use stepwell::{Access, Edited, SessionId};
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
-use crate::housekeeping::tidy;
 use crate::text::visible;
 
 /// Shows a session's tags, or adds some.

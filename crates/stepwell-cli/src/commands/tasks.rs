@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use stepwell::{Access, SessionId, Task, TaskEdit, TaskRefused, TaskStatus, Tasks};
 use stepwell_formats::{read_tasks, tasks_markdown};
+use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::hold_whole;
-use crate::housekeeping::tidy;
 use crate::output::{Style, note};
 use crate::runner::redactor;
 use crate::table::{Align, Cell, Column, Table};

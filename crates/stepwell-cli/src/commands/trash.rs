@@ -4,10 +4,11 @@ use stepwell::{Access, Filter, Order, Place, Query};
 
 use super::delete::left;
 use super::sessions::{status_cell, task};
+use stepwell_workspace::housekeeping::{empty_trash, retention, tidy};
+
 use crate::app::{App, Go, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::housekeeping::{empty_trash, retention, tidy};
 use crate::output::note;
 use crate::table::{Align, Column, Table};
 use crate::text::{bytes, count, moment};

@@ -6,3 +6,4 @@ mod finding;
 mod floors;
 mod layers;
 mod machine;
+mod remembering;

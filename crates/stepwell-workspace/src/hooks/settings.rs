@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 /// A settings file whose entries keep their order and their text.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     top: Entries,
 }
 
 /// Nothing had to be changed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unchanged;
+pub struct Unchanged;
 
 /// An object's entries, in order, as they were written.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ const HOOKS: &[(&str, Option<&str>, &str)] = &[
 
 impl Settings {
     /// Reads a settings file's text; an empty one has no settings.
-    pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
         let text = if text.trim().is_empty() { "{}" } else { text };
         let top: Entries = serde_json::from_str(text)?;
         // What is there must be of the shape that we add to.
@@ -97,7 +97,7 @@ impl Settings {
     }
 
     /// Which of our hooks are in it?
-    pub(crate) fn installed(&self) -> Result<Vec<&'static str>, serde_json::Error> {
+    pub fn installed(&self) -> Result<Vec<&'static str>, serde_json::Error> {
         let hooks = self.hooks()?;
         let mut found = Vec::new();
         for (event, _, command) in HOOKS {
@@ -109,7 +109,7 @@ impl Settings {
     }
 
     /// Adds our entries behind those that are there.
-    pub(crate) fn install(&mut self) -> Result<Result<(), Unchanged>, serde_json::Error> {
+    pub fn install(&mut self) -> Result<Result<(), Unchanged>, serde_json::Error> {
         let mut hooks = self.hooks()?;
         let mut changed = false;
         for (event, tools, command) in HOOKS {
@@ -131,7 +131,7 @@ impl Settings {
     }
 
     /// Takes our entries out, and what they leave empty.
-    pub(crate) fn uninstall(&mut self) -> Result<Result<(), Unchanged>, serde_json::Error> {
+    pub fn uninstall(&mut self) -> Result<Result<(), Unchanged>, serde_json::Error> {
         let mut hooks = self.hooks()?;
         let mut changed = false;
         for (event, _, command) in HOOKS {
@@ -161,7 +161,8 @@ impl Settings {
     }
 
     /// The file's text.
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         format!("{}\n", self.top.text(""))
     }
 }

@@ -6,22 +6,25 @@ use stepwell::{Phase, PhaseSet, SessionId, Standing, Stepwell};
 
 use super::claude::{Call, SUBAGENT};
 use super::{Payload, object, text};
-use crate::failure::Result;
+use crate::error::Result;
 use crate::lifecycle::{self, Finalized, Outcome, Said};
 
 /// The answer to whoever told that an agent stopped.
 #[derive(Debug, Serialize)]
-pub(crate) struct Stopped {
+pub struct Stopped {
     finalized: bool,
-    pub(crate) reason: &'static str,
-    pub(crate) agent_id: Option<String>,
+    /// Why, in a word.
+    pub reason: &'static str,
+    /// The session; absent, there is none.
+    pub agent_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
 }
 
 impl Stopped {
     /// The answer that nothing was ended.
-    pub(crate) fn no(reason: &'static str, agent_id: Option<String>) -> Self {
+    #[must_use]
+    pub fn no(reason: &'static str, agent_id: Option<String>) -> Self {
         Self { finalized: false, reason, agent_id, outcome: None }
     }
 }
@@ -31,7 +34,7 @@ const SUMMARY: usize = 2_000;
 
 /// Ends the session that a payload means: by its id, or, told by Claude Code, the first
 /// open one of its conversation with that kind of agent.
-pub(crate) fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stopped> {
+pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stopped> {
     let told = object(payload, "task_info").unwrap_or(payload);
     let named = text(told, "agent_id").or_else(|| text(payload, "agent_id"));
     let summary = text(told, "summary").or_else(|| text(payload, "last_assistant_message"));

@@ -11,15 +11,18 @@ use stepwell::{
 
 use super::claude::Call;
 use super::{Payload, text};
-use crate::failure::Result;
+use crate::error::Result;
 use crate::lifecycle::{self, Passage};
 
 /// The answer to whoever is about to delegate a task.
 #[derive(Debug, Serialize)]
-pub(crate) struct Delegation {
-    pub(crate) should_resume: bool,
-    pub(crate) reason: &'static str,
-    pub(crate) agent_id: Option<String>,
+pub struct Delegation {
+    /// Is there a session to resume?
+    pub should_resume: bool,
+    /// Why, in a word.
+    pub reason: &'static str,
+    /// The session; absent, there is none.
+    pub agent_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resume_metadata: Option<Resume>,
     original_context: Option<Payload>,
@@ -28,7 +31,7 @@ pub(crate) struct Delegation {
     context: Option<Context>,
     /// Why, in the words of the resume decision; for the log only.
     #[serde(skip)]
-    pub(crate) why: String,
+    pub why: String,
 }
 
 /// What is taken up.
@@ -51,7 +54,8 @@ struct Context {
 
 impl Delegation {
     /// The answer that no session is to be taken up.
-    pub(crate) fn no(reason: &'static str, payload: Option<Payload>) -> Self {
+    #[must_use]
+    pub fn no(reason: &'static str, payload: Option<Payload>) -> Self {
         let agent_id = payload.as_ref().and_then(|payload| text(payload, "agent_id"));
         Self {
             should_resume: false,
@@ -67,7 +71,7 @@ impl Delegation {
 
 /// Looks for the session of a task that is about to be delegated. A delegation by Claude
 /// Code that has none to take up gets a new one, which its end is told to.
-pub(crate) fn pre_delegate(
+pub fn pre_delegate(
     well: &Stepwell,
     payload: Payload,
     limits: ResumeLimits,

@@ -7,17 +7,18 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
-    Append, Checkpoint, Create, Created, Driver, Edited, Error, Event, Failure as Fault, Head,
-    Kind, LastError, Message, NewEvent, Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role,
+    Append, Checkpoint, Create, Created, Driver, Edited, Event, Failure as Fault, Head, Kind,
+    LastError, Message, NewEvent, Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role,
     Session, SessionId, Span, Standing, Status, StatusChanged, Stepwell, Time, Write,
 };
 
-use crate::app::{App, each_event};
-use crate::failure::{Exit, Failure, Result};
+use crate::error::{Error, Result};
+use crate::events::each_event;
+use crate::workspace::Workspace;
 
 /// An agent's session, in the words of those who drive it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Agent {
+pub struct Agent {
     agent_id: SessionId,
     agent_name: String,
     purpose: String,
@@ -44,7 +45,7 @@ pub(crate) struct Agent {
 
 /// One move from phase to phase.
 #[derive(Debug, Serialize)]
-pub(crate) struct Passage {
+pub struct Passage {
     from_phase: Phase,
     to_phase: Phase,
     timestamp: Time,
@@ -67,7 +68,7 @@ impl From<LastError> for Told {
 const SUMMARY: &str = "summary";
 
 /// Reads an agent's session.
-pub(crate) fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
+pub fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
     let Standing { head, .. } = well.standing(id)?;
     let history = history(well, id)?;
     let is_final = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
@@ -94,7 +95,7 @@ pub(crate) fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
 }
 
 /// Every move of a session from phase to phase.
-pub(crate) fn history(well: &Stepwell, id: &SessionId) -> Result<Vec<Passage>> {
+pub fn history(well: &Stepwell, id: &SessionId) -> Result<Vec<Passage>> {
     let facts = well.store().facts(id, &[Kind::Phase])?;
     let passage = |fact: stepwell::Recorded| match fact.event {
         Event::Phase(PhaseChanged { from, to }) => {
@@ -107,16 +108,21 @@ pub(crate) fn history(well: &Stepwell, id: &SessionId) -> Result<Vec<Passage>> {
 
 /// A new agent.
 #[derive(Debug)]
-pub(crate) struct Begin {
-    pub(crate) id: Option<SessionId>,
-    pub(crate) agent: String,
-    pub(crate) purpose: String,
-    pub(crate) workspace: String,
-    pub(crate) metadata: BTreeMap<String, Value>,
+pub struct Begin {
+    /// Its session's id; none, if it gets a new one.
+    pub id: Option<SessionId>,
+    /// Its name.
+    pub agent: String,
+    /// What it is for.
+    pub purpose: String,
+    /// The folder that it works in.
+    pub workspace: String,
+    /// What it remembers.
+    pub metadata: BTreeMap<String, Value>,
 }
 
 /// Makes an agent's session, in one write.
-pub(crate) fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
+pub fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
     let id = begin.id.unwrap_or_else(|| well.new_id());
     let created = Created::new(id.clone(), begin.purpose)
         .with_agent(begin.agent)
@@ -137,15 +143,19 @@ pub(crate) fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
 
 /// What an agent tells of itself. All of it is recorded, or none.
 #[derive(Debug, Default)]
-pub(crate) struct Update {
-    pub(crate) phase: Option<Phase>,
-    pub(crate) metadata: BTreeMap<String, Value>,
-    pub(crate) error: Option<String>,
-    pub(crate) ready: Option<bool>,
+pub struct Update {
+    /// Where in its work it is.
+    pub phase: Option<Phase>,
+    /// What it remembers.
+    pub metadata: BTreeMap<String, Value>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// Is it ready to be resumed?
+    pub ready: Option<bool>,
 }
 
 /// Records what an agent tells of itself.
-pub(crate) fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
+pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
     let session = hold(well, id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
@@ -177,7 +187,7 @@ pub(crate) fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<
 }
 
 /// Records that an agent was taken up again. How it stands otherwise stays as it is.
-pub(crate) fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
+pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
     let session = hold(well, id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
@@ -192,7 +202,7 @@ pub(crate) fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
 }
 
 /// Records turns of an agent's conversation, all or none.
-pub(crate) fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
+pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     let session = hold(well, id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
@@ -204,9 +214,9 @@ pub(crate) fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Resul
 }
 
 /// The last turns of an agent's conversation, oldest first. Earlier ones stay recorded.
-pub(crate) fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> {
+pub fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> {
     let mut turns = Vec::new();
-    each_event(well, id, Span { order: Order::Newest, ..Span::ALL }, |event| {
+    each_event(well, id, Span { order: Order::Newest, ..Span::ALL }, |event| -> Result<()> {
         if let Event::Message(message) = &event.event
             && turns.len() < most
         {
@@ -220,18 +230,24 @@ pub(crate) fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<
 
 /// A turn of an agent's conversation.
 #[derive(Debug, Serialize)]
-pub(crate) struct Turn {
-    pub(crate) at: Time,
-    pub(crate) role: Role,
-    pub(crate) text: String,
+pub struct Turn {
+    /// When it was said.
+    pub at: Time,
+    /// By whom.
+    pub role: Role,
+    /// What was said.
+    pub text: String,
 }
 
 /// How an agent ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// It did what it was for.
     Completed,
+    /// It could not.
     Failed,
+    /// Nobody goes on with it.
     Abandoned,
 }
 
@@ -247,7 +263,7 @@ impl From<Outcome> for Phase {
 
 /// What a finalizing did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Finalized {
+pub enum Finalized {
     /// It ended the session.
     Now,
     /// The session had ended so before; nothing was recorded.
@@ -258,15 +274,16 @@ pub(crate) enum Finalized {
 
 /// What is said of an agent's end.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
-    pub(crate) metadata: BTreeMap<String, Value>,
+pub struct Said {
+    /// What it leaves.
+    pub metadata: BTreeMap<String, Value>,
     /// What went wrong.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
 /// Ends an agent's session, once: ending it again in the same way changes nothing, in
 /// another way is refused.
-pub(crate) fn finalize(
+pub fn finalize(
     well: &Stepwell,
     id: &SessionId,
     outcome: Outcome,
@@ -294,22 +311,22 @@ pub(crate) fn finalize(
 }
 
 /// A summary as metadata.
-pub(crate) fn summary(text: Option<String>) -> BTreeMap<String, Value> {
+#[must_use]
+pub fn summary(text: Option<String>) -> BTreeMap<String, Value> {
     text.map(|text| (SUMMARY.to_owned(), Value::from(text))).into_iter().collect()
 }
 
-/// The failure of whoever wants to change what has ended.
-pub(crate) fn is_final(id: &SessionId, phase: Phase) -> Failure {
-    Failure::new(Exit::Failed, format_args!("{id} is {phase}; this phase is final"))
-        .hint(format_args!("stepwell agent get {id}"))
+/// The error of whoever wants to change what has ended.
+#[must_use]
+pub fn is_final(id: &SessionId, phase: Phase) -> Error {
+    Error::FinalPhase { session: id.clone(), phase }
 }
 
 fn refuse_own(head: &Head) -> Result<()> {
     if head.driver == Driver::External && head.phases == Some(PhaseSet::Lifecycle) {
         return Ok(());
     }
-    let message = format!("{} is run by Stepwell itself, not by an agent of yours", head.id);
-    Err(Failure::new(Exit::Failed, message).hint(format_args!("stepwell show {}", head.id)))
+    Err(Error::RunByStepwell { session: head.id.clone() })
 }
 
 /// How long an update waits for another one to be done.
@@ -323,12 +340,12 @@ const PATIENCE_WITH_RUNS: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Takes the lease for a moment, after whoever has it just now.
-pub(crate) fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
+pub fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
     // Pauses are counted, because a clock may stand still.
     let (mut waited, mut unchanged, mut epoch) = (Duration::ZERO, Duration::ZERO, None);
     loop {
         let error = match well.hold(id) {
-            Err(error @ Error::Held { .. }) => error,
+            Err(error @ stepwell::Error::Held { .. }) => error,
             other => return Ok(other?),
         };
         let Standing { head, held, .. } = well.store().standing(id)?;
@@ -347,20 +364,23 @@ pub(crate) fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
     }
 }
 
-/// The limits within which an agent is taken up again.
-pub(crate) fn limits(app: &App) -> ResumeLimits {
-    ResumeLimits {
-        timeout: app.config.settings.resume_timeout,
-        max_errors: u64::from(app.config.settings.max_errors.get()),
-        ..ResumeLimits::default()
+impl Workspace {
+    /// The limits within which an agent is resumed.
+    #[must_use]
+    pub fn resume_limits(&self) -> ResumeLimits {
+        ResumeLimits {
+            timeout: self.config.settings.resume_timeout,
+            max_errors: u64::from(self.config.settings.max_errors.get()),
+            ..ResumeLimits::default()
+        }
     }
 }
 
-/// The lifecycle phase of that name; or why it is none.
-pub(crate) fn phase(name: &str) -> Result<Phase> {
-    PhaseSet::Lifecycle.parse(name).ok_or_else(|| {
-        let names: Vec<_> = PhaseSet::Lifecycle.phases().iter().map(|it| it.as_str()).collect();
-        Failure::new(Exit::Failed, format_args!("unknown phase {name:?}"))
-            .hint(format_args!("the phases are {}", names.join(", ")))
-    })
+/// The lifecycle phase of that name.
+///
+/// # Errors
+/// If there is no such phase.
+pub fn phase(name: &str) -> Result<Phase> {
+    let unknown = || Error::UnknownPhase { name: name.to_owned() };
+    PhaseSet::Lifecycle.parse(name).ok_or_else(unknown)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use stepwell::{Driver, Filter, Order, Query, Sort, Standing, Stepwell};
 
 use super::{Payload, object, text};
-use crate::failure::Result;
+use crate::error::Result;
 use crate::lifecycle::{Begin, Outcome};
 
 /// The metadata key that holds Claude Code's name for the conversation.

@@ -10,13 +10,13 @@ mod stop;
 
 use serde_json::{Map, Value};
 
-pub(crate) use delegate::{Delegation, pre_delegate};
-pub(crate) use log::Log;
-pub(crate) use settings::{Settings, Unchanged};
-pub(crate) use stop::{Stopped, subagent_stop};
+pub use delegate::{Delegation, pre_delegate};
+pub use log::Log;
+pub use settings::{Settings, Unchanged};
+pub use stop::{Stopped, subagent_stop};
 
 /// What a hook was told: a JSON object.
-pub(crate) type Payload = Map<String, Value>;
+pub type Payload = Map<String, Value>;
 
 /// A text in a payload, if it is there and says something.
 fn text<'a>(payload: &'a Payload, name: &str) -> Option<&'a str> {

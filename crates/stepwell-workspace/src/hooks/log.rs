@@ -9,33 +9,40 @@ use stepwell::Time;
 
 /// The hooks' log, in the store's folder.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub struct Log {
     path: PathBuf,
 }
 
 /// How large the log gets before it begins anew. The one before it is kept, so that both
 /// together take at most twice as much.
-pub(crate) const LIMIT: u64 = 256 << 10;
+const LIMIT: u64 = 256 << 10;
 
 /// How long a line gets.
 const LINE: usize = 1_000;
 
 impl Log {
     /// The log of the store in a folder, if there is a store.
-    pub(crate) fn of(store: &Path) -> Option<Self> {
+    #[must_use]
+    pub fn of(store: &Path) -> Option<Self> {
         store.is_dir().then(|| Self { path: store.join("hooks.log") })
     }
 
     /// Adds a line.
-    pub(crate) fn write(&self, at: Time, says: &str) -> io::Result<()> {
+    pub fn write(&self, at: Time, says: &str) -> io::Result<()> {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= LIMIT) {
             fs::rename(&self.path, self.path.with_extension("log.1"))?;
         }
-        let says = crate::text::one_line(says);
+        let says = one_line(says);
         let line = format!("{at} {}\n", &says[..says.floor_char_boundary(LINE)]);
         let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
         file.write_all(line.as_bytes())
     }
+}
+
+/// The text on one line, without what would move a terminal's cursor.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]
