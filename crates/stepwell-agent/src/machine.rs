@@ -319,11 +319,10 @@ impl State {
                 self.gates.insert(gate.id.clone(), None);
             }
             Event::GateAnswered(answer) => {
-                let (word, reason) = answer.answer.split_once(':').unwrap_or((&answer.answer, ""));
-                let allow = matches!(word.trim(), "approve" | "approved" | "yes" | "y" | "allow");
+                let (allow, reason) = (answer.answer.allows(), answer.answer.reason());
                 let gate = answer.id.clone();
-                let answer =
-                    GateAnswer { seq: recorded.seq, allow, reason: reason.trim().to_owned() };
+                let reason = reason.unwrap_or_default().to_owned();
+                let answer = GateAnswer { seq: recorded.seq, allow, reason };
                 self.gates.insert(gate, Some(answer));
             }
             _ => {}

@@ -40,7 +40,7 @@ fn every_status_is_counted<F: Fixture>(w: &mut World<F>) {
     let counts = counts(w);
     let expected = Status::ALL.into_iter().zip(1..).collect();
     assert_eq!(counts.by_status, expected);
-    assert_eq!((counts.total(), counts.damaged), (28, 0));
+    assert_eq!((counts.total(), counts.damaged), (36, 0));
 }
 
 fn a_count_follows_a_change_of_status<F: Fixture>(w: &mut World<F>) {

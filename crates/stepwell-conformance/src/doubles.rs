@@ -52,6 +52,7 @@ impl TestProcesses {
             namespace: String::new(),
             pid,
             started: "1".to_owned(),
+            user: "ann".to_owned(),
         }
     }
 

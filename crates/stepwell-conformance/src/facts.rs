@@ -25,7 +25,7 @@ fn task(name: &str) -> Task {
 }
 
 fn allow(rule: &str) -> Permission {
-    Permission { rule: rule.to_owned(), allow: true }
+    Permission::new(rule, true)
 }
 
 fn facts<F: Fixture>(w: &World<F>, name: &str, kinds: &[Kind]) -> Vec<u64> {

@@ -1,6 +1,8 @@
 //! Claims about gates: each takes one answer.
 
-use stepwell::{Error, Gate, GateAnswered, Restored, Rewound, Scope, Seq, Undone};
+use stepwell::{
+    Answer, Error, Event, Gate, GateAnswered, Grant, Restored, Rewound, Scope, Seq, Undone,
+};
 
 use crate::claims::claims;
 use crate::world::id;
@@ -17,6 +19,8 @@ claims! { $ gate = gate_claims for Fixture:
     a_gate_whose_answer_a_rewind_dropped_is_open_again,
     a_gate_whose_rewind_was_undone_stays_answered,
     a_fork_answers_its_own_copy_of_an_open_gate,
+    an_answer_is_read_back_as_it_was_meant,
+    an_answer_given_at_what_a_rewind_dropped_is_refused,
 }
 
 fn ask(id: &str) -> Gate {
@@ -24,7 +28,39 @@ fn ask(id: &str) -> Gate {
 }
 
 fn answer(id: &str, who: &str) -> GateAnswered {
-    GateAnswered { id: id.to_owned(), answer: "yes".to_owned(), who: who.to_owned() }
+    GateAnswered::new(id, "yes", who)
+}
+
+fn an_answer_is_read_back_as_it_was_meant<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let answers = [
+        Answer::ALLOW_ONCE,
+        Answer::Allow { scope: Grant::Always },
+        Answer::deny("too risky"),
+        Answer::Deny { reason: None, never: true },
+        Answer::Text("yes".to_owned()),
+    ];
+    for (n, answer) in answers.into_iter().enumerate() {
+        let gate = format!("g{n}");
+        w.add(&lease, ask(&gate));
+        let given = GateAnswered::new(gate, answer, "ann@laptop");
+        let at = w.tell("a", given.clone()).unwrap().last;
+        let log = w.log("a");
+        let Event::GateAnswered(read) = &log[at.get() as usize - 1].event else { panic!("{at}") };
+        assert_eq!(*read, given);
+    }
+    w.assert_folded("a");
+}
+
+fn an_answer_given_at_what_a_rewind_dropped_is_refused<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.add(&lease, ask("g"));
+    let seen = w.add(&lease, crate::world::say("more")).last;
+    w.add(&lease, rewind(2));
+    let why = refused(w, answer("g", "ann").having_seen(seen));
+    assert!(why.contains("taken back"), "{why}");
+    w.tell("a", answer("g", "ann").having_seen(Seq::new(2))).unwrap();
+    assert_eq!(w.head("a").open_gates, 0);
 }
 
 fn rewind(to: u64) -> Rewound {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use stepwell::{
-    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Driver,
-    Edited, Effect, Elsewhere, Erased, Event, Failure, FileChanged, FileState, Flow, Foreign, Gate,
-    GateAnswered, Image, Lane, Message, Money, Node, NodeState, Opaque, Origin, Outcome, Part,
-    Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Restored, Rewinding, Rewound,
-    Role, Scope, Scrubbed, Seq, SessionId, Source, Status, StatusChanged, Step, StopReason, Task,
-    TaskStatus, Text, Time, ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown,
-    Usage,
+    About, Answer, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest,
+    Driver, Edited, Effect, Elsewhere, Erased, Event, Failure, FileChanged, FileState, Flow,
+    Foreign, Gate, GateAnswered, Grant, Image, Lane, Message, Mode, Money, Node, NodeState, Opaque,
+    Origin, Outcome, Part, Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Record,
+    Restored, Rewinding, Rewound, Role, Said, Scope, Scrubbed, Seq, SessionId, Settings, Source,
+    Status, StatusChanged, Step, StopAsked, StopReason, Task, TaskStatus, Text, Time, ToolCall,
+    ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage, Who,
 };
 
 /// Any text: of any script, with quotes, control characters and NUL, now and then so
@@ -138,8 +138,29 @@ pub fn message() -> BoxedStrategy<Message> {
             model,
             usage,
             cost,
+            call: None,
+            said: None,
         })
         .boxed()
+}
+
+fn answer() -> BoxedStrategy<Answer> {
+    prop_oneof![
+        text().prop_map(Answer::Text),
+        prop::sample::select(vec![Grant::Once, Grant::Always])
+            .prop_map(|scope| Answer::Allow { scope }),
+        (prop::option::of(text()), any::<bool>())
+            .prop_map(|(reason, never)| Answer::Deny { reason, never }),
+    ]
+    .boxed()
+}
+
+fn who() -> BoxedStrategy<Who> {
+    text().prop_map(Who::from).boxed()
+}
+
+fn mode() -> BoxedStrategy<Option<Mode>> {
+    prop::option::of(prop::sample::select(Mode::ALL.to_vec())).boxed()
 }
 
 fn phase() -> BoxedStrategy<Phase> {
@@ -347,15 +368,32 @@ fn work() -> BoxedStrategy<Event> {
         (text(), text(), prop::option::of(text()), prop::option::of(time())).prop_map(
             |(id, prompt, default, deadline)| Gate { id, prompt, default, deadline }.into()
         ),
-        (text(), text(), text())
-            .prop_map(|(id, answer, who)| GateAnswered { id, answer, who }.into()),
+        (text(), answer(), who())
+            .prop_map(|(id, answer, who)| { GateAnswered { id, answer, who, seen: None }.into() }),
         (text(), file_state(), file_state(), prop::option::of(text())).prop_map(
             |(path, before, after, renamed_from)| {
                 FileChanged { path, before, after, renamed_from }.into()
             }
         ),
         (text(), digest()).prop_map(|(path, digest)| Artifact { path, digest }.into()),
-        (text(), any::<bool>()).prop_map(|(rule, allow)| Permission { rule, allow }.into()),
+        (prop::option::of(text()), prop::option::of(text()), mode(), who())
+            .prop_map(|(agent, model, mode, who)| Settings { agent, model, mode, who }.into()),
+        (text(), lane(), who(), any::<bool>()).prop_map(|(text, lane, who, now)| Said {
+            text,
+            lane,
+            who,
+            now
+        }
+        .into()),
+        (0_u64..4, who(), prop::option::of(text())).prop_map(|(epoch, who, reason)| {
+            StopAsked { epoch: stepwell::Epoch::new(epoch), who, reason }.into()
+        }),
+        ((name(), name(), text()), text(), prop::option::of(text())).prop_map(
+            |((system, topic, key), data, text)| {
+                Record { system, topic, key, data, text, blobs: Vec::new() }.into()
+            }
+        ),
+        (text(), any::<bool>()).prop_map(|(rule, allow)| Permission::new(rule, allow).into()),
         text().prop_map(|message| Failure { message }.into()),
         (text(), prop::sample::select(vec![About::Event, About::Session, About::Itself]), text())
             .prop_map(|(system, about, data)| Foreign { system, about, data }.into()),

@@ -127,8 +127,7 @@ fn an_answer_needs_no_lease_while_another_holds_it<F: Fixture>(w: &mut World<F>)
         Gate { id: "g".to_owned(), prompt: "Ship it?".to_owned(), default: None, deadline: None };
     w.add(&lease, gate);
     assert_eq!(w.head("a").open_gates, 1);
-    let answer =
-        GateAnswered { id: "g".to_owned(), answer: "yes".to_owned(), who: "ann".to_owned() };
+    let answer = GateAnswered::new("g", "yes", "ann");
     w.tell("a", answer).unwrap();
     assert_eq!(w.head("a").open_gates, 0);
 }

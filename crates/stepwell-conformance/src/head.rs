@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use stepwell::{
     About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited,
     Effect, Elsewhere, Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind,
-    Lane, Message, Money, Node, NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet,
-    Question, Restored, Rewinding, Rewound, Scope, Scrub, Seq, Status, StatusChanged, Step,
-    StopReason, Task, ToolFinished, ToolStarted, Undone, Usage,
+    Lane, Message, Mode, Money, Node, NodeState, Outcome, Permission, Phase, PhaseChanged,
+    PhaseSet, Question, Record, Restored, Rewinding, Rewound, Said, Scope, Scrub, Seq, Settings,
+    Status, StatusChanged, Step, StopAsked, StopReason, Task, ToolFinished, ToolStarted, Undone,
+    Usage,
 };
 
 use crate::claims::claims;
@@ -68,7 +69,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
         }
         .into(),
         Gate { id: "g".into(), prompt: "?".into(), default: None, deadline: None }.into(),
-        GateAnswered { id: "g".into(), answer: "y".into(), who: "ann".into() }.into(),
+        GateAnswered::new("g", "y", "ann").into(),
         Checkpoint { name: "c".into(), reason: CheckpointReason::Phase, metadata: BTreeMap::new() }
             .into(),
         Compacted {
@@ -85,7 +86,12 @@ fn kinds(blob: Digest) -> Vec<Event> {
         Undone::Rewind { of: Seq::new(14), scope: Scope::Both, restored: Restored::default() }
             .into(),
         Rewinding::Begun { to: Seq::new(5), scope: Scope::Files, undoes: None, files: 0 }.into(),
-        Permission { rule: "sh".into(), allow: true }.into(),
+        Permission::new("sh", true).into(),
+        Settings { mode: Some(Mode::Yolo), who: "ann".into(), ..Settings::default() }.into(),
+        Said { text: "x".into(), lane: Lane::main(), who: "ann".into(), now: true }.into(),
+        StopAsked { epoch: stepwell::Epoch::FIRST, who: "ann".into(), reason: None }.into(),
+        Record { system: "s".into(), topic: "t".into(), key: "k".into(), ..Record::default() }
+            .into(),
         Artifact { path: "out.txt".into(), digest: Digest::of(b"x") }.into(),
         Task { id: "t".into(), ..Task::default() }.into(),
         Question { id: "q".into(), text: "why".into(), answer: None }.into(),

@@ -46,6 +46,7 @@ pub mod retry;
 pub mod rewind;
 pub mod scrub;
 pub mod search;
+pub mod talk;
 pub mod text;
 pub mod trash;
 pub mod unknown;
@@ -83,6 +84,7 @@ macro_rules! suite {
         $crate::rewind_claims!($make);
         $crate::scrub_claims!($make);
         $crate::search_claims!($make);
+        $crate::talk_claims!($make);
         $crate::text_claims!($make);
         $crate::trash_claims!($make);
         $crate::unknown_claims!($make);

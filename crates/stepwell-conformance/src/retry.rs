@@ -230,8 +230,7 @@ fn an_answer_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let gate = Gate { id: "g".to_owned(), prompt: "?".to_owned(), default: None, deadline: None };
     w.add(&lease, gate);
-    let answer: NewEvent =
-        GateAnswered { id: "g".to_owned(), answer: "yes".to_owned(), who: "ann".to_owned() }.into();
+    let answer: NewEvent = GateAnswered::new("g", "yes", "ann").into();
     let answer = answer.with_id(event_id("answer"));
     let first = w.tell("a", answer.clone()).unwrap();
     assert_eq!(w.tell("a", answer).unwrap(), first);

@@ -132,7 +132,7 @@ impl Flow<'_> {
                 Ok(answer) => {
                     let answer = self.agents.redactor().redact(&answer).into_owned();
                     let (id, who) = (gate.id.clone(), self.state().observer.who());
-                    self.give(GateAnswered { id, answer, who }).map_err(broken)?;
+                    self.give(GateAnswered::new(id, answer, who)).map_err(broken)?;
                     return Ok(true);
                 }
                 Err(why) => why,

@@ -86,7 +86,7 @@ impl Flow<'_> {
             None => Err(Halt::Paused),
             Some(_) => match asked.gate.default {
                 Some(answer) => {
-                    let answer = self.give(GateAnswered { id, answer, who: NOBODY.to_owned() })?;
+                    let answer = self.give(GateAnswered::new(id, answer, NOBODY))?;
                     self.answered(key, &answer)
                 }
                 None => {
@@ -124,7 +124,7 @@ impl Flow<'_> {
 
     /// Records an answer as its node's result.
     fn answered(&self, key: &NodeKey, answer: &GateAnswered) -> Result<Value, Halt> {
-        let output = json!({ "response": answer.answer, "who": answer.who });
+        let output = json!({ "response": answer.answer.text(), "who": answer.who });
         let done = NodeEvent {
             output: Some(output.clone()),
             ..NodeEvent::new(key, None, NodeState::Done)

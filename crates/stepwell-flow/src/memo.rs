@@ -165,16 +165,13 @@ mod tests {
             default: None,
             deadline: None,
         };
-        let answer = |text: &str| GateAnswered {
-            id: "a".to_owned(),
-            answer: text.to_owned(),
-            who: "me".to_owned(),
-        };
+        let answer =
+            |text: &str| GateAnswered::new("a".to_owned(), text.to_owned(), "me".to_owned());
         memo.apply(&at(1, gate("a")));
         memo.apply(&at(2, gate("b")));
         memo.apply(&at(3, answer("yes")));
         memo.apply(&at(4, answer("no")));
-        assert_eq!(memo.gate("a").unwrap().answer.as_ref().unwrap().answer, "yes");
+        assert_eq!(memo.gate("a").unwrap().answer.as_ref().unwrap().answer.text(), "yes");
         assert_eq!(memo.open().iter().map(|gate| gate.id.as_str()).collect::<Vec<_>>(), ["b"]);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stepwell::backend::{Facts, Rows as _, read, remove, write};
 use stepwell::{
-    Access, Claim, Clock, Counts, Damage, Digest, DiskUse, Error, Filter, Found, Holder, Kind,
+    Access, Claim, Clock, Counts, Damage, Digest, DiskUse, Error, EventId, Filter, Found, Holder,
     Lane, LaneState, Lease, Page, Processes, Query, Recorded, Removal, Result, Scrub, Search, Seq,
     SessionId, Slice, Span, Standing, Store, SystemProcesses, Target, Time, Verdict, Written,
 };
@@ -91,7 +91,7 @@ impl PostgresStore {
                 let epoch = stepwell::Epoch::new(rows.get::<i64>(&row, 3)?.unsigned_abs());
                 // What cannot be read belongs to a damaged session, which is told of elsewhere.
                 if let (Ok(id), Ok(holder)) = (id.parse(), serde_json::from_slice(holder)) {
-                    let held = stepwell::Held { epoch, holder, expires };
+                    let held = stepwell::Held { epoch, holder, expires, login: None };
                     if held.is_dead(world.now, world.processes) {
                         stale.push((id, held.holder));
                     }
@@ -194,8 +194,12 @@ impl Store for PostgresStore {
         Ok(slice)
     }
 
-    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.engine.read(|rows, _| read::facts(rows, &read::find(rows, id)?, Facts::of(kinds)))
+    fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
+        self.engine.read(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
+    }
+
+    fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
+        self.engine.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
     }
 
     fn list(&self, query: &Query) -> Result<Page> {

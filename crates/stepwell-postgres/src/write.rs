@@ -156,7 +156,7 @@ fn lease_of(row: &SessionRow, create: &Create) -> Option<Lease> {
     let held = row.held()?;
     let same = create.claim.as_ref().is_some_and(|claim| claim.holder == held.holder);
     let (session, epoch, expires) = (row.head.id.clone(), held.epoch, held.expires);
-    same.then_some(Lease { session, epoch, expires })
+    same.then_some(Lease { session, epoch, expires, stop_asked: false })
 }
 
 /// How the session stands that a transaction wrote to, for the next append to it.

@@ -6,7 +6,7 @@
 //! verification are then those of every other store. The conformance suite shows whether
 //! it is one.
 
-pub use crate::codec::{OwnRow, Row, Sealed};
+pub use crate::codec::{Login, OwnRow, Row, Sealed};
 pub use crate::search::{Question, SEARCHABLE_KINDS, Term, Word, searchable, snippet, words};
 pub use crate::store::rows::{
     Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World, head_sum, stand_in,
@@ -21,7 +21,9 @@ pub mod write {
 
 /// Reading through shared prefixes, checking as it goes.
 pub mod read {
-    pub use crate::store::read::{Reread, facts, find, lanes, own_row, reread, slice, standing};
+    pub use crate::store::read::{
+        Reread, event, facts, find, lanes, own_row, reread, slice, standing,
+    };
 }
 
 /// Trash, restore, purge, repair.

@@ -49,6 +49,18 @@ pub struct Row<'a> {
     pub chain: Digest,
     /// Digest of the body that was here before a scrub.
     pub erased: Option<Digest>,
+    /// Who wrote it, as far as a server says.
+    pub login: Login,
+}
+
+/// Who wrote a row, as far as a server says. It is no part of the chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Login {
+    /// The store has no server that would know.
+    #[default]
+    Unknown,
+    /// The login that the server noted; none, if the row is from before it did.
+    Noted(Option<String>),
 }
 
 /// A row that is kept.
@@ -218,6 +230,7 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
         body: bytes,
         chain: Digest::GENESIS,
         erased: None,
+        login: Login::Unknown,
     };
     row.chain = row.link(Algorithm::Blake3, prev, &digest);
     let key = event.event.key().map(Cow::into_owned);
@@ -235,7 +248,7 @@ impl Row<'_> {
     /// The same row, to be passed by.
     pub(crate) fn borrowed(&self) -> Row<'_> {
         let (kind, body) = (Cow::Borrowed(&*self.kind), Cow::Borrowed(&*self.body));
-        Row { kind, body, ..*self }
+        Row { kind, body, login: self.login.clone(), ..*self }
     }
 
     /// The chain's value at this row, after `prev`, when its original body has this digest.
@@ -282,7 +295,10 @@ impl Row<'_> {
         } else {
             &self.body[..]
         };
-        let event = Event::decode(&self.kind, self.version, body).map_err(|e| e.to_string())?;
+        let mut event = Event::decode(&self.kind, self.version, body).map_err(|e| e.to_string())?;
+        if let Login::Noted(login) = &self.login {
+            event.sign(login.as_deref());
+        }
         Ok(Recorded { seq: self.seq, at: self.at, id: self.id, event })
     }
 }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::usage::is_zero;
 use crate::{
-    Created, Digest, Driver, Edited, Elsewhere, Event, Lane, Money, Origin, Phase, PhaseSet,
-    Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Source, Spent, Status, StopReason,
-    Time, Undone,
+    Created, Digest, Driver, Edited, Elsewhere, Epoch, Event, Lane, Money, Origin, Phase, PhaseSet,
+    Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Settings, Source, Spent, Status,
+    StopReason, Time, Undone, Who,
 };
 
 /// How much of a task or an error the head repeats. The event holds the rest; the
@@ -111,6 +111,15 @@ pub struct Head {
     /// Questions that wait for a human.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open_gates: u64,
+    /// Messages for its runner that none has taken in.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unheard: u64,
+    /// The lease whose runner was last asked to stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_asked: Option<Epoch>,
+    /// When a person is asked, as its runner last set it, and who chose that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
     /// Where a move of files began that has not ended: it is at work, or was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewinding: Option<Seq>,
@@ -148,6 +157,9 @@ pub struct LaneState {
     pub steps: u64,
     /// What it spent.
     pub spent: Spent,
+    /// The last message for the lane's runner that was taken in.
+    #[serde(default, skip_serializing_if = "is_before_all")]
+    pub heard: Seq,
 }
 
 /// A head with its lanes: the whole fold.
@@ -191,7 +203,10 @@ impl LaneState {
     /// Takes an event of this lane in.
     pub(crate) fn apply(&mut self, event: &Event) {
         match event {
-            Event::Message(_) => self.messages += 1,
+            Event::Message(message) => {
+                self.messages += 1;
+                self.heard = self.heard.max(message.said.unwrap_or_default());
+            }
             Event::Step(_) => self.steps += 1,
             _ => {}
         }
@@ -222,7 +237,7 @@ impl Head {
             flow: None,
             source: None,
             scope: None,
-            status: Status::Running,
+            status: first_status(created),
             stop_reason: None,
             error: None,
             phases: created.phases,
@@ -242,6 +257,9 @@ impl Head {
             last_error: None,
             resumes: 0,
             open_gates: 0,
+            unheard: 0,
+            stop_asked: None,
+            settings: None,
             rewinding: None,
             elsewhere: Elsewhere::default(),
         };
@@ -261,7 +279,13 @@ impl Head {
                 if let (Some(model), true) = (&message.model, message.lane == Lane::main()) {
                     self.model = preview(model);
                 }
+                if message.said.is_some() {
+                    self.unheard = self.unheard.saturating_sub(1);
+                }
             }
+            Event::Said(_) => self.unheard += 1,
+            Event::StopAsked(stop) => self.stop_asked = Some(stop.epoch),
+            Event::Settings(settings) => self.set(settings),
             Event::Step(_) => self.steps += 1,
             Event::Status(change) => {
                 if change.status == Status::Running && self.status != Status::Running {
@@ -343,7 +367,7 @@ impl Head {
             self.phases = created.phases;
             self.phase = created.phases.map(PhaseSet::initial);
         }
-        self.status = Status::Running;
+        self.status = first_status(created);
         self.stop_reason = None;
         self.error = None;
         self.label = None;
@@ -352,6 +376,10 @@ impl Head {
         self.errors = 0;
         self.last_error = None;
         self.resumes = 0;
+        // What was said to the parent, and what its user allowed there, stays with it.
+        self.unheard = 0;
+        self.stop_asked = None;
+        self.settings = None;
         // The files were the parent's to move.
         self.rewinding = None;
         self.elsewhere = Elsewhere::default();
@@ -405,6 +433,20 @@ impl Head {
         self.elsewhere = Elsewhere { last_error, ..elsewhere.clone() };
     }
 
+    fn set(&mut self, settings: &Settings) {
+        let before = self.settings.take().unwrap_or_default();
+        if let Some(agent) = &settings.agent {
+            self.agent = preview(agent);
+        }
+        self.settings = Some(Settings {
+            agent: settings.agent.as_deref().map(preview).or(before.agent),
+            model: settings.model.as_deref().map(preview).or(before.model),
+            mode: settings.mode.or(before.mode),
+            // A server's login is not part of the fold: the writer does not know it.
+            who: Who::from(preview(&settings.who.name)),
+        });
+    }
+
     fn edit(&mut self, edited: &Edited) {
         edited.label.apply(&mut self.label);
         edited.goal.apply(&mut self.goal);
@@ -423,6 +465,15 @@ impl Head {
     }
 }
 
+/// How a session stands when it begins: it runs, unless another program keeps it here and
+/// says nothing of how it stands.
+fn first_status(created: &Created) -> Status {
+    match (created.driver, created.phases) {
+        (Driver::External, None) => Status::Idle,
+        _ => Status::Running,
+    }
+}
+
 /// Counts the model call behind an event, if there was one.
 fn spend(spent: &mut Spent, event: &Event) {
     let (usage, cost) = match event {
@@ -438,6 +489,10 @@ fn spend(spent: &mut Spent, event: &Event) {
 /// The front of a text, at most [`PREVIEW_BYTES`], cut between characters.
 fn preview(text: &str) -> String {
     text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned()
+}
+
+fn is_before_all(seq: &Seq) -> bool {
+    *seq == Seq::ZERO
 }
 
 fn no_returns(n: &u32) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Epoch, SessionId, Time};
+use crate::{Epoch, SessionId, Time, Who};
 
 /// How long a lease lasts unless it is renewed. Long enough to sit out a slow disk
 /// or a suspended laptop's wake-up; a runner whose process is gone is noticed at
@@ -26,6 +26,17 @@ pub struct Holder {
     pub pid: u32,
     /// When that process started, in the machine's own words.
     pub started: String,
+    /// Whose process it is; empty, if that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
+}
+
+impl Holder {
+    /// Who that is, as events name it.
+    #[must_use]
+    pub fn who(&self) -> Who {
+        Who::new(&self.user, &self.host)
+    }
 }
 
 impl fmt::Display for Holder {
@@ -43,6 +54,8 @@ pub struct Lease {
     pub epoch: Epoch,
     /// Until when it lasts unless it is renewed.
     pub expires: Time,
+    /// Was its holder asked to stop, as of the last renewal?
+    pub stop_asked: bool,
 }
 
 /// A lease as a store keeps it.
@@ -54,6 +67,8 @@ pub struct Held {
     pub holder: Holder,
     /// Until when.
     pub expires: Time,
+    /// The login that a server knows the holder by.
+    pub login: Option<String>,
 }
 
 /// What one machine can tell about a holder.
@@ -97,6 +112,7 @@ impl Processes for SystemProcesses {
             namespace: system::namespace(),
             pid,
             started: system::started(pid).unwrap_or_default(),
+            user: user(),
         }
     }
 
@@ -113,6 +129,18 @@ impl Processes for SystemProcesses {
             Pulse::Gone
         }
     }
+}
+
+/// The name of the user that this process runs as, or their number.
+fn user() -> String {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = known.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);
+        (number == uid).then(|| name.to_owned())
+    });
+    named.unwrap_or(uid)
 }
 
 fn host() -> String {
@@ -204,6 +232,7 @@ mod tests {
             epoch: Epoch::new(1),
             holder: SystemProcesses.this(),
             expires: Time::from_micros(10),
+            login: None,
         };
         assert!(held.is_dead(Time::from_micros(10), &SystemProcesses));
         assert!(!held.is_dead(Time::from_micros(9), &SystemProcesses));

@@ -127,13 +127,18 @@ pub use model::attribute::{Change, Edited, Elsewhere};
 pub use model::digest::{Algorithm, Digest, NotADigest};
 pub use model::event::{Event, Kind, NewEvent, Recorded, Unknown};
 pub use model::id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};
-pub use model::message::{Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult};
+pub use model::message::{
+    Image, Message, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult,
+};
 pub use model::money::{Money, NotMoney};
 pub use model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
 pub use model::origin::{Created, Driver, Flow, Origin, Project, Source};
 pub use model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
 pub use model::position::{Epoch, Seq};
 pub use model::status::{Status, StopReason, UnknownStatus};
+pub use model::talk::{
+    Answer, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked, Who,
+};
 pub use model::time::{NotATime, Time};
 pub use model::usage::{Spent, Usage};
 pub use model::work::{
@@ -153,6 +158,7 @@ pub use store::query::{
     Cursor, Family, Filter, Found, Hit, InScope, Page, Place, Query, Rank, Search, Snippet, Sort,
     SystemPrompts,
 };
+pub use store::rows::Facts;
 pub use store::{
     Append, Claim, Counts, Create, Damage, Derived, DiskUse, Order, Removal, Scrub, Slice, Span,
     Standing, Store, Target, Verdict, Write, Written,

@@ -8,11 +8,12 @@ use std::time::Duration;
 use crate::keeper::Keeper;
 use crate::session::Session;
 use crate::{
-    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Family, Filter,
-    Found, GateAnswered, IdFormat, LEASE_TTL, Lease, MemoryStore, NewEvent, Order, Origin, Page,
-    Place, Plan, Policy, Processes, Query, Removal, Result, ResumeDecision, ResumeLimits, Search,
-    Seq, SessionId, Span, SqliteOptions, SqliteStore, Standing, Store, SystemClock, SystemEntropy,
-    SystemProcesses, Target, Time, Work, Write,
+    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Family,
+    Filter, Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent,
+    Order, Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Removal, Result,
+    ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span, SqliteOptions, SqliteStore,
+    Standing, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Work,
+    Write,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -267,6 +268,34 @@ impl Stepwell {
     /// Answers a gate, whoever runs the session.
     pub fn answer(&self, id: &SessionId, answer: GateAnswered) -> Result<Seq> {
         self.append_freely(id, answer.into())
+    }
+
+    /// Says something to a session's runner, or to its next one.
+    pub fn say(&self, id: &SessionId, said: Said) -> Result<Seq> {
+        self.append_freely(id, said.into())
+    }
+
+    /// Asks a session's runner to stop.
+    pub fn ask_to_stop(&self, id: &SessionId, stop: StopAsked) -> Result<Seq> {
+        self.append_freely(id, stop.into())
+    }
+
+    /// What was said to a lane and not taken in yet, in order. A user message that
+    /// [names its seq](Message::taking_in) takes it in.
+    pub fn inbox(&self, id: &SessionId, lane: &Lane) -> Result<Vec<Recorded>> {
+        let head = self.store().standing(id)?.head;
+        if head.unheard == 0 {
+            return Ok(Vec::new());
+        }
+        let heard = self.store().lanes(id)?.get(lane).map_or(Seq::ZERO, |lane| lane.heard);
+        // What was said to the session that a fork grew out of stays there.
+        let shared = match head.origin {
+            Origin::Fork { at, .. } => at,
+            _ => Seq::ZERO,
+        };
+        let from = heard.max(shared).next();
+        let facts = Facts { from, ..Facts::under(&[Kind::Said], lane.as_str()) };
+        self.store().keyed(id, facts)
     }
 
     fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {

@@ -115,7 +115,7 @@ fn permission_follows_mode_memory_and_gates() {
     assert!(matches!(asked("run").next(&rules(Mode::Yolo)), Move::RunTool(_)));
     let nobody = asked("dance").next(&rules(Mode::Yolo));
     assert!(matches!(nobody, Move::Settle(_, Settled::NoSuchTool)));
-    let remembered = |allow| asked("run").then(Permission { rule: "run".into(), allow });
+    let remembered = |allow| asked("run").then(Permission::new("run", allow));
     assert!(matches!(remembered(true).next(&sensitive), Move::RunTool(_)));
     let denied = remembered(false).next(&sensitive);
     assert!(matches!(denied, Move::Settle(_, Settled::Denied(_))));
@@ -123,8 +123,7 @@ fn permission_follows_mode_memory_and_gates() {
     let waiting = asked("run").then(gate);
     assert!(matches!(waiting.next(&sensitive), Move::Ask(_)));
     assert!(waiting.0.is_asked("a"));
-    let answer =
-        |text: &str| GateAnswered { id: "a".into(), answer: text.into(), who: "me".into() };
+    let answer = |text: &str| GateAnswered::new("a", text, "me");
     let approved = Told(waiting.0.clone(), waiting.1).then(answer("approve"));
     assert!(matches!(approved.next(&sensitive), Move::RunTool(_)));
     let denied = waiting.then(answer("deny: too risky")).next(&sensitive);
@@ -297,7 +296,7 @@ fn leave_to_write_files_is_no_leave_to_have_them_run() {
         let arguments = serde_json::json!({ "path": path, "content": "x" }).to_string();
         let asks = Message::assistant("hm").calling("a", "write_file", &arguments);
         let told = Told::new().then(Message::user("go")).then(asks);
-        told.then(Permission { rule: "write_file".into(), allow: true })
+        told.then(Permission::new("write_file", true))
     };
     let sensitive = rules(Mode::ConfirmSensitive);
     assert!(matches!(asked("src/main.rs").next(&sensitive), Move::RunTool(_)));

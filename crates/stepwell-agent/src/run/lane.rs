@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stepwell::{Event, Lane, NodeKey, Part, Recorded, Role, Session, Spent};
+use stepwell::{Answer, Event, Lane, NodeKey, Part, Recorded, Role, Session, Spent};
 
 use super::{Purse, Run, Setup, Taken, Watcher};
 
@@ -69,7 +69,7 @@ impl Past {
             if let Event::GateAnswered(answer) = &mut event.event {
                 // What a flow's own questions were answered is no permission.
                 if answer.id.parse::<NodeKey>().is_err() {
-                    "deny: it is not known that you allowed it".clone_into(&mut answer.answer);
+                    answer.answer = Answer::deny("it is not known that you allowed it");
                 }
             }
         }

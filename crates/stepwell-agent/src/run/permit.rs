@@ -1,6 +1,8 @@
 //! Asking a person whether a call may run, and what becomes of the question.
 
-use stepwell::{Event, Gate, GateAnswered, Message, Permission, Status, StopReason, ToolCall};
+use stepwell::{
+    Answer, Event, Gate, GateAnswered, Message, Permission, Status, StopReason, ToolCall,
+};
 
 use super::{Cut, Question, Reply, Run, THE_USER};
 use crate::error::Result;
@@ -90,8 +92,8 @@ impl Run<'_> {
 
     /// A question that was asked about a call, and that nothing waits for any more.
     pub(super) fn closed_gate(&self, call: &ToolCall, answer: &str, who: String) -> Option<Event> {
-        let (id, answer) = (call.id.clone(), answer.to_owned());
-        self.state.is_asked(&call.id).then(|| GateAnswered { id, answer, who }.into())
+        let answer = || GateAnswered::new(call.id.clone(), Answer::read(answer), who);
+        self.state.is_asked(&call.id).then(|| answer().into())
     }
 
     /// Would the arguments of a call not be kept as they are?
@@ -107,7 +109,7 @@ impl Run<'_> {
         allow: bool,
     ) -> Result<()> {
         let rule = Rule::new(call.name.as_str(), pattern);
-        let permission = Permission { rule: rule.to_string(), allow };
+        let permission = Permission::new(rule.to_string(), allow);
         self.record(vec![permission.into()])
     }
 

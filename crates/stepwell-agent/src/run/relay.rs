@@ -1,6 +1,6 @@
 //! Questions of subagents: asked by those above them too, and answered in both.
 
-use stepwell::{Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
+use stepwell::{Answer, Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
 
 use super::charge::{Charge, wants};
 use super::dispatch::Halt;
@@ -36,8 +36,7 @@ impl Run<'_> {
             let id_below = asked.gate.id.clone();
             let given = self.state.answered(&above(&charge.call, &id_below, gates.moved));
             if let Some(given) = given {
-                let (answer, who) = (given.words(), THE_USER.to_owned());
-                let answer = GateAnswered { id: id_below, answer, who };
+                let answer = GateAnswered::new(id_below, Answer::read(&given.words()), THE_USER);
                 self.session.well().answer(id, answer)?;
             }
         }
@@ -60,9 +59,9 @@ impl Run<'_> {
                 Some(None) if waiting == Waiting::StaysOpen => return None,
                 Some(Some(answer)) => (answer.answer, answer.who),
                 // It was rewound, or asked in a session that this one was forked from.
-                _ => ("deny: it is no longer asked".to_owned(), THE_USER.to_owned()),
+                _ => (Answer::deny("it is no longer asked"), THE_USER.into()),
             };
-            Some(GateAnswered { id: ours, answer, who }.into())
+            Some(GateAnswered::new(ours, answer, who).into())
         });
         closed.collect()
     }

@@ -1,6 +1,6 @@
 use stepwell::{
-    Access, Driver, Error, Family, Filter, GateAnswered, Head, Origin, Query, SessionId, Span,
-    Status,
+    Access, Answer, Driver, Error, Family, Filter, GateAnswered, Head, Origin, Query, SessionId,
+    Span, Status,
 };
 use stepwell_agent::gates::Gates;
 use stepwell_agent::machine::State;
@@ -295,12 +295,13 @@ fn answer(args: &Args, prepared: &Prepared, well: &Well, id: &SessionId) -> Resu
     let Some(asked) = gates.open().next_back() else {
         return Err(Failure::new(Exit::Failed, format_args!("{id} does not wait for an answer")));
     };
-    let word = if args.approve { "approve" } else { "deny" };
-    let answer = match &args.reason {
-        Some(reason) => format!("{word}: {}", prepared.redactor().redact(reason)),
-        None => word.to_owned(),
+    let reason = args.reason.as_ref();
+    let reason = reason.map(|reason| prepared.redactor().redact(reason).into_owned());
+    let answer = match args.approve {
+        true => Answer::ALLOW_ONCE,
+        false => Answer::Deny { reason, never: false },
     };
-    Ok(GateAnswered { id: asked.gate.id.clone(), answer, who: "the user".to_owned() })
+    Ok(GateAnswered::new(asked.gate.id.clone(), answer, "the user"))
 }
 
 /// What is not saved cannot be taken up again.

@@ -333,7 +333,7 @@ fn is_structure(event: &Event, path: &str) -> bool {
         Event::Created(_) => {
             &["id", "driver", "phases", "origin", "flow.hash", "source.started_at"]
         }
-        Event::Message(_) => &["role", "cost"],
+        Event::Message(_) => &["role", "cost", "call.asked_at", "call.first_at"],
         Event::Compacted(_) => &["cost"],
         Event::ToolStarted(_) => {
             &["effect", "arguments", "targets.before", "targets.after", "child"]
@@ -358,6 +358,9 @@ fn is_structure(event: &Event, path: &str) -> bool {
         Event::Task(_) => &["status"],
         Event::Edited(_) => &["budget", "elsewhere.cost"],
         Event::Foreign(_) => &["about"],
+        Event::GateAnswered(_) => &["answer.allow.scope"],
+        Event::Settings(_) => &["mode"],
+        Event::Record(_) => &["system", "topic", "blobs"],
         _ => &[],
     };
     fields.contains(&path)

@@ -321,14 +321,16 @@ pub(crate) fn task(standing: &Standing) -> String {
 
 /// How a session stands, in its colour.
 pub(crate) fn status_cell(standing: &Standing) -> Cell {
-    use stepwell::Status::{Abandoned, Failed, Interrupted, Partial, Paused, Running, Success};
+    use stepwell::Status::{
+        Abandoned, Failed, Idle, Interrupted, Partial, Paused, Running, Success,
+    };
     let shown = Shown::of(standing);
     let style = match shown {
         Shown::Damaged | Shown::Status(Failed) => Style::Red,
         Shown::Status(Running) => Style::Cyan,
         Shown::Status(Success) => Style::Green,
         Shown::Status(Paused | Interrupted | Partial) => Style::Yellow,
-        Shown::Status(Abandoned) => Style::Dim,
+        Shown::Status(Abandoned | Idle) => Style::Dim,
     };
     Cell::styled(shown.as_str(), style)
 }

@@ -156,11 +156,11 @@ impl Shop {
 
     /// An answer that comes from elsewhere.
     pub(crate) fn answer(&self, gate: &str, answer: &str) {
-        let answer = stepwell::GateAnswered {
-            id: gate.to_owned(),
-            answer: answer.to_owned(),
-            who: "a colleague".to_owned(),
-        };
+        let answer = stepwell::GateAnswered::new(
+            gate.to_owned(),
+            answer.to_owned(),
+            "a colleague".to_owned(),
+        );
         self.well().answer(&id(), answer).unwrap();
     }
 

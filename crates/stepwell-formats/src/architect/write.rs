@@ -131,7 +131,7 @@ pub(super) fn words(
         Status::Running => "running",
         Status::Success => "success",
         Status::Paused | Status::Partial => "partial",
-        Status::Interrupted => "interrupted",
+        Status::Interrupted | Status::Idle => "interrupted",
         Status::Failed | Status::Abandoned => "failed",
     };
     let known = |it: &StopReason| {

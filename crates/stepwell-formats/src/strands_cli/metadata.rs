@@ -30,7 +30,7 @@ fn status(status: Status) -> &'static str {
         Status::Success => "completed",
         Status::Paused => "paused",
         Status::Failed | Status::Abandoned => "failed",
-        Status::Running | Status::Interrupted | Status::Partial => "running",
+        Status::Running | Status::Interrupted | Status::Partial | Status::Idle => "running",
     }
 }
 

@@ -218,7 +218,7 @@ impl Tell<'_> {
         let (id, prompt) = (done.key.clone(), prompt.to_owned());
         self.sink.take(Item::new(None, Gate { id, prompt, default: None, deadline: None }))?;
         let (id, answer, who) = (done.key.clone(), done.response(), SYSTEM.to_owned());
-        self.sink.take(Item::new(None, GateAnswered { id, answer, who })).map(drop)
+        self.sink.take(Item::new(None, GateAnswered::new(id, answer, who))).map(drop)
     }
 
     fn gates(&mut self) -> Result<()> {
@@ -230,7 +230,7 @@ impl Tell<'_> {
             if let Some(answer) = answer {
                 let output = serde_json::json!({"response": answer, "who": SYSTEM});
                 let (id, who) = (key.clone(), SYSTEM.to_owned());
-                self.sink.take(Item::new(None, GateAnswered { id, answer, who }))?;
+                self.sink.take(Item::new(None, GateAnswered::new(id, answer, who)))?;
                 self.node(&key, NodeState::Done, Some(output), None)?;
             }
         }

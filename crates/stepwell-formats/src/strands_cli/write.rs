@@ -74,7 +74,9 @@ fn tell_facts(head: &Head, flow: &Flow, losses: &mut Losses) {
         Status::Success => (Status::Success, Some(StopReason::LlmDone)),
         Status::Paused => (Status::Paused, Some(StopReason::Gate)),
         Status::Failed | Status::Abandoned => (Status::Failed, None),
-        Status::Running | Status::Interrupted | Status::Partial => (Status::Interrupted, None),
+        Status::Running | Status::Interrupted | Status::Partial | Status::Idle => {
+            (Status::Interrupted, None)
+        }
     };
     let says = Says {
         status: Some(stands),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stepwell::backend::write::Prepared;
 use stepwell::{
-    Claim, Counts, Digest, DiskUse, Filter, Found, Kind, Lane, LaneState, Lease, Page, Query,
-    Recorded, Removal, Result, Scrub, Search, Seq, SessionId, Slice, Span, Standing, Store, Target,
-    Verdict, Written,
+    Claim, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Lane, LaneState, Lease, Page,
+    Query, Recorded, Removal, Result, Scrub, Search, Seq, SessionId, Slice, Span, Standing, Store,
+    Target, Verdict, Written,
 };
 
 /// Does the process die before its last write, or when that is durable?
@@ -68,7 +68,8 @@ impl Store for Mortal {
         standing(id: &SessionId) -> Standing;
         lanes(id: &SessionId) -> BTreeMap<Lane, LaneState>;
         events(id: &SessionId, span: Span) -> Slice;
-        facts(id: &SessionId, kinds: &[Kind]) -> Vec<Recorded>;
+        keyed(id: &SessionId, facts: Facts<'_>) -> Vec<Recorded>;
+        event(id: &SessionId, event: &EventId) -> Option<Recorded>;
         list(query: &Query) -> Page;
         count(filter: &Filter) -> Counts;
         acquire(id: &SessionId, claim: &Claim) -> Lease;

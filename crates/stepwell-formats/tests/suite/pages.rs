@@ -86,7 +86,7 @@ fn rich(well: &Stepwell) {
         default: None,
         deadline: None,
     });
-    it.add(GateAnswered { id: "g".to_owned(), answer: "yes".to_owned(), who: "ann".to_owned() });
+    it.add(GateAnswered::new("g", "yes", "ann"));
     it.add(file("src/login.rs", kept_elsewhere(), kept_elsewhere()));
     it.add(file("src/new.rs", FileState::Absent, kept_elsewhere()));
     it.add(file("src/old.rs", kept_elsewhere(), FileState::Absent));

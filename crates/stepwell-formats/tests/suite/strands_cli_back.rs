@@ -154,11 +154,7 @@ fn what_was_done_here_is_laid_over_what_came_from_there() {
     let folder = fixture("chain-asking");
     let (id, _) = taken_one(&well, &folder);
     let session = well.hold(&id).unwrap();
-    let answer = GateAnswered {
-        id: "step/1".to_owned(),
-        answer: "paint it".to_owned(),
-        who: "me".to_owned(),
-    };
+    let answer = GateAnswered::new("step/1".to_owned(), "paint it".to_owned(), "me".to_owned());
     session.append(answer).unwrap();
     session.append(node("step/1", json!({"response": "paint it", "who": "me"}))).unwrap();
     let started = Node { state: NodeState::Started, output: None, ..node("step/2", Value::Null) };

@@ -1,6 +1,6 @@
 //! Events' rows: written, walked in order, moved to a fork.
 
-use stepwell::backend::{Base, Facts, Flow, Key, OwnRow, Row, Sealed, SessionRow, Stretch};
+use stepwell::backend::{Base, Facts, Flow, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
 use stepwell::{Digest, EventId, Order, Result, Seq, Time};
 
 use super::sessions::digest;
@@ -9,7 +9,8 @@ use crate::blob;
 use crate::link::params;
 
 /// The columns that make up an event's row, in the order that [`read_event`] expects.
-pub(crate) const EVENT_COLUMNS: &str = "seq, at, kind, version, chain, id, spilled, erased, body";
+pub(crate) const EVENT_COLUMNS: &str =
+    "seq, at, kind, version, chain, id, spilled, erased, body, login";
 
 /// How many rows are fetched at first, and at most, when a stretch is walked: whoever
 /// wants the last few does not wait for a thousand.
@@ -38,6 +39,7 @@ pub(crate) fn read_event<'a>(rows: &PgRows<'_>, row: &'a tokio_postgres::Row) ->
         spilled: rows.get(row, 6)?,
         erased: erased.map(digest),
         body: body.into(),
+        login: Login::Noted(rows.get(row, 9)?),
     })
 }
 
@@ -52,6 +54,7 @@ fn unreadable(seq: Seq) -> Row<'static> {
         body: Vec::new().into(),
         chain: Digest::GENESIS,
         erased: None,
+        login: Login::Unknown,
     }
 }
 
@@ -158,7 +161,7 @@ impl PgRows<'_> {
         ahead.clear();
         for row in self.all(&sql, params)? {
             let event = read_event(self, &row)?.into_owned();
-            if self.get(&row, 9)? {
+            if self.get(&row, 10)? {
                 found.push(event.clone());
             }
             ahead.insert((stretch.key, event.seq), event);

@@ -11,10 +11,10 @@ use crate::link::{Param, params};
 /// The columns that make up a session's row, in the order that [`read_session`] expects.
 pub(crate) const SESSION_COLUMNS: &str = "s.key, s.id, h.head, h.chain, h.sum, s.base_key, \
      s.base_at, h.trashed, h.damage_at, h.damage, h.bytes, s.created, h.updated, h.seq, h.lane, \
-     l.epoch, l.holder, l.expires, h.version";
+     l.epoch, l.holder, l.expires, h.version, l.login";
 
 /// How many they are.
-pub(crate) const SESSION_WIDTH: usize = 19;
+pub(crate) const SESSION_WIDTH: usize = 20;
 
 /// Where they come from.
 pub(crate) const SESSION_TABLES: &str = "stepwell.heads h JOIN stepwell.sessions s \
@@ -76,7 +76,8 @@ fn read_lease(rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Result<Option<Lea
     let holder: Option<Holder> = holder.and_then(|text| serde_json::from_slice(text).ok());
     let expires: Option<i64> = rows.get(row, 17)?;
     let held = holder.zip(expires.map(Time::from_micros));
-    Ok(Some(LeaseRow { epoch: Epoch::new(epoch.unsigned_abs()), held }))
+    let login = rows.get(row, 19)?;
+    Ok(Some(LeaseRow { epoch: Epoch::new(epoch.unsigned_abs()), held, login }))
 }
 
 /// A digest from a column; one of another length fails every check.

@@ -149,6 +149,37 @@ fn a_team_cannot_get_in_the_way_of_another_by_its_sessions_numbers() {
 }
 
 #[test]
+fn who_wrote_an_event_is_what_the_server_says() {
+    let name = fresh(&server().url()).namespace().to_owned();
+    let (role, address) = member(&name);
+    let store = PostgresStore::open(address).unwrap();
+    create(&store, "a");
+    let said = stepwell::Said {
+        text: "hello".to_owned(),
+        lane: stepwell::Lane::main(),
+        who: stepwell::Who { login: Some("boss".to_owned()), ..stepwell::Who::new("boss", "x") },
+        now: false,
+    };
+    let id: SessionId = "a".parse().unwrap();
+    let events = vec![said.into()];
+    let append = Append { session: id.clone(), epoch: None, expected: None, events };
+    store.write(Write::Append(append)).unwrap();
+    let found = store.facts(&id, &[stepwell::Kind::Said]).unwrap();
+    let stepwell::Event::Said(said) = &found[0].event else { panic!("{found:?}") };
+    assert_eq!(said.who.login.as_deref(), Some(role.as_str()));
+    // Nor can the role say so by SQL.
+    for forged in [
+        "UPDATE stepwell.events SET login = 'boss'",
+        "INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, chain, \
+         body, login) SELECT session, seq + 100, namespace, at, version, spilled, kind, chain, \
+         body, 'boss' FROM stepwell.events",
+    ] {
+        let answer = server().sql_as(&role, forged).expect_err(forged);
+        assert!(answer.contains("permission denied"), "{answer}");
+    }
+}
+
+#[test]
 fn a_teams_role_may_do_all_that_a_store_does() {
     let name = format!("{}-all", fresh(&server().url()).namespace());
     let (_, address) = member(&name);

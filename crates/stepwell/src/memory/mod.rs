@@ -14,7 +14,7 @@ use crate::store::{
     read, remove, write,
 };
 use crate::{
-    Clock, Digest, Error, Kind, Lane, LaneState, Lease, Processes, Recorded, Result, Seq,
+    Clock, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Result, Seq,
     SessionId, SystemClock, SystemProcesses,
 };
 use rows::{MemoryRows, Tables};
@@ -104,8 +104,12 @@ impl Store for MemoryStore {
         self.transact(|rows, _| read::slice(rows, &read::find(rows, id)?, span))
     }
 
-    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.transact(|rows, _| read::facts(rows, &read::find(rows, id)?, Facts::of(kinds)))
+    fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
+        self.transact(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
+    }
+
+    fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
+        self.transact(|rows, _| read::event(rows, &read::find(rows, id)?, event))
     }
 
     fn list(&self, query: &Query) -> Result<Page> {

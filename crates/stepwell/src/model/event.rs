@@ -9,6 +9,7 @@ use super::id::{EventId, Lane};
 use super::message::{Message, Part, Role};
 use super::origin::Created;
 use super::position::Seq;
+use super::talk::{Answer, Record, Said, Settings, StopAsked};
 use super::time::Time;
 use super::work::{
     About, Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Foreign, Gate,
@@ -69,6 +70,11 @@ macro_rules! kinds {
             pub fn version(&self) -> u32 {
                 match self {
                     Self::Unknown(unknown) => unknown.version,
+                    // Words are recorded as they always were.
+                    Self::GateAnswered(answered) => match answered.answer {
+                        Answer::Text(_) => BODY_VERSION,
+                        _ => TYPED_ANSWER,
+                    },
                     _ => BODY_VERSION,
                 }
             }
@@ -101,6 +107,9 @@ macro_rules! kinds {
                 // Looked over once as a whole, not again at every string in it.
                 let body = std::str::from_utf8(body).map_err(serde::de::Error::custom)?;
                 match (kind, version) {
+                    ("gate_answered", TYPED_ANSWER) => {
+                        serde_json::from_str(body).map(Self::GateAnswered)
+                    }
                     $(($name, BODY_VERSION) => serde_json::from_str(body).map(Self::$variant),)*
                     _ => Ok(Self::Unknown(Unknown {
                         kind: kind.to_owned(),
@@ -122,6 +131,9 @@ macro_rules! kinds {
 /// The version of every body's form. A kind whose form changes in a way that an
 /// older reader would misread gets a number of its own.
 const BODY_VERSION: u32 = 1;
+
+/// The version of a gate's answer that is more than words.
+const TYPED_ANSWER: u32 = 2;
 
 kinds! {
     /// The session begins, or a fork's own part does.
@@ -170,6 +182,14 @@ kinds! {
     Error(Failure) = "error",
     /// The session's own attributes changed.
     Edited(Edited) = "edited",
+    /// What a run works with.
+    Settings(Settings) = "settings",
+    /// A message for the runner, from anyone.
+    Said(Said) = "said",
+    /// Somebody asked the runner to stop.
+    StopAsked(StopAsked) = "stop_asked",
+    /// Another program's own data under a key.
+    Record(Record) = "record",
     /// What another system keeps that has no word here.
     Foreign(Foreign) = "foreign",
 }
@@ -214,7 +234,11 @@ impl Event {
             Self::Foreign(foreign) if foreign.about == About::Session => &foreign.system,
             Self::Edited(edited) if !edited.goal.is_keep() => "goal",
             Self::Edited(edited) if edited.moves_pins() => "pins",
+            Self::Said(said) => said.lane.as_str(),
+            Self::Record(record) => return Some(Cow::Owned(record.path())),
             Self::Phase(_)
+            | Self::Settings(_)
+            | Self::StopAsked(_)
             | Self::Rewinding(_)
             | Self::Rewound(_)
             | Self::Undone(_)
@@ -237,11 +261,36 @@ impl Event {
         }
     }
 
-    /// May it be appended by someone who does not hold the lease? A label or an
-    /// answer must reach a running session.
+    /// May it be appended by someone who does not hold the lease? A label, an answer, a word
+    /// or a stop must reach a running session.
     #[must_use]
     pub const fn needs_no_lease(&self) -> bool {
-        matches!(self, Self::Edited(_) | Self::GateAnswered(_))
+        matches!(self, Self::Edited(_) | Self::GateAnswered(_) | Self::Said(_) | Self::StopAsked(_))
+    }
+
+    /// Does it always need the lease, even in a session that another program drives? What a
+    /// run may do is for its runner to say.
+    #[must_use]
+    pub const fn always_needs_lease(&self) -> bool {
+        matches!(self, Self::Settings(_) | Self::Permission(_))
+    }
+
+    /// Notes the login that a server knows its author by, in those that say who did it.
+    pub(crate) fn sign(&mut self, login: Option<&str>) {
+        let who = match self {
+            Self::GateAnswered(answered) => &mut answered.who,
+            Self::Permission(permission) => permission.who.get_or_insert_default(),
+            Self::Settings(settings) => &mut settings.who,
+            Self::Said(said) => &mut said.who,
+            Self::StopAsked(stop) => &mut stop.who,
+            _ => return,
+        };
+        who.login = login.map(ToOwned::to_owned);
+    }
+
+    /// The newest version of a kind's body that this program knows.
+    pub(crate) fn newest_version(kind: &str) -> u32 {
+        if kind == Kind::GateAnswered.as_str() { TYPED_ANSWER } else { BODY_VERSION }
     }
 
     /// Does it hold JSON of the user's, of any shape?
@@ -255,6 +304,10 @@ impl Event {
         match self {
             Self::Message(message) => message.parts = Vec::new(),
             Self::Foreign(foreign) => foreign.data = String::new(),
+            Self::Record(record) => {
+                record.data = String::new();
+                record.text = None;
+            }
             _ => {}
         }
     }
@@ -266,6 +319,12 @@ impl Event {
             Self::Message(message) => message.parts.iter().map(Part::weight).sum(),
             Self::Foreign(foreign) => foreign.data.len() + foreign.data.len() / 8,
             Self::Compacted(compacted) => compacted.summary.as_ref().map_or(0, String::len),
+            Self::Said(said) => said.text.len(),
+            Self::Record(record) => {
+                record.data.len()
+                    + record.data.len() / 8
+                    + record.text.as_ref().map_or(0, String::len)
+            }
             Self::Unknown(unknown) => unknown.body.len(),
             _ => 0,
         };
@@ -283,6 +342,7 @@ impl Event {
             Self::File(file) => {
                 [blob(&file.before), blob(&file.after)].into_iter().flatten().collect()
             }
+            Self::Record(record) => record.blobs.clone(),
             _ => Vec::new(),
         }
     }

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::id::Lane;
 use super::money::Money;
+use super::position::Seq;
+use super::time::Time;
 use super::usage::Usage;
 
 /// Who speaks.
@@ -39,6 +41,30 @@ pub struct Message {
     /// What that call cost; absent beside a usage, the price was not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+    /// The call that this message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<ModelCall>>,
+    /// The [`Said`](crate::Said) event that this message takes in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Seq>,
+}
+
+/// A model call: when it was made, and what its provider says of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelCall {
+    /// When the model was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<Time>,
+    /// When the first piece of its answer came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_at: Option<Time>,
+    /// The provider's name for the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// Why the model stopped, in the provider's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<String>,
 }
 
 /// One part of a message.
@@ -125,7 +151,8 @@ impl Message {
     /// A message in the main lane.
     #[must_use]
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
-        Self { lane: Lane::main(), role, parts, model: None, usage: None, cost: None }
+        let (model, usage, cost) = (None, None, None);
+        Self { lane: Lane::main(), role, parts, model, usage, cost, call: None, said: None }
     }
 
     /// Standing instructions.
@@ -180,6 +207,13 @@ impl Message {
     pub fn spending(mut self, usage: Usage, cost: Option<Money>) -> Self {
         self.usage = Some(usage);
         self.cost = cost;
+        self
+    }
+
+    /// The same message, taking in what was said at a seq.
+    #[must_use]
+    pub fn taking_in(mut self, said: Seq) -> Self {
+        self.said = Some(said);
         self
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod origin;
 pub(crate) mod phase;
 pub(crate) mod position;
 pub(crate) mod status;
+pub(crate) mod talk;
 mod text;
 pub(crate) mod time;
 pub(crate) mod usage;

@@ -28,11 +28,13 @@ pub enum Status {
     Failed,
     /// Given up by its user.
     Abandoned,
+    /// Kept by another program, and nothing says that it runs.
+    Idle,
 }
 
 impl Status {
     /// Every status, in the order in which they are shown.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Running,
         Self::Paused,
         Self::Interrupted,
@@ -40,6 +42,7 @@ impl Status {
         Self::Success,
         Self::Failed,
         Self::Abandoned,
+        Self::Idle,
     ];
 
     /// The word for it, in the store, on the command line and in the API.
@@ -53,6 +56,7 @@ impl Status {
             Self::Success => "success",
             Self::Failed => "failed",
             Self::Abandoned => "abandoned",
+            Self::Idle => "idle",
         }
     }
 }
@@ -66,7 +70,8 @@ impl fmt::Display for Status {
 /// The text names no status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a status; use running, paused, interrupted, partial, success, failed or abandoned"
+    "{0:?} is not a status; use running, paused, interrupted, partial, success, failed, \
+     abandoned or idle"
 )]
 pub struct UnknownStatus(pub String);
 

@@ -12,6 +12,7 @@ use super::money::Money;
 use super::phase::Phase;
 use super::position::Seq;
 use super::status::{Status, StopReason};
+use super::talk::{Answer, Who};
 use super::time::Time;
 use super::usage::Usage;
 
@@ -232,9 +233,27 @@ pub struct GateAnswered {
     /// Which gate.
     pub id: String,
     /// The answer.
-    pub answer: String,
+    pub answer: Answer,
     /// Who gave it.
-    pub who: String,
+    pub who: Who,
+    /// The last event that its giver saw: if a rewind took that back since, the answer is
+    /// refused, since it might mean something else now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seq>,
+}
+
+impl GateAnswered {
+    /// An answer to a gate.
+    pub fn new(id: impl Into<String>, answer: impl Into<Answer>, who: impl Into<Who>) -> Self {
+        Self { id: id.into(), answer: answer.into(), who: who.into(), seen: None }
+    }
+
+    /// The same answer, given by someone who saw the log up to a seq.
+    #[must_use]
+    pub fn having_seen(mut self, seen: Seq) -> Self {
+        self.seen = Some(seen);
+        self
+    }
 }
 
 /// Why a checkpoint was taken.
@@ -457,6 +476,16 @@ pub struct Permission {
     pub rule: String,
     /// May it run?
     pub allow: bool,
+    /// Who chose that; absent in what was recorded before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<Who>,
+}
+
+impl Permission {
+    /// A choice that is not said to be anybody's.
+    pub fn new(rule: impl Into<String>, allow: bool) -> Self {
+        Self { rule: rule.into(), allow, who: None }
+    }
 }
 
 /// Bodies were erased.

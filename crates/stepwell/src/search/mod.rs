@@ -86,6 +86,8 @@ pub fn searchable(event: &Event) -> Option<String> {
             texts.push(&file.path);
             texts.extend(file.renamed_from.as_deref());
         }
+        Event::Said(said) => texts.push(&said.text),
+        Event::Record(record) => texts.extend(record.text.as_deref()),
         Event::Error(failure) => texts.push(&failure.message),
         Event::Status(change) => texts.extend(change.error.as_deref()),
         _ => {}
@@ -96,7 +98,7 @@ pub fn searchable(event: &Event) -> Option<String> {
 }
 
 /// Can an event of this kind ever be found?
-pub const SEARCHABLE_KINDS: [crate::Kind; 7] = [
+pub const SEARCHABLE_KINDS: [crate::Kind; 9] = [
     crate::Kind::Created,
     crate::Kind::Message,
     crate::Kind::Node,
@@ -104,6 +106,8 @@ pub const SEARCHABLE_KINDS: [crate::Kind; 7] = [
     crate::Kind::File,
     crate::Kind::Error,
     crate::Kind::Status,
+    crate::Kind::Said,
+    crate::Kind::Record,
 ];
 
 #[cfg(test)]

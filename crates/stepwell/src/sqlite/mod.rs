@@ -29,7 +29,7 @@ use crate::store::{
     read, remove, write,
 };
 use crate::{
-    Clock, Damage, Digest, Error, Holder, Kind, Lane, LaneState, Lease, Processes, Recorded,
+    Clock, Damage, Digest, Error, EventId, Holder, Lane, LaneState, Lease, Processes, Recorded,
     Result, Seq, SessionId, SystemClock, SystemProcesses,
 };
 use copier::Copier;
@@ -327,7 +327,7 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
         let holder = holder.and_then(|text| serde_json::from_str(&text).ok());
         Ok(holder.zip(expires).is_some_and(|(holder, expires)| {
             let expires = crate::Time::from_micros(expires);
-            let held = crate::Held { epoch: crate::Epoch::FIRST, holder, expires };
+            let held = crate::Held { epoch: crate::Epoch::FIRST, holder, expires, login: None };
             !held.is_dead(clock.now(), &*processes)
         }))
     })?;
@@ -401,8 +401,12 @@ impl Store for SqliteStore {
         Ok(slice)
     }
 
-    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.read(|rows, _| read::facts(rows, &read::find(rows, id)?, Facts::of(kinds)))
+    fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
+        self.read(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
+    }
+
+    fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
+        self.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
     }
 
     fn list(&self, query: &Query) -> Result<Page> {

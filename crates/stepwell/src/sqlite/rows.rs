@@ -9,7 +9,7 @@ use rusqlite::{Params, params};
 use super::blob;
 use super::schema::NEXT_CHANGE;
 use super::sql::{SqliteRows, pos, seq_of};
-use crate::codec::{OwnRow, Row, Sealed};
+use crate::codec::{Login, OwnRow, Row, Sealed};
 use crate::failpoint::failpoint;
 use crate::store::rows::{
     Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
@@ -92,6 +92,7 @@ fn read_event<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Row<'a>> {
         body: Vec::new().into(),
         chain: Digest::GENESIS,
         erased: None,
+        login: Login::Unknown,
     }))
 }
 
@@ -114,6 +115,7 @@ fn read_event_columns<'a>(seq: Seq, row: &'a rusqlite::Row<'_>) -> rusqlite::Res
             _ => Some(digest_column(row, 7)?),
         },
         body: row.get_ref(8)?.as_bytes()?.into(),
+        login: Login::Unknown,
     })
 }
 
@@ -532,7 +534,7 @@ fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
     let holder: Option<Holder> = holder.and_then(|text| serde_json::from_str(&text).ok());
     let expires: Option<i64> = row.get(17)?;
     let held = holder.zip(expires.map(Time::from_micros));
-    Ok(Some(LeaseRow { epoch: Epoch::new(epoch), held }))
+    Ok(Some(LeaseRow { epoch: Epoch::new(epoch), held, login: None }))
 }
 
 /// Bodies are JSON, written as text so that any SQLite tool shows them. They come from

@@ -3,8 +3,8 @@
 
 use super::rows::Facts;
 use crate::{
-    Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Move,
-    PhaseSet, Recorded, Restored, Result, Rewound, Seq, Timeline, Undone,
+    Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Message,
+    Move, Origin, PhaseSet, Recorded, Restored, Result, Rewound, Role, Seq, Timeline, Undone,
 };
 
 /// The most tags that a session can bear, so that its head stays small.
@@ -97,10 +97,18 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
         Event::Undone(undone) => {
             complete_undo(undone, head, past)?.map_err(refuse).map(Event::from)
         }
+        Event::Record(record) => record.check().map_err(refuse).map(|()| event),
+        Event::Message(message) => {
+            let Some(said) = message.said else { return Ok(event) };
+            check_taken(message, said, head, past)?.map_err(refuse).map(|()| event)
+        }
         Event::Unknown(unknown) => {
             let known = Kind::ALL.iter().any(|kind| kind.as_str() == unknown.kind);
             let json: Result<serde::de::IgnoredAny, _> = serde_json::from_str(&unknown.body);
-            if json.is_err() || (known && unknown.version <= 1) || unknown.kind.is_empty() {
+            if json.is_err()
+                || (known && unknown.version <= Event::newest_version(&unknown.kind))
+                || unknown.kind.is_empty()
+            {
                 return Err(refuse("it is neither of a newer kind nor well-formed".to_owned()));
             }
             Ok(event)
@@ -138,6 +146,21 @@ fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Re
     Ok(restored)
 }
 
+/// A message may take in what was said to its lane, in order, each once; a fork, only what was
+/// said to itself.
+fn check_taken(message: &Message, said: Seq, head: &Head, past: &mut Past<'_>) -> Check<()> {
+    let own = match head.origin {
+        Origin::Fork { at, .. } => at.next(),
+        _ => Seq::FIRST,
+    };
+    if message.role != Role::User {
+        return Ok(Err("only a user's message takes in what was said".to_owned()));
+    }
+    let facts = Facts { from: own.max(said), ..Facts::under(&[Kind::Said], message.lane.as_str()) };
+    let there = past(facts)?.first().is_some_and(|fact| fact.seq == said);
+    Ok(if there { Ok(()) } else { Err(format!("nothing was said to its lane at {said}")) })
+}
+
 type Check<T> = Result<std::result::Result<T, String>>;
 
 /// What counts of a gate and its answers: found by its name, however many gates there were.
@@ -159,6 +182,12 @@ fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
 }
 
 fn check_answer(answer: &GateAnswered, head: &Head, past: &mut Past<'_>) -> Check<()> {
+    if let Some(seen) = answer.seen {
+        let moves = past(Facts::of(&[Kind::Rewound, Kind::Undone]))?;
+        if !Timeline::at(head.seq, moves.iter()).contains(seen) {
+            return Ok(Err(format!("event {seen}, at which it was given, was taken back since")));
+        }
+    }
     let (mut asked, mut answered) = (false, None);
     for fact in live_gate(&answer.id, head, past)? {
         match fact.event {

@@ -15,6 +15,7 @@ use crate::{
     Recorded, Result, Seq, SessionId, Time,
 };
 use query::{Filter, Found, Page, Query, Search};
+use rows::Facts;
 use write::Prepared;
 
 /// Where sessions live.
@@ -63,9 +64,17 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// checked against the chain; the answer ends at the first that fails.
     fn events(&self, id: &SessionId, span: Span) -> Result<Slice>;
 
-    /// The events of these kinds that have a key, in order. MUST NOT read the
-    /// rest of the log.
-    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>>;
+    /// Events that have a key, in order: of some kinds, under one key or any, from a seq on.
+    /// MUST NOT read the rest of the log, nor events under other keys.
+    fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>>;
+
+    /// The events of these kinds that have a key, in order.
+    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+        self.keyed(id, Facts::of(kinds))
+    }
+
+    /// A session's event that bears a client's id, be it one that it shares.
+    fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>>;
 
     /// One page of sessions. Each session that matches MUST be in exactly one page,
     /// as long as it does not change between them; damaged ones included.

@@ -173,19 +173,35 @@ pub fn facts(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<
             continue;
         }
         for fact in rows.facts(wanted, facts)? {
-            // Within a stretch the row below is the same owner's.
-            let below = fact.seq.prev();
-            let prev = match own_row(rows, stretch.key, below)?.filter(|_| below >= stretch.from) {
-                Some(below) => below.chain,
-                None => chain_at(rows, row, below)?,
-            };
-            let opened =
-                fact.follows(&prev).and_then(|()| fact.open(&mut |digest| rows.blob(digest)));
-            let damaged = |what| Damage { seq: fact.seq, what }.into_error(&row.head.id);
-            found.push(opened.map_err(damaged)?);
+            found.push(checked(rows, row, stretch, &fact)?);
         }
     }
     Ok(found)
+}
+
+/// A session's event that bears a client's id, be it one that it shares.
+pub fn event(rows: &dyn Rows, row: &SessionRow, id: &EventId) -> Result<Option<Recorded>> {
+    let Some(found) = event_by_id(rows, row, row.head.seq, id)? else { return Ok(None) };
+    let stretch = stretches(rows, row, found.seq)?.pop();
+    let stretch = stretch.unwrap_or(Stretch { key: row.key, from: found.seq, to: found.seq });
+    checked(rows, row, stretch, &found).map(Some)
+}
+
+/// Opens one event of a stretch, checked against the row below it.
+fn checked(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    stretch: Stretch,
+    found: &Row<'_>,
+) -> Result<Recorded> {
+    // Within a stretch the row below is the same owner's.
+    let below = found.seq.prev();
+    let prev = match own_row(rows, stretch.key, below)?.filter(|_| below >= stretch.from) {
+        Some(below) => below.chain,
+        None => chain_at(rows, row, below)?,
+    };
+    let opened = found.follows(&prev).and_then(|()| found.open(&mut |digest| rows.blob(digest)));
+    opened.map_err(|what| Damage { seq: found.seq, what }.into_error(&row.head.id))
 }
 
 /// The fold of a session's events up to `at`, from the nearest snapshot below.

@@ -55,6 +55,8 @@ pub struct LeaseRow {
     pub epoch: Epoch,
     /// Who holds it, and until when.
     pub held: Option<(Holder, Time)>,
+    /// The login that a server knows the holder by; as read, the server itself writes it.
+    pub login: Option<String>,
 }
 
 impl LeaseRow {
@@ -62,7 +64,7 @@ impl LeaseRow {
     #[must_use]
     pub fn held(&self) -> Option<Held> {
         let (holder, expires) = self.held.clone()?;
-        Some(Held { epoch: self.epoch, holder, expires })
+        Some(Held { epoch: self.epoch, holder, expires, login: self.login.clone() })
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
 use crate::codec::{self, Bodies, Body, Said};
 use crate::failpoint::failpoint;
 use crate::{
-    Created, Digest, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease,
+    Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease,
     MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq,
     SessionId, State, Undone,
 };
@@ -199,7 +199,7 @@ fn repeated_create(
     let held = row.held().filter(|held| claim.is_some_and(|claim| claim.holder == held.holder));
     let lease = held.map(|Held { epoch, expires, .. }| {
         let session = row.head.id.clone();
-        Lease { session, epoch, expires }
+        Lease { session, epoch, expires, stop_asked: false }
     });
     Ok(Written { first, last: first, lease })
 }
@@ -280,13 +280,9 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Bodies) -> 
         return Err(Error::Trashed(session));
     }
     refuse_damaged(&row, row.head.seq)?;
-    let guarded = events.iter().find(|event| !event.event.needs_no_lease());
-    match (epoch, guarded) {
-        (Some(epoch), _) => check_epoch(&row, epoch)?,
-        (None, None) => {}
-        (None, Some(event)) => {
-            return Err(Error::NeedsLease { session, kind: event.event.kind().to_owned() });
-        }
+    match epoch {
+        Some(epoch) => check_epoch(&row, epoch)?,
+        None => check_without_lease(world, &row, &events)?,
     }
     if let Some(expected) = expected.filter(|expected| *expected != row.head.seq) {
         return Err(Error::UnexpectedSeq { session, expected, actual: row.head.seq });
@@ -312,6 +308,19 @@ fn is_completed(event: &Event) -> bool {
 }
 
 fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
+    if let Event::Message(message) = &event
+        && let Some(said) = message.said
+    {
+        let heard = match &row.lane {
+            Some((lane, state)) if *lane == message.lane => state.heard,
+            _ => rows.lane(row.key, &message.lane)?.heard,
+        };
+        if said <= heard {
+            let (session, kind) = (row.head.id.clone(), "message".to_owned());
+            let why = format!("what was said at {said} was taken in before");
+            return Err(Error::Illegal { session, kind, why });
+        }
+    }
     admit(event, &row.head, &mut |facts| read::facts(rows, row, facts))
 }
 
@@ -449,6 +458,31 @@ fn asked(event: Event) -> Event {
     }
 }
 
+/// May these be appended without a lease? To a session that another program drives nearly
+/// everything may, while nobody holds it.
+fn check_without_lease(world: World<'_>, row: &SessionRow, events: &[NewEvent]) -> Result<()> {
+    let session = || row.head.id.clone();
+    for NewEvent { event, .. } in events {
+        let kind = || event.kind().to_owned();
+        if let Event::StopAsked(stop) = event
+            && row.held().is_none_or(|held| held.epoch != stop.epoch)
+        {
+            let why = format!("nobody runs it under lease {}", stop.epoch);
+            return Err(Error::Illegal { session: session(), kind: kind(), why });
+        }
+        if event.needs_no_lease() {
+            continue;
+        }
+        if row.head.driver != Driver::External || event.always_needs_lease() {
+            return Err(Error::NeedsLease { session: session(), kind: kind() });
+        }
+        if let Some(Held { holder, expires, .. }) = row.runner(world) {
+            return Err(Error::Held { session: session(), holder: Box::new(holder), expires });
+        }
+    }
+    Ok(())
+}
+
 fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
     let held = row.lease.as_ref().filter(|lease| lease.held.is_some());
     match held.map(|lease| lease.epoch) {
@@ -489,8 +523,11 @@ fn hold(
     world: World<'_>,
 ) -> Result<Lease> {
     let expires = world.now.plus(claim.ttl);
-    rows.put_lease(key, &LeaseRow { epoch, held: Some((claim.holder.clone(), expires)) })?;
-    Ok(Lease { session: id.clone(), epoch, expires })
+    rows.put_lease(
+        key,
+        &LeaseRow { epoch, held: Some((claim.holder.clone(), expires)), login: None },
+    )?;
+    Ok(Lease { session: id.clone(), epoch, expires, stop_asked: false })
 }
 
 /// Extends a lease from now.
@@ -501,10 +538,11 @@ pub fn renew(rows: &dyn Rows, world: World<'_>, lease: &Lease, ttl: Duration) ->
     }
     check_epoch(&row, lease.epoch)?;
     let expires = world.now.plus(ttl);
-    if let Some(Held { epoch, holder, .. }) = row.held() {
-        rows.put_lease(row.key, &LeaseRow { epoch, held: Some((holder, expires)) })?;
+    if let Some(Held { epoch, holder, login, .. }) = row.held() {
+        rows.put_lease(row.key, &LeaseRow { epoch, held: Some((holder, expires)), login })?;
     }
-    Ok(Lease { expires, ..lease.clone() })
+    let stop_asked = row.head.stop_asked == Some(lease.epoch);
+    Ok(Lease { expires, stop_asked, ..lease.clone() })
 }
 
 /// Gives a lease back, if it is still held.
@@ -514,7 +552,7 @@ pub fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
     };
     match &row.lease {
         Some(found) if found.epoch == lease.epoch => {
-            rows.put_lease(row.key, &LeaseRow { epoch: lease.epoch, held: None })
+            rows.put_lease(row.key, &LeaseRow { epoch: lease.epoch, held: None, login: None })
         }
         _ => Ok(()),
     }

@@ -49,6 +49,7 @@ impl Processes for Nobody {
             namespace: text("n"),
             pid: 1,
             started: text("1"),
+            user: String::new(),
         }
     }
 
@@ -122,7 +123,7 @@ fn fill(folder: &Path) {
             file.into(),
             Task { id: "t1".into(), description: "plan".into(), ..Task::default() }.into(),
             Question { id: "q1".into(), text: "which?".into(), answer: None }.into(),
-            Permission { rule: "make".into(), allow: true }.into(),
+            Permission::new("make", true).into(),
             Failure { message: "it broke".into() }.into(),
             Gate { id: "g1".into(), prompt: "go?".into(), default: None, deadline: None }.into(),
             Node {
@@ -136,7 +137,7 @@ fn fill(folder: &Path) {
             Checkpoint { name: "after".into(), ..Checkpoint::default() }.into(),
         ])
         .unwrap();
-    let answer = GateAnswered { id: "g1".into(), answer: "yes".into(), who: "dev".into() };
+    let answer = GateAnswered::new("g1", "yes", "dev");
     well.answer(session.id(), answer).unwrap();
     let edited = Edited {
         label: Change::Set("gold".into()),

@@ -73,7 +73,7 @@ fn any_part_that_only_one_id_has_names_it_and_the_random_end_goes_first() {
 #[test]
 fn a_search_finds_each_message_once_and_no_system_prompt() {
     let well = Stepwell::in_memory();
-    let mut session = well.create(Created::new("first".parse().unwrap(), "dig a well")).unwrap();
+    let session = well.create(Created::new("first".parse().unwrap(), "dig a well")).unwrap();
     session.append(Message::system("You dig wells.")).unwrap();
     session.append(Message::user("dig a well")).unwrap();
     session.append(Message::assistant("The well is dug.")).unwrap();
@@ -170,7 +170,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     assert!(error.to_string().contains("possible are discuss, execute, idle"), "{error}");
     let gate = Gate { id: "g".into(), prompt: "go?".into(), default: None, deadline: None };
     session.append(gate).unwrap();
-    let answer = GateAnswered { id: "g".into(), answer: "yes".into(), who: "me".into() };
+    let answer = GateAnswered::new("g", "yes", "me");
     well.answer(session.id(), answer.clone()).unwrap();
     let error = well.answer(session.id(), answer).unwrap_err();
     assert!(error.to_string().contains("was answered by me"), "{error}");

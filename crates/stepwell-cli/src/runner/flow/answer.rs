@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Gate, GateAnswered, Head, NodeKey, SessionId};
+use stepwell::{Answer, Gate, GateAnswered, Head, NodeKey, SessionId};
 use stepwell_agent::redact::Redactor;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{Memo, NoAnswer, accept};
@@ -43,7 +43,12 @@ impl Reply {
             Err(_) => verdict(text).ok_or_else(|| unclear(gate, text, head))?,
         };
         let answer = redactor.redact(&answer).into_owned();
-        Ok(Some(GateAnswered { id: gate.id.clone(), answer, who: who(app) }))
+        // A flow asked for words, and an agent for leave.
+        let answer = match gate.id.parse::<NodeKey>() {
+            Ok(_) => Answer::Text(answer),
+            Err(_) => Answer::read(&answer),
+        };
+        Ok(Some(GateAnswered::new(gate.id.clone(), answer, who(app))))
     }
 
     fn chosen<'a>(&self, open: &[&'a Gate], id: &SessionId) -> Result<&'a Gate> {
