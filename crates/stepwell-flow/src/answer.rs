@@ -1,88 +1,89 @@
-//! What becomes of an agent's answer. Pure.
+//! Turns an agent's answer into a node's output. Pure.
 
 use serde_json::{Map, Value, json};
 
-/// An answer that is taken as it stands.
-pub(crate) fn words(text: &str) -> Map<String, Value> {
+/// The output for an answer that is used unchanged.
+pub(crate) fn text_output(text: &str) -> Map<String, Value> {
     Map::from_iter([("response".to_owned(), text.into())])
 }
 
-/// What an answer must be, if its agent says so.
+/// The JSON Schema that an agent's answers must match, if it has one.
 #[derive(Debug)]
-pub(crate) struct Shape(Option<jsonschema::Validator>);
+pub(crate) struct OutputSchema(Option<jsonschema::Validator>);
 
-impl Shape {
-    /// What a JSON Schema describes; without one, anything.
+impl OutputSchema {
+    /// Compiles a schema. Without one, every answer is valid.
     pub(crate) fn new(schema: Option<&Value>) -> Result<Self, String> {
         let compiled = schema.map(jsonschema::validator_for).transpose();
         compiled.map(Self).map_err(|error| format!("output_schema: {error}"))
     }
 
-    /// Is there something that an answer must be?
+    /// Whether the agent has a schema at all.
     pub(crate) const fn is_given(&self) -> bool {
         self.0.is_some()
     }
 
-    /// An answer, as the value that it must be.
+    /// Parses and validates an answer. Without a schema the answer stays text.
     pub(crate) fn read(&self, text: &str) -> Result<Map<String, Value>, String> {
-        let Some(schema) = &self.0 else { return Ok(words(text)) };
-        let value = value(text).ok_or("it is no JSON, and the schema wants some")?;
-        self.check(schema, &value)?;
+        let Some(schema) = &self.0 else { return Ok(text_output(text)) };
+        let value = parse_json(text).ok_or("not JSON, but the schema requires JSON")?;
+        check(schema, &value)?;
         Ok(Map::from_iter([("response".to_owned(), value)]))
     }
 
-    fn check(&self, schema: &jsonschema::Validator, value: &Value) -> Result<(), String> {
-        let wrong = schema.iter_errors(value).take(3).map(|error| {
-            let place = error.instance_path().to_string();
-            if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
-        });
-        let wrong: Vec<String> = wrong.collect();
-        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
-    }
-
-    /// Checks an answer that is read in another way.
-    pub(crate) fn holds(&self, text: &str) -> Result<(), String> {
+    /// Validates an answer whose output is read by other means.
+    pub(crate) fn validate(&self, text: &str) -> Result<(), String> {
         self.read(text).map(drop)
     }
 }
 
-/// The route that a router chose.
+/// Reports at most the first three errors.
+fn check(schema: &jsonschema::Validator, value: &Value) -> Result<(), String> {
+    let errors = schema.iter_errors(value).take(3).map(|error| {
+        let path = error.instance_path().to_string();
+        if path.is_empty() { error.to_string() } else { format!("{path}: {error}") }
+    });
+    let errors: Vec<String> = errors.collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
+}
+
+/// Reads which route a router chose.
 pub(crate) fn route<'a>(
     text: &str,
     routes: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<Map<String, Value>, String> {
-    let said = value(text).and_then(|value| {
-        let named = value.get("route").or_else(|| value.get("chosen_route"))?;
-        Some(named.as_str()?.trim().to_owned())
+    let named = parse_json(text).and_then(|value| {
+        let route = value.get("route").or_else(|| value.get("chosen_route"))?;
+        Some(route.as_str()?.trim().to_owned())
     });
-    let said = said.unwrap_or_else(|| text.trim().trim_matches(['"', '`', '.']).to_owned());
-    if let Some(known) = routes.clone().find(|known| *known == said) {
-        let mut output = words(text);
-        output.insert("chosen_route".to_owned(), known.into());
+    let named = named.unwrap_or_else(|| text.trim().trim_matches(['"', '`', '.']).to_owned());
+    if let Some(route) = routes.clone().find(|route| *route == named) {
+        let mut output = text_output(text);
+        output.insert("chosen_route".to_owned(), route.into());
         return Ok(output);
     }
-    let known: Vec<&str> = routes.collect();
-    let said: String = said.chars().take(60).collect();
+    let routes: Vec<&str> = routes.collect();
+    let named: String = named.chars().take(60).collect();
     Err(format!(
-        "{said:?} is no route. Answer with JSON, {}, where the route is one of: {}",
+        "{named:?} is not a route. Answer with JSON, {}, where the route is one of: {}",
         json!({"route": "…"}),
-        known.join(", ")
+        routes.join(", ")
     ))
 }
 
-/// The score of a draft, with all that an evaluator said of it.
+/// Reads an evaluator's score, with every other field of its answer.
 pub(crate) fn score(text: &str) -> Result<Map<String, Value>, String> {
-    let wanted = "answer with JSON that has a score from 0 to 100, such as \
-                  {\"score\": 70, \"issues\": [], \"fixes\": []}";
-    let Some(Value::Object(said)) = value(text) else {
-        return Err(format!("it is no JSON object; {wanted}"));
+    let expected = "answer with JSON that has a score from 0 to 100, such as \
+                    {\"score\": 70, \"issues\": [], \"fixes\": []}";
+    let Some(Value::Object(fields)) = parse_json(text) else {
+        return Err(format!("it is not a JSON object; {expected}"));
     };
-    let score = said.get("score").and_then(Value::as_f64);
+    let score = fields.get("score").and_then(Value::as_f64);
     let Some(score) = score.filter(|score| (0.0..=100.0).contains(score)) else {
-        return Err(format!("it has no score; {wanted}"));
+        return Err(format!("it has no score; {expected}"));
     };
-    let mut output = words(text);
-    let list = |name: &str| said.get(name).cloned().unwrap_or_else(|| json!([]));
+    let mut output = text_output(text);
+    let list = |name: &str| fields.get(name).cloned().unwrap_or_else(|| json!([]));
     let (issues, fixes) = (list("issues"), list("fixes"));
     let texts = |list: &Value| -> Vec<String> {
         let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -90,48 +91,49 @@ pub(crate) fn score(text: &str) -> Result<Map<String, Value>, String> {
     };
     output.insert("feedback".to_owned(), texts(&issues).join("; ").into());
     output.extend([("issues".to_owned(), issues), ("fixes".to_owned(), fixes)]);
-    let own = said.into_iter().filter(|(name, _)| name != "response");
-    output.extend(own);
-    output.insert("score".to_owned(), whole(score));
+    output.extend(fields.into_iter().filter(|(name, _)| name != "response"));
+    output.insert("score".to_owned(), json_number(score));
     Ok(output)
 }
 
-/// A number without a fraction that it does not have.
+/// A number as JSON: an integer if it has no fraction, so that templates print `70`, not `70.0`.
 #[expect(clippy::cast_possible_truncation, reason = "it is between 0 and 100")]
-pub(crate) fn whole(number: f64) -> Value {
+pub(crate) fn json_number(number: f64) -> Value {
     if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
 }
 
-/// What workers are to do.
-pub(crate) fn subtasks(text: &str, most: Option<u32>) -> Result<Map<String, Value>, String> {
-    let wanted = "answer with a JSON list of subtasks, such as [{\"task\": \"…\"}]";
-    let said = value(text).ok_or_else(|| format!("it is no JSON; {wanted}"))?;
-    let list = match said {
+/// Reads the subtasks that an orchestrator hands out.
+pub(crate) fn subtasks(text: &str, max: Option<u32>) -> Result<Map<String, Value>, String> {
+    let expected = "answer with a JSON list of subtasks, such as [{\"task\": \"…\"}]";
+    let parsed = parse_json(text).ok_or_else(|| format!("it is not JSON; {expected}"))?;
+    let list = match parsed {
         Value::Array(list) => list,
-        Value::Object(mut said) => match said.remove("tasks").or_else(|| said.remove("subtasks")) {
-            Some(Value::Array(list)) => list,
-            _ => return Err(format!("it is no list; {wanted}")),
-        },
-        _ => return Err(format!("it is no list; {wanted}")),
+        Value::Object(mut fields) => {
+            match fields.remove("tasks").or_else(|| fields.remove("subtasks")) {
+                Some(Value::Array(list)) => list,
+                _ => return Err(format!("it is not a list; {expected}")),
+            }
+        }
+        _ => return Err(format!("it is not a list; {expected}")),
     };
-    if let Some(most) = most.filter(|most| list.len() > *most as usize) {
-        return Err(format!("these are {} subtasks, and at most {most} can be done", list.len()));
+    if let Some(max) = max.filter(|max| list.len() > *max as usize) {
+        return Err(format!("{} subtasks are too many: the limit is {max}", list.len()));
     }
     let task = |item: Value| match item {
         Value::String(text) => Ok(json!({ "task": text })),
-        Value::Object(said) if said.get("task").is_some_and(Value::is_string) => {
-            Ok(Value::Object(said))
+        Value::Object(fields) if fields.get("task").is_some_and(Value::is_string) => {
+            Ok(Value::Object(fields))
         }
-        other => Err(format!("{other} is no subtask; {wanted}")),
+        other => Err(format!("{other} is not a subtask; {expected}")),
     };
     let tasks: Vec<Value> = list.into_iter().map(task).collect::<Result<_, _>>()?;
-    let mut output = words(text);
+    let mut output = text_output(text);
     output.insert("tasks".to_owned(), tasks.into());
     Ok(output)
 }
 
-/// The JSON of an answer: all of it, what it fences, or what it holds between braces.
-fn value(text: &str) -> Option<Value> {
+/// The JSON in an answer: the whole text, a fenced block, or the part between braces or brackets.
+fn parse_json(text: &str) -> Option<Value> {
     let text = text.trim();
     let whole = serde_json::from_str(text).ok();
     let fenced = || {
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_is_found_however_a_model_says_it() {
+    fn a_route_is_found_however_the_model_formats_it() {
         for said in [
             "billing",
             " \"billing\".\n",
@@ -205,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_fits_its_schema_or_says_where_it_does_not() {
+    fn an_answer_matches_its_schema_or_the_error_says_where_not() {
         let schema = json!({"type": "object", "required": ["n"],
             "properties": {"n": {"type": "integer"}}});
-        let shape = Shape::new(Some(&schema)).unwrap();
-        assert_eq!(shape.read("```\n{\"n\": 1}\n```").unwrap()["response"], json!({"n": 1}));
-        assert!(shape.read("{\"n\": \"x\"}").unwrap_err().contains("/n"));
-        assert!(shape.read("no").is_err());
-        assert_eq!(Shape::new(None).unwrap().read("no").unwrap()["response"], "no");
+        let schema = OutputSchema::new(Some(&schema)).unwrap();
+        assert_eq!(schema.read("```\n{\"n\": 1}\n```").unwrap()["response"], json!({"n": 1}));
+        assert!(schema.read("{\"n\": \"x\"}").unwrap_err().contains("/n"));
+        assert!(schema.read("no").is_err());
+        assert_eq!(OutputSchema::new(None).unwrap().read("no").unwrap()["response"], "no");
     }
 }

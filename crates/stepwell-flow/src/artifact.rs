@@ -1,4 +1,4 @@
-//! Artifacts: files that a flow leaves behind, whole or not at all, inside its output folder.
+//! Artifacts: the files that a flow writes into its output folder, atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,46 +6,46 @@ use std::path::{Component, Path, PathBuf};
 
 use stepwell::{Artifact, Digest};
 
-/// What happens to a file that is there already.
+/// What to do if an artifact's file already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// It stays, and the artifact is not written.
+    /// Keep the existing file; the artifact is not written.
     Refuse,
-    /// It is replaced.
+    /// Overwrite it.
     Replace,
 }
 
 /// The folder that a flow's artifacts are written to.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// Where.
+    /// Its path. It is created if it does not exist.
     pub root: PathBuf,
-    /// What happens to files that are there already.
+    /// What to do if a file already exists.
     pub over: Over,
-    /// Where sessions are kept, whatever it is called: nothing is written there.
+    /// The session store's folder, whatever its name: no artifact is written there.
     pub store: Option<PathBuf>,
 }
 
-/// What keeps an artifact from being written.
+/// Why an artifact could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwritten {
-    /// A file is there that may be replaced.
+    /// The file already exists; the caller may allow replacing it.
     InTheWay,
-    /// Its path, or what it is to hold: only another spec helps.
+    /// The spec gives a bad path or content; only a change of the spec helps.
     Described,
-    /// The folder, or the disk.
+    /// The output folder or the disk cannot take it.
     Folder,
 }
 
-/// What git and Stepwell act by: whoever writes it decides what they do.
-const OWN: [&str; 3] = [stepwell::STORE_FOLDER, ".git", "stepwell.toml"];
+/// Names that control git and Stepwell. An artifact with such a name could change what they do.
+const RESERVED: [&str; 3] = [stepwell::STORE_FOLDER, ".git", "stepwell.toml"];
 
-/// A path inside an output folder.
+/// A normalized path inside an output folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Inside(Vec<String>);
+pub(crate) struct ArtifactPath(Vec<String>);
 
-impl Inside {
-    /// Reads a path. The error says why it leads elsewhere.
+impl ArtifactPath {
+    /// Parses a path. The error says why it is not a file inside the folder.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let text = text.trim();
@@ -53,65 +53,79 @@ impl Inside {
             match part {
                 Component::CurDir => {}
                 Component::Normal(part) => {
-                    let part = part.to_str().ok_or("it is no text")?;
+                    let part = part.to_str().ok_or("it is not UTF-8 text")?;
                     if part.chars().any(char::is_control) {
-                        return Err("it holds a control character".to_owned());
+                        return Err("it contains a control character".to_owned());
                     }
                     parts.push(part.to_owned());
                 }
-                Component::ParentDir => return Err("it leads out of the folder (`..`)".to_owned()),
+                Component::ParentDir => return Err("it leaves the folder (`..`)".to_owned()),
                 Component::RootDir | Component::Prefix(_) => {
-                    return Err("it is absolute; it must be inside the output folder".to_owned());
+                    return Err("it is absolute, not inside the output folder".to_owned());
                 }
             }
         }
         if parts.is_empty() || text.ends_with('/') {
-            return Err("it names no file".to_owned());
+            return Err("it does not name a file".to_owned());
         }
-        let is_own = |part: &String| OWN.iter().any(|own| part.eq_ignore_ascii_case(own));
-        if let Some(part) = parts.iter().find(|part| is_own(part)) {
-            return Err(format!("`{part}` is not for what a flow writes"));
+        let is_reserved = |part: &String| RESERVED.iter().any(|it| part.eq_ignore_ascii_case(it));
+        if let Some(part) = parts.iter().find(|part| is_reserved(part)) {
+            return Err(format!("`{part}` is reserved: a flow cannot write it"));
         }
         Ok(Self(parts))
     }
 
-    /// Would one of two be a folder of the other, or are they the same?
+    /// Whether both cannot exist as files: they are equal, or one is a folder of the other.
     pub(crate) fn clashes(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
     }
 
-    /// It as text, the same for all ways of writing it.
+    /// The canonical text: equal paths have equal texts.
     pub(crate) fn text(&self) -> String {
         self.0.join("/")
     }
 }
 
+/// An artifact that could not be written, and a message about it.
+#[derive(Debug)]
+pub(crate) struct WriteError {
+    pub(crate) why: Unwritten,
+    pub(crate) what: String,
+}
+
+impl WriteError {
+    pub(crate) const fn new(why: Unwritten, what: String) -> Self {
+        Self { why, what }
+    }
+}
+
 impl Folder {
-    /// Writes a file, whole or not at all. A file that holds just this is as good as written.
-    pub(crate) fn write(&self, path: &Inside, text: &str) -> Result<Artifact, (Unwritten, String)> {
+    /// Writes a file atomically. Succeeds without writing if the file already has this content.
+    pub(crate) fn write(&self, path: &ArtifactPath, text: &str) -> Result<Artifact, WriteError> {
         let digest = Digest::of(text.as_bytes());
         let artifact = Artifact { path: path.text(), digest };
-        let at = |error: &io::Error| {
+        let failed = |error: &io::Error| {
             let what = format!("{}: {error}", self.root.join(path.text()).display());
-            (Unwritten::Folder, what)
+            WriteError::new(Unwritten::Folder, what)
         };
-        fs::create_dir_all(&self.root).map_err(|error| at(&error))?;
+        fs::create_dir_all(&self.root).map_err(|error| failed(&error))?;
         let (name, folders) = path.0.split_last().expect("a path names a file");
         let mut folder = self.root.clone();
         self.refuse_store(&folder)?;
         for part in folders {
             folder.push(part);
-            enter(&folder).map_err(|error| at(&error))?;
+            ensure_folder(&folder).map_err(|error| failed(&error))?;
             self.refuse_store(&folder)?;
         }
         let target = folder.join(name);
         match fs::symlink_metadata(&target) {
             Ok(meta) if meta.is_symlink() => {
-                let what = format!("{}: it is a link, and may lead elsewhere", target.display());
-                return Err((Unwritten::Folder, what));
+                let what = format!("{}: symbolic links are not followed", target.display());
+                return Err(WriteError::new(Unwritten::Folder, what));
             }
             Ok(meta) if !meta.is_file() => {
-                return Err((Unwritten::Folder, format!("{}: it is no file", target.display())));
+                let what = format!("{}: not a regular file", target.display());
+                return Err(WriteError::new(Unwritten::Folder, what));
             }
             Ok(_) if fs::read(&target).is_ok_and(|bytes| Digest::of(&bytes) == digest) => {
                 return Ok(artifact);
@@ -119,30 +133,30 @@ impl Folder {
             Ok(_) if self.over == Over::Refuse => return Err(exists(&target)),
             _ => {}
         }
-        self.put(&folder, &target, text).map_err(|error| match error.kind() {
+        self.write_atomically(&folder, &target, text).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => exists(&target),
-            _ => at(&error),
+            _ => failed(&error),
         })?;
         Ok(artifact)
     }
 
-    /// Refuses a folder that lies where sessions are kept, by whatever way it is reached.
-    fn refuse_store(&self, folder: &Path) -> Result<(), (Unwritten, String)> {
+    /// Refuses a folder inside the session store, also if a link leads there.
+    fn refuse_store(&self, folder: &Path) -> Result<(), WriteError> {
         let Some(store) = self.store.as_ref().and_then(|store| fs::canonicalize(store).ok()) else {
             return Ok(());
         };
         match fs::canonicalize(folder) {
             Ok(folder) if folder.starts_with(&store) => {
-                let what = format!("{}: sessions are kept there", folder.display());
-                Err((Unwritten::Described, what))
+                let what = format!("{}: this is inside the session store", folder.display());
+                Err(WriteError::new(Unwritten::Described, what))
             }
             _ => Ok(()),
         }
     }
 
-    fn put(&self, folder: &Path, target: &Path, text: &str) -> io::Result<()> {
+    fn write_atomically(&self, folder: &Path, target: &Path, text: &str) -> io::Result<()> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
-        // The same each time, so that one that a dead process left is not left again.
+        // A fixed name: the next attempt replaces a draft that a killed process left.
         let draft = folder.join(format!(".{name}.stepwell-draft"));
         match fs::remove_file(&draft) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -151,34 +165,36 @@ impl Folder {
         let mut file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        let placed = match self.over {
-            // Not over a file that came in the meantime.
+        let moved = match self.over {
+            // A hard link fails if somebody created the file in the meantime.
             Over::Refuse => fs::hard_link(&draft, target).and_then(|()| fs::remove_file(&draft)),
             Over::Replace => fs::rename(&draft, target),
         };
-        if placed.is_err() {
+        if moved.is_err() {
             let _ = fs::remove_file(&draft);
         }
-        placed?;
+        moved?;
         File::open(folder)?.sync_all()
     }
 }
 
-/// Goes into a folder, which is made if there is none. A link may lead elsewhere.
-fn enter(folder: &Path) -> io::Result<()> {
+/// Creates a folder if it does not exist. Refuses symbolic links: they may lead elsewhere.
+fn ensure_folder(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder) {
         Ok(meta) if meta.is_dir() => Ok(()),
         Ok(meta) if meta.is_symlink() => {
-            Err(io::Error::other(format!("{} is a link, and may lead elsewhere", folder.display())))
+            let what = format!("symbolic links are not followed: {}", folder.display());
+            Err(io::Error::other(what))
         }
-        Ok(_) => Err(io::Error::other(format!("{} is no folder", folder.display()))),
+        Ok(_) => Err(io::Error::other(format!("{} is not a folder", folder.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(folder),
         Err(error) => Err(error),
     }
 }
 
-fn exists(target: &Path) -> (Unwritten, String) {
-    (Unwritten::InTheWay, format!("{} is there already; --force replaces it", target.display()))
+fn exists(target: &Path) -> WriteError {
+    let what = format!("{} already exists; --force replaces it", target.display());
+    WriteError::new(Unwritten::InTheWay, what)
 }
 
 #[cfg(test)]
@@ -186,7 +202,7 @@ mod tests {
     use super::*;
 
     fn write(folder: &Folder, path: &str, text: &str) -> Result<Artifact, String> {
-        folder.write(&Inside::parse(path)?, text).map_err(|(_, what)| what)
+        folder.write(&ArtifactPath::parse(path)?, text).map_err(|error| error.what)
     }
 
     fn folder(over: Over) -> (tempfile::TempDir, Folder) {
@@ -196,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_artifact_is_written_into_folders_that_are_made_for_it() {
+    fn missing_folders_are_created_for_an_artifact() {
         let (_dir, folder) = folder(Over::Refuse);
         let artifact = write(&folder, "./a/b/report.md", "text").unwrap();
         assert_eq!(artifact.path, "a/b/report.md");
@@ -205,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_elsewhere_is_refused() {
+    fn a_path_outside_the_folder_is_refused() {
         let (dir, folder) = folder(Over::Replace);
         for path in [
             "/etc/x",
@@ -231,18 +247,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_where_sessions_are_kept_whatever_it_is_called() {
+    fn nothing_is_written_into_the_store_whatever_its_name() {
         let (dir, mut folder) = folder(Over::Replace);
         let store = folder.root.join("mystore");
         fs::create_dir_all(&store).unwrap();
         fs::write(store.join("stepwell.db"), "sessions").unwrap();
         std::os::unix::fs::symlink(&store, dir.path().join("link")).unwrap();
-        // It may be named by a link, and by any of its ways.
+        // The store may be given by a link or by a path with `..`.
         for named in [store.clone(), dir.path().join("link"), store.join("../mystore")] {
             folder.store = Some(named);
             for path in ["mystore/stepwell.db", "mystore/new/x"] {
                 let why = write(&folder, path, "x").unwrap_err();
-                assert!(why.ends_with("sessions are kept there"), "{why}");
+                assert!(why.ends_with("this is inside the session store"), "{why}");
             }
             let inside = Folder { root: store.clone(), ..folder.clone() };
             assert!(write(&inside, "stepwell.db", "x").is_err());
@@ -253,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_there_stays_unless_it_may_be_replaced() {
+    fn an_existing_file_is_kept_unless_replacing_is_allowed() {
         let (_dir, mut folder) = folder(Over::Refuse);
         write(&folder, "r", "mine").unwrap();
         assert!(write(&folder, "r", "other").unwrap_err().contains("--force"));
         assert_eq!(fs::read_to_string(folder.root.join("r")).unwrap(), "mine");
-        // Written by a run that died before it could say so.
+        // As after a run that wrote the file and died before it recorded that.
         write(&folder, "r", "mine").unwrap();
         folder.over = Over::Replace;
         write(&folder, "r", "other").unwrap();

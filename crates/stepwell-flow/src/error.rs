@@ -1,40 +1,40 @@
-//! What can go wrong with a flow.
+//! The errors of a flow.
 
 use crate::spec::{BadVariable, SpecError};
 use crate::template::TemplateError;
 
-/// The result of a flow's parts.
+/// A result with this crate's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a flow cannot be read, or cannot go on.
+/// Why a flow cannot be read or cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A spec cannot be used.
+    /// The spec is unreadable or invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A variable cannot be what the user set it to.
+    /// A variable is unknown, missing, or has a value that does not fit.
     #[error(transparent)]
     Variable(#[from] BadVariable),
-    /// A template cannot be filled.
+    /// A template cannot be rendered.
     #[error("{what}: {source}")]
     Template {
-        /// What it is for.
+        /// Where the spec has the template.
         what: String,
-        /// Why.
+        /// What is wrong with it.
         source: TemplateError,
     },
-    /// Nothing that was done since is recorded. It must be loud.
+    /// The store failed, so nothing done since is recorded. Never ignore this.
     #[error(transparent)]
     Store(#[from] stepwell::Error),
-    /// An agent's run could not go on.
+    /// An agent's run cannot continue.
     #[error(transparent)]
     Agent(stepwell_agent::Error),
-    /// Something that cannot happen did.
+    /// A bug: an invariant does not hold.
     #[error("{0}")]
     Unexpected(String),
-    /// A session is none of a flow.
-    #[error("{0} is no session of a flow")]
+    /// The session does not belong to a flow.
+    #[error("session {0} does not belong to a flow")]
     NoFlow(stepwell::SessionId),
 }
 

@@ -1,5 +1,5 @@
-//! Running a flow: its pattern is walked, and walked again after each answer, until it is done
-//! or something stops it; then how it stands is recorded, once.
+//! Runs a flow: walks its pattern, again after each answer, until it is done or something stops
+//! it. The final status is recorded once.
 
 use std::time::Duration;
 
@@ -7,82 +7,85 @@ use serde_json::Value;
 use stepwell::{Artifact, Gate, GateAnswered, NodeKey, Status, StatusChanged, StopReason};
 use stepwell_agent::provider::Fault;
 
-use crate::artifact::{Folder, Inside, Unwritten};
+use crate::artifact::{ArtifactPath, Folder, Unwritten, WriteError};
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::gate::{NoAnswer, accept};
 use crate::halt::{Halt, NodeFailure};
 use crate::observer::FlowEvent;
-use crate::pattern::{Reached, walk};
+use crate::pattern::{Completed, walk};
 use crate::revision::gate_of;
+use crate::spec;
+use crate::template::Scope;
 
-/// What is done while a person is asked.
+/// What a flow does while a question to a person is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// The flow pauses.
+    /// It pauses: the run ends and can be resumed.
     Pause,
-    /// The flow waits for an answer, or for the end of its time.
+    /// It waits for an answer or for the question's timeout.
     Wait,
 }
 
 /// How a flow ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// How its session stands.
+    /// The session's final status.
     pub status: Status,
-    /// Why.
+    /// Why it stopped.
     pub reason: Option<StopReason>,
-    /// What failed, if something did.
+    /// What failed, if anything did.
     pub error: Option<NodeFailure>,
-    /// The last answer, if it came to its end.
+    /// The last answer, if the flow completed.
     pub output: Value,
-    /// Files that it left.
+    /// The files that were written.
     pub artifacts: Vec<Artifact>,
-    /// Questions that wait for an answer.
+    /// Questions without an answer.
     pub open: Vec<Gate>,
 }
 
-/// How often it is looked whether somebody answered.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often a waiting flow checks for answers that another process recorded.
+const ANSWER_POLL: Duration = Duration::from_millis(200);
 
 impl Flow<'_> {
-    /// Runs until something stops it, and records how it stands then. An error says that what
-    /// was done could not be recorded.
+    /// Runs until something stops the flow, then records its status. An error means that
+    /// something could not be recorded.
     pub async fn run(&self, patience: Patience, folder: &Folder) -> Result<Ended> {
         let mut overdue = 0;
         loop {
             self.restart();
             let halt = match walk(self).await {
-                Ok(reached) => return self.complete(reached, folder),
+                Ok(completed) => return self.complete(completed, folder),
                 Err(halt) => halt,
             };
             if let Halt::Paused = halt {
                 let late = self.overdue();
-                // Walked again, a question whose time is up is settled.
-                let settles = late > 0 && late != overdue;
+                // The next walk resolves a question whose time is up.
+                let newly_overdue = late > 0 && late != overdue;
                 overdue = late;
-                if settles || self.heard(patience, overdue).await? {
+                if newly_overdue || self.await_answer(patience, overdue).await? {
                     continue;
                 }
                 if *self.interrupt.borrow() {
                     return self.stop(Halt::Interrupted);
                 }
                 let ended = self.stop(halt)?;
-                // Whoever answers after this sees that it has paused, and goes on with it.
-                if !self.take_answers().map_err(broken)? {
+                // Anyone who answers from here on sees the paused status and resumes the flow.
+                if !self.read_new_answers().map_err(record_error)? {
                     return Ok(ended);
                 }
-                self.record(vec![runs()]).map_err(broken)?;
+                self.record(vec![running_again()]).map_err(record_error)?;
                 continue;
             }
             return self.stop(halt);
         }
     }
 
-    /// Did somebody answer, elsewhere or here, or is a question's time up? Whoever can be asked
-    /// is, and if the flow has the patience it waits. That is no time in which it runs.
-    async fn heard(&self, patience: Patience, late: usize) -> Result<bool> {
-        if self.take_answers().map_err(broken)? {
+    /// Gets an answer: one that is already recorded, one from the observer, or, if `patience`
+    /// says so, one that is waited for. Returns true if there is one or a question's time is
+    /// up. The waiting does not count as running time.
+    async fn await_answer(&self, patience: Patience, late: usize) -> Result<bool> {
+        if self.read_new_answers().map_err(record_error)? {
             return Ok(true);
         }
         let can_ask = self.state().observer.can_ask();
@@ -92,47 +95,49 @@ impl Flow<'_> {
         let since = tokio::time::Instant::now();
         let (status, reason) = (Status::Paused, Some(StopReason::Gate));
         let paused = StatusChanged { status, reason, error: None };
-        self.record(vec![paused.into()]).map_err(broken)?;
-        let heard = can_ask && self.ask_people()?;
-        let heard = heard || (patience == Patience::Wait && self.wait(late).await?);
+        self.record(vec![paused.into()]).map_err(record_error)?;
+        let answered = can_ask && self.ask_all_open()?;
+        let answered = answered || (patience == Patience::Wait && self.wait(late).await?);
         self.purse.extend(since.elapsed());
-        if heard {
-            self.record(vec![runs()]).map_err(broken)?;
+        if answered {
+            self.record(vec![running_again()]).map_err(record_error)?;
         }
-        Ok(heard)
+        Ok(answered)
     }
 
-    /// Asks whoever is there all that is open. What is late is settled, not asked.
-    fn ask_people(&self) -> Result<bool> {
+    /// Asks the observer every open question. Overdue ones are resolved, not asked.
+    fn ask_all_open(&self) -> Result<bool> {
         let open: Vec<Gate> = self.state().memo.open().into_iter().cloned().collect();
-        let mut heard = false;
-        for gate in open.iter().filter(|gate| !self.is_late(gate)) {
+        let mut answered = false;
+        for gate in open.iter().filter(|gate| !self.is_overdue(gate)) {
             if *self.interrupt.borrow() {
                 break;
             }
-            heard |= self.ask_person(gate)?;
+            answered |= self.ask_until_valid(gate)?;
         }
-        Ok(heard)
+        Ok(answered)
     }
 
-    /// Asks whoever is there, until the answer can be used, or is no longer wanted. True, if
-    /// there is something to go on with.
-    fn ask_person(&self, gate: &Gate) -> Result<bool> {
-        // It is looked at what is stored: the state belongs to whoever asks.
+    /// Asks the observer until the answer is valid or no longer needed. Returns true if the
+    /// flow can continue.
+    fn ask_until_valid(&self, gate: &Gate) -> Result<bool> {
+        // Checks the store: `state` is locked while the observer asks.
         let is_over =
-            || *self.interrupt.borrow() || self.is_late(gate) || self.is_answered(&gate.id);
+            || *self.interrupt.borrow() || self.is_overdue(gate) || self.is_answered(&gate.id);
         loop {
-            let said = self.state().observer.ask(gate, &is_over);
-            let Some(said) = said else {
-                return Ok(self.take_answers().map_err(broken)? || self.is_late(gate));
+            let typed = self.state().observer.ask(gate, &is_over);
+            let Some(typed) = typed else {
+                let answered = self.read_new_answers().map_err(record_error)?;
+                return Ok(answered || self.is_overdue(gate));
             };
             let key = gate.id.parse::<NodeKey>().ok();
             let described = key.and_then(|key| gate_of(self.spec, &key));
-            let why = match accept(gate, described, &said, self.session.now()) {
+            let why = match accept(gate, described, &typed, self.session.now()) {
                 Ok(answer) => {
                     let answer = self.agents.redactor().redact(&answer).into_owned();
                     let (id, who) = (gate.id.clone(), self.state().observer.who());
-                    self.give(GateAnswered::new(id, answer, who)).map_err(broken)?;
+                    let answer = GateAnswered::new(id, answer, who);
+                    self.record_answer(answer).map_err(record_error)?;
                     return Ok(true);
                 }
                 Err(why) => why,
@@ -144,76 +149,60 @@ impl Flow<'_> {
         }
     }
 
-    /// Waits until somebody answered, or another question's time is up than these. False, if
-    /// the user wants it to stop.
+    /// Waits for an answer, or until more than `late` questions are overdue. Returns false on
+    /// an interrupt.
     async fn wait(&self, late: usize) -> Result<bool> {
         let mut interrupt = self.interrupt.clone();
         loop {
             if *interrupt.borrow() {
                 return Ok(false);
             }
-            if self.take_answers().map_err(broken)? || self.overdue() > late {
+            if self.read_new_answers().map_err(record_error)? || self.overdue() > late {
                 return Ok(true);
             }
             tokio::select! {
                 _ = interrupt.wait_for(|asked| *asked) => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(ANSWER_POLL) => {}
             }
         }
     }
 
     /// Writes the artifacts, and records that the flow is done.
-    fn complete(&self, reached: Reached, folder: &Folder) -> Result<Ended> {
-        let (mut artifacts, mut taken) = (Vec::new(), Vec::<Inside>::new());
-        // There is no trace of strands-cli's kind to write; the spec's warnings say so.
-        let artifacts_of = self.spec.outputs.artifacts.iter();
-        for described in artifacts_of.filter(|artifact| !artifact.is_trace()) {
-            let written = described
-                .path
-                .render(&reached.scope)
-                .map_err(|error| format!("outputs.artifacts.path: {error}"))
-                .map_err(|what| (String::new(), Unwritten::Described, what));
-            let written = written.and_then(|path| {
-                let wrong = |what: String| (path.clone(), Unwritten::Described, what);
-                let inside = Inside::parse(&path).map_err(wrong)?;
-                // Paths that are filled in are known only here.
-                if taken.iter().any(|other| other.clashes(&inside)) {
-                    return Err(wrong("another artifact is written there".to_owned()));
-                }
-                taken.push(inside.clone());
-                let text = described.from.render(&reached.scope);
-                let text = text.map_err(|error| wrong(format!("from: {error}")))?;
-                folder.write(&inside, &text).map_err(|(why, what)| (path, why, what))
-            });
-            match written {
+    fn complete(&self, completed: Completed, folder: &Folder) -> Result<Ended> {
+        let (mut artifacts, mut paths) = (Vec::new(), Vec::new());
+        // Stepwell has no trace like strands-cli's to write; the spec's warnings say so.
+        let described = self.spec.outputs.artifacts.iter();
+        for described in described.filter(|artifact| !artifact.is_trace()) {
+            match write_artifact(described, &completed.scope, folder, &mut paths) {
                 Ok(artifact) => {
-                    if self.wrote(&artifact) {
-                        self.record(vec![artifact.clone().into()]).map_err(broken)?;
+                    if !self.is_recorded(&artifact) {
+                        self.record(vec![artifact.clone().into()]).map_err(record_error)?;
                     }
                     artifacts.push(artifact);
                 }
-                Err((path, why, what)) => {
+                Err(ArtifactFailure { path, error: WriteError { why, what } }) => {
                     let what = self.agents.redactor().redact(&what).into_owned();
                     let node = format!("artifact {path}").trim_end().to_owned();
                     let failure =
                         NodeFailure { unwritten: Some(why), ..NodeFailure::at(node, what) };
                     let ended = self.stop(Halt::Failed(failure))?;
-                    return Ok(Ended { output: reached.last, artifacts, ..ended });
+                    return Ok(Ended { output: completed.last, artifacts, ..ended });
                 }
             }
         }
         let (status, reason) = (Status::Success, Some(StopReason::LlmDone));
-        self.record(vec![StatusChanged { status, reason, error: None }.into()]).map_err(broken)?;
+        let done = StatusChanged { status, reason, error: None };
+        self.record(vec![done.into()]).map_err(record_error)?;
         let open = Vec::new();
-        Ok(Ended { status, reason, error: None, output: reached.last, artifacts, open })
+        Ok(Ended { status, reason, error: None, output: completed.last, artifacts, open })
     }
 
-    /// Is it not recorded yet that this file was written?
-    fn wrote(&self, artifact: &Artifact) -> bool {
-        self.artifacts.get(&artifact.path) != Some(&artifact.digest)
+    /// Whether an earlier run recorded that it wrote this file with this content.
+    fn is_recorded(&self, artifact: &Artifact) -> bool {
+        self.artifacts.get(&artifact.path) == Some(&artifact.digest)
     }
 
-    /// Records how the flow stands.
+    /// Records the status that follows from what stopped the flow.
     fn stop(&self, halt: Halt) -> Result<Ended> {
         let (status, reason, error) = match halt {
             Halt::Broken(error) => return Err(error),
@@ -230,24 +219,55 @@ impl Flow<'_> {
                 (Status::Failed, reason, Some(failure))
             }
         };
-        let said = error.as_ref().map(ToString::to_string);
-        self.record(vec![StatusChanged { status, reason, error: said }.into()]).map_err(broken)?;
+        let text = error.as_ref().map(ToString::to_string);
+        let stopped = StatusChanged { status, reason, error: text };
+        self.record(vec![stopped.into()]).map_err(record_error)?;
         let open = self.state().memo.open().into_iter().cloned().collect();
         let (output, artifacts) = (Value::Null, Vec::new());
         Ok(Ended { status, reason, error, output, artifacts, open })
     }
 }
 
-/// That a flow which paused runs again.
-fn runs() -> stepwell::Event {
+/// An artifact that could not be written, and its path if that could be rendered.
+struct ArtifactFailure {
+    path: String,
+    error: WriteError,
+}
+
+/// Renders and writes one artifact. `paths` are those of the artifacts before it.
+fn write_artifact(
+    described: &spec::Artifact,
+    scope: &Scope,
+    folder: &Folder,
+    paths: &mut Vec<ArtifactPath>,
+) -> std::result::Result<Artifact, ArtifactFailure> {
+    let invalid = |path: &str, what: String| ArtifactFailure {
+        path: path.to_owned(),
+        error: WriteError::new(Unwritten::Described, what),
+    };
+    let text = described.path.render(scope);
+    let text = text.map_err(|error| invalid("", format!("outputs.artifacts.path: {error}")))?;
+    let path = ArtifactPath::parse(&text).map_err(|what| invalid(&text, what))?;
+    // A path with template holes is known only now, so the check of the spec cannot do this.
+    if paths.iter().any(|other| other.clashes(&path)) {
+        return Err(invalid(&text, "another artifact has this path".to_owned()));
+    }
+    paths.push(path.clone());
+    let content = described.from.render(scope);
+    let content = content.map_err(|error| invalid(&text, format!("from: {error}")))?;
+    folder.write(&path, &content).map_err(|error| ArtifactFailure { path: text, error })
+}
+
+/// The event that a paused flow runs again.
+fn running_again() -> stepwell::Event {
     StatusChanged { status: Status::Running, reason: None, error: None }.into()
 }
 
-/// What could not be recorded.
-fn broken(halt: Halt) -> Error {
+/// The error of a failed record.
+fn record_error(halt: Halt) -> Error {
     match halt {
         Halt::Broken(error) => error,
-        // Recording does nothing else.
+        // Recording halts for no other reason.
         other => Error::Unexpected(format!("{other:?}")),
     }
 }

@@ -1,7 +1,7 @@
-//! A flow that runs: its session, what is known of it, and how things are recorded.
+//! A running flow: its session, its state, and how events are recorded.
 //!
-//! All lanes run in one task, so nothing here needs to be sent between threads but what a
-//! provider is told through.
+//! All lanes run in one task, so only the state that a provider's callbacks reach is shared
+//! between threads.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -17,73 +17,77 @@ use stepwell_agent::run::{Past, Purse, Setup};
 use tokio::sync::{Semaphore, watch};
 
 use crate::agents::Agents;
+use crate::dry_run::Upcoming;
 use crate::halt::{Halt, NodeFailure};
 use crate::history::History;
 use crate::memo::Memo;
 use crate::observer::{FlowEvent, NodeStatus, Observer};
-use crate::rehearsal::Upcoming;
 use crate::spec::Spec;
 use crate::template::Scope;
 
-/// A flow that runs in a session.
+/// A flow running in a session.
 pub struct Flow<'a> {
     pub(crate) session: &'a Session,
     pub(crate) spec: &'a Spec,
     pub(crate) agents: &'a dyn Agents,
-    /// What templates see of the flow's variables.
+    /// The flow's variables, as templates see them.
     pub(crate) variables: Scope,
     pub(crate) state: Mutex<FlowState<'a>>,
     pub(crate) purse: Purse,
-    /// Where the session stood when it was read.
+    /// The last event that was read when the flow started.
     pub(crate) read_to: Seq,
-    /// How many agents may work at once.
+    /// Limits how many agents run at once.
     pub(crate) permits: Semaphore,
-    /// Does nothing begin any more?
+    /// Set once no further node may start.
     pub(crate) halted: Cell<bool>,
     pub(crate) interrupt: watch::Receiver<bool>,
-    agent_setups: RefCell<HashMap<Role, Rc<AgentSetup>>>,
-    /// Files that are recorded as written, and what they held.
+    agent_setups: RefCell<HashMap<AgentKey, Rc<AgentSetup>>>,
+    /// Files that are recorded as written, and the digests of their contents.
     pub(crate) artifacts: BTreeMap<String, Digest>,
-    /// What would be done next, if nothing is to be done or recorded.
-    pub(crate) rehearsal: Option<RefCell<Vec<Upcoming>>>,
+    /// In a dry run, the nodes that would run next. Nothing runs or is recorded.
+    pub(crate) dry_run: Option<RefCell<Vec<Upcoming>>>,
 }
 
-/// An agent, and tools in place of its own.
-type Role = (String, Option<Vec<String>>);
+/// An agent with the tools that replace its own, if any.
+#[derive(PartialEq, Eq, Hash)]
+struct AgentKey {
+    agent: String,
+    tools: Option<Vec<String>>,
+}
 
-/// What is known of the session, and who is told.
+/// What the session recorded so far, and who observes it.
 pub(crate) struct FlowState<'a> {
     pub(crate) memo: Memo,
     pub(crate) past: Past,
     pub(crate) observer: &'a mut dyn Observer,
 }
 
-/// What an agent works with, and what it is told.
+/// What an agent runs with, and its rendered system prompt.
 pub(crate) struct AgentSetup {
     pub(crate) setup: Arc<Setup>,
     pub(crate) system: String,
 }
 
-/// What a flow is made of.
+/// What [`Flow::new`] needs.
 pub struct Parts<'a> {
-    /// Its session.
+    /// The session it runs in.
     pub session: &'a Session,
-    /// What it is to do.
+    /// The checked spec.
     pub spec: &'a Spec,
-    /// Knows its agents.
+    /// Provides its agents.
     pub agents: &'a dyn Agents,
-    /// What its variables are.
+    /// The values of its variables.
     pub variables: Scope,
-    /// Who is told.
+    /// Sees every event and answers questions.
     pub observer: &'a mut dyn Observer,
-    /// Becomes true when the user wants it to stop.
+    /// Becomes true when the user interrupts.
     pub interrupt: watch::Receiver<bool>,
-    /// What it may use.
+    /// The budget that all its agents share.
     pub purse: Purse,
 }
 
 impl<'a> Flow<'a> {
-    /// Takes a flow up where its session stands.
+    /// Starts a flow, or resumes it from its session's history.
     #[must_use]
     pub fn new(parts: Parts<'a>, history: History) -> Self {
         let Parts { session, spec, agents, mut variables, observer, interrupt, purse } = parts;
@@ -91,7 +95,7 @@ impl<'a> Flow<'a> {
             variables.set("name", &spec.name);
         }
         let History { memo, past, seq, artifacts, .. } = history;
-        let most = usize::try_from(spec.runtime.max_parallel().get()).unwrap_or(usize::MAX);
+        let max = usize::try_from(spec.runtime.max_parallel().get()).unwrap_or(usize::MAX);
         Self {
             session,
             spec,
@@ -100,12 +104,12 @@ impl<'a> Flow<'a> {
             state: Mutex::new(FlowState { memo, past, observer }),
             purse,
             read_to: seq,
-            permits: Semaphore::new(most.min(Semaphore::MAX_PERMITS)),
+            permits: Semaphore::new(max.min(Semaphore::MAX_PERMITS)),
             halted: Cell::new(false),
             interrupt,
             agent_setups: RefCell::default(),
             artifacts,
-            rehearsal: None,
+            dry_run: None,
         }
     }
 
@@ -113,42 +117,42 @@ impl<'a> Flow<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Is nothing to begin any more?
+    /// Whether no further node may start.
     pub(crate) fn is_halted(&self) -> bool {
         self.halted.get()
     }
 
-    /// Lets work begin again: the patterns are about to be walked anew.
+    /// Lets nodes start again, before the pattern is walked again.
     pub(crate) fn restart(&self) {
         self.halted.set(false);
     }
 
-    /// What an agent works with. It is found once.
+    /// The setup of an agent, built on first use.
     pub(crate) fn agent_setup(
         &self,
         key: &NodeKey,
         agent: &str,
         tools: Option<&[String]>,
     ) -> Result<Rc<AgentSetup>, Halt> {
-        let name = (agent.to_owned(), tools.map(<[String]>::to_vec));
-        if let Some(agent_setup) = self.agent_setups.borrow().get(&name) {
+        let setup_key = AgentKey { agent: agent.to_owned(), tools: tools.map(<[String]>::to_vec) };
+        if let Some(agent_setup) = self.agent_setups.borrow().get(&setup_key) {
             return Ok(Rc::clone(agent_setup));
         }
         let fail = |what: String| self.fail(key, Some(agent), &what, None);
         let Some(described) = self.spec.agents.get(agent) else {
-            return Err(fail(format!("there is no agent {agent:?}")));
+            return Err(fail(format!("unknown agent {agent:?}")));
         };
         let setup = self.agents.setup(agent, tools).map_err(fail)?;
         let system = described.prompt.template.render(&self.variables);
         let system = system.map_err(|error| fail(format!("agents.{agent}.prompt: {error}")))?;
         let agent_setup = Rc::new(AgentSetup { setup, system });
-        self.agent_setups.borrow_mut().insert(name, Rc::clone(&agent_setup));
+        self.agent_setups.borrow_mut().insert(setup_key, Rc::clone(&agent_setup));
         Ok(agent_setup)
     }
 
-    /// Records events, all or none, takes them in, and tells of them.
+    /// Records events atomically, applies them to the state, and reports them.
     pub(crate) fn record(&self, events: Vec<Event>) -> Result<(), Halt> {
-        if self.rehearsal.is_some() {
+        if self.dry_run.is_some() {
             return Err(Halt::NotStarted);
         }
         let at = self.session.now();
@@ -168,10 +172,10 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// Records how a node stands, and tells of it.
+    /// Records a node's new state, and reports it.
     pub(crate) fn record_node(&self, node: NodeEvent<'_>, more: Vec<Event>) -> Result<(), Halt> {
         let NodeEvent { key, agent, state, output, usage, error } = node;
-        let told = error.clone();
+        let reported_error = error.clone();
         let who = output.as_ref().and_then(|output| Some(output.get("who")?.as_str()?.to_owned()));
         let who = who.filter(|_| agent.is_none());
         let node = Node { key: key.to_string(), state, output, usage, error };
@@ -179,7 +183,7 @@ impl<'a> Flow<'a> {
         events.extend(more);
         self.record(events)?;
         let spent = self.purse.spent();
-        let (error, who) = (told.as_deref(), who.as_deref());
+        let (error, who) = (reported_error.as_deref(), who.as_deref());
         let status = NodeStatus { key, agent, who, state, error, spent: &spent };
         self.state().observer.on_event(FlowEvent::Node(status));
         Ok(())
@@ -204,20 +208,20 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What failed at a node whose own work is done.
+    /// A failure at a node whose own result is already recorded.
     pub(crate) fn failure(&self, key: &NodeKey, what: &str) -> NodeFailure {
         let what = self.agents.redactor().redact(what).into_owned();
         NodeFailure::at(key.to_string(), what)
     }
 
-    /// What was spent so far.
+    /// What the flow has spent so far, earlier runs included.
     #[must_use]
     pub fn spent(&self) -> Spent {
         self.purse.spent()
     }
 }
 
-/// How a node stands, to be recorded.
+/// A node's new state, to be recorded.
 pub(crate) struct NodeEvent<'a> {
     pub(crate) key: &'a NodeKey,
     pub(crate) agent: Option<&'a str>,
@@ -234,7 +238,7 @@ impl<'a> NodeEvent<'a> {
 }
 
 impl FlowState<'_> {
-    /// Takes an event in, and tells of it.
+    /// Applies a recorded event, and reports it.
     pub(crate) fn apply(&mut self, event: Recorded) {
         self.memo.apply(&event);
         self.observer.on_event(FlowEvent::Recorded(&event));

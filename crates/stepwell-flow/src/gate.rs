@@ -1,4 +1,4 @@
-//! A node whose work is a person's: a question, asked once and answered once.
+//! A node that a person answers: a question, asked once and answered once.
 
 use std::time::Duration;
 
@@ -14,38 +14,36 @@ use crate::template::Scope;
 
 /// A question for a person.
 pub(crate) struct Question<'a> {
-    /// What the spec says.
+    /// The question as the spec describes it.
     pub(crate) gate: &'a spec::Gate,
-    /// What its templates see.
+    /// The values that its templates see.
     pub(crate) scope: &'a Scope,
 }
 
-/// Who answers when nobody does in time.
+/// The recorded `who` of an answer that is the default after a timeout.
 pub const NOBODY: &str = "nobody (its time was up)";
 
-/// Why an answer is not taken.
+/// Why an answer is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// It says nothing, and there is nothing to stand in for it.
+    /// It is empty, and the question has no default.
     #[error("the answer is empty, and the question has no default")]
     Empty,
-    /// It does not look as the spec wants it.
-    #[error("the answer does not fit {pattern:?}")]
+    /// It does not match the pattern of the spec.
+    #[error("the answer does not match {pattern:?}")]
     Unfit {
-        /// What it is to fit.
+        /// The regular expression.
         pattern: String,
     },
-    /// Its time is up, and its default stands.
-    #[error(
-        "the answer comes too late: it was wanted until {deadline}, and now its default counts"
-    )]
+    /// The deadline has passed, so the default is the answer.
+    #[error("the answer is too late: the deadline was {deadline}, so the default is used")]
     Late {
-        /// Until when it was wanted.
+        /// The question's deadline.
         deadline: Time,
     },
 }
 
-/// What an answer comes to, given what was asked.
+/// Validates an answer. Returns the text to record: an empty answer becomes the default.
 pub fn accept(
     asked: &Gate,
     described: Option<&spec::Gate>,
@@ -60,7 +58,7 @@ pub fn accept(
     }
     let pattern = described.and_then(|gate| gate.validation.as_ref()?.pattern.as_ref());
     match pattern {
-        Some(pattern) if !pattern.fits(text) => {
+        Some(pattern) if !pattern.matches(text) => {
             Err(NoAnswer::Unfit { pattern: pattern.as_str().to_owned() })
         }
         _ => Ok(text.to_owned()),
@@ -68,37 +66,37 @@ pub fn accept(
 }
 
 impl Flow<'_> {
-    /// The answer to a question, or a pause.
+    /// The answer to a question. Pauses the flow while there is none.
     pub(crate) fn gate(&self, key: &NodeKey, question: &Question<'_>) -> Result<Value, Halt> {
         let id = key.to_string();
         let asked = self.state().memo.gate(&id).cloned();
         let Some(asked) = asked else {
-            // A person is asked nothing for a flow that has failed.
+            // A flow that has failed asks no further questions.
             if self.is_halted() {
                 return Err(Halt::NotStarted);
             }
-            return self.put(key, question);
+            return self.open_gate(key, question);
         };
         if let Some(answer) = asked.answer {
-            return self.answered(key, &answer);
+            return self.finish_gate(key, &answer);
         }
         match asked.gate.deadline.filter(|deadline| *deadline <= self.session.now()) {
             None => Err(Halt::Paused),
             Some(_) => match asked.gate.default {
                 Some(answer) => {
-                    let answer = self.give(GateAnswered::new(id, answer, NOBODY))?;
-                    self.answered(key, &answer)
+                    let answer = self.record_answer(GateAnswered::new(id, answer, NOBODY))?;
+                    self.finish_gate(key, &answer)
                 }
                 None => {
-                    let what = "nobody answered in time, and the question has no default";
+                    let what = "the question timed out, and it has no default answer";
                     Err(self.fail(key, None, what, None))
                 }
             },
         }
     }
 
-    /// Asks.
-    fn put(&self, key: &NodeKey, question: &Question<'_>) -> Result<Value, Halt> {
+    /// Records the question, and pauses the flow.
+    fn open_gate(&self, key: &NodeKey, question: &Question<'_>) -> Result<Value, Halt> {
         let Question { gate, scope } = question;
         let fail = |what: String| self.fail(key, None, &what, None);
         let prompt = gate.prompt.render(scope).map_err(|error| fail(format!("prompt: {error}")))?;
@@ -123,7 +121,7 @@ impl Flow<'_> {
     }
 
     /// Records an answer as its node's result.
-    fn answered(&self, key: &NodeKey, answer: &GateAnswered) -> Result<Value, Halt> {
+    fn finish_gate(&self, key: &NodeKey, answer: &GateAnswered) -> Result<Value, Halt> {
         let output = json!({ "response": answer.answer.text(), "who": answer.who });
         let done = NodeEvent {
             output: Some(output.clone()),
@@ -133,25 +131,25 @@ impl Flow<'_> {
         Ok(output)
     }
 
-    /// Records an answer. If somebody else was quicker theirs counts, and is returned.
-    pub(crate) fn give(&self, answer: GateAnswered) -> Result<GateAnswered, Halt> {
+    /// Records an answer. The first one counts: if another was recorded before, returns that.
+    pub(crate) fn record_answer(&self, answer: GateAnswered) -> Result<GateAnswered, Halt> {
         let was_halted = self.is_halted();
         let Err(halt) = self.record(vec![answer.clone().into()]) else { return Ok(answer) };
         if !matches!(halt, Halt::Broken(Error::Store(stepwell::Error::Illegal { .. }))) {
             return Err(halt);
         }
-        self.take_answers()?;
-        let theirs = self.state().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
-        let theirs = theirs.ok_or(halt)?;
+        self.read_new_answers()?;
+        let first = self.state().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
+        let first = first.ok_or(halt)?;
         if !was_halted {
             self.restart();
         }
-        let notice = format!("[{}] was answered by {} meanwhile", theirs.id, theirs.who);
+        let notice = format!("[{}] was already answered by {}", first.id, first.who);
         self.state().observer.on_event(FlowEvent::Notice(&notice));
-        Ok(theirs)
+        Ok(first)
     }
 
-    /// Is an answer stored that is not taken in yet?
+    /// Whether the store has an answer that the state does not have yet.
     pub(crate) fn is_answered(&self, id: &str) -> bool {
         let facts = self.session.facts(&[stepwell::Kind::GateAnswered]).unwrap_or_default();
         facts.iter().any(|fact| {
@@ -160,13 +158,13 @@ impl Flow<'_> {
         })
     }
 
-    /// Is a question's time up?
-    pub(crate) fn is_late(&self, gate: &Gate) -> bool {
+    /// Whether a question's deadline has passed.
+    pub(crate) fn is_overdue(&self, gate: &Gate) -> bool {
         gate.deadline.is_some_and(|deadline| deadline <= self.session.now())
     }
 
-    /// Takes in answers that others gave. Says whether there were any.
-    pub(crate) fn take_answers(&self) -> Result<bool, Halt> {
+    /// Reads answers that other processes recorded. Returns whether there were any.
+    pub(crate) fn read_new_answers(&self) -> Result<bool, Halt> {
         let facts = self.session.facts(&[stepwell::Kind::GateAnswered])?;
         let mut state = self.state();
         let mut found = false;
@@ -181,13 +179,13 @@ impl Flow<'_> {
         Ok(found)
     }
 
-    /// How many open questions' time is up.
+    /// The number of open questions whose deadline has passed.
     pub(crate) fn overdue(&self) -> usize {
-        self.state().memo.open().into_iter().filter(|gate| self.is_late(gate)).count()
+        self.state().memo.open().into_iter().filter(|gate| self.is_overdue(gate)).count()
     }
 }
 
-/// Until when an answer is wanted.
+/// The deadline for an answer; none if there is no timeout or it is 0.
 fn deadline(seconds: Option<u64>, now: Time) -> Option<Time> {
     let seconds = seconds.filter(|seconds| *seconds > 0)?;
     Some(now.plus(Duration::from_secs(seconds)))

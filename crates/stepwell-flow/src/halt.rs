@@ -1,4 +1,4 @@
-//! Why a flow goes no further for now.
+//! Why a flow stops before its end.
 
 use stepwell::StopReason;
 use stepwell_agent::provider::Fault;
@@ -6,38 +6,38 @@ use stepwell_agent::provider::Fault;
 use crate::Error;
 use crate::artifact::Unwritten;
 
-/// Why a flow, or a part of it, goes no further for now.
+/// Why a flow, or a part of it, stops before its end.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// A person is asked.
+    /// A question to a person has no answer yet.
     Paused,
-    /// It did not begin: another part had failed by then.
+    /// It did not start because another part had failed.
     NotStarted,
-    /// A limit was reached.
+    /// A budget is used up.
     Limit(StopReason),
-    /// Something failed.
+    /// A node or an artifact failed.
     Failed(NodeFailure),
-    /// The user wants it to stop.
+    /// The user interrupted.
     Interrupted,
-    /// What was done could not be recorded.
+    /// An event could not be recorded.
     Broken(Error),
 }
 
-/// What failed.
+/// A failed node or artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeFailure {
-    /// Where, as it is recorded.
+    /// The key of the node as it is recorded, or `artifact PATH`.
     pub node: String,
     /// What went wrong.
     pub what: String,
-    /// What to do about it, if it was a model's call that failed.
+    /// The kind of fault if a call of the model failed; it says what to do.
     pub fault: Option<Fault>,
-    /// What to do about it, if it was a file that could not be written.
+    /// The reason if an artifact could not be written; it says what to do.
     pub unwritten: Option<Unwritten>,
 }
 
 impl NodeFailure {
-    /// Something that failed at a node.
+    /// A failure at a node, with no known remedy.
     pub(crate) const fn at(node: String, what: String) -> Self {
         Self { node, what, fault: None, unwritten: None }
     }
@@ -53,9 +53,8 @@ impl std::fmt::Display for NodeFailure {
 }
 
 impl Halt {
-    /// How much it weighs against others: of parts that ran at once, the weightiest tells how
-    /// the whole stands.
-    const fn weight(&self) -> u8 {
+    /// Its severity: of parts that ran at once, the most severe halt decides the flow's status.
+    const fn severity(&self) -> u8 {
         match self {
             Self::NotStarted => 0,
             Self::Paused => 1,
@@ -66,20 +65,20 @@ impl Halt {
         }
     }
 
-    /// Does it keep what has not begun from beginning?
+    /// Whether it keeps other nodes from starting. A pause does not.
     #[must_use]
-    pub(crate) const fn is_for_all(&self) -> bool {
+    pub(crate) const fn stops_flow(&self) -> bool {
         !matches!(self, Self::Paused)
     }
 
-    /// The weightier of two; of equals, the first.
+    /// The more severe of two; of equals, the first.
     #[must_use]
     pub(crate) fn or(self, other: Self) -> Self {
-        if other.weight() > self.weight() { other } else { self }
+        if other.severity() > self.severity() { other } else { self }
     }
 }
 
-/// The results of parts that ran at once: all of them, or the weightiest reason why not.
+/// Collects the results of parts that ran at once: all of them, or the most severe halt.
 pub(crate) fn all<T>(results: impl IntoIterator<Item = Result<T, Halt>>) -> Result<Vec<T>, Halt> {
     let (mut done, mut halt) = (Vec::new(), None::<Halt>);
     for result in results {

@@ -1,4 +1,4 @@
-//! What a flow's session recorded, read once.
+//! The history of a flow, folded from its session's events.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,52 +13,52 @@ use crate::error::{Error, Result};
 use crate::memo::Memo;
 use crate::spec::{Reading, Spec};
 
-/// What a flow's session recorded.
+/// The history of a flow, folded from its session's events.
 #[derive(Debug, Default)]
 pub struct History {
-    /// Its nodes and gates.
+    /// The state of its nodes and gates.
     pub memo: Memo,
-    /// Its conversations.
+    /// The conversations of its lanes.
     pub past: Past,
-    /// Its last event.
+    /// The last event that was read.
     pub seq: Seq,
-    /// What it spent, also on what was taken back since.
+    /// What it spent, including on work that was rewound.
     pub spent: Spent,
-    /// How many answers models gave.
+    /// The number of model calls that were answered.
     pub calls: u64,
     ran: Ran,
-    /// The flow, as its session was made for it.
+    /// The flow as recorded when the session was created.
     pub described: Option<Described>,
-    /// The spec that counts now.
+    /// The spec in effect now.
     pub stored: Option<Stored>,
-    /// Did it come to its end?
+    /// Whether it ran to completion.
     pub finished: bool,
-    /// Files that it wrote, and what they held.
+    /// Files that it wrote, and the digests of their contents.
     pub artifacts: BTreeMap<String, Digest>,
 }
 
-/// A spec as a session keeps it.
+/// A spec as a session stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Its raw text.
     pub spec: String,
     /// SHA-256 of its raw bytes.
     pub hash: Digest,
-    /// The files that it was read from besides its own.
+    /// The texts of the files that it refers to, by name.
     pub files: BTreeMap<String, String>,
 }
 
-/// The name of the checkpoint that keeps what a spec was read from.
+/// The name of the checkpoint that stores a spec and its files.
 const SPEC: &str = "spec";
 
 impl Stored {
-    /// A spec, and the files that it was read from besides its own.
+    /// A spec, and the texts of the files that it refers to.
     #[must_use]
     pub fn new(spec: &str, files: BTreeMap<String, String>) -> Self {
         Self { spec: spec.to_owned(), hash: Digest::of(spec.as_bytes()), files }
     }
 
-    /// The event that makes a session keep it. A later one takes its place.
+    /// The event that stores the spec in a session. A later one replaces it.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         let metadata = [
@@ -69,7 +69,7 @@ impl Stored {
         Checkpoint { name, reason, metadata: metadata.into() }
     }
 
-    /// Reads it.
+    /// Parses and checks the spec.
     pub fn read(&self) -> Result<Reading> {
         Ok(Spec::parse(&self.spec, "the stored spec", &self.files)?)
     }
@@ -91,29 +91,29 @@ impl History {
         Ok(Self::of(events))
     }
 
-    /// Reads a session and the spec that counts in it, side by side: of a large flow one takes
-    /// as long as the other. The spec is nearly always the one that the session began with.
+    /// Reads a session and its current spec in parallel: for a large flow both take equally
+    /// long. The spec is nearly always the one that the session was created with.
     pub fn read_with_spec(session: &Session) -> Result<(Self, Result<Reading>)> {
         let first = session.events(Span { limit: 1, ..Span::ALL })?.intact(session.id())?;
-        let begun = first.first().and_then(|first| match &first.event {
+        let initial = first.first().and_then(|first| match &first.event {
             Event::Created(created) => created.flow.as_ref(),
             _ => None,
         });
-        let begun = begun.map(|flow| Stored::new(&flow.spec, BTreeMap::new()));
+        let initial = initial.map(|flow| Stored::new(&flow.spec, BTreeMap::new()));
         std::thread::scope(|scope| {
-            let ahead = begun.as_ref().map(|begun| scope.spawn(|| begun.read()));
+            let ahead = initial.as_ref().map(|initial| scope.spawn(|| initial.read()));
             let history = Self::read(session)?;
             let ahead = ahead.and_then(|reading| reading.join().ok());
             let reading = match (history.spec(session), ahead) {
                 (Err(none), _) => Err(none),
-                (Ok(stored), Some(reading)) if Some(stored) == begun.as_ref() => reading,
+                (Ok(stored), Some(reading)) if Some(stored) == initial.as_ref() => reading,
                 (Ok(stored), _) => stored.read(),
             };
             Ok((history, reading))
         })
     }
 
-    /// What some events come to.
+    /// Folds a session's events.
     #[must_use]
     pub fn of(events: Vec<Recorded>) -> Self {
         let mut history = Self::default();
@@ -129,7 +129,7 @@ impl History {
         history
     }
 
-    /// Takes in what was recorded since.
+    /// Reads the events recorded since the last read.
     pub fn catch_up(&mut self, session: &Session) -> Result<()> {
         let events = session.events(Span::after(self.seq))?.intact(session.id())?;
         let moves = |event: &Recorded| matches!(event.event, Event::Rewound(_) | Event::Undone(_));
@@ -145,17 +145,17 @@ impl History {
         Ok(())
     }
 
-    /// How long it ran. Time in which it waited or did not run does not count.
+    /// How long it ran. Time spent waiting or stopped does not count.
     #[must_use]
     pub const fn ran(&self) -> Duration {
         self.ran.total
     }
 
-    /// Takes in what was spent: what was taken back was paid all the same.
+    /// Adds up the cost. Work that was rewound was paid for all the same.
     fn count(&mut self, event: &Recorded) {
         self.ran.apply(event);
         let (usage, cost) = match &event.event {
-            // A fork starts to count anew.
+            // A fork counts from zero.
             Event::Created(_) => {
                 (self.spent, self.calls) = (Spent::default(), 0);
                 return;
@@ -195,7 +195,7 @@ impl History {
         self.past.take(event);
     }
 
-    /// The spec that counts, or why there is none.
+    /// The spec in effect. Fails if the session does not belong to a flow.
     pub fn spec(&self, session: &Session) -> Result<&Stored> {
         self.stored.as_ref().ok_or_else(|| Error::NoFlow(session.id().clone()))
     }
@@ -219,7 +219,7 @@ impl Ran {
                 return;
             }
         };
-        // What a dead process left is noted when it is found: it ran until its last event.
+        // A killed process is noticed later, when somebody looks: it ran until its last event.
         let until = match &event.event {
             Event::Status(change) if change.status == Status::Interrupted => self.last,
             _ => Some(event.at),
@@ -257,11 +257,11 @@ mod tests {
     }
 
     #[test]
-    fn only_time_in_which_it_ran_counts() {
+    fn only_running_time_counts() {
         let history = History::of(log(vec![
             (0, created()),
             (5, Message::user("x").into()),
-            // Killed; found an hour later.
+            // Killed; noticed an hour later.
             (3600, status(Status::Interrupted)),
             (3600, status(Status::Running)),
             (3610, status(Status::Paused)),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rewind_takes_back_nodes_and_not_what_they_cost() {
+    fn a_rewind_removes_nodes_but_not_their_cost() {
         let usage = Usage { input: 7, ..Usage::default() };
         let done = Node {
             key: "step/0".to_owned(),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_spec_counts_with_the_files_it_was_read_from() {
+    fn the_newest_spec_is_in_effect_with_its_files() {
         let files: BTreeMap<_, _> = [("p.md".to_owned(), "text".to_owned())].into();
         let stored = Stored::new("name: x", files);
         let history = History::of(log(vec![(0, created()), (1, stored.checkpoint().into())]));

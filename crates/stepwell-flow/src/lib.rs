@@ -1,9 +1,10 @@
-//! Workflows of agents: what a spec says, and its durable execution.
+//! Workflows of agents: their specs, and durable execution of them.
 
 mod agents;
 mod answer;
 mod artifact;
 mod ask;
+mod dry_run;
 mod error;
 mod execute;
 mod flow;
@@ -16,7 +17,6 @@ mod node;
 mod observer;
 mod pattern;
 pub mod plan;
-mod rehearsal;
 pub mod revision;
 mod schema;
 pub mod spec;
@@ -24,6 +24,7 @@ pub mod template;
 
 pub use agents::Agents;
 pub use artifact::{Folder as OutputFolder, Over, Unwritten};
+pub use dry_run::{DryRun, Upcoming, next_nodes};
 pub use error::{Error, Result};
 pub use execute::{Ended, Patience};
 pub use flow::{Flow, Parts};
@@ -32,5 +33,4 @@ pub use halt::NodeFailure;
 pub use history::{History, Stored};
 pub use memo::{Asked, Memo, Noted};
 pub use observer::{FlowEvent, NodeStatus, Observer};
-pub use rehearsal::{Upcoming, rehearse};
 pub use schema::{schema, schema_text};

@@ -1,14 +1,14 @@
-//! The memo: what a flow's session says of its nodes and gates. Pure.
+//! The memo: the recorded state of a flow's nodes and gates. Pure.
 //!
-//! "Is this node's result recorded?" is the only question that execution asks before it does
-//! something, so this is all there is of a flow's state.
+//! Execution asks one question before it does anything: is this node's result recorded? So
+//! this is the flow's whole state.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 use stepwell::{Event, Gate, GateAnswered, NodeKey, NodeState, Recorded, Seq};
 
-/// What is recorded of a flow's nodes and gates.
+/// The recorded state of a flow's nodes and gates.
 #[derive(Debug, Default)]
 pub struct Memo {
     nodes: HashMap<String, Noted>,
@@ -17,19 +17,19 @@ pub struct Memo {
     order: Vec<String>,
 }
 
-/// What is recorded of a node.
+/// The recorded state of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noted {
-    /// How it stands.
+    /// Started, done, or failed.
     pub state: NodeState,
-    /// What it produced, if it is done.
+    /// Its result, if it is done.
     pub output: Option<Value>,
-    /// What went wrong, if it failed.
+    /// The error, if it failed.
     pub error: Option<String>,
-    /// Where it first began.
-    pub began: Seq,
-    /// Where it last began: a node that failed and is taken up again begins again.
-    pub since: Seq,
+    /// The event that first started it.
+    pub first_start: Seq,
+    /// The event that last started it: a failed node starts again when it is retried.
+    pub last_start: Seq,
 }
 
 /// A gate, and its answer.
@@ -37,13 +37,13 @@ pub struct Noted {
 pub struct Asked {
     /// The question.
     pub gate: Gate,
-    /// Its answer, once there is one.
+    /// Its answer, if there is one.
     pub answer: Option<GateAnswered>,
 }
 
-/// Words with which a person agrees.
+/// Whether an answer approves what was asked.
 #[must_use]
-pub(crate) fn agrees(answer: &str) -> bool {
+pub(crate) fn is_approval(answer: &str) -> bool {
     let word = answer.trim().trim_end_matches(['.', '!']).to_lowercase();
     matches!(
         word.as_str(),
@@ -52,7 +52,7 @@ pub(crate) fn agrees(answer: &str) -> bool {
 }
 
 impl Memo {
-    /// Takes in an event that counts.
+    /// Applies an event. The caller leaves out events that were rewound.
     pub fn apply(&mut self, recorded: &Recorded) {
         let seq = recorded.seq;
         match &recorded.event {
@@ -61,21 +61,21 @@ impl Memo {
                     state: node.state,
                     output: None,
                     error: None,
-                    began: seq,
-                    since: seq,
+                    first_start: seq,
+                    last_start: seq,
                 });
-                // What is done stays done.
+                // A result never changes.
                 if noted.state == NodeState::Done {
                     noted.output = noted.output.take().or_else(|| node.output.clone());
                     return;
                 }
-                // Let go of, because the spec says something else of it now: it begins anew.
+                // Discarded because the spec now describes it differently: it starts over.
                 if node.state == NodeState::Skipped {
                     self.nodes.remove(&node.key);
                     return;
                 }
                 if node.state == NodeState::Started {
-                    noted.since = seq;
+                    noted.last_start = seq;
                 }
                 noted.state = node.state;
                 noted.output.clone_from(&node.output);
@@ -96,31 +96,31 @@ impl Memo {
         }
     }
 
-    /// What is recorded of a node.
+    /// The recorded state of a node.
     #[must_use]
     pub fn node(&self, key: &NodeKey) -> Option<&Noted> {
         self.nodes.get(&key.to_string())
     }
 
-    /// The result of a node, if it is recorded.
+    /// The recorded result of a node.
     #[must_use]
     pub fn result(&self, key: &NodeKey) -> Option<&Value> {
         let noted = self.node(key).filter(|noted| noted.state == NodeState::Done)?;
         noted.output.as_ref()
     }
 
-    /// Every node of which something is recorded, by its key as it is written.
+    /// Every recorded node, by the text of its key.
     pub fn nodes(&self) -> impl Iterator<Item = (&str, &Noted)> {
         self.nodes.iter().map(|(key, noted)| (key.as_str(), noted))
     }
 
-    /// What was asked under a name, and the answer.
+    /// The question with this id, and its answer.
     #[must_use]
     pub fn gate(&self, id: &str) -> Option<&Asked> {
         self.gates.get(id)
     }
 
-    /// Questions that wait for an answer, in the order in which they were asked.
+    /// The questions without an answer, in the order in which they were asked.
     #[must_use]
     pub fn open(&self) -> Vec<&Gate> {
         let asked = self.order.iter().filter_map(|id| self.gates.get(id));
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn a_result_counts_once_it_is_done_and_never_changes() {
+    fn a_node_has_a_result_once_it_is_done_and_it_never_changes() {
         let (mut memo, key) = (Memo::default(), NodeKey::Step(0));
         memo.apply(&at(1, node(NodeState::Started, None)));
         assert_eq!(memo.result(&key), None);
         memo.apply(&at(2, node(NodeState::Failed, None)));
         memo.apply(&at(3, node(NodeState::Started, None)));
         let noted = memo.node(&key).unwrap();
-        assert_eq!((noted.began, noted.since), (Seq::new(1), Seq::new(3)));
+        assert_eq!((noted.first_start, noted.last_start), (Seq::new(1), Seq::new(3)));
         memo.apply(&at(4, node(NodeState::Done, Some(1.into()))));
         memo.apply(&at(5, node(NodeState::Done, Some(2.into()))));
         memo.apply(&at(6, node(NodeState::Started, None)));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_takes_one_answer() {
+    fn only_the_first_answer_to_a_gate_counts() {
         let mut memo = Memo::default();
         let gate = |id: &str| Gate {
             id: id.to_owned(),

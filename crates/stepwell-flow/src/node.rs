@@ -1,8 +1,8 @@
-//! The mechanism: a node whose result is recorded is never done again.
+//! The mechanism: a node whose result is recorded never runs again.
 //!
-//! A pattern is an async function that walks the spec and calls [`Flow::node`] for every piece
-//! of work. Replaying it over what is recorded brings it exactly to where it stood; there is
-//! no other way to resume.
+//! A pattern is an async function that walks the spec and calls [`Flow::node`] for every node.
+//! Replaying it over the recorded results brings it exactly to where it stopped. There is no
+//! other way to resume.
 
 use serde_json::Value;
 use stepwell::NodeKey;
@@ -12,39 +12,39 @@ use crate::flow::Flow;
 use crate::gate::Question;
 use crate::halt::Halt;
 
-/// A piece of a flow's work.
+/// The work of a node.
 pub(crate) enum Work<'a> {
-    /// An agent is asked.
+    /// A prompt for an agent.
     Ask(Ask<'a>),
-    /// A person is asked.
+    /// A question for a person.
     Gate(Question<'a>),
 }
 
 impl Flow<'_> {
-    /// The result of a piece of work: the recorded one, or one that is made now and recorded.
+    /// The result of a node: the recorded one, or else the work runs now and is recorded.
     pub(crate) async fn node(&self, key: &NodeKey, work: Work<'_>) -> Result<Value, Halt> {
         if let Some(output) = self.state().memo.result(key) {
             return Ok(output.clone());
         }
-        if let Some(noted) = &self.rehearsal {
-            return self.note(key, &work, noted);
+        if let Some(upcoming) = &self.dry_run {
+            return self.note_upcoming(key, &work, upcoming);
         }
         let done = match work {
             Work::Gate(question) => self.gate(key, &question),
             Work::Ask(ask) => self.run_agent(key, &ask).await,
         };
         if let Err(halt) = &done
-            && halt.is_for_all()
+            && halt.stops_flow()
         {
             self.halted.set(true);
         }
         done
     }
 
-    /// Has an agent do a piece of work, when there is room for one more that works.
+    /// Runs an agent as soon as fewer than `max_parallel` others run.
     async fn run_agent(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
         let permit = self.permits.acquire().await;
-        // It was waited for while something else failed.
+        // Something else may have failed in the meantime.
         if self.halted.get() {
             return Err(Halt::NotStarted);
         }

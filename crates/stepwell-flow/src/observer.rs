@@ -1,55 +1,55 @@
-//! What a flow tells as it goes, and asks.
+//! What a running flow reports, and how it asks questions.
 
 use stepwell::{Gate, NodeKey, NodeState, Recorded, Spent};
 use stepwell_agent::run::Happening;
 
-/// Sees what happens in a flow, and may be asked.
+/// Receives a flow's events, and may answer its questions.
 pub trait Observer: Send {
-    /// Something happened. What needs to be durable before anyone sees it already is.
+    /// Called for every event. What must be durable before anyone sees it already is.
     fn on_event(&mut self, event: FlowEvent<'_>);
 
-    /// Is there somebody who can be asked?
+    /// Whether [`ask`](Self::ask) can reach a person.
     fn can_ask(&self) -> bool;
 
-    /// Asks a person a question that the flow waits with. Nothing, if they do not answer: the
-    /// flow then pauses. `is_over` says when the answer is no longer wanted.
+    /// Asks a person the question that the flow waits for. `None` means no answer: the flow
+    /// then pauses. `is_over` turns true when an answer is no longer needed.
     fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
         let _ = (gate, is_over);
         None
     }
 
-    /// Who answers when it is asked, as it is recorded.
+    /// The name that is recorded with answers from [`ask`](Self::ask).
     fn who(&self) -> String {
         "the user".to_owned()
     }
 }
 
-/// What happens in a flow.
+/// Something that happened in a flow.
 #[derive(Debug)]
 pub enum FlowEvent<'a> {
-    /// A node stands differently.
+    /// A node's state changed.
     Node(NodeStatus<'a>),
     /// Something happened in the conversation of a node's agent.
     Within(&'a NodeKey, &'a Happening<'a>),
     /// An event was recorded.
     Recorded(&'a Recorded),
-    /// Something that the user should know.
+    /// A message for the user.
     Notice(&'a str),
 }
 
-/// How a node stands.
+/// A node's state.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeStatus<'a> {
-    /// Which.
+    /// The node.
     pub key: &'a NodeKey,
-    /// The agent that works on it; nobody, if a person is asked.
+    /// The agent that works on it; `None` for a question to a person.
     pub agent: Option<&'a str>,
-    /// Who answered, if a person was asked.
+    /// Who answered, for a question to a person.
     pub who: Option<&'a str>,
-    /// How it stands.
+    /// Started, done, or failed.
     pub state: NodeState,
-    /// What went wrong.
+    /// The error, if it failed.
     pub error: Option<&'a str>,
-    /// What the flow spent so far.
+    /// What the flow has spent so far.
     pub spent: &'a Spent,
 }

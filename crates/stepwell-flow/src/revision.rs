@@ -1,4 +1,4 @@
-//! A spec that changed: what each node is by it, and whether what is done still stands. Pure.
+//! A changed spec: what defines each node, and whether recorded results stay valid. Pure.
 
 use stepwell::{NodeKey, NodeState};
 
@@ -9,9 +9,9 @@ use crate::spec::{
 };
 use crate::template::Template;
 
-/// What a node is by a spec. Two that are equal come to the same.
+/// Everything in a spec that defines a node. A result stays valid while this is equal.
 #[derive(Debug, PartialEq)]
-struct Defined<'a> {
+struct Definition<'a> {
     work: Work<'a>,
     agent: Option<&'a Agent>,
 }
@@ -45,8 +45,8 @@ impl Work<'_> {
     }
 }
 
-/// What a node is by a spec; nothing, if there is no such node.
-fn defined<'a>(spec: &'a Spec, key: &NodeKey) -> Option<Defined<'a>> {
+/// The definition of a node, if the spec has such a node.
+fn definition<'a>(spec: &'a Spec, key: &NodeKey) -> Option<Definition<'a>> {
     let index = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
     let work = match (&spec.pattern, key) {
         (Pattern::Chain(chain), NodeKey::Step(n)) => Work::Step(chain.steps.get(index(*n))?),
@@ -91,13 +91,13 @@ fn defined<'a>(spec: &'a Spec, key: &NodeKey) -> Option<Defined<'a>> {
         _ => return None,
     };
     let agent = work.agent().and_then(|agent| spec.agents.get(agent));
-    Some(Defined { work, agent })
+    Some(Definition { work, agent })
 }
 
-/// The question of a node, by a spec.
+/// The question that a spec has for a node.
 #[must_use]
 pub fn gate_of<'a>(spec: &'a Spec, key: &NodeKey) -> Option<&'a Gate> {
-    match defined(spec, key)?.work {
+    match definition(spec, key)?.work {
         Work::Step(step) | Work::Visit(step, _) => step.gate(),
         Work::Task(task) => task.step.gate(),
         Work::Review(gate) => Some(gate),
@@ -105,31 +105,31 @@ pub fn gate_of<'a>(spec: &'a Spec, key: &NodeKey) -> Option<&'a Gate> {
     }
 }
 
-/// The agent of a node, by a spec.
+/// The agent that a spec has for a node.
 #[must_use]
 pub fn agent_of<'a>(spec: &'a Spec, key: &NodeKey) -> Option<&'a str> {
-    let Defined { work, .. } = defined(spec, key)?;
+    let Definition { work, .. } = definition(spec, key)?;
     let named = work.agent()?;
     spec.agents.get_key_value(named).map(|(name, _)| name.as_str())
 }
 
-/// What a change of the spec means for what is recorded.
+/// What a change of the spec means for the recorded nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
-    /// Nodes that are done and that the new spec lacks or describes differently: it cannot be
-    /// gone on with.
+    /// Finished nodes that the new spec lacks or defines differently. The flow cannot continue
+    /// with the new spec.
     pub broken: Vec<String>,
-    /// Nodes that began and are described differently now: they begin anew.
+    /// Started nodes that are defined differently now. They start over.
     pub anew: Vec<String>,
 }
 
-/// Compares two specs over what is recorded.
+/// Compares two specs for all recorded nodes.
 #[must_use]
 pub fn compare(old: &Spec, new: &Spec, memo: &Memo) -> Revision {
     let mut revision = Revision::default();
     for (key, noted) in memo.nodes() {
         let same = key.parse::<NodeKey>().is_ok_and(|key| {
-            let (old, new) = (defined(old, &key), defined(new, &key));
+            let (old, new) = (definition(old, &key), definition(new, &key));
             new.is_some() && old == new
         });
         match noted.state {

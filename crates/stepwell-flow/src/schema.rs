@@ -2,14 +2,14 @@
 
 use crate::spec::Spec;
 
-/// The JSON Schema of specs, made from the types that they are read into.
+/// The JSON Schema of specs, generated from the types that specs are parsed into.
 #[must_use]
 pub fn schema() -> serde_json::Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     generator.into_root_schema_for::<Spec>().to_value()
 }
 
-/// It as the file that is shipped.
+/// The text of the shipped file `docs/flow.schema.json`.
 #[must_use]
 pub fn schema_text() -> String {
     let mut text = serde_json::to_string_pretty(&schema()).expect("a schema is JSON");

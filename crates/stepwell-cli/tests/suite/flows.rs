@@ -607,7 +607,7 @@ fn two_artifacts_that_come_to_one_path_are_refused_by_name() {
     let ran = resume(&desk, &["--respond", "ok", "--force"]);
     ends(&ran, 1);
     assert!(
-        ran.stderr.contains("artifact wells.md: another artifact is written there"),
+        ran.stderr.contains("artifact wells.md: another artifact has this path"),
         "{}",
         ran.stderr
     );

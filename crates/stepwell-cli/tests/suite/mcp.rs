@@ -323,7 +323,7 @@ fn what_guardrails_take_away_is_said_and_what_they_misspell_is_refused() {
     assert!(ran.stderr.contains("agents.writer does not get read_file"), "{}", ran.stderr);
     for wrong in ["clac", "read_fil"] {
         let (desk, ran) = guarded("calc", wrong);
-        let told = format!("allow_tools[0]: there is no tool `{wrong}`");
+        let told = format!("allow_tools[0]: unknown tool `{wrong}`");
         for ran in [ran, desk.quietly(&["flow", "validate", "flow.yaml"])] {
             assert_eq!(ran.code, Some(3), "{}", ran.stderr);
             assert!(

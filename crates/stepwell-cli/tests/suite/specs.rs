@@ -39,8 +39,7 @@ fn a_spec_is_checked_and_what_does_nothing_is_warned_of() {
     );
     assert_eq!(
         ran.stderr,
-        "warning: brief.yaml:7:56: runtime.region: this has no effect: there is no provider with \
-         regions\n"
+        "warning: brief.yaml:7:56: runtime.region: this has no effect: no provider has regions\n"
     );
     let answer = &desk.quietly(&["flow", "validate", "brief.yaml", "--json"]).json()[0];
     assert_eq!((&answer["valid"], &answer["pattern"]), (&true.into(), &"graph".into()));
@@ -57,17 +56,14 @@ fn a_misspelt_tool_is_found_before_anything_runs() {
     };
     let (code, line) = told("read_fiel");
     assert_eq!(code, Some(3));
-    assert!(
-        line.starts_with("error: f.yaml:9:45: agents.finder.tools[0]: there is no tool"),
-        "{line}"
-    );
+    assert!(line.starts_with("error: f.yaml:9:45: agents.finder.tools[0]: unknown tool"), "{line}");
     assert!(line.ends_with("did you mean `read_file`?"), "{line}");
     // A server of the configuration, and one that is nobody's.
     crate::mcp::configure(&desk, "[mcp.git]\ncommand = \"git-tools\"\n");
     assert_eq!(told("git__log").0, Some(0));
     let (code, line) = told("gut__log");
     assert_eq!(code, Some(3));
-    assert!(line.contains("9:45: agents.finder.tools[0]: there is no server `gut`"), "{line}");
+    assert!(line.contains("9:45: agents.finder.tools[0]: unknown server `gut`"), "{line}");
 }
 
 #[test]
@@ -104,28 +100,28 @@ fn a_wrong_spec_is_told_with_its_place_and_ends_with_3() {
         ran.stderr
     };
     let key = told(&SPEC.replace("description:", "descripton:"));
-    assert!(key.starts_with("error: f.yaml:3:1: there is no key `descripton` here;"), "{key}");
+    assert!(key.starts_with("error: f.yaml:3:1: unknown key `descripton`;"), "{key}");
     assert!(key.contains("; did you mean `description`?\nhint: "), "{key}");
     // All that is wrong is told, in the order of the file.
     let two = told(&SPEC.replace("{{ topic }}", "{{ topc }}").replace("{{ tone }}", "{{ tome }}"));
     let lines: Vec<_> = two.lines().collect();
     assert!(
-        lines[0].starts_with("error: f.yaml:10:20: agents.writer.prompt: there is no `tome`"),
+        lines[0].starts_with("error: f.yaml:10:20: agents.writer.prompt: unknown name `tome`"),
         "{two}"
     );
     assert!(
-        lines[1].starts_with("f.yaml:15:36: pattern.config.nodes.find.input: there is no `topc`"),
+        lines[1].starts_with("f.yaml:15:36: pattern.config.nodes.find.input: unknown name `topc`"),
         "{two}"
     );
     let broken = told("version: 0\nname: [x\nagents: 1\n");
-    assert!(broken.starts_with("error: f.yaml:3:7: this cannot be read:"), "{broken}");
+    assert!(broken.starts_with("error: f.yaml:3:7: invalid YAML:"), "{broken}");
     desk.file("f.yaml", &SPEC.replace("to: check}", "to: chek}"));
     let answer = desk.quietly(&["flow", "validate", "f.yaml", "--json"]);
     assert_eq!(answer.code, Some(3));
     assert_eq!(answer.json()[0]["problems"][0]["hint"], "did you mean `check`?");
     let absent = desk.quietly(&["flow", "plan", "nowhere.yaml"]);
     assert_eq!(absent.code, Some(3));
-    assert_eq!(absent.stderr, "error: nowhere.yaml: there is no such file\n");
+    assert_eq!(absent.stderr, "error: nowhere.yaml: no such file\n");
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use stepwell::NodeKey;
 
-use super::trail::Trail;
-use super::{Reached, lane};
+use super::sequence::Sequence;
+use super::{Completed, lane};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::Chain;
 
-pub(super) async fn walk(flow: &Flow<'_>, chain: &Chain) -> Result<Reached, Halt> {
-    let trail = Trail::new(flow.variables.clone());
-    let Trail { scope, last, .. } = trail.walk(flow, &chain.steps, NodeKey::Step, lane).await?;
-    Ok(Reached { scope, last })
+pub(super) async fn walk(flow: &Flow<'_>, chain: &Chain) -> Result<Completed, Halt> {
+    let steps = Sequence::new(flow.variables.clone());
+    let Sequence { scope, last, .. } = steps.walk(flow, &chain.steps, NodeKey::Step, lane).await?;
+    Ok(Completed { scope, last })
 }

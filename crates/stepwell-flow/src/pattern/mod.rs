@@ -1,4 +1,4 @@
-//! The seven patterns: each walks its part of the spec, and asks for one node after the other.
+//! The seven patterns: each walks its part of the spec and runs one node after the other.
 
 mod chain;
 mod evaluator;
@@ -6,13 +6,13 @@ mod graph;
 mod orchestrator;
 mod parallel;
 mod routing;
-mod trail;
+mod sequence;
 mod workflow;
 
 use serde_json::Value;
 use stepwell::{Lane, NodeId, NodeKey};
 
-use crate::answer::Shape;
+use crate::answer::OutputSchema;
 use crate::ask::Ask;
 use crate::flow::Flow;
 use crate::gate::Question;
@@ -21,17 +21,17 @@ use crate::node::Work;
 use crate::spec::{AgentStep, Name, Pattern, Step};
 use crate::template::{Scope, Template};
 
-/// How a pattern came to its end.
+/// The result of a completed pattern.
 #[derive(Debug)]
-pub(crate) struct Reached {
-    /// What templates of artifacts see.
+pub(crate) struct Completed {
+    /// The values that templates of artifacts see.
     pub(crate) scope: Scope,
     /// The last answer.
     pub(crate) last: Value,
 }
 
-/// Walks a flow's pattern from its beginning. What is recorded is passed over.
-pub(crate) async fn walk(flow: &Flow<'_>) -> Result<Reached, Halt> {
+/// Walks a flow's pattern from the start. Nodes with a recorded result do not run again.
+pub(crate) async fn walk(flow: &Flow<'_>) -> Result<Completed, Halt> {
     match &flow.spec.pattern {
         Pattern::Chain(chain) => chain::walk(flow, chain).await,
         Pattern::Workflow(workflow) => workflow::walk(flow, workflow).await,
@@ -43,114 +43,124 @@ pub(crate) async fn walk(flow: &Flow<'_>) -> Result<Reached, Halt> {
     }
 }
 
-/// How often an agent is asked again whose answer does not fit its schema.
-const SHAPE_RETRIES: u32 = 2;
+/// How often an agent is asked again if its answer does not match its schema.
+const SCHEMA_RETRIES: u32 = 2;
 
-/// Where a step is done.
+/// Where a step runs.
 struct At<'a> {
     key: &'a NodeKey,
     lane: Lane,
     scope: &'a Scope,
 }
 
-/// What an agent is asked where its step does not say: what was said last, or else what it
-/// is told anyway.
-enum Otherwise<'a> {
+/// The prompt of an agent whose step has no `input`.
+#[derive(Clone, Copy)]
+enum Fallback<'a> {
     Text(&'a str),
+    /// The last response, or the agent's system prompt if there is none yet.
     LastResponse,
 }
 
-/// Does a step: an agent's, or a person's.
-async fn step(
+/// Runs a step: an agent's, or a person's.
+async fn run_step(
     flow: &Flow<'_>,
     step: &Step,
     at: At<'_>,
-    otherwise: Otherwise<'_>,
+    fallback: Fallback<'_>,
 ) -> Result<Value, Halt> {
     match step {
         Step::Hitl(gate) => flow.node(at.key, Work::Gate(Question { gate, scope: at.scope })).await,
-        Step::Agent(step) => agent(flow, step, at, otherwise).await,
+        Step::Agent(step) => run_agent_step(flow, step, at, fallback).await,
     }
 }
 
-/// Has an agent do a step.
-async fn agent(
+async fn run_agent_step(
     flow: &Flow<'_>,
     step: &AgentStep,
     at: At<'_>,
-    otherwise: Otherwise<'_>,
+    fallback: Fallback<'_>,
 ) -> Result<Value, Halt> {
-    let shape = shape(flow, at.key, step.agent.as_str())?;
-    let retries = if shape.is_given() { SHAPE_RETRIES } else { 0 };
+    let agent = step.agent.as_str();
+    let schema = output_schema(flow, at.key, agent)?;
+    let retries = if schema.is_given() { SCHEMA_RETRIES } else { 0 };
     let prompt = || {
         let mut scope = at.scope.clone();
         for (name, value) in &step.vars {
             scope.set(name, value);
         }
-        prompt(flow, step.agent.as_str(), step.input.as_ref(), &scope, &otherwise)
+        Prompt { agent, input: step.input.as_ref(), scope: &scope, fallback }.render(flow)
     };
     let ask = Ask {
         lane: at.lane,
-        agent: step.agent.as_str(),
+        agent,
         tools: step.tool_overrides.as_deref(),
         prompt: &prompt,
-        read: &|text| shape.read(text),
+        read: &|text| schema.read(text),
         retries,
     };
     flow.node(at.key, Work::Ask(ask)).await
 }
 
-/// What an agent's answers must be.
-fn shape(flow: &Flow<'_>, key: &NodeKey, agent: &str) -> Result<Shape, Halt> {
+/// The schema that an agent's answers must match.
+fn output_schema(flow: &Flow<'_>, key: &NodeKey, agent: &str) -> Result<OutputSchema, Halt> {
     let schema = flow.spec.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
-    Shape::new(schema).map_err(|why| flow.fail(key, Some(agent), &why, None))
+    OutputSchema::new(schema).map_err(|why| flow.fail(key, Some(agent), &why, None))
 }
 
-/// What an agent is asked.
-fn prompt(
-    flow: &Flow<'_>,
-    agent: &str,
-    input: Option<&Template>,
-    scope: &Scope,
-    otherwise: &Otherwise<'_>,
-) -> Result<String, String> {
-    if let Some(input) = input {
-        return input.render(scope).map_err(|error| format!("input: {error}"));
-    }
-    if let Otherwise::Text(text) = otherwise {
-        return Ok((*text).to_owned());
-    }
-    if scope.has("last_response") {
-        let last = Template::parse("{{ last_response }}").and_then(|it| it.render(scope));
-        return last.map_err(|error| error.to_string());
-    }
-    let Some(agent) = flow.spec.agents.get(agent) else { return Ok(String::new()) };
-    agent.prompt.template.render(scope).map_err(|error| format!("prompt: {error}"))
+/// A prompt that is not rendered yet.
+struct Prompt<'a> {
+    agent: &'a str,
+    input: Option<&'a Template>,
+    scope: &'a Scope,
+    fallback: Fallback<'a>,
 }
 
-/// The name of a part of the spec, in a key.
-fn id(name: &Name) -> NodeId {
-    name.as_str().parse().expect("a name of a spec is shorter than a node's and has no slash")
+impl Prompt<'_> {
+    fn render(&self, flow: &Flow<'_>) -> Result<String, String> {
+        let scope = self.scope;
+        if let Some(input) = self.input {
+            return input.render(scope).map_err(|error| format!("input: {error}"));
+        }
+        if let Fallback::Text(text) = self.fallback {
+            return Ok(text.to_owned());
+        }
+        if scope.has("last_response") {
+            let last = Template::parse("{{ last_response }}").and_then(|it| it.render(scope));
+            return last.map_err(|error| error.to_string());
+        }
+        let Some(agent) = flow.spec.agents.get(self.agent) else { return Ok(String::new()) };
+        agent.prompt.template.render(scope).map_err(|error| format!("prompt: {error}"))
+    }
 }
 
-/// A lane of its own.
+/// A name of the spec as part of a node's key.
+fn node_id(name: &Name) -> NodeId {
+    name.as_str().parse().expect("a spec's name is shorter than a node id and has no slash")
+}
+
+/// The lane with this name.
 fn lane(name: &str) -> Lane {
-    name.parse().expect("what names of a spec are put together to is short and plain")
+    name.parse().expect("joined names of a spec make a short and valid lane")
 }
 
-/// What was answered under a node.
+/// The `response` of a node's output.
 fn response(output: &Value) -> Value {
     output.get("response").cloned().unwrap_or_default()
 }
 
-/// Gives a name of strands-cli's a value, unless the flow has a variable of that name.
-fn offer(flow: &Flow<'_>, scope: &mut Scope, name: &str, value: impl serde::Serialize) {
+/// Sets a name that strands-cli has, unless the flow has a variable of that name.
+fn set_unless_variable(
+    flow: &Flow<'_>,
+    scope: &mut Scope,
+    name: &str,
+    value: impl serde::Serialize,
+) {
     if !flow.variables.has(name) {
         scope.set(name, value);
     }
 }
 
-/// A count as part of a key.
-fn number(n: usize) -> u32 {
+/// An index as part of a node's key.
+fn key_index(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,47 +1,46 @@
-//! Branches beside each other, then perhaps one step that takes them together.
+//! Parallel branches, and an optional step that combines their results.
 
 use serde_json::json;
 use stepwell::NodeKey;
 
-use super::trail::Trail;
-use super::{At, Otherwise, Reached, id, lane, response, step};
+use super::sequence::Sequence;
+use super::{At, Completed, Fallback, lane, node_id, response, run_step};
 use crate::flow::Flow;
 use crate::halt::{self, Halt};
 use crate::spec::{Branch, Parallel};
 use crate::template::SharedMap;
 
-pub(super) async fn walk(flow: &Flow<'_>, parallel: &Parallel) -> Result<Reached, Halt> {
+pub(super) async fn walk(flow: &Flow<'_>, parallel: &Parallel) -> Result<Completed, Halt> {
     let branches = parallel.branches.iter().map(|branch| walk_branch(flow, branch));
-    let trails = halt::all(futures_util::future::join_all(branches).await)?;
+    let sequences = halt::all(futures_util::future::join_all(branches).await)?;
     let results = SharedMap::default();
     let mut all = String::new();
     let mut scope = flow.variables.clone();
-    for (branch, trail) in parallel.branches.iter().zip(&trails) {
-        let said = trail.last.as_str().map_or_else(|| trail.last.to_string(), str::to_owned);
-        all.push_str(&format!("## {}\n\n{said}\n\n", branch.id));
-        let entry = json!({
-            "response": trail.last, "status": "success", "steps": trail.steps(),
-        });
+    for (branch, sequence) in parallel.branches.iter().zip(&sequences) {
+        let last = &sequence.last;
+        let text = last.as_str().map_or_else(|| last.to_string(), str::to_owned);
+        all.push_str(&format!("## {}\n\n{text}\n\n", branch.id));
+        let entry = json!({ "response": last, "status": "success", "steps": sequence.steps() });
         results.set(branch.id.as_str(), entry);
     }
     scope.share("branches", &results);
     let all = all.trim_end().to_owned();
     let Some(reduce) = &parallel.reduce else {
         scope.set("last_response", &all);
-        return Ok(Reached { scope, last: all.into() });
+        return Ok(Completed { scope, last: all.into() });
     };
     let at = At { key: &NodeKey::Reduce, lane: lane("reduce"), scope: &scope };
-    let output = step(flow, reduce, at, Otherwise::Text(&all)).await?;
+    let output = run_step(flow, reduce, at, Fallback::Text(&all)).await?;
     let last = response(&output);
     scope.set("last_response", &last);
     if reduce.gate().is_some() {
         scope.set("hitl_response", &last);
     }
-    Ok(Reached { scope, last })
+    Ok(Completed { scope, last })
 }
 
-async fn walk_branch(flow: &Flow<'_>, branch: &Branch) -> Result<Trail, Halt> {
+async fn walk_branch(flow: &Flow<'_>, branch: &Branch) -> Result<Sequence, Halt> {
     let lane_of = |agent: &str| lane(&format!("{}/{agent}", branch.id));
-    let key = |n| NodeKey::Branch(id(&branch.id), n);
-    Trail::new(flow.variables.clone()).walk(flow, &branch.steps, key, lane_of).await
+    let key = |n| NodeKey::Branch(node_id(&branch.id), n);
+    Sequence::new(flow.variables.clone()).walk(flow, &branch.steps, key, lane_of).await
 }

@@ -1,15 +1,15 @@
-//! From a spec to its plan.
+//! Builds the plan of a spec.
 
-use super::{Asks, Edge, Node, Plan, Variable};
+use super::{AskCount, Edge, Node, Plan, Variable};
 use crate::spec::{
-    EvaluatorOptimizer, Gate, Go, Graph, OrchestratorWorkers, Parallel, Pattern, Routing, Spec,
-    Step, Workflow,
+    EdgeTarget, EvaluatorOptimizer, Gate, Graph, OrchestratorWorkers, Parallel, Pattern, Routing,
+    Spec, Step, Workflow,
 };
 use crate::template::Template;
 
 pub(super) fn plan(spec: &Spec) -> Plan {
-    let mut board = Board::default();
-    let asks = board.pattern(&spec.pattern);
+    let mut builder = Builder::default();
+    let asks = builder.pattern(&spec.pattern);
     let runtime = &spec.runtime;
     let model = match (&runtime.provider, &runtime.model_id) {
         (Some(provider), Some(model)) => Some(format!("{provider}/{model}")),
@@ -25,8 +25,8 @@ pub(super) fn plan(spec: &Spec) -> Plan {
         max_parallel: runtime.max_parallel().get(),
         asks,
         variables: variables(spec),
-        nodes: board.nodes,
-        edges: board.edges,
+        nodes: builder.nodes,
+        edges: builder.edges,
         artifacts: artifacts.map(|artifact| artifact.path.source().to_owned()).collect(),
         limits: limits(spec),
     }
@@ -59,25 +59,34 @@ fn variables(spec: &Spec) -> Vec<Variable> {
 fn limits(spec: &Spec) -> Vec<String> {
     let budgets = &spec.runtime.budgets;
     let mut limits = Vec::new();
-    limits.extend(budgets.max_steps.map(|n| format!("{n} calls of models")));
+    limits.extend(budgets.max_steps.map(|n| format!("{n} model calls")));
     limits.extend(budgets.max_tokens.map(|n| format!("{n} tokens")));
     limits.extend(budgets.max_cost_usd.map(|cost| format!("${cost}")));
     limits.extend(budgets.max_duration_s.map(|n| format!("{n} s")));
     limits
 }
 
-/// A plan that is being drawn up.
+/// The nodes and edges of a plan under construction.
 #[derive(Default)]
-struct Board {
+struct Builder {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
 }
 
-/// What several ways come from: keys, and when each is taken.
-type Ends = Vec<(String, Option<String>)>;
+/// A node that the next one follows.
+struct Source {
+    key: String,
+    when: Option<String>,
+}
 
-impl Board {
-    fn pattern(&mut self, pattern: &Pattern) -> Asks {
+impl Source {
+    const fn always(key: String) -> Self {
+        Self { key, when: None }
+    }
+}
+
+impl Builder {
+    fn pattern(&mut self, pattern: &Pattern) -> AskCount {
         match pattern {
             Pattern::Chain(chain) => {
                 self.steps("step", &chain.steps, Vec::new());
@@ -86,14 +95,14 @@ impl Board {
             Pattern::Workflow(flow) => self.workflow(flow),
             Pattern::Routing(routing) => self.routing(routing),
             Pattern::Parallel(parallel) => self.parallel(parallel),
-            Pattern::EvaluatorOptimizer(loops) => self.evaluator(loops),
+            Pattern::EvaluatorOptimizer(config) => self.evaluator(config),
             Pattern::OrchestratorWorkers(flow) => self.orchestrator(flow),
             Pattern::Graph(graph) => self.graph(graph),
         }
     }
 
-    fn node(&mut self, key: &str, agent: Option<&str>, asks: &str, after: Ends) -> String {
-        for (from, when) in after {
+    fn node(&mut self, key: &str, agent: Option<&str>, asks: &str, after: Vec<Source>) -> String {
+        for Source { key: from, when } in after {
             self.edges.push(Edge { from, to: key.to_owned(), when });
         }
         let (agent, asks) = (agent.map(str::to_owned), asks.trim().to_owned());
@@ -101,17 +110,18 @@ impl Board {
         key.to_owned()
     }
 
-    fn repeating(&mut self, how: String) {
+    /// Says how often the last node runs.
+    fn repeat_last(&mut self, how: String) {
         if let Some(node) = self.nodes.last_mut() {
             node.repeats = Some(how);
         }
     }
 
-    fn gate(&mut self, key: &str, gate: &Gate, after: Ends) -> String {
+    fn gate(&mut self, key: &str, gate: &Gate, after: Vec<Source>) -> String {
         self.node(key, None, gate.prompt.source(), after)
     }
 
-    fn step(&mut self, key: &str, step: &Step, after: Ends) -> String {
+    fn step(&mut self, key: &str, step: &Step, after: Vec<Source>) -> String {
         match step {
             Step::Agent(step) => {
                 self.node(key, Some(step.agent.as_str()), input(step.input.as_ref()), after)
@@ -120,18 +130,19 @@ impl Board {
         }
     }
 
-    /// Steps one after the other; answers with what comes after them.
-    fn steps(&mut self, key: &str, steps: &[Step], mut after: Ends) -> Ends {
+    /// Adds steps, one after the other. Returns what the next node follows.
+    fn steps(&mut self, key: &str, steps: &[Step], mut after: Vec<Source>) -> Vec<Source> {
         for (n, step) in steps.iter().enumerate() {
             let key = self.step(&format!("{key}/{n}"), step, after);
-            after = vec![(key, None)];
+            after = vec![Source::always(key)];
         }
         after
     }
 
-    fn workflow(&mut self, flow: &Workflow) -> Asks {
+    fn workflow(&mut self, flow: &Workflow) -> AskCount {
         for task in &flow.tasks {
-            let after = task.deps.iter().map(|dep| (format!("task/{dep}"), None)).collect();
+            let after = task.deps.iter().map(|dep| Source::always(format!("task/{dep}")));
+            let after = after.collect();
             let key = format!("task/{}", task.id);
             match (&task.step, &task.description) {
                 (Step::Agent(step), Some(text)) if step.input.is_none() => {
@@ -145,7 +156,7 @@ impl Board {
         exactly(agents(flow.tasks.iter().map(|task| &task.step)))
     }
 
-    fn routing(&mut self, routing: &Routing) -> Asks {
+    fn routing(&mut self, routing: &Routing) -> AskCount {
         let router = &routing.router;
         let mut from = self.node(
             "router/1",
@@ -154,18 +165,18 @@ impl Board {
             vec![],
         );
         if let Some(review) = &router.review_router {
-            from = self.gate("review/1", &review.0, vec![(from, None)]);
+            from = self.gate("review/1", &review.0, vec![Source::always(from)]);
         }
         for (name, route) in &routing.routes {
-            let after = vec![(from.clone(), Some(name.to_string()))];
+            let after = vec![Source { key: from.clone(), when: Some(name.to_string()) }];
             self.steps(&format!("route/{name}"), &route.then, after);
         }
         let counts = || routing.routes.values().map(|route| agents(&route.then));
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
-        Asks { least: 1 + least, most: Some(1 + most) }
+        AskCount { least: 1 + least, most: Some(1 + most) }
     }
 
-    fn parallel(&mut self, parallel: &Parallel) -> Asks {
+    fn parallel(&mut self, parallel: &Parallel) -> AskCount {
         let mut ends = Vec::new();
         for branch in &parallel.branches {
             ends.extend(self.steps(&format!("branch/{}", branch.id), &branch.steps, Vec::new()));
@@ -177,60 +188,60 @@ impl Board {
         exactly(agents(all.chain(&parallel.reduce)))
     }
 
-    fn evaluator(&mut self, loops: &EvaluatorOptimizer) -> Asks {
-        let (producer, evaluator) = (&loops.producer, &loops.evaluator);
-        let (writer, most) = (Some(producer.agent.as_str()), loops.accept.max_iters.get());
+    fn evaluator(&mut self, config: &EvaluatorOptimizer) -> AskCount {
+        let (producer, evaluator) = (&config.producer, &config.evaluator);
+        let (writer, most) = (Some(producer.agent.as_str()), config.accept.max_iters.get());
         self.node("produce", writer, input(producer.input.as_ref()), vec![]);
         let asked = input(evaluator.input.as_ref());
-        let after = vec![("produce".to_owned(), None)];
+        let after = vec![Source::always("produce".to_owned())];
         self.node("evaluate/*", Some(evaluator.agent.as_str()), asked, after);
-        self.repeating(format!("up to {most} times"));
+        self.repeat_last(format!("up to {most} times"));
         if most > 1 {
-            let poor = Some(format!("score < {}", loops.accept.min_score));
-            let mut after = vec![("evaluate/*".to_owned(), poor)];
-            if let Some(review) = &loops.review_gate {
-                after = vec![(self.gate("review/*", &review.0, after), None)];
+            let when = Some(format!("score < {}", config.accept.min_score));
+            let mut after = vec![Source { key: "evaluate/*".to_owned(), when }];
+            if let Some(review) = &config.review_gate {
+                after = vec![Source::always(self.gate("review/*", &review.0, after))];
             }
-            self.node("revise/*", writer, input(loops.revise_prompt.as_ref()), after);
-            self.repeating(format!("up to {} times", most - 1));
+            self.node("revise/*", writer, input(config.revise_prompt.as_ref()), after);
+            self.repeat_last(format!("up to {} times", most - 1));
             let (from, to) = ("revise/*".to_owned(), "evaluate/*".to_owned());
             self.edges.push(Edge { from, to, when: None });
         }
-        Asks { least: 2, most: Some(2 * u64::from(most)) }
+        AskCount { least: 2, most: Some(2 * u64::from(most)) }
     }
 
-    fn orchestrator(&mut self, flow: &OrchestratorWorkers) -> Asks {
+    fn orchestrator(&mut self, flow: &OrchestratorWorkers) -> AskCount {
         let limits = &flow.orchestrator.limits;
         let rounds = limits.max_rounds.map_or(1, std::num::NonZeroU32::get);
         let asked = input(flow.orchestrator.input.as_ref());
         let mut last = self.node("plan/*", Some(flow.orchestrator.agent.as_str()), asked, vec![]);
         if rounds > 1 {
-            self.repeating(format!("up to {rounds} times"));
+            self.repeat_last(format!("up to {rounds} times"));
         }
         if let Some(review) = &flow.decomposition_review {
-            last = self.gate("review/*", &review.0, vec![(last, None)]);
+            last = self.gate("review/*", &review.0, vec![Source::always(last)]);
         }
         let asked = flow.worker_template.input.as_ref().map_or("the subtask", Template::source);
         let worker = Some(flow.worker_template.agent.as_str());
-        last = self.node("worker/*/*", worker, asked, vec![(last, None)]);
-        self.repeating("once for each subtask".to_owned());
+        last = self.node("worker/*/*", worker, asked, vec![Source::always(last)]);
+        self.repeat_last("once for each subtask".to_owned());
         if rounds > 1 {
             let (from, to) = (last.clone(), "plan/*".to_owned());
             self.edges.push(Edge { from, to, when: Some("another round".to_owned()) });
         }
         if let Some(review) = &flow.reduce_review {
-            last = self.gate("review/0", &review.0, vec![(last, None)]);
+            last = self.gate("review/0", &review.0, vec![Source::always(last)]);
         }
         for (key, step) in [("reduce", &flow.reduce), ("writeup", &flow.writeup)] {
             if let Some(step) = step {
-                last = self.step(key, step, vec![(last, None)]);
+                last = self.step(key, step, vec![Source::always(last)]);
             }
         }
         let ends = agents(flow.reduce.iter().chain(&flow.writeup));
-        Asks { least: 1 + ends, most: None }
+        AskCount { least: 1 + ends, most: None }
     }
 
-    fn graph(&mut self, graph: &Graph) -> Asks {
+    fn graph(&mut self, graph: &Graph) -> AskCount {
         for (name, step) in &graph.nodes {
             self.step(&format!("node/{name}"), step, Vec::new());
         }
@@ -240,13 +251,13 @@ impl Board {
                 let (from, to) = (from.clone(), format!("node/{to}"));
                 self.edges.push(Edge { from, to, when: when.map(str::to_owned) });
             };
-            match &edge.go {
-                Go::To(nodes) => {
+            match &edge.target {
+                EdgeTarget::To(nodes) => {
                     if let Some(node) = nodes.first() {
                         push(node.as_str(), None);
                     }
                 }
-                Go::Choose(choices) => {
+                EdgeTarget::Choose(choices) => {
                     for choice in choices {
                         push(choice.to.as_str(), Some(choice.when.source()));
                     }
@@ -255,7 +266,7 @@ impl Board {
         }
         let first = agents(graph.nodes.values().take(1));
         let most = agents(graph.nodes.values()) * u64::from(graph.max_iterations.get());
-        Asks { least: first, most: Some(most) }
+        AskCount { least: first, most: Some(most) }
     }
 }
 
@@ -263,11 +274,11 @@ fn input(template: Option<&Template>) -> &str {
     template.map_or("", Template::source)
 }
 
-/// How many of some steps are agents'.
+/// The number of steps for agents.
 fn agents<'a>(steps: impl IntoIterator<Item = &'a Step>) -> u64 {
     steps.into_iter().filter(|step| step.agent().is_some()).map(|_| 1).sum()
 }
 
-fn exactly(n: u64) -> Asks {
-    Asks { least: n, most: Some(n) }
+fn exactly(n: u64) -> AskCount {
+    AskCount { least: n, most: Some(n) }
 }

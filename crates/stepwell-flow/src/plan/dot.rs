@@ -1,8 +1,8 @@
-//! A plan as a picture for Graphviz.
+//! A plan as a Graphviz graph.
 
 use super::{Plan, short};
 
-pub(super) fn draw(plan: &Plan) -> String {
+pub(super) fn render(plan: &Plan) -> String {
     let mut text =
         format!("digraph {} {{\n  rankdir=TB;\n  node [shape=box];\n", quoted(&plan.name));
     for node in &plan.nodes {
@@ -23,7 +23,7 @@ pub(super) fn draw(plan: &Plan) -> String {
     text
 }
 
-/// A text as Graphviz takes it.
+/// A quoted string of Graphviz.
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let text: String = text.chars().filter(|c| !c.is_control()).collect();

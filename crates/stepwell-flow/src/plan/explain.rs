@@ -1,34 +1,34 @@
-//! What happens when a flow is run, in words.
+//! Explains in words what a flow does when it runs.
 
 use super::{Plan, short};
 use crate::spec::{Gate, Pattern, Spec, Step};
 
-pub(super) fn tell(plan: &Plan, spec: &Spec) -> String {
+pub(super) fn explain(plan: &Plan, spec: &Spec) -> String {
     let mut text = String::new();
-    let mut say = |line: String| {
+    let mut line = |line: String| {
         text.push_str(&line);
         text.push('\n');
     };
-    say(format!("{} is a {}: {}", short(&plan.name, 100), plan.pattern, idea(&spec.pattern)));
-    say(format!(
-        "Agents are asked {}; each answer is recorded before the next one is asked for, and is never \
-         asked for or paid again.",
+    line(format!("{} is a {}: {}", short(&plan.name, 100), plan.pattern, summary(&spec.pattern)));
+    line(format!(
+        "Agents are asked {}. Each answer is recorded before the next prompt, and is never paid for \
+         twice.",
         plan.asks.words()
     ));
-    say(match &plan.model {
+    line(match &plan.model {
         Some(model) => format!("They use {model}, unless --model says otherwise."),
         None => "They use the configured model, unless --model says otherwise.".to_owned(),
     });
-    for line in how(&spec.pattern, plan) {
-        say(line);
+    if let Some(text) = details(&spec.pattern, plan) {
+        line(text);
     }
     for (key, gate) in gates(&spec.pattern) {
-        say(format!("It waits for a human at {key}: {}", waiting(&gate)));
+        line(format!("It asks a person at {key}: {}", question(&gate)));
     }
-    say(match plan.limits.is_empty() {
-        true => "Nothing limits what it spends: set runtime.budgets.".to_owned(),
+    line(match plan.limits.is_empty() {
+        true => "It has no spending limit: set runtime.budgets.".to_owned(),
         false => format!(
-            "It stops, and can be resumed, at {}; at {:.0}% of that it warns.",
+            "It stops at {}, and can be resumed; it warns at {:.0}% of that.",
             plan.limits.join(", "),
             spec.runtime.budgets.warn_threshold() * 100.0
         ),
@@ -38,76 +38,74 @@ pub(super) fn tell(plan: &Plan, spec: &Spec) -> String {
             true => "no tools".to_owned(),
             false => format!("the tools {}", agent.tools.join(", ")),
         };
-        let schema = agent.output_schema.as_ref().map(|_| "; its answers must fit a schema");
-        let told = short(agent.prompt.template.source(), 60);
-        say(format!("Agent {name} has {tools}{}: {told}", schema.unwrap_or_default()));
+        let schema = agent.output_schema.as_ref().map(|_| "; its answers must match a schema");
+        let prompt = short(agent.prompt.template.source(), 60);
+        line(format!("Agent {name} has {tools}{}: {prompt}", schema.unwrap_or_default()));
     }
     match plan.artifacts.is_empty() {
-        true => say("It writes no files.".to_owned()),
-        false => say(format!("When it succeeded, it writes {}.", plan.artifacts.join(", "))),
+        true => line("It writes no files.".to_owned()),
+        false => line(format!("When it succeeds, it writes {}.", plan.artifacts.join(", "))),
     }
     let unset: Vec<_> =
         plan.variables.iter().filter(|it| it.required).map(|it| &*it.name).collect();
     if !unset.is_empty() {
         let typed: Vec<_> = unset.iter().map(|name| format!("--var {name}=…")).collect();
-        say(format!("It needs {}.", typed.join(" ")));
+        line(format!("It needs {}.", typed.join(" ")));
     }
     text
 }
 
-fn idea(pattern: &Pattern) -> &'static str {
+fn summary(pattern: &Pattern) -> &'static str {
     match pattern {
-        Pattern::Chain(_) => "one step after the other.",
-        Pattern::Workflow(_) => "each task begins as soon as those that it depends on are done.",
-        Pattern::Routing(_) => "a router chooses one of several ways.",
-        Pattern::Parallel(_) => "branches go on beside each other.",
+        Pattern::Chain(_) => "steps run one after the other.",
+        Pattern::Workflow(_) => "each task starts as soon as its dependencies are done.",
+        Pattern::Routing(_) => "a router chooses one of several routes.",
+        Pattern::Parallel(_) => "branches run in parallel.",
         Pattern::EvaluatorOptimizer(_) => "a draft is scored and revised until it is good enough.",
-        Pattern::OrchestratorWorkers(_) => "one agent divides the work, others do it.",
-        Pattern::Graph(_) => "from node to node, as the edges say.",
+        Pattern::OrchestratorWorkers(_) => "one agent splits the work, others do it.",
+        Pattern::Graph(_) => "it goes from node to node along the edges.",
     }
 }
 
-/// What is particular to a pattern.
-fn how(pattern: &Pattern, plan: &Plan) -> Vec<String> {
-    let most = plan.max_parallel;
-    match pattern {
-        Pattern::Chain(_) => Vec::new(),
+/// The details of a pattern.
+fn details(pattern: &Pattern, plan: &Plan) -> Option<String> {
+    let max = plan.max_parallel;
+    Some(match pattern {
+        Pattern::Chain(_) => return None,
         Pattern::Workflow(_) | Pattern::Parallel(_) => {
-            vec![format!("Up to {most} agents work at once; if one fails, the others finish.")]
+            format!("Up to {max} agents run at once; if one fails, the others finish.")
         }
         Pattern::Routing(routing) => {
             let routes: Vec<_> = routing.routes.keys().map(ToString::to_string).collect();
-            let again = routing.router.max_retries;
-            vec![format!(
-                "The router answers with one of {}; if it does not, it is asked again up to {again} \
+            let retries = routing.router.max_retries;
+            format!(
+                "The router answers with one of {}; otherwise it is asked again, up to {retries} \
                  times.",
                 routes.join(", ")
-            )]
+            )
         }
-        Pattern::EvaluatorOptimizer(loops) => {
-            let (score, most) = (loops.accept.min_score, loops.accept.max_iters);
-            vec![format!(
-                "A draft with {score} points or more is accepted; of {most} drafts, the last one is \
-                 taken as it is."
-            )]
+        Pattern::EvaluatorOptimizer(config) => {
+            let (score, max) = (config.accept.min_score, config.accept.max_iters);
+            format!(
+                "A draft with {score} points or more is accepted; after {max} drafts, the last one \
+                 is used as it is."
+            )
         }
         Pattern::OrchestratorWorkers(flow) => {
             let rounds = flow.orchestrator.limits.max_rounds.map_or(1, std::num::NonZeroU32::get);
             let rounds =
                 if rounds == 1 { "one round".to_owned() } else { format!("{rounds} rounds") };
-            vec![format!(
-                "There is at most {rounds} of subtasks, and up to {most} agents work at once."
-            )]
+            format!("It has at most {rounds} of subtasks; up to {max} agents run at once.")
         }
         Pattern::Graph(graph) => {
             let first = graph.nodes.keys().next().map(ToString::to_string).unwrap_or_default();
-            let most = graph.max_iterations;
-            vec![format!("It begins at {first}; no node runs more than {most} times.")]
+            let max = graph.max_iterations;
+            format!("It starts at {first}; no node runs more than {max} times.")
         }
-    }
+    })
 }
 
-/// The questions for humans, by their keys.
+/// The questions for people, by the keys of their nodes.
 fn gates(pattern: &Pattern) -> Vec<(String, Gate)> {
     let of = |key: String, step: &Step| step.gate().map(|gate| (key, gate.clone()));
     let many = |key: String, steps: &[Step]| -> Vec<_> {
@@ -152,7 +150,7 @@ fn gates(pattern: &Pattern) -> Vec<(String, Gate)> {
     }
 }
 
-fn waiting(gate: &Gate) -> String {
+fn question(gate: &Gate) -> String {
     let asked = short(gate.prompt.source(), 60);
     let time = gate.timeout_seconds.filter(|seconds| *seconds > 0);
     match (time, &gate.default) {
@@ -161,6 +159,6 @@ fn waiting(gate: &Gate) -> String {
         (Some(time), Some(default)) => {
             format!("{asked} (after {time} s the answer is {default:?})")
         }
-        (Some(time), None) => format!("{asked} (without an answer in {time} s it fails)"),
+        (Some(time), None) => format!("{asked} (it fails after {time} s without an answer)"),
     }
 }

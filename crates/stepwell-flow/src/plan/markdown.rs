@@ -2,7 +2,7 @@
 
 use super::{Plan, short};
 
-pub(super) fn draw(plan: &Plan) -> String {
+pub(super) fn render(plan: &Plan) -> String {
     let mut text = format!("# {}\n\n", cell(&plan.name, 100));
     if let Some(description) = &plan.description {
         text.push_str(&format!("{}\n\n", description.trim()));
@@ -46,7 +46,7 @@ pub(super) fn draw(plan: &Plan) -> String {
     text
 }
 
-/// A text that a table of Markdown takes.
-fn cell(text: &str, most: usize) -> String {
-    short(text, most).replace('|', "\\|").replace('`', "'").replace('<', "&lt;")
+/// A text escaped for a cell of a Markdown table.
+fn cell(text: &str, max: usize) -> String {
+    short(text, max).replace('|', "\\|").replace('`', "'").replace('<', "&lt;")
 }

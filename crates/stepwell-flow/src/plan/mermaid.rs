@@ -1,18 +1,18 @@
-//! A plan as a Mermaid picture.
+//! A plan as a Mermaid diagram.
 
 use std::collections::BTreeMap;
 
 use super::{Plan, short};
 
-pub(super) fn draw(plan: &Plan) -> String {
+pub(super) fn render(plan: &Plan) -> String {
     let mut text = "flowchart TD\n".to_owned();
     let ids: BTreeMap<&str, usize> =
         plan.nodes.iter().enumerate().map(|(n, node)| (&*node.key, n)).collect();
     let id = |key: &str| ids.get(key);
     for (n, node) in plan.nodes.iter().enumerate() {
-        let repeats = node.repeats.as_ref().map(|how| format!("<br/>{}", plain(how)));
+        let repeats = node.repeats.as_ref().map(|how| format!("<br/>{}", escaped(how)));
         let repeats = repeats.unwrap_or_default();
-        let label = format!("{}<br/>{}{repeats}", plain(&node.key), plain(node.who()));
+        let label = format!("{}<br/>{}{repeats}", escaped(&node.key), escaped(node.who()));
         text.push_str(&match node.agent {
             Some(_) => format!("  n{n}[\"{label}\"]\n"),
             None => format!("  n{n}{{{{\"{label}\"}}}}\n"),
@@ -21,27 +21,27 @@ pub(super) fn draw(plan: &Plan) -> String {
     for edge in &plan.edges {
         let (Some(from), Some(to)) = (id(&edge.from), id(&edge.to)) else { continue };
         text.push_str(&match &edge.when {
-            Some(when) => format!("  n{from} -->|\"{}\"| n{to}\n", plain(&short(when, 60))),
+            Some(when) => format!("  n{from} -->|\"{}\"| n{to}\n", escaped(&short(when, 60))),
             None => format!("  n{from} --> n{to}\n"),
         });
     }
     text
 }
 
-/// A text as Mermaid takes it within quotes.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
+/// A text escaped for a quoted Mermaid label.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
     for c in text.chars() {
         match c {
-            '"' => plain.push_str("#quot;"),
-            '#' => plain.push_str("#35;"),
-            '<' => plain.push_str("#lt;"),
-            '>' => plain.push_str("#gt;"),
-            '&' => plain.push_str("#amp;"),
-            '`' => plain.push('\''),
-            c if c.is_control() => plain.push(' '),
-            c => plain.push(c),
+            '"' => escaped.push_str("#quot;"),
+            '#' => escaped.push_str("#35;"),
+            '<' => escaped.push_str("#lt;"),
+            '>' => escaped.push_str("#gt;"),
+            '&' => escaped.push_str("#amp;"),
+            '`' => escaped.push('\''),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
         }
     }
-    plain
+    escaped
 }

@@ -1,4 +1,4 @@
-//! A flow as a plan: who is asked what, after whom, and how often. Nothing is run for it.
+//! The plan of a flow: who is asked what, in which order, and how often. Nothing runs.
 
 mod build;
 mod dot;
@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::Spec;
-use crate::template::{Scope, fill_known};
+use crate::template::{Scope, render_known};
 
-/// A flow as pieces of work and the ways between them.
+/// The nodes of a flow and the edges between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// The flow's name.
@@ -23,33 +23,33 @@ pub struct Plan {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its pattern.
+    /// The name of its pattern.
     pub pattern: &'static str,
     /// The model that its agents use, if the spec names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How many agents may work at once.
+    /// How many agents may run at once.
     pub max_parallel: u32,
     /// How often agents are asked.
-    pub asks: Asks,
+    pub asks: AskCount,
     /// Its variables.
     pub variables: Vec<Variable>,
-    /// The pieces of work, in the order of the spec.
+    /// Its nodes, in the order of the spec.
     pub nodes: Vec<Node>,
-    /// The ways between them.
+    /// The edges between them.
     pub edges: Vec<Edge>,
-    /// The files that are written at its end.
+    /// The files that it writes when it succeeds.
     pub artifacts: Vec<String>,
-    /// What stops it, in words.
+    /// Its budgets, in words.
     pub limits: Vec<String>,
 }
 
-/// How often agents are asked, answers that have to be asked for again not counted.
+/// How often agents are asked, not counting retries after unusable answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Asks {
-    /// At least.
+pub struct AskCount {
+    /// The minimum.
     pub least: u64,
-    /// At most, if that is known.
+    /// The maximum, if it is known.
     pub most: Option<u64>,
 }
 
@@ -58,15 +58,15 @@ pub struct Asks {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// What it can be.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Must it be set?
+    /// Whether the user must set it.
     pub required: bool,
-    /// What it is if nobody sets it.
+    /// Its value if the user does not set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// What it is set to, in a plan that is [filled in](Plan::filled).
+    /// Its value, in a plan with [values filled in](Plan::filled).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// What it is for.
@@ -74,40 +74,40 @@ pub struct Variable {
     pub description: Option<String>,
 }
 
-/// A piece of work.
+/// A node: a prompt for an agent, or a question for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Node {
     /// Its key, as the session's log names it; `*` stands for a number.
     pub key: String,
-    /// The agent that is asked; nobody, if a human is.
+    /// The agent that is asked; `None` for a question to a person.
     pub agent: Option<String>,
-    /// What is asked, as it is written.
+    /// The template of the prompt or the question.
     pub asks: String,
-    /// How it differs from being done once.
+    /// How often it runs, if not exactly once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
 }
 
-/// A way from one piece of work to the next.
+/// An edge from one node to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Edge {
-    /// The key that it leads from.
+    /// The key of the earlier node.
     pub from: String,
-    /// The key that it leads to.
+    /// The key of the later node.
     pub to: String,
-    /// When it is taken; always, if that is absent.
+    /// The condition; without one, the edge is always followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
 }
 
 impl Plan {
-    /// What a spec plans.
+    /// The plan of a spec.
     #[must_use]
     pub fn of(spec: &Spec) -> Self {
         build::plan(spec)
     }
 
-    /// The same with its variables filled in. What depends on answers stays as it is written.
+    /// Fills in the variables. Placeholders that depend on answers stay as they are.
     #[must_use]
     pub fn filled(mut self, variables: &BTreeMap<String, Value>) -> Self {
         let mut scope = Scope::new().with("name", &self.name);
@@ -116,7 +116,7 @@ impl Plan {
         }
         let asked = self.nodes.iter_mut().map(|node| &mut node.asks);
         for text in asked.chain(&mut self.artifacts) {
-            *text = fill_known(text, &scope);
+            *text = render_known(text, &scope);
         }
         for variable in &mut self.variables {
             variable.value = variables.get(&variable.name).cloned();
@@ -124,46 +124,46 @@ impl Plan {
         self
     }
 
-    /// It as lines of text.
+    /// The plan as text with a table.
     #[must_use]
     pub fn text(&self) -> String {
-        text::draw(self)
+        text::render(self)
     }
 
-    /// It as a Markdown document, with a picture.
+    /// The plan as a Markdown document with a Mermaid diagram.
     #[must_use]
     pub fn markdown(&self) -> String {
-        markdown::draw(self)
+        markdown::render(self)
     }
 
-    /// It as a Mermaid picture.
+    /// The plan as a Mermaid diagram.
     #[must_use]
     pub fn mermaid(&self) -> String {
-        mermaid::draw(self)
+        mermaid::render(self)
     }
 
-    /// It as a picture for Graphviz.
+    /// The plan as a Graphviz graph.
     #[must_use]
     pub fn dot(&self) -> String {
-        dot::draw(self)
+        dot::render(self)
     }
 
-    /// What happens when it is run, in words.
+    /// What the flow does when it runs, in words.
     #[must_use]
     pub fn explain(&self, spec: &Spec) -> String {
-        explain::tell(self, spec)
+        explain::explain(self, spec)
     }
 }
 
 impl Node {
-    /// Who is asked.
+    /// The agent, or `human`.
     fn who(&self) -> &str {
         self.agent.as_deref().unwrap_or("human")
     }
 }
 
-impl Asks {
-    /// In words.
+impl AskCount {
+    /// The count in words.
     fn words(self) -> String {
         let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{n} times") };
         match self.most {
@@ -174,14 +174,14 @@ impl Asks {
     }
 }
 
-/// A text on one line of so many characters at most.
-fn short(text: &str, most: usize) -> String {
+/// A text on one line, cut to `max` characters.
+fn short(text: &str, max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
-    if line.chars().count() <= most {
+    if line.chars().count() <= max {
         return line;
     }
-    let kept: String = line.chars().take(most.saturating_sub(1)).collect();
+    let kept: String = line.chars().take(max.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
 }
 

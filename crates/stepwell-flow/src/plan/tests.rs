@@ -1,4 +1,4 @@
-//! Plans show what there is.
+//! Plans in every format, and their counts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ fn plan(pattern: &str) -> Plan {
 }
 
 #[test]
-fn a_graph_is_drawn_with_its_conditions() {
+fn a_graph_is_rendered_with_its_conditions() {
     let plan = plan(
         "pattern: {type: graph, config: {nodes: {s: {agent: a}, g: {type: hitl, prompt: 'go on?'}, \
          e: {agent: b}}, edges: [{from: s, to: g}, {from: g, choose: \
@@ -68,7 +68,7 @@ fn how_often_agents_are_asked_is_counted_for_each_pattern() {
 }
 
 #[test]
-fn a_filled_plan_shows_variables_and_leaves_what_depends_on_answers() {
+fn a_filled_plan_shows_variables_and_keeps_placeholders_for_answers() {
     let plan = plan(
         "inputs: {required: {topic: string}}\npattern: {type: chain, config: {steps: \
          [{agent: a, input: 'Write on {{ topic | upper }}'}, \

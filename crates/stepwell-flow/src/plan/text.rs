@@ -1,13 +1,13 @@
-//! A plan as lines of text.
+//! A plan as text with a table.
 
 use std::collections::BTreeMap;
 
 use super::{Edge, Plan, Variable, short};
 
-/// How much of what is asked is shown.
-const SHOWN: usize = 60;
+/// How many characters of a prompt are shown.
+const MAX_PROMPT: usize = 60;
 
-pub(super) fn draw(plan: &Plan) -> String {
+pub(super) fn render(plan: &Plan) -> String {
     let mut text = format!("{} ({})\n", short(&plan.name, 100), plan.pattern);
     if let Some(description) = &plan.description {
         text.push_str(&format!("{}\n", short(description, 100)));
@@ -56,7 +56,8 @@ fn table(plan: &Plan) -> String {
         let after = after.collect::<Vec<_>>().join(", ");
         let after = if after.is_empty() { "-".to_owned() } else { after };
         let repeats = node.repeats.as_ref().map(|how| format!("{how}: ")).unwrap_or_default();
-        let asks = if node.asks.is_empty() { "-".to_owned() } else { short(&node.asks, SHOWN) };
+        let asks =
+            if node.asks.is_empty() { "-".to_owned() } else { short(&node.asks, MAX_PROMPT) };
         [node.key.clone(), node.who().to_owned(), after, format!("{repeats}{asks}")]
     });
     let rows: Vec<_> = std::iter::once(head).chain(rows).collect();

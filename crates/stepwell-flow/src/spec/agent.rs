@@ -1,4 +1,4 @@
-//! A flow's agents.
+//! The agents of a spec.
 
 use std::num::NonZeroU32;
 
@@ -13,70 +13,70 @@ use crate::template::Template;
 #[serde(try_from = "WrittenAgent")]
 #[schemars(with = "WrittenAgent")]
 pub struct Agent {
-    /// What it is told before it is asked anything.
+    /// Its system prompt.
     pub prompt: Prompt,
-    /// Its tools: names of Stepwell's, `mcp__SERVER__TOOL`, or ids of the spec's `tools`.
-    /// Absent, it has none: an agent of a flow answers with text unless it is given tools.
+    /// Its tools: built-in names, `mcp__SERVER__TOOL`, or ids from `tools` of the spec. Without
+    /// tools an agent can only answer with text.
     pub tools: Vec<String>,
-    /// Whose model it uses, in place of the flow's.
+    /// The provider of its model. Overrides the flow's.
     pub provider: Option<String>,
-    /// The model that it uses, in place of the flow's.
+    /// Its model. Overrides the flow's.
     pub model_id: Option<String>,
-    /// What its answers must be: a JSON Schema. An answer that does not fit is asked for
-    /// again.
+    /// A JSON Schema for its answers. If an answer does not match, the agent is asked again.
     pub output_schema: Option<Value>,
-    /// How it answers, in place of the flow's way.
+    /// Sampling settings. They override the flow's.
     pub inference: Inference,
 }
 
-/// What an agent is told before it is asked anything.
+/// An agent's system prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
     /// The template.
     pub template: Template,
-    /// The file that it was read from, beside the spec.
+    /// The file it was read from, relative to the spec.
     pub file: Option<String>,
 }
 
-/// How an agent answers.
+/// Sampling settings of a model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inference {
-    /// How freely the model chooses its words, from 0 to 2.
+    /// The sampling temperature, from 0 to 2.
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// Of how much of the likeliest it chooses, from 0 to 1.
+    /// The nucleus sampling threshold, from 0 to 1.
     #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
-    /// The most tokens of one answer.
+    /// The maximum number of tokens of one answer.
     pub max_tokens: Option<NonZeroU32>,
 }
 
-/// An agent: `prompt`, or `$ref` with the file of its prompt, and what it works with.
+/// An agent: its prompt (`prompt`, or `$ref` with a file), its tools and its model.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Agent")]
 struct WrittenAgent {
-    /// What it is told before it is asked anything: a template, or `{$ref: FILE}`.
+    /// Its system prompt: a template, or `{$ref: FILE}`.
     #[serde(default)]
     prompt: Option<WrittenPrompt>,
-    /// The file of its prompt, beside the spec, in place of `prompt`.
+    /// The file with its prompt, relative to the spec. Replaces `prompt`.
     #[serde(default, rename = "$ref")]
     file: Option<String>,
-    /// Its tools: names of Stepwell's, `mcp__SERVER__TOOL`, or ids of the spec's `tools`.
+    /// Its tools: built-in names, `mcp__SERVER__TOOL`, or ids from `tools` of the spec. Without
+    /// tools an agent can only answer with text.
     #[serde(default)]
     tools: Vec<String>,
-    /// Whose model it uses, in place of the flow's.
+    /// The provider of its model. Overrides the flow's.
     #[serde(default)]
     provider: Option<String>,
-    /// The model that it uses, in place of the flow's.
+    /// Its model. Overrides the flow's.
     #[serde(default)]
     model_id: Option<String>,
-    /// What its answers must be: a JSON Schema.
+    /// A JSON Schema for its answers. If an answer does not match, the agent is asked again.
     #[serde(default)]
     #[schemars(with = "Option<std::collections::BTreeMap<String, Value>>")]
     output_schema: Option<Value>,
-    /// How it answers, in place of the flow's way.
+    /// Sampling settings. They override the flow's.
     #[serde(default)]
     inference: Inference,
 }
@@ -88,8 +88,8 @@ impl TryFrom<WrittenAgent> for Agent {
         let prompt = match (agent.prompt, agent.file) {
             (Some(WrittenPrompt(prompt)), None) => prompt,
             (None, Some(file)) => Prompt { template: Template::default(), file: Some(file) },
-            (Some(_), Some(_)) => return Err("an agent has `prompt` or `$ref`, not both"),
-            (None, None) => return Err("the key `prompt` is missing"),
+            (Some(_), Some(_)) => return Err("an agent has either `prompt` or `$ref`, not both"),
+            (None, None) => return Err("missing key `prompt`"),
         };
         Ok(Self {
             prompt,
@@ -102,20 +102,20 @@ impl TryFrom<WrittenAgent> for Agent {
     }
 }
 
-/// A prompt: a template, or the file that holds it.
+/// A prompt: a template, or the file that contains it.
 #[derive(JsonSchema)]
 #[schemars(rename = "Prompt", untagged)]
-#[expect(dead_code, reason = "its fields are what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from its fields")]
 enum PromptSchema {
     Text(Template),
     File(PromptFile),
 }
 
-/// The file of a prompt.
+/// A file with a prompt.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PromptFile {
-    /// A path beside the spec.
+    /// The path, relative to the spec.
     #[serde(rename = "$ref")]
     file: String,
 }
@@ -137,7 +137,7 @@ impl<'de> Deserialize<'de> for WrittenPrompt {
         }
 
         let bare = |template| Either(Prompt { template, file: None });
-        super::either::text_or(deserializer, "a text or `{$ref: FILE}`", bare)
+        super::either::text_or(deserializer, "a string or `{$ref: FILE}`", bare)
             .map(|either| Self(either.0))
     }
 }

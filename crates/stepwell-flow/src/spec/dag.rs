@@ -1,18 +1,18 @@
-//! What depends on what, among a workflow's tasks.
+//! The dependency graph of a workflow's tasks.
 
 use std::collections::BTreeMap;
 
 use super::pattern::Workflow;
 
-/// Tasks by their place in the spec, each with those that it depends on. What is not known
-/// is left out.
+/// Tasks by their index in the spec, each with its dependencies. Unknown dependencies are left
+/// out.
 #[derive(Clone, Debug)]
 pub struct Dag {
     deps: Vec<Vec<usize>>,
 }
 
 impl Dag {
-    /// What a workflow's tasks depend on.
+    /// The graph of a workflow.
     #[must_use]
     pub fn of(flow: &Workflow) -> Self {
         let ids: BTreeMap<_, _> =
@@ -24,10 +24,10 @@ impl Dag {
         Self { deps: deps.collect() }
     }
 
-    /// The tasks in layers, each depending only on those before; or, if they wait for each
-    /// other, a circle of them, each waiting for the next.
+    /// The tasks in layers, each of which depends only on earlier layers. The error is a cycle:
+    /// each task in it depends on the next.
     pub fn layers(&self) -> Result<Vec<Vec<usize>>, Vec<usize>> {
-        // Without recursion: a chain of tasks may be as long as a spec.
+        // No recursion: a chain of tasks may be as long as a spec.
         let mut left: Vec<usize> = self.deps.iter().map(Vec::len).collect();
         let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); self.deps.len()];
         for (n, deps) in self.deps.iter().enumerate() {
@@ -50,30 +50,30 @@ impl Dag {
         }
         match left.iter().position(|n| *n > 0) {
             None => Ok(layers),
-            Some(first) => Err(self.circle(first, &left)),
+            Some(first) => Err(self.cycle(first, &left)),
         }
     }
 
-    /// Whoever is left waits for someone who is left.
-    fn circle(&self, first: usize, left: &[usize]) -> Vec<usize> {
-        let mut way = vec![first];
+    /// Finds a cycle. Every task that is left depends on another one that is left.
+    fn cycle(&self, first: usize, left: &[usize]) -> Vec<usize> {
+        let mut path = vec![first];
         let mut at = vec![None; left.len()];
         at[first] = Some(0);
         let mut here = first;
         while let Some(next) = self.deps[here].iter().copied().find(|dep| left[*dep] > 0) {
             if let Some(start) = at[next] {
-                return way.split_off(start);
+                return path.split_off(start);
             }
-            at[next] = Some(way.len());
-            way.push(next);
+            at[next] = Some(path.len());
+            path.push(next);
             here = next;
         }
-        way
+        path
     }
 
-    /// For each task, which ones are done before it. The tasks have no circle.
+    /// For each task, the tasks that finish before it. The graph must have no cycle.
     #[must_use]
-    pub fn before(&self) -> Before {
+    pub fn predecessors(&self) -> Predecessors {
         let words = self.deps.len().div_ceil(64);
         let mut sets = vec![vec![0_u64; words]; self.deps.len()];
         for task in self.layers().unwrap_or_default().into_iter().flatten() {
@@ -86,16 +86,16 @@ impl Dag {
             }
             sets[task] = set;
         }
-        Before(sets)
+        Predecessors(sets)
     }
 }
 
-/// For each task, which ones are done before it.
+/// For each task, the tasks that finish before it, as a bit set.
 #[derive(Clone, Debug)]
-pub struct Before(Vec<Vec<u64>>);
+pub struct Predecessors(Vec<Vec<u64>>);
 
-impl Before {
-    /// Is one task done before another?
+impl Predecessors {
+    /// Whether `earlier` always finishes before `task`.
     #[must_use]
     pub fn contains(&self, task: usize, earlier: usize) -> bool {
         let word = self.0.get(task).and_then(|set| set.get(earlier / 64));

@@ -1,4 +1,4 @@
-//! Values that may be written short or long, read without losing their places.
+//! Deserializers for values with a short and a long form. Errors keep their positions.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-/// Reads a text of type `S`, or a mapping of type `T`.
+/// Reads a string of type `S`, or a mapping of type `T`.
 pub(super) fn text_or<'de, D, S, T>(
     deserializer: D,
     expected: &'static str,
@@ -41,7 +41,7 @@ where
     deserializer.deserialize_any(TextOr(expected, of_text, PhantomData))
 }
 
-/// Reads one text of a type, or a list of them.
+/// Reads one string of a type, or a list of them.
 pub(super) fn one_or_several<'de, D, S>(
     deserializer: D,
     expected: &'static str,

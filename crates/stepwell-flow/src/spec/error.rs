@@ -1,6 +1,6 @@
 //! Why a spec cannot be used.
 
-use super::place::Problem;
+use super::problem::Problem;
 
 /// Why a spec cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -10,15 +10,15 @@ pub enum SpecError {
     Unreadable {
         /// The file, as the user named it.
         file: String,
-        /// What stops us from reading it.
+        /// The reason.
         why: String,
     },
-    /// Its text is not a valid spec.
+    /// It is not a valid spec.
     #[error("{}", lines(.file, .problems))]
     Invalid {
         /// The spec, as the user named it.
         file: String,
-        /// What is wrong with it, in the order of the file. There is at least one.
+        /// The problems in the order of the file. There is at least one.
         problems: Vec<Problem>,
     },
 }

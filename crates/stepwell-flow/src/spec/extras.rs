@@ -1,5 +1,5 @@
-//! What a flow works with besides its agents: tools, secrets, context, and keys of
-//! strands-cli that are read and told about.
+//! The rest of a spec: outputs, tools, secrets, context, and keys of strands-cli that are
+//! accepted with a warning.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -11,47 +11,47 @@ use serde_json::Value;
 use super::name::Name;
 use crate::template::Template;
 
-/// What is written once a flow succeeded.
+/// What a flow writes when it succeeds.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Outputs {
-    /// Files.
+    /// The files.
     pub artifacts: Vec<Artifact>,
 }
 
-/// A file that is written once a flow succeeded.
+/// A file that is written when the flow succeeds.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
-    /// Its path under the output folder: a template.
+    /// A template for its path, relative to the output folder.
     pub path: Template,
-    /// Its contents: a template.
+    /// A template for its content.
     pub from: Template,
 }
 
 impl Artifact {
-    /// Does it ask for strands-cli's trace? Such a file is not written.
+    /// Whether it is strands-cli's trace. Such a file is not written.
     #[must_use]
     pub fn is_trace(&self) -> bool {
         self.from.source().trim() == "$TRACE"
     }
 }
 
-/// Tools that agents can have besides Stepwell's.
+/// Tools for agents, in addition to the built-in ones.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tools {
-    /// Have no meaning here: Stepwell runs no Python. Agents go without them.
+    /// Ignored: Stepwell does not run Python. Agents work without these tools.
     pub python: Vec<PythonTool>,
-    /// MCP servers. Agents name them by id.
+    /// MCP servers. Agents refer to them by id.
     pub mcp: Vec<McpServer>,
-    /// Have no meaning here. Agents go without them.
+    /// Ignored. Agents work without these tools.
     pub http_executors: Vec<HttpExecutor>,
 }
 
 impl Tools {
-    /// Is it the name of a tool, or of all tools of a kind, that only strands-cli has? Agents
-    /// go without it.
+    /// Whether only strands-cli has a tool, or a group of tools, of this name. Agents work
+    /// without it.
     #[must_use]
     pub fn is_foreign(&self, name: &str) -> bool {
         self.python.iter().any(|tool| tool.0 == name)
@@ -69,7 +69,7 @@ pub struct PythonTool(pub String);
 
 #[derive(JsonSchema)]
 #[schemars(rename = "PythonTool", untagged)]
-#[expect(dead_code, reason = "its fields are what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from its fields")]
 enum WrittenPythonTool {
     Path(String),
     Full(FullPythonTool),
@@ -89,35 +89,35 @@ impl<'de> Deserialize<'de> for PythonTool {
     }
 }
 
-/// An MCP server: one that is started (`command`) or one that is reached (`url`).
+/// An MCP server: a program (`command`) or a remote server (`url`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
-    /// Its name in this spec.
+    /// Its id in this spec.
     pub id: Name,
-    /// The program.
+    /// The program to start.
     #[serde(default)]
     pub command: Option<String>,
-    /// What it is started with.
+    /// The program's arguments.
     #[serde(default)]
     pub args: Vec<String>,
-    /// What is added to its environment.
+    /// Variables added to the program's environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where it is reached.
+    /// The URL of a remote server.
     #[serde(default)]
     pub url: Option<String>,
-    /// What is sent with each request.
+    /// HTTP headers sent with each request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
 }
 
-/// An HTTP service that an agent of strands-cli could call.
+/// An HTTP service that agents of strands-cli can call. Ignored.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "they are read so that a spec that has them is taken, and no more")]
+#[expect(missing_docs, reason = "read only so that a spec with these keys is accepted")]
 pub struct HttpExecutor {
-    /// Its name in this spec.
+    /// Its id in this spec.
     pub id: Name,
     pub base_url: String,
     #[serde(default)]
@@ -136,14 +136,14 @@ pub struct HttpExecutor {
     pub authentication_info: Option<String>,
 }
 
-/// What a flow needs of the environment.
+/// What a flow needs from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Env {
-    /// Secrets. Those of the environment must be set when the flow runs, and are taken out of
+    /// Secrets. Those from the environment must be set when the flow runs. They are removed from
     /// everything that is written.
     pub secrets: Vec<Secret>,
-    /// Have no meaning here: agents work in the workspace.
+    /// Ignored: agents work in the workspace.
     pub mounts: BTreeMap<String, String>,
 }
 
@@ -153,12 +153,12 @@ pub struct Env {
 pub struct Secret {
     /// The environment variable.
     pub key: String,
-    /// What it is called in messages.
+    /// Its name in messages.
     #[serde(default)]
     pub name: Option<String>,
     /// Where it comes from.
     pub source: SecretSource,
-    /// The file, or its name there.
+    /// The file, or the secret's name at its source.
     #[serde(default)]
     pub path: Option<String>,
 }
@@ -177,15 +177,15 @@ pub enum SecretSource {
     File,
 }
 
-/// How agents' conversations are kept short.
+/// How the context of agents is managed.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextPolicy {
-    /// When and how they are summarised.
+    /// When and how conversations are summarised.
     pub compaction: Option<CompactionPolicy>,
-    /// Has no meaning here: notes for the agents.
+    /// Ignored: notes for the agents.
     pub notes: Option<Notes>,
-    /// Tools that every agent gets for looking things up.
+    /// Tools for searching and reading that every agent gets.
     pub retrieval: Option<Retrieval>,
 }
 
@@ -193,21 +193,20 @@ pub struct ContextPolicy {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionPolicy {
-    /// Whether they are at all.
+    /// Whether conversations are summarised.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// At how many tokens.
+    /// The number of tokens at which a conversation is summarised.
     #[serde(default)]
     pub when_tokens_over: Option<NonZeroU64>,
-    /// Has no meaning here: a summary replaces everything but the newest messages.
+    /// Ignored: a summary replaces everything but the newest messages.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub summary_ratio: Option<f64>,
-    /// Has no meaning here: what is kept is counted in tokens (`compaction.keep_tokens` of the
-    /// configuration).
+    /// Ignored: what to keep is set in tokens (`compaction.keep_tokens` in the configuration).
     #[serde(default)]
     pub preserve_recent_messages: Option<NonZeroU32>,
-    /// Has no meaning here: the agent's own model writes the summary.
+    /// Ignored: the agent's own model writes the summary.
     #[serde(default)]
     pub summarization_model: Option<String>,
 }
@@ -216,10 +215,10 @@ fn yes() -> bool {
     true
 }
 
-/// Notes for the agents.
+/// Notes for the agents. Ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "they are read so that a spec that has them is taken, and no more")]
+#[expect(missing_docs, reason = "read only so that a spec with these keys is accepted")]
 pub struct Notes {
     pub file: String,
     #[serde(default)]
@@ -228,57 +227,57 @@ pub struct Notes {
     pub format: Option<NotesFormat>,
 }
 
-/// How notes are written.
+/// The format of notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "they say themselves what they are")]
+#[expect(missing_docs, reason = "the names say it all")]
 pub enum NotesFormat {
     Markdown,
     Json,
 }
 
-/// Tools that every agent gets for looking things up.
+/// Tools for searching and reading that every agent gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retrieval {
-    /// `grep`, `search`, `head` and `tail` are Stepwell's own tools for reading and searching.
+    /// `grep`, `search`, `head` and `tail` stand for Stepwell's tools for reading and searching.
     pub jit_tools: Vec<String>,
     /// Ids of `tools.mcp`.
     pub mcp_servers: Vec<String>,
 }
 
-/// Has no meaning here: Stepwell sends nothing to anyone.
+/// Ignored: Stepwell sends no telemetry.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "they are read so that a spec that has them is taken, and no more")]
+#[expect(missing_docs, reason = "read only so that a spec with these keys is accepted")]
 pub struct Telemetry {
     pub otel: Option<Otel>,
     pub redact: Option<TelemetryRedact>,
 }
 
-/// Where strands-cli would send what happens.
+/// Where strands-cli sends telemetry. Ignored.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "they are read so that a spec that has them is taken, and no more")]
+#[expect(missing_docs, reason = "read only so that a spec with these keys is accepted")]
 pub struct Otel {
     pub endpoint: Option<String>,
     pub service_name: Option<String>,
     pub sample_ratio: Option<f64>,
 }
 
-/// What strands-cli would leave out of it.
+/// What strands-cli leaves out of its telemetry. Ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "they are read so that a spec that has them is taken, and no more")]
+#[expect(missing_docs, reason = "read only so that a spec with these keys is accepted")]
 pub struct TelemetryRedact {
     pub tool_inputs: Option<bool>,
     pub tool_outputs: Option<bool>,
 }
 
-/// Has no meaning here: a folder of knowledge for the agents.
+/// Ignored: a folder with knowledge for the agents.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "they are read so that a spec that has them is taken, and no more")]
+#[expect(missing_docs, reason = "read only so that a spec with these keys is accepted")]
 pub struct Skill {
     pub id: Name,
     pub path: String,
@@ -288,11 +287,11 @@ pub struct Skill {
     pub preload_metadata: bool,
 }
 
-/// What agents may not do.
+/// Restrictions for agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Security {
-    /// What they may not do.
+    /// What agents may not do.
     pub guardrails: Option<Guardrails>,
 }
 
@@ -300,10 +299,10 @@ pub struct Security {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Guardrails {
-    /// Has no meaning here: the network is not guarded.
+    /// Ignored: Stepwell does not restrict the network.
     pub deny_network: Option<bool>,
-    /// Has no meaning here: secrets are taken out always, other data never.
+    /// Ignored: secrets are always removed, other data never.
     pub pii_redaction: Option<bool>,
-    /// The only tools that any agent may have.
+    /// The only tools that agents may have.
     pub allow_tools: Option<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! What a flow's user sets: variables, their types and their defaults.
+//! The variables of a flow: their types, defaults and values.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +13,32 @@ use crate::names::{listed, nearest};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Inputs {
-    /// Those that must be set.
+    /// Variables that must be set.
     pub required: IndexMap<String, Input>,
-    /// Those that may be set.
+    /// Variables that may be set.
     pub optional: IndexMap<String, Input>,
-    /// What they are set to here. `--var` goes before it.
+    /// Values set in the spec. `--var` overrides them.
     pub values: IndexMap<String, Value>,
 }
 
-/// A variable: its type, or that and more.
+/// A variable: its type, or a mapping with more.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "WrittenInput")]
 pub struct Input {
-    /// What it can be.
+    /// Its type.
     pub kind: InputType,
     /// What it is for.
     pub description: Option<String>,
-    /// What it is if nobody sets it.
+    /// Its value if it is not set.
     pub default: Option<Value>,
-    /// What it must be one of.
+    /// The only allowed values.
     pub one_of: Option<Vec<Value>>,
 }
 
-/// What a variable can be.
+/// The type of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "they are what they are in JSON")]
+#[expect(missing_docs, reason = "these are the types of JSON")]
 pub enum InputType {
     String,
     Number,
@@ -48,10 +48,10 @@ pub enum InputType {
     Object,
 }
 
-/// A variable's type, or a mapping that says more of it.
+/// A variable's type, or a mapping with more.
 #[derive(JsonSchema)]
 #[schemars(rename = "Input", untagged)]
-#[expect(dead_code, reason = "its fields are what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from its fields")]
 enum WrittenInput {
     Type(InputType),
     Full(FullInput),
@@ -61,15 +61,15 @@ enum WrittenInput {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FullInput {
-    /// What it can be.
+    /// Its type.
     r#type: InputType,
     /// What it is for.
     #[serde(default)]
     description: Option<String>,
-    /// What it is if nobody sets it.
+    /// Its value if it is not set.
     #[serde(default)]
     default: Option<Value>,
-    /// What it must be one of.
+    /// The only allowed values.
     #[serde(default, rename = "enum")]
     one_of: Option<Vec<Value>>,
 }
@@ -78,7 +78,8 @@ impl<'de> Deserialize<'de> for Input {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bare =
             |kind| FullInput { r#type: kind, description: None, default: None, one_of: None };
-        let written = super::either::text_or(deserializer, "a type's name or a mapping", bare)?;
+        let written =
+            super::either::text_or(deserializer, "the name of a type or a mapping", bare)?;
         Ok(Self {
             kind: written.r#type,
             description: written.description,
@@ -102,9 +103,9 @@ impl InputType {
         }
     }
 
-    /// Is a value one of these?
+    /// Whether a value has this type.
     #[must_use]
-    pub fn takes(self, value: &Value) -> bool {
+    pub fn accepts(self, value: &Value) -> bool {
         match self {
             Self::String => value.is_string(),
             Self::Number => value.is_number(),
@@ -115,46 +116,46 @@ impl InputType {
         }
     }
 
-    /// What a user typed, as one of these.
+    /// Parses what a user typed as this type.
     fn read(self, typed: &str) -> Option<Value> {
         match self {
             Self::String => Some(Value::from(typed)),
-            _ => serde_json::from_str(typed).ok().filter(|value| self.takes(value)),
+            _ => serde_json::from_str(typed).ok().filter(|value| self.accepts(value)),
         }
     }
 }
 
-/// Why a flow's variables cannot be what a user set them to.
+/// Why the variables that a user set are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadVariable {
-    /// No such variable.
-    #[error("the flow has no variable `{name}`; it has {known}{}", meant(.near.as_deref()))]
+    /// The flow has no such variable.
+    #[error("unknown variable `{name}`; {expected}{}", meant(.near.as_deref()))]
     Unknown {
-        /// What was set.
+        /// The name that was set.
         name: String,
-        /// What there is.
-        known: String,
-        /// What was perhaps meant.
+        /// Which variables the flow has.
+        expected: String,
+        /// A similar name.
         near: Option<String>,
     },
-    /// It must be set.
+    /// A required variable is not set.
     #[error("the variable `{name}` ({kind}{}) must be set", about(.description.as_deref()))]
     Missing {
-        /// Which.
+        /// The variable.
         name: String,
-        /// What it can be.
+        /// Its type.
         kind: &'static str,
         /// What it is for.
         description: Option<String>,
     },
-    /// It cannot be that.
-    #[error("the variable `{name}` cannot be {value}: expected {expected}")]
+    /// The value does not fit the variable.
+    #[error("invalid value {value} for the variable `{name}`: expected {expected}")]
     Unfit {
-        /// Which.
+        /// The variable.
         name: String,
-        /// What it was set to.
+        /// The value that was set.
         value: String,
-        /// What it can be.
+        /// Which values are allowed.
         expected: String,
     },
 }
@@ -168,28 +169,28 @@ fn about(description: Option<&str>) -> String {
 }
 
 impl Input {
-    /// Why it cannot be a value; nothing if it can.
+    /// Which values are allowed, if this one is not.
     #[must_use]
-    pub fn refuses(&self, value: &Value) -> Option<String> {
-        if !self.kind.takes(value) {
+    pub fn mismatch(&self, value: &Value) -> Option<String> {
+        if !self.kind.accepts(value) {
             return Some(self.expected());
         }
-        let among = self.one_of.as_ref().is_none_or(|known| known.contains(value));
-        (!among).then(|| self.expected())
+        let allowed = self.one_of.as_ref().is_none_or(|allowed| allowed.contains(value));
+        (!allowed).then(|| self.expected())
     }
 
     fn expected(&self) -> String {
         match &self.one_of {
-            Some(known) => {
-                let known: Vec<_> = known.iter().map(shown).collect();
-                format!("one of {}", listed(known.iter().map(String::as_str)))
+            Some(allowed) => {
+                let allowed: Vec<_> = allowed.iter().map(as_typed).collect();
+                format!("one of: {}", listed(allowed.iter().map(String::as_str)))
             }
             None => match self.kind {
-                InputType::String => "a text".to_owned(),
+                InputType::String => "a string".to_owned(),
                 InputType::Number => "a number".to_owned(),
-                InputType::Integer => "a whole number".to_owned(),
+                InputType::Integer => "an integer".to_owned(),
                 InputType::Boolean => "true or false".to_owned(),
-                InputType::Array => "a JSON list".to_owned(),
+                InputType::Array => "a JSON array".to_owned(),
                 InputType::Object => "a JSON object".to_owned(),
             },
         }
@@ -197,28 +198,28 @@ impl Input {
 }
 
 /// A value as a user would type it.
-fn shown(value: &Value) -> String {
+fn as_typed(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl Inputs {
-    /// One of the variables that a user can set.
+    /// A declared variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Input> {
         self.required.get(name).or_else(|| self.optional.get(name))
     }
 
-    /// The names that templates can count on or ask for.
+    /// The names of all variables: declared ones, and ones that only have a value.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let declared = self.required.keys().chain(self.optional.keys());
         let only_set = self.values.keys().filter(|name| self.get(name).is_none());
         declared.chain(only_set).map(String::as_str)
     }
 
-    /// What the variables are, given what the user set.
+    /// The values of all variables, given what the user set.
     ///
-    /// An optional variable without a default that nobody sets is absent, so that a template
-    /// can ask for it with `default(...)`.
+    /// An optional variable without a value and a default is absent, so that a template can use
+    /// `default(...)`.
     pub fn resolve(
         &self,
         set: &BTreeMap<String, String>,
@@ -241,18 +242,21 @@ impl Inputs {
         Ok(variables)
     }
 
-    /// The value of one variable, from what was typed for it.
+    /// Parses what a user typed for a variable.
     pub fn typed(&self, name: &str, typed: &str) -> Result<Value, BadVariable> {
         let Some(input) = self.get(name) else {
             if self.values.contains_key(name) {
                 return Ok(Value::from(typed));
             }
             let near = nearest(name, self.names()).map(str::to_owned);
-            let known = listed(self.names());
-            return Err(BadVariable::Unknown { name: name.to_owned(), known, near });
+            let expected = match self.names().next() {
+                Some(_) => format!("expected one of: {}", listed(self.names())),
+                None => "the flow has no variables".to_owned(),
+            };
+            return Err(BadVariable::Unknown { name: name.to_owned(), expected, near });
         };
         let read = input.kind.read(typed);
-        read.filter(|value| input.refuses(value).is_none()).ok_or_else(|| BadVariable::Unfit {
+        read.filter(|value| input.mismatch(value).is_none()).ok_or_else(|| BadVariable::Unfit {
             name: name.to_owned(),
             value: format!("{typed:?}"),
             expected: input.expected(),
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_becomes_what_it_is_declared_as() {
+    fn a_typed_value_gets_the_declared_type() {
         let variables =
             inputs().resolve(&set(&[("topic", "12"), ("depth", "3"), ("tags", "[1]")])).unwrap();
         let variables = serde_json::to_value(variables).unwrap();
@@ -294,21 +298,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_variable_is_refused_by_name_with_what_was_expected() {
+    fn an_invalid_variable_is_refused_with_its_name_and_what_was_expected() {
         let refused = |pairs: &[_]| inputs().resolve(&set(pairs)).unwrap_err().to_string();
         assert_eq!(refused(&[]), "the variable `topic` (string) must be set");
         assert_eq!(
             refused(&[("topic", "x"), ("tone", "loud")]),
-            r#"the variable `tone` cannot be "loud": expected one of `dry`, `warm`"#
+            r#"invalid value "loud" for the variable `tone`: expected one of: `dry`, `warm`"#
         );
         assert_eq!(
             refused(&[("topic", "x"), ("depth", "deep")]),
-            r#"the variable `depth` cannot be "deep": expected a whole number"#
+            r#"invalid value "deep" for the variable `depth`: expected an integer"#
         );
         assert_eq!(
             refused(&[("topc", "x")]),
-            "the flow has no variable `topc`; it has `topic`, `depth`, `tone`, `tags`, `house`; \
+            "unknown variable `topc`; expected one of: `topic`, `depth`, `tone`, `tags`, `house`; \
              did you mean `topic`?"
         );
+        let none = Inputs::default().resolve(&set(&[("x", "1")])).unwrap_err().to_string();
+        assert_eq!(none, "unknown variable `x`; the flow has no variables");
     }
 }

@@ -1,7 +1,7 @@
-//! What a flow's spec says: types, where they stand in the file, and what is wrong with them.
+//! The spec of a flow: its types, their positions in the file, and its problems.
 //!
-//! A spec is YAML or JSON. Its keys are those of strands-cli; what has no meaning here is
-//! read and told as a warning, and a key that is in neither is an error.
+//! A spec is YAML or JSON. Its keys are those of strands-cli. A key that has no effect in
+//! Stepwell is accepted with a warning; any other unknown key is an error.
 
 mod agent;
 mod check;
@@ -13,7 +13,7 @@ mod files;
 mod inputs;
 mod name;
 mod pattern;
-mod place;
+mod problem;
 mod read;
 mod runtime;
 mod step;
@@ -30,7 +30,7 @@ use crate::template::Template;
 use tree::Tree;
 
 pub use agent::{Agent, Inference, Prompt};
-pub use dag::{Before, Dag};
+pub use dag::{Dag, Predecessors};
 pub use error::SpecError;
 pub use extras::{
     Artifact, CompactionPolicy, ContextPolicy, Env, Guardrails, HttpExecutor, McpServer, Notes,
@@ -41,21 +41,21 @@ pub use files::{Files, Folder};
 pub use inputs::{BadVariable, Input, InputType, Inputs};
 pub use name::Name;
 pub use pattern::{
-    Accept, Branch, Chain, Choice, Edge, Evaluator, EvaluatorOptimizer, Go, Graph, Orchestrator,
-    OrchestratorLimits, OrchestratorWorkers, Parallel, Pattern, Producer, Route, Router, Routing,
-    Task, WorkerTemplate, Workflow,
+    Accept, Branch, Chain, Choice, Edge, EdgeTarget, Evaluator, EvaluatorOptimizer, Graph,
+    Orchestrator, OrchestratorLimits, OrchestratorWorkers, Parallel, Pattern, Producer, Route,
+    Router, Routing, Task, WorkerTemplate, Workflow,
 };
-pub use place::{Path, Place, Problem, Segment};
+pub use problem::{Path, Position, Problem, Segment};
 pub use runtime::{Backoff, Budgets, FailurePolicy, MAX_PARALLEL, Runtime};
 pub use step::{AgentStep, AnswerPattern, Gate, Review, Step, Validation};
 pub use tree::MAX_SPEC_BYTES;
 
-/// A flow.
+/// A flow of agents.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "A flow of Stepwell")]
 pub struct Spec {
-    /// The version of this form of specs: 0.
+    /// The version of the spec format: 0.
     pub version: Version,
     /// The flow's name.
     #[schemars(length(min = 1, max = 100))]
@@ -63,10 +63,10 @@ pub struct Spec {
     /// What it is for.
     #[serde(default)]
     pub description: Option<String>,
-    /// Words to find it by; its sessions get them.
+    /// Tags of the flow's sessions, to find them by.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What its agents run on, unless they say otherwise.
+    /// Models, limits and retries. Agents may override the model.
     #[serde(default)]
     pub runtime: Runtime,
     /// Its agents.
@@ -76,30 +76,30 @@ pub struct Spec {
     pub inputs: Inputs,
     /// How its agents work together.
     pub pattern: Pattern,
-    /// What is written once it succeeded.
+    /// What is written when the flow succeeds.
     #[serde(default)]
     pub outputs: Outputs,
-    /// How conversations are kept short.
+    /// How the context of agents is managed.
     #[serde(default)]
     pub context_policy: Option<ContextPolicy>,
-    /// What it needs of the environment.
+    /// What the flow needs from the environment.
     #[serde(default)]
     pub env: Env,
-    /// Tools that its agents can have besides Stepwell's.
+    /// Tools for agents, in addition to the built-in ones.
     #[serde(default)]
     pub tools: Tools,
-    /// Has no meaning here: Stepwell sends nothing to anyone.
+    /// Ignored: Stepwell sends no telemetry.
     #[serde(default)]
     pub telemetry: Option<Telemetry>,
-    /// Have no meaning here.
+    /// Ignored: Stepwell has no skills.
     #[serde(default)]
     pub skills: Vec<Skill>,
-    /// What agents may not do.
+    /// Restrictions for agents.
     #[serde(default)]
     pub security: Security,
 }
 
-/// The version of a spec's form: 0, as a number or a text.
+/// The version of the spec format: 0, as a number or a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version;
 
@@ -119,56 +119,56 @@ impl<'de> Deserialize<'de> for Version {
         if value == 0 || value == "0" {
             return Ok(Self);
         }
-        Err(serde::de::Error::custom(format!("version {value} is not known; expected 0")))
+        Err(serde::de::Error::custom(format!("unknown version {value}; expected 0")))
     }
 }
 
-/// A spec that can run, and what is worth knowing about it.
+/// A valid spec, and the warnings about it.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The spec.
     pub spec: Spec,
-    /// What does not do what one might think, in the order of the file.
+    /// Parts without the effect that one might expect, in the order of the file.
     pub warnings: Vec<Problem>,
-    /// Servers that agents have tools of and that the spec does not have, each with what is
-    /// wrong if the configuration does not have it either.
+    /// MCP servers that agents use and the spec does not define, each with the problem to report
+    /// if the configuration does not define it either.
     pub servers: Vec<(String, Problem)>,
 }
 
 impl Spec {
-    /// Reads and checks a spec. `file` is what errors call it; `files` are those beside it,
-    /// which prompts may stand in.
+    /// Parses and checks a spec. `file` is its name in errors. `files` are the files that its
+    /// prompts may refer to.
     pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Reading, SpecError> {
         let invalid = |problems| SpecError::Invalid { file: file.to_owned(), problems };
         let tree = Tree::parse(text).map_err(|problem| invalid(vec![problem]))?;
-        // Nobody asks for places unless there is something to tell.
-        let places = LazyCell::new(|| Tree::with_places(text).ok());
+        // Only problems need positions, and finding them is expensive.
+        let positions = LazyCell::new(|| Tree::with_positions(text).ok());
         let mut spec: Self = read::read(&tree).map_err(|problem| {
-            let again = places.as_ref().and_then(|tree| read::read::<Self>(tree).err());
+            let again = positions.as_ref().and_then(|tree| read::read::<Self>(tree).err());
             invalid(vec![again.unwrap_or(problem)])
         })?;
-        let place = |mut problem: Problem| {
-            let place = || places.as_ref()?.place_of(&problem.path);
-            problem.place = problem.place.or_else(place);
+        let position = |mut problem: Problem| {
+            let position = || positions.as_ref()?.position_of(&problem.path);
+            problem.position = problem.position.or_else(position);
             problem
         };
-        let placed = |problems: Vec<Problem>| {
-            let mut problems: Vec<_> = problems.into_iter().map(place).collect();
-            problems.sort_by_key(|problem| problem.place);
+        let positioned = |problems: Vec<Problem>| {
+            let mut problems: Vec<_> = problems.into_iter().map(position).collect();
+            problems.sort_by_key(|problem| problem.position);
             problems
         };
         let mut problems = spec.read_prompts(files);
         problems.extend(check::errors(&spec));
         if !problems.is_empty() {
-            return Err(invalid(placed(problems)));
+            return Err(invalid(positioned(problems)));
         }
         let servers = check::servers(&spec).into_iter();
-        let servers = servers.map(|(server, problem)| (server, place(problem))).collect();
-        Ok(Reading { warnings: placed(check::warnings(&spec)), servers, spec })
+        let servers = servers.map(|(server, problem)| (server, position(problem))).collect();
+        Ok(Reading { warnings: positioned(check::warnings(&spec)), servers, spec })
     }
 
-    /// Reads and checks a spec's file; answers with its text, byte for byte, as well. `shown` is
-    /// what errors call it.
+    /// Reads and checks a spec's file. Also returns its text, byte for byte. `shown` is its name
+    /// in errors.
     pub fn load(file: &std::path::Path, shown: &str) -> Result<(String, Reading), SpecError> {
         let unreadable = |why| SpecError::Unreadable { file: shown.to_owned(), why };
         let text = files::text(file).map_err(unreadable)?;
@@ -178,7 +178,7 @@ impl Spec {
         Ok((text, reading))
     }
 
-    /// The files that it was read from besides its own, by the names that it gives them.
+    /// The texts of the files that it refers to, by the names it uses.
     #[must_use]
     pub fn files(&self) -> BTreeMap<String, String> {
         let prompts = self.agents.values().map(|agent| &agent.prompt);
@@ -198,7 +198,7 @@ impl Spec {
                 Ok(template) => agent.prompt.template = template,
                 Err(why) => {
                     let path = Path::root().at("agents").at(name.as_str());
-                    problems.push(Problem::new(path, format!("the prompt {file:?}: {why}")));
+                    problems.push(Problem::new(path, format!("prompt file {file:?}: {why}")));
                 }
             }
         }

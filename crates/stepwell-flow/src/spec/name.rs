@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// The name of an agent, step, task, branch, route or node: 1 to 63 of `A-Z a-z 0-9 . _ : -`.
-/// It has no slash, so that a node's key says one thing only.
+/// It has no slash, so that the keys of nodes are unambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
@@ -26,7 +26,7 @@ impl JsonSchema for Name {
 const MAX_NAME: usize = 63;
 
 impl Name {
-    /// It as text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -43,7 +43,7 @@ impl TryFrom<String> for Name {
         }
         let shown: String = text.chars().take(MAX_NAME).collect();
         Err(format!(
-            "{shown:?} is no name: expected 1 to {MAX_NAME} letters, digits, dots, dashes, \
+            "invalid name {shown:?}: expected 1 to {MAX_NAME} letters, digits, dots, dashes, \
              underscores or colons"
         ))
     }

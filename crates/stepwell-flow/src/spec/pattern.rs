@@ -15,25 +15,26 @@ use crate::template::{Condition, Template};
 #[serde(rename = "by type and config")]
 #[schemars(rename = "Pattern", tag = "type", content = "config")]
 pub enum Pattern {
-    /// One step after the other.
+    /// Steps, one after the other.
     #[serde(rename = "chain")]
     Chain(Chain),
-    /// Tasks, each as soon as what it depends on is done.
+    /// Tasks. Each starts as soon as its dependencies are done.
     #[serde(rename = "workflow")]
     Workflow(Workflow),
-    /// A router chooses one of several ways.
+    /// A router chooses one of several routes.
     #[serde(rename = "routing")]
     Routing(Routing),
-    /// Branches beside each other, then perhaps one step that takes them together.
+    /// Branches that run in parallel, and an optional step that combines their results.
     #[serde(rename = "parallel")]
     Parallel(Parallel),
-    /// A producer whose draft is scored and revised until it is good enough.
+    /// A producer writes a draft; an evaluator scores it; the producer revises it until it is
+    /// good enough.
     #[serde(rename = "evaluator_optimizer")]
     EvaluatorOptimizer(EvaluatorOptimizer),
-    /// A planner that divides the work, and workers that do it.
+    /// An orchestrator splits the work into subtasks; workers run them.
     #[serde(rename = "orchestrator_workers")]
     OrchestratorWorkers(Box<OrchestratorWorkers>),
-    /// Nodes, and edges that may depend on what was said.
+    /// Nodes, and edges that may depend on answers.
     #[serde(rename = "graph")]
     Graph(Graph),
 }
@@ -54,7 +55,7 @@ impl Pattern {
     }
 }
 
-/// One step after the other.
+/// Steps, one after the other.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chain {
@@ -63,7 +64,7 @@ pub struct Chain {
     pub steps: Vec<Step>,
 }
 
-/// Tasks, each as soon as what it depends on is done.
+/// Tasks. Each starts as soon as its dependencies are done.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workflow {
@@ -79,11 +80,11 @@ pub struct Workflow {
 pub struct Task {
     /// Its name.
     pub id: Name,
-    /// The tasks that are done before it.
+    /// The tasks that must finish before it starts.
     pub deps: Vec<Name>,
-    /// What it is for. It is what an agent is asked if there is no `input`.
+    /// What it is for. An agent gets it as its prompt if there is no `input`.
     pub description: Option<String>,
-    /// What is done.
+    /// The work itself.
     pub step: Step,
 }
 
@@ -97,63 +98,63 @@ enum WrittenTask {
     Hitl(#[schemars(with = "WrittenHitlTask")] HitlTask),
 }
 
-/// An agent is asked.
+/// A task for an agent.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AgentTask {
     /// Its name.
     id: Name,
-    /// The tasks that are done before it.
+    /// The tasks that must finish before it starts.
     #[serde(default)]
     deps: Vec<Name>,
-    /// What it is for. It is what the agent is asked if there is no `input`.
+    /// What it is for. The agent gets it as its prompt if there is no `input`.
     #[serde(default)]
     description: Option<String>,
     /// A key of `agents`.
     agent: Name,
-    /// What it is asked: a template.
+    /// A template for its prompt.
     #[serde(default)]
     input: Option<Template>,
-    /// Variables for this task alone, before those of the flow.
+    /// Variables for this task only. They override those of the flow.
     #[serde(default)]
     vars: std::collections::BTreeMap<String, serde_json::Value>,
-    /// The tools that it has for this task, in place of its own.
+    /// Tools for this task. They replace the agent's own.
     #[serde(default)]
     tool_overrides: Option<Vec<String>>,
 }
 
-/// A human is asked, and the run waits.
+/// A question for a person. The flow waits for the answer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HitlTask {
     /// Its name.
     id: Name,
-    /// The tasks that are done before it.
+    /// The tasks that must finish before it starts.
     #[serde(default)]
     deps: Vec<Name>,
     /// What it is for.
     #[serde(default)]
     description: Option<String>,
-    /// The question: a template.
+    /// A template for the question.
     prompt: Template,
-    /// What it is about: a template.
+    /// A template for what to show with the question.
     #[serde(default)]
     context_display: Option<Template>,
-    /// The answer if none comes in time, or an empty one.
+    /// The answer after a timeout, or if the person gives an empty one.
     #[serde(default)]
     default: Option<String>,
-    /// How long an answer is waited for; 0 or absent, for ever.
+    /// How long to wait for an answer. Without it, or with 0: forever.
     #[serde(default)]
     timeout_seconds: Option<u64>,
-    /// What an answer must look like.
+    /// What a valid answer looks like.
     #[serde(default)]
     validation: Option<super::step::Validation>,
 }
 
-/// A human is asked, and the run waits.
+/// A question for a person. The flow waits for the answer.
 #[derive(JsonSchema)]
 #[schemars(rename = "HumanTask", deny_unknown_fields)]
-#[expect(dead_code, reason = "its fields are what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from its fields")]
 struct WrittenHitlTask {
     r#type: super::step::HitlTag,
     #[schemars(flatten)]
@@ -179,29 +180,30 @@ impl From<WrittenTask> for Task {
     }
 }
 
-/// A router chooses one of several ways.
+/// A router chooses one of several routes.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Routing {
-    /// Who chooses.
+    /// The agent that chooses.
     pub router: Router,
-    /// The ways, by the names that the router answers.
+    /// The routes, by the names that the router answers with.
     pub routes: IndexMap<Name, Route>,
 }
 
-/// Who chooses a way. It answers with JSON that has a `route`, or with the route's name.
+/// The agent that chooses a route. It answers with JSON that has a `route`, or with the
+/// route's name.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Router {
     /// A key of `agents`.
     pub agent: Name,
-    /// What it is asked: a template.
+    /// A template for its prompt.
     #[serde(default)]
     pub input: Option<Template>,
-    /// How often it is asked again after an answer that is no route.
+    /// How often it is asked again after an answer that names no route.
     #[serde(default = "router_retries")]
     pub max_retries: u32,
-    /// A human who confirms the choice, or makes another.
+    /// A person approves the choice or makes another.
     #[serde(default)]
     pub review_router: Option<Review>,
 }
@@ -210,7 +212,7 @@ fn router_retries() -> u32 {
     2
 }
 
-/// A way that a router can choose.
+/// A route that a router can choose.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
@@ -218,14 +220,14 @@ pub struct Route {
     pub then: Vec<Step>,
 }
 
-/// Branches beside each other, then perhaps one step that takes them together.
+/// Branches that run in parallel, and an optional step that combines their results.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parallel {
     /// The branches.
     #[schemars(length(min = 1))]
     pub branches: Vec<Branch>,
-    /// What is done with their results.
+    /// The step that combines their results.
     #[serde(default)]
     pub reduce: Option<Step>,
 }
@@ -241,50 +243,51 @@ pub struct Branch {
     pub steps: Vec<Step>,
 }
 
-/// A producer whose draft is scored and revised until it is good enough.
+/// A producer writes a draft; an evaluator scores it; the producer revises it until it is good
+/// enough.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluatorOptimizer {
-    /// Who writes the draft.
+    /// The agent that writes the draft.
     pub producer: Producer,
-    /// Who scores it.
+    /// The agent that scores it.
     pub evaluator: Evaluator,
     /// When it is good enough.
     pub accept: Accept,
-    /// What the producer is asked for a better draft: a template.
+    /// A template for the prompt to revise a draft.
     #[serde(default)]
     pub revise_prompt: Option<Template>,
-    /// A human who looks at each draft and its score before it is revised.
+    /// A person reviews each draft and its score before it is revised.
     #[serde(default)]
     pub review_gate: Option<Review>,
 }
 
-/// Who writes the draft: an agent's name, or that and what it is asked.
+/// The agent that writes the draft: its name, or a mapping with its prompt.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "WrittenProducer")]
 pub struct Producer {
     /// A key of `agents`.
     pub agent: Name,
-    /// What it is asked for the first draft: a template.
+    /// A template for the prompt for the first draft.
     pub input: Option<Template>,
 }
 
 #[derive(JsonSchema)]
 #[schemars(rename = "Producer", untagged)]
-#[expect(dead_code, reason = "its fields are what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from its fields")]
 enum WrittenProducer {
     /// A key of `agents`.
     Name(Name),
     Full(FullProducer),
 }
 
-/// An agent, and what it is asked.
+/// An agent, and its prompt.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FullProducer {
     /// A key of `agents`.
     agent: Name,
-    /// What it is asked for the first draft: a template.
+    /// A template for the prompt for the first draft.
     #[serde(default)]
     input: Option<Template>,
 }
@@ -292,18 +295,19 @@ struct FullProducer {
 impl<'de> Deserialize<'de> for Producer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bare = |agent| FullProducer { agent, input: None };
-        let written = super::either::text_or(deserializer, "an agent's name or a mapping", bare)?;
+        let written =
+            super::either::text_or(deserializer, "the name of an agent or a mapping", bare)?;
         Ok(Self { agent: written.agent, input: written.input })
     }
 }
 
-/// Who scores a draft. It answers with JSON that has a `score` from 0 to 100.
+/// The agent that scores a draft. It answers with JSON that has a `score` from 0 to 100.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evaluator {
     /// A key of `agents`.
     pub agent: Name,
-    /// What it is asked: a template that sees `draft`.
+    /// A template for its prompt, which can use `draft`.
     #[serde(default)]
     pub input: Option<Template>,
     /// How often it is asked again after an answer without a score.
@@ -315,10 +319,10 @@ pub struct Evaluator {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
-    /// The least score, from 0 to 100.
+    /// The lowest accepted score, from 0 to 100.
     #[schemars(range(min = 0, max = 100))]
     pub min_score: f64,
-    /// How many drafts there are at most.
+    /// The maximum number of drafts.
     #[serde(default = "three")]
     pub max_iters: NonZeroU32,
 }
@@ -327,21 +331,21 @@ fn three() -> NonZeroU32 {
     NonZeroU32::new(3).expect("three is not zero")
 }
 
-/// A planner that divides the work, and workers that do it.
+/// An orchestrator splits the work into subtasks; workers run them.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrchestratorWorkers {
-    /// Who divides it. It answers with a JSON list of subtasks.
+    /// The agent that splits the work. It answers with a JSON list of subtasks.
     pub orchestrator: Orchestrator,
-    /// A human who looks at the plan.
+    /// A person reviews the plan.
     #[serde(default)]
     pub decomposition_review: Option<Review>,
-    /// Who does each subtask.
+    /// The agent that runs each subtask.
     pub worker_template: WorkerTemplate,
-    /// A human who looks at what the workers did.
+    /// A person reviews the workers' results.
     #[serde(default)]
     pub reduce_review: Option<Review>,
-    /// What is done with the workers' results.
+    /// The step that combines the workers' results.
     #[serde(default)]
     pub reduce: Option<Step>,
     /// The last step.
@@ -349,57 +353,57 @@ pub struct OrchestratorWorkers {
     pub writeup: Option<Step>,
 }
 
-/// Who divides the work.
+/// The agent that splits the work.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Orchestrator {
     /// A key of `agents`.
     pub agent: Name,
-    /// What it is asked: a template.
+    /// A template for its prompt.
     #[serde(default)]
     pub input: Option<Template>,
-    /// How often it is asked again after an answer that is no list of subtasks.
+    /// How often it is asked again after an answer that is not a list of subtasks.
     #[serde(default = "router_retries")]
     pub max_retries: u32,
-    /// How much it may hand out.
+    /// How much work it may create.
     #[serde(default)]
     pub limits: OrchestratorLimits,
 }
 
-/// How much an orchestrator may hand out.
+/// How much work an orchestrator may create.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrchestratorLimits {
-    /// The most subtasks of a round.
+    /// The maximum number of subtasks in a round.
     pub max_workers: Option<NonZeroU32>,
-    /// The most rounds; absent, one.
+    /// The maximum number of rounds. The default is 1.
     pub max_rounds: Option<NonZeroU32>,
 }
 
-/// Who does each subtask.
+/// The agent that runs each subtask.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerTemplate {
     /// A key of `agents`.
     pub agent: Name,
-    /// What it is asked: a template that sees `task`. Absent, the subtask itself.
+    /// A template for its prompt, which can use `task`. The default is the subtask itself.
     #[serde(default)]
     pub input: Option<Template>,
-    /// The tools that it has, in place of its own.
+    /// Tools for the subtasks. They replace the agent's own.
     #[serde(default)]
     pub tools: Option<Vec<String>>,
 }
 
-/// Nodes, and edges that may depend on what was said.
+/// Nodes, and edges that may depend on answers.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
-    /// How often one node may run.
+    /// How often each node may run.
     #[serde(default = "ten")]
     pub max_iterations: NonZeroU32,
-    /// The nodes. The first one is where it begins.
+    /// The nodes. The flow starts at the first one.
     pub nodes: IndexMap<Name, Step>,
-    /// Where it goes from each; a node without an edge is an end.
+    /// The edges. The flow ends at a node without an edge.
     pub edges: Vec<Edge>,
 }
 
@@ -407,54 +411,54 @@ fn ten() -> NonZeroU32 {
     NonZeroU32::new(10).expect("ten is not zero")
 }
 
-/// Where a graph goes from a node.
+/// An edge of a graph.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "WrittenEdge")]
 #[schemars(with = "WrittenEdge")]
 pub struct Edge {
-    /// The node.
+    /// The node it leaves.
     pub from: Name,
-    /// Where it goes.
-    pub go: Go,
+    /// The node it leads to.
+    pub target: EdgeTarget,
 }
 
-/// Where an edge goes.
+/// Where an edge leads.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Go {
-    /// Always there. Of several nodes the first one is gone to, as strands-cli does it.
+pub enum EdgeTarget {
+    /// Always to the first of these nodes; the others are ignored, as in strands-cli.
     To(Vec<Name>),
-    /// To the first whose condition holds; if none does, it ends.
+    /// To the first choice whose condition is true; if none is, the flow ends.
     Choose(Vec<Choice>),
 }
 
-/// One of several ways from a node.
+/// A conditional target of an edge.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// An expression, or `else`.
     pub when: Condition,
-    /// The node that is gone to.
+    /// The next node.
     pub to: Name,
 }
 
-/// Where a graph goes from a node: `to` or `choose`.
+/// An edge of a graph: `to` or `choose`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Edge")]
 struct WrittenEdge {
-    /// The node.
+    /// The node it leaves.
     from: Name,
-    /// Where it goes always: a node, or a list whose first one is gone to.
+    /// The next node: a name, or a list of which the first is used.
     #[serde(default)]
     to: Option<Targets>,
-    /// Where it goes if a condition holds; the first that holds counts.
+    /// Conditional targets. The first whose condition is true is used.
     #[serde(default)]
     choose: Option<Vec<Choice>>,
 }
 
 #[derive(JsonSchema)]
 #[schemars(rename = "Targets", untagged)]
-#[expect(dead_code, reason = "its fields are what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from its fields")]
 enum WrittenTargets {
     One(Name),
     Several(Vec<Name>),
@@ -466,7 +470,8 @@ struct Targets(Vec<Name>);
 
 impl<'de> Deserialize<'de> for Targets {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        super::either::one_or_several(deserializer, "a node or a list of nodes").map(Self)
+        super::either::one_or_several(deserializer, "the name of a node or a list of names")
+            .map(Self)
     }
 }
 
@@ -474,12 +479,12 @@ impl TryFrom<WrittenEdge> for Edge {
     type Error = &'static str;
 
     fn try_from(edge: WrittenEdge) -> Result<Self, Self::Error> {
-        let go = match (edge.to, edge.choose) {
-            (Some(to), None) => Go::To(to.0),
-            (None, Some(choices)) => Go::Choose(choices),
-            (Some(_), Some(_)) => return Err("an edge has `to` or `choose`, not both"),
-            (None, None) => return Err("expected `to` or `choose` beside `from`"),
+        let target = match (edge.to, edge.choose) {
+            (Some(to), None) => EdgeTarget::To(to.0),
+            (None, Some(choices)) => EdgeTarget::Choose(choices),
+            (Some(_), Some(_)) => return Err("an edge has either `to` or `choose`, not both"),
+            (None, None) => return Err("missing key `to` or `choose`"),
         };
-        Ok(Self { from: edge.from, go })
+        Ok(Self { from: edge.from, target })
     }
 }

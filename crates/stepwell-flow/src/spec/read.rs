@@ -1,10 +1,9 @@
-//! From a tree to types. Every error knows its place, which key it is about, and what was
-//! expected there.
+//! Deserializes a tree into types. Every error has its position, the path of its value, and
+//! what was expected.
 //!
-//! Two shapes are read here that serde would have to buffer, and so lose their places: an
-//! enum named [`BY_TYPE`] is a mapping whose `type` says which variant it is (`agent` if it
-//! says nothing), and an enum named [`BY_TYPE_AND_CONFIG`] has the variant's own keys under
-//! `config`.
+//! Two forms of enums are handled here, because serde would buffer them and lose the positions.
+//! An enum named [`BY_TYPE`] is a mapping whose `type` names the variant (`agent` by default).
+//! An enum named [`BY_TYPE_AND_CONFIG`] has the variant's own keys under `config`.
 
 use std::fmt;
 
@@ -14,27 +13,27 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-use super::place::{Path, Problem, Segment};
+use super::problem::{Path, Problem, Segment};
 use super::tree::{Entry, Tree, Value};
 use crate::names::{listed, nearest};
 
-/// The name of an enum whose variant is told by `type`.
+/// The name of an enum whose variant is named by `type`.
 pub(super) const BY_TYPE: &str = "by type";
-/// The name of an enum whose variant is told by `type`, its keys being under `config`.
+/// The name of an enum whose variant is named by `type`, with its keys under `config`.
 pub(super) const BY_TYPE_AND_CONFIG: &str = "by type and config";
 
 /// Reads a type from a tree.
 pub(super) fn read<'de, T: de::Deserialize<'de>>(tree: &'de Tree) -> Result<T, Problem> {
-    T::deserialize(Reader(tree)).map_err(|wrong| *wrong.0)
+    T::deserialize(Reader(tree)).map_err(|error| *error.0)
 }
 
-/// What went wrong; boxed, since it travels through every result.
+/// A problem, boxed because every result carries it.
 #[derive(Debug)]
-struct Wrong(Box<Problem>);
+struct ReadError(Box<Problem>);
 
-impl Wrong {
+impl ReadError {
     fn at(mut self, tree: &Tree) -> Self {
-        self.0.place = self.0.place.or(tree.place);
+        self.0.position = self.0.position.or(tree.position);
         self
     }
 
@@ -44,15 +43,15 @@ impl Wrong {
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for ReadError {}
 
-impl de::Error for Wrong {
+impl de::Error for ReadError {
     fn custom<T: fmt::Display>(what: T) -> Self {
         Self(Box::new(Problem::new(Path::root(), what.to_string())))
     }
@@ -61,19 +60,20 @@ impl de::Error for Wrong {
         let hint =
             nearest(field, expected.iter().copied()).map(|key| format!("did you mean `{key}`?"));
         let known = listed(expected.iter().copied());
-        let what = format!("there is no key `{field}` here; known are {known}");
-        Self(Box::new(Problem::new(Path::root(), what).hinting(hint)))
+        let what = format!("unknown key `{field}`; expected one of: {known}");
+        Self(Box::new(Problem::new(Path::root(), what).with_hint(hint)))
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         let hint =
             nearest(variant, expected.iter().copied()).map(|key| format!("did you mean `{key}`?"));
-        let what = format!("`{variant}` is none of {}", listed(expected.iter().copied()));
-        Self(Box::new(Problem::new(Path::root(), what).hinting(hint)))
+        let known = listed(expected.iter().copied());
+        let what = format!("unknown value `{variant}`; expected one of: {known}");
+        Self(Box::new(Problem::new(Path::root(), what).with_hint(hint)))
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::custom(format!("the key `{field}` is missing"))
+        Self::custom(format!("missing key `{field}`"))
     }
 
     fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -91,14 +91,14 @@ impl de::Error for Wrong {
     }
 }
 
-/// What was expected, in the words of someone who writes YAML.
+/// What was expected, in terms of YAML instead of Rust.
 fn plain(expected: &dyn de::Expected) -> String {
     let expected = expected.to_string();
     match &*expected {
-        "a string" | "a borrowed string" => "a text",
+        "a borrowed string" => "a string",
         "a boolean" => "true or false",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
-        "a nonzero u32" | "a nonzero u64" | "a nonzero usize" => "a whole number above 0",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a non-negative integer",
+        "a nonzero u32" | "a nonzero u64" | "a nonzero usize" => "a positive integer",
         "f32" | "f64" => "a number",
         "a sequence" => "a list",
         "a map" => "a mapping",
@@ -113,14 +113,14 @@ fn plain(expected: &dyn de::Expected) -> String {
 struct Reader<'de>(&'de Tree);
 
 impl<'de> Reader<'de> {
-    /// What a visitor did not want, in words of our own.
-    fn unfit(self, wrong: Wrong) -> Wrong {
-        let mut wrong = wrong.at(self.0);
-        // Only the innermost value's kind explains it.
-        if wrong.0.path.segments().is_empty() && wrong.0.what.starts_with("expected ") {
-            wrong.0.what = format!("this is {}; {}", self.0.kind(), wrong.0.what);
+    /// Adds this value's position and kind to a visitor's error.
+    fn explain(self, error: ReadError) -> ReadError {
+        let mut error = error.at(self.0);
+        // Only the kind of the innermost value explains the error.
+        if error.0.path.segments().is_empty() && error.0.what.starts_with("expected ") {
+            error.0.what = format!("this is {}; {}", self.0.kind(), error.0.what);
         }
-        wrong
+        error
     }
 
     fn entries(self) -> Option<&'de [Entry]> {
@@ -136,9 +136,9 @@ impl<'de> Reader<'de> {
 }
 
 impl<'de> Deserializer<'de> for Reader<'de> {
-    type Error = Wrong;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let read = match &self.0.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -149,10 +149,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Value::List(items) => visitor.visit_seq(List { items, next: 0 }),
             Value::Map(entries) => visitor.visit_map(Map::new(entries, None)),
         };
-        read.map_err(|wrong| self.unfit(wrong))
+        read.map_err(|error| self.explain(error))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.0.value {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -163,8 +163,8 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
-        visitor.visit_newtype_struct(self).map_err(|wrong| self.unfit(wrong))
+    ) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self).map_err(|error| self.explain(error))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -172,7 +172,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         name: &'static str,
         known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadError> {
         let read = match (name, &self.0.value) {
             (BY_TYPE, Value::Map(entries)) => visitor.visit_enum(Tagged {
                 tag: self.find("type"),
@@ -181,13 +181,13 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             (BY_TYPE_AND_CONFIG, Value::Map(entries)) => {
                 let known = ["type", "config"];
                 if let Some(entry) = entries.iter().find(|entry| !known.contains(&&*entry.key)) {
-                    let wrong =
-                        <Wrong as de::Error>::unknown_field(&entry.key, &["type", "config"]);
-                    return Err(at_key(wrong, entry));
+                    let error =
+                        <ReadError as de::Error>::unknown_field(&entry.key, &["type", "config"]);
+                    return Err(at_key(error, entry));
                 }
                 let tag = self.find("type");
                 let config = self.find("config");
-                let missing = |field| <Wrong as de::Error>::missing_field(field);
+                let missing = |field| <ReadError as de::Error>::missing_field(field);
                 tag.ok_or_else(|| missing("type"))
                     .and_then(|tag| Ok((tag, config.ok_or_else(|| missing("config"))?)))
                     .and_then(|(tag, config)| {
@@ -196,15 +196,15 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                     })
             }
             (BY_TYPE | BY_TYPE_AND_CONFIG, _) => {
-                Err(<Wrong as de::Error>::custom("expected a mapping"))
+                Err(<ReadError as de::Error>::custom("expected a mapping"))
             }
             (_, Value::Text(text)) => visitor.visit_enum(text.as_str().into_deserializer()),
-            _ => Err(<Wrong as de::Error>::custom(format!(
-                "expected one of {}",
+            _ => Err(<ReadError as de::Error>::custom(format!(
+                "expected one of: {}",
                 listed(known.iter().copied())
             ))),
         };
-        read.map_err(|wrong| self.unfit(wrong))
+        read.map_err(|error| self.explain(error))
     }
 
     serde::forward_to_deserialize_any! {
@@ -213,9 +213,9 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 }
 
-fn at_key(mut wrong: Wrong, entry: &Entry) -> Wrong {
-    wrong.0.place = wrong.0.place.or(entry.place);
-    wrong
+fn at_key(mut error: ReadError, entry: &Entry) -> ReadError {
+    error.0.position = error.0.position.or(entry.position);
+    error
 }
 
 struct List<'de> {
@@ -224,17 +224,17 @@ struct List<'de> {
 }
 
 impl<'de> SeqAccess<'de> for List<'de> {
-    type Error = Wrong;
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
+    ) -> Result<Option<T::Value>, ReadError> {
         let Some(item) = self.items.get(self.next) else { return Ok(None) };
         let index = self.next;
         self.next += 1;
         let read = seed.deserialize(Reader(item));
-        read.map(Some).map_err(|wrong| wrong.at(item).under(Segment::Index(index)))
+        read.map(Some).map_err(|error| error.at(item).under(Segment::Index(index)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -244,7 +244,7 @@ impl<'de> SeqAccess<'de> for List<'de> {
 
 struct Map<'de> {
     entries: std::slice::Iter<'de, Entry>,
-    /// A key that was read already.
+    /// A key that was already read.
     without: Option<&'static str>,
     value: Option<&'de Entry>,
 }
@@ -256,30 +256,30 @@ impl<'de> Map<'de> {
 }
 
 impl<'de> MapAccess<'de> for Map<'de> {
-    type Error = Wrong;
+    type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Wrong> {
+    ) -> Result<Option<K::Value>, ReadError> {
         let without = self.without;
         let Some(entry) = self.entries.find(|entry| Some(&*entry.key) != without) else {
             return Ok(None);
         };
         self.value = Some(entry);
-        let key: StrDeserializer<'_, Wrong> = entry.key.as_str().into_deserializer();
-        seed.deserialize(key).map(Some).map_err(|wrong| at_key(wrong, entry))
+        let key: StrDeserializer<'_, ReadError> = entry.key.as_str().into_deserializer();
+        seed.deserialize(key).map(Some).map_err(|error| at_key(error, entry))
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Wrong> {
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ReadError> {
         let entry = self.value.take().expect("a value is read after its key");
-        seed.deserialize(Reader(&entry.value)).map_err(|wrong| {
-            at_key(wrong.at(&entry.value), entry).under(Segment::Key(entry.key.clone()))
+        seed.deserialize(Reader(&entry.value)).map_err(|error| {
+            at_key(error.at(&entry.value), entry).under(Segment::Key(entry.key.clone()))
         })
     }
 }
 
-/// A variant and where its keys are.
+/// A variant, and where its keys are.
 struct Tagged<'de> {
     tag: Option<&'de Entry>,
     content: Content<'de>,
@@ -294,59 +294,59 @@ enum Content<'de> {
 }
 
 impl<'de> EnumAccess<'de> for Tagged<'de> {
-    type Error = Wrong;
+    type Error = ReadError;
     type Variant = Content<'de>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Content<'de>), Wrong> {
+    ) -> Result<(V::Value, Content<'de>), ReadError> {
         let Some(tag) = self.tag else {
-            let agent: StrDeserializer<'_, Wrong> = "agent".into_deserializer();
+            let agent: StrDeserializer<'_, ReadError> = "agent".into_deserializer();
             return Ok((seed.deserialize(agent)?, self.content));
         };
         let Value::Text(name) = &tag.value.value else {
-            let what = format!("this is {}; expected a text", tag.value.kind());
-            let wrong = <Wrong as de::Error>::custom(what).at(&tag.value);
-            return Err(wrong.under(Segment::from("type")));
+            let what = format!("this is {}; expected a string", tag.value.kind());
+            let error = <ReadError as de::Error>::custom(what).at(&tag.value);
+            return Err(error.under(Segment::from("type")));
         };
-        let name: StrDeserializer<'_, Wrong> = name.as_str().into_deserializer();
+        let name: StrDeserializer<'_, ReadError> = name.as_str().into_deserializer();
         let read = seed.deserialize(name);
-        let read = read.map_err(|wrong| wrong.at(&tag.value).under(Segment::from("type")))?;
+        let read = read.map_err(|error| error.at(&tag.value).under(Segment::from("type")))?;
         Ok((read, self.content))
     }
 }
 
 impl<'de> VariantAccess<'de> for Content<'de> {
-    type Error = Wrong;
+    type Error = ReadError;
 
-    fn unit_variant(self) -> Result<(), Wrong> {
+    fn unit_variant(self) -> Result<(), ReadError> {
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
         match self {
             Self::Rest(tree, entries) => {
                 let map = Map::new(entries, Some("type"));
                 let read = seed.deserialize(de::value::MapAccessDeserializer::new(map));
-                read.map_err(|wrong| wrong.at(tree))
+                read.map_err(|error| error.at(tree))
             }
             Self::Under(entry) => {
                 let read = seed.deserialize(Reader(&entry.value));
-                read.map_err(|wrong| wrong.at(&entry.value).under(Segment::from("config")))
+                read.map_err(|error| error.at(&entry.value).under(Segment::from("config")))
             }
         }
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Wrong> {
-        Err(<Wrong as de::Error>::custom("no variant has unnamed parts"))
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, ReadError> {
+        Err(<ReadError as de::Error>::custom("tuple variants are not supported"))
     }
 
     fn struct_variant<V: Visitor<'de>>(
         self,
         _: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Wrong> {
-        Err(<Wrong as de::Error>::custom("a variant's keys are a type of their own"))
+    ) -> Result<V::Value, ReadError> {
+        Err(<ReadError as de::Error>::custom("struct variants are not supported"))
     }
 }

@@ -1,4 +1,4 @@
-//! What a flow runs on, and how much it may spend.
+//! The models of a flow, and how much it may spend.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -6,43 +6,43 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use stepwell::Money;
 
-/// What a flow's agents run on, unless they say otherwise.
+/// Models, limits and retries. Agents may override the model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
-    /// Whose models: `openai`, `anthropic`, `gemini`, `ollama`, or one of the configuration.
-    /// Absent, the configuration's model is used. `--model` goes before both.
+    /// The provider: `openai`, `anthropic`, `gemini`, `ollama`, or one from the configuration.
+    /// Without it, the configured model is used. `--model` overrides both.
     pub provider: Option<String>,
-    /// The model's name there.
+    /// The provider's name for the model.
     pub model_id: Option<String>,
-    /// Where the provider answers, such as `http://localhost:11434`. A key is sent there only if
-    /// the configuration has the provider there too.
+    /// The provider's address, such as `http://localhost:11434`. An API key is sent there only if
+    /// the configuration has the same address for the provider.
     pub host: Option<String>,
-    /// Has no meaning here: for AWS Bedrock alone.
+    /// Ignored: only for AWS Bedrock.
     pub region: Option<String>,
-    /// Has no meaning here: for one provider alone.
+    /// Ignored: only for one provider of strands-cli.
     pub space_id: Option<String>,
-    /// How freely the model chooses its words, from 0 to 2.
+    /// The sampling temperature, from 0 to 2.
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// Of how much of the likeliest it chooses, from 0 to 1.
+    /// The nucleus sampling threshold, from 0 to 1.
     #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
-    /// The most tokens of one answer.
+    /// The maximum number of tokens of one answer.
     pub max_tokens: Option<NonZeroU32>,
-    /// How many agents may work at once; absent, 5.
+    /// How many agents may run at once. The default is 5.
     pub max_parallel: Option<NonZeroU32>,
-    /// How much the whole flow may spend, over all its resumes.
+    /// How much the whole flow may spend, including all its resumes.
     pub budgets: Budgets,
-    /// What happens when a provider fails for a moment.
+    /// How temporary failures of a provider are retried.
     pub failure_policy: FailurePolicy,
 }
 
-/// How many agents work at once, if nothing is said.
+/// How many agents may run at once by default.
 pub const MAX_PARALLEL: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
 
 impl Runtime {
-    /// How many agents may work at once.
+    /// How many agents may run at once.
     #[must_use]
     pub fn max_parallel(&self) -> NonZeroU32 {
         self.max_parallel.unwrap_or(MAX_PARALLEL)
@@ -53,23 +53,23 @@ impl Runtime {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budgets {
-    /// The most calls of models.
+    /// The maximum number of model calls.
     pub max_steps: Option<NonZeroU64>,
-    /// The most tokens, sent and received.
+    /// The maximum number of tokens, sent and received.
     pub max_tokens: Option<NonZeroU64>,
-    /// The longest that it may run, in seconds. Waiting for a human does not count.
+    /// The maximum running time in seconds. Waiting for a person does not count.
     pub max_duration_s: Option<NonZeroU64>,
-    /// The most that it may cost, in US dollars.
+    /// The maximum cost in US dollars.
     #[serde(deserialize_with = "dollars")]
     #[schemars(with = "Option<f64>")]
     pub max_cost_usd: Option<Money>,
-    /// The part of a limit, from 0 to 1, at which it is warned of; absent, 0.8.
+    /// The share of a limit, from 0 to 1, at which a warning is given. The default is 0.8.
     #[schemars(range(min = 0, max = 1))]
     pub warn_threshold: Option<f64>,
 }
 
 impl Budgets {
-    /// The part of a limit at which it is warned of.
+    /// The share of a limit at which a warning is given.
     #[must_use]
     pub fn warn_threshold(&self) -> f64 {
         self.warn_threshold.unwrap_or(0.8)
@@ -83,30 +83,30 @@ fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, 
     amount.map(Some).ok_or_else(|| serde::de::Error::custom(what))
 }
 
-/// What happens when a provider fails for a moment: busy, slow, or not reached. Other errors
-/// are never tried again.
+/// How temporary failures of a provider are retried: busy, slow, or unreachable. Other errors
+/// are never retried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FailurePolicy {
-    /// How often it is tried again; absent, as the configuration has it.
+    /// The number of retries. The default comes from the configuration.
     pub retries: Option<u32>,
-    /// How the time between tries grows; absent, `exponential`.
+    /// How the time between retries grows. The default is `exponential`.
     pub backoff: Option<Backoff>,
-    /// The shortest wait, in seconds; absent, 1.
+    /// The shortest wait in seconds. The default is 1.
     pub wait_min: Option<u64>,
-    /// The longest wait, in seconds; absent, 60.
+    /// The longest wait in seconds. The default is 60.
     pub wait_max: Option<u64>,
 }
 
-/// How the time between tries grows.
+/// How the time between retries grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backoff {
-    /// Not at all.
+    /// It stays the same.
     Constant,
     /// It doubles.
     #[default]
     Exponential,
-    /// It doubles, and varies, so that many do not come back at once.
+    /// It doubles with random variation, so that many clients do not retry at once.
     Jittered,
 }

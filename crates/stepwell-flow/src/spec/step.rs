@@ -1,4 +1,4 @@
-//! A piece of a flow's work: an agent that is asked, or a human.
+//! A step: a prompt for an agent, or a question for a person.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use serde_json::Value;
 use super::name::Name;
 use crate::template::Template;
 
-/// A step: an agent is asked, or (`type: hitl`) a human.
+/// A step: a prompt for an agent, or (`type: hitl`) a question for a person.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename = "by type")]
 #[schemars(rename = "Step", untagged)]
 pub enum Step {
-    /// An agent is asked.
+    /// A prompt for an agent.
     #[serde(rename = "agent")]
     Agent(AgentStep),
-    /// A human is asked, and the run waits.
+    /// A question for a person. The flow waits for the answer.
     #[serde(rename = "hitl")]
     Hitl(#[schemars(with = "HitlStep")] Gate),
 }
 
 impl Step {
-    /// The agent that is asked.
+    /// The step, if it is an agent's.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentStep> {
         match self {
@@ -32,7 +32,7 @@ impl Step {
         }
     }
 
-    /// The question for a human.
+    /// The question, if it is for a person.
     #[must_use]
     pub fn gate(&self) -> Option<&Gate> {
         match self {
@@ -42,68 +42,68 @@ impl Step {
     }
 }
 
-/// An agent is asked.
+/// A prompt for an agent.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentStep {
     /// A key of `agents`.
     pub agent: Name,
-    /// What it is asked: a template. Absent, what the pattern says of steps without it.
+    /// A template for its prompt. The default depends on the pattern.
     #[serde(default)]
     pub input: Option<Template>,
-    /// Variables for this step alone, before those of the flow.
+    /// Variables for this step only. They override those of the flow.
     #[serde(default)]
     pub vars: BTreeMap<String, Value>,
-    /// The tools that it has for this step, in place of its own.
+    /// Tools for this step. They replace the agent's own.
     #[serde(default)]
     pub tool_overrides: Option<Vec<String>>,
 }
 
-/// A question for a human.
+/// A question for a person.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
-    /// The question: a template.
+    /// A template for the question.
     pub prompt: Template,
-    /// What it is about: a template.
+    /// A template for what to show with the question.
     #[serde(default)]
     pub context_display: Option<Template>,
-    /// The answer if none comes in time, or an empty one.
+    /// The answer after a timeout, or if the person gives an empty one.
     #[serde(default)]
     pub default: Option<String>,
-    /// How long an answer is waited for; 0 or absent, for ever.
+    /// How long to wait for an answer. Without it, or with 0: forever.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
-    /// What an answer must look like.
+    /// What a valid answer looks like.
     #[serde(default)]
     pub validation: Option<Validation>,
 }
 
-/// What an answer must look like.
+/// What a valid answer looks like.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Validation {
-    /// A regular expression that the whole answer fits.
+    /// A regular expression that the whole answer must match.
     #[serde(default)]
     pub pattern: Option<AnswerPattern>,
 }
 
-/// A regular expression that a whole answer fits.
+/// A regular expression that a whole answer must match.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
 pub struct AnswerPattern(String);
 
 impl AnswerPattern {
-    /// The expression as it was written.
+    /// The original expression.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Does an answer fit it?
+    /// Whether it matches the whole answer.
     #[must_use]
-    pub fn fits(&self, answer: &str) -> bool {
+    pub fn matches(&self, answer: &str) -> bool {
         compiled(&self.0).is_ok_and(|pattern| pattern.is_match(answer))
     }
 }
@@ -121,13 +121,13 @@ impl TryFrom<String> for AnswerPattern {
             Err(error) => {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                Err(format!("this is no regular expression: {why}"))
+                Err(format!("invalid regular expression: {why}"))
             }
         }
     }
 }
 
-/// A question for a human, where only one can stand.
+/// A question for a person, where an agent's step is not allowed.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "Step")]
 #[schemars(with = "HitlStep")]
@@ -139,23 +139,23 @@ impl TryFrom<Step> for Review {
     fn try_from(step: Step) -> Result<Self, Self::Error> {
         match step {
             Step::Hitl(gate) => Ok(Self(gate)),
-            Step::Agent(_) => Err("a review is a question for a human: expected `type: hitl`"),
+            Step::Agent(_) => Err("a review is a question for a person: expected `type: hitl`"),
         }
     }
 }
 
-/// What tells a question for a human.
+/// The `type` of a question for a person.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "it is what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from it")]
 pub(super) enum HitlTag {
     Hitl,
 }
 
-/// A question for a human.
+/// A question for a person.
 #[derive(JsonSchema)]
 #[schemars(rename = "HumanStep", deny_unknown_fields)]
-#[expect(dead_code, reason = "its fields are what the schema is made of")]
+#[expect(dead_code, reason = "the schema is generated from its fields")]
 pub(super) struct HitlStep {
     r#type: HitlTag,
     #[schemars(flatten)]

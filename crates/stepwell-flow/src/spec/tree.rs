@@ -1,8 +1,8 @@
-//! A spec's text as a tree whose every value may know its place. YAML, of which JSON is a part.
+//! A spec's text as a tree of values with optional positions. YAML, of which JSON is a subset.
 //!
-//! Places are as dear to find as all the rest, and nobody asks for them unless there is
-//! something to tell: a text is read [without](Tree::parse) them first, and
-//! [with](Tree::with_places) them only then.
+//! Finding positions costs as much as all the rest, and only errors and warnings need them. So
+//! a text is first parsed [without](Tree::parse) positions, and [with](Tree::with_positions)
+//! them only if there is something to report.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,22 +10,22 @@ use std::marker::PhantomData;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
-use super::place::{Path, Place, Problem, Segment};
+use super::problem::{Path, Position, Problem, Segment};
 
-/// The largest spec. The text is held in memory several times, and is stored with each
-/// session that runs it.
+/// The largest spec. Its text is in memory several times, and every session that runs it
+/// stores it.
 pub const MAX_SPEC_BYTES: usize = 1 << 20;
 
-/// How deep a spec may be nested; the deepest of its own keys is at ten.
+/// How deep a spec may be nested. The deepest key of the format is at level ten.
 const MAX_DEPTH: usize = 40;
 
-/// How many values a spec may have, aliases followed. A thousand tasks have ten thousand.
+/// How many values a spec may have, with aliases expanded. A thousand tasks have ten thousand.
 const MAX_NODES: usize = 200_000;
 
-/// A value and its place, if it was read with places.
+/// A value and its position, if it was parsed with positions.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
-    pub(super) place: Option<Place>,
+    pub(super) position: Option<Position>,
     pub(super) value: Value,
 }
 
@@ -42,30 +42,28 @@ pub(super) enum Value {
     Map(Vec<Entry>),
 }
 
-/// A key and what it stands for.
+/// A key of a mapping and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) key: String,
-    pub(super) place: Option<Place>,
+    pub(super) position: Option<Position>,
     pub(super) value: Tree,
 }
 
 impl Tree {
-    /// Reads a text, without places. Whatever it is, this ends soon and takes memory in
-    /// proportion.
+    /// Parses a text without positions. Time and memory are bounded for any text.
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
-        Self::parse_as::<Bare>(text)
+        Self::parse_as::<WithoutPositions>(text)
     }
 
-    /// Reads a text, with places.
-    pub(super) fn with_places(text: &str) -> Result<Self, Problem> {
-        Self::parse_as::<Placed>(text)
+    /// Parses a text with positions.
+    pub(super) fn with_positions(text: &str) -> Result<Self, Problem> {
+        Self::parse_as::<WithPositions>(text)
     }
 
-    fn parse_as<T: Branch>(text: &str) -> Result<Self, Problem> {
+    fn parse_as<T: ParsedTree>(text: &str) -> Result<Self, Problem> {
         if text.len() > MAX_SPEC_BYTES {
-            let what =
-                format!("the spec has {} bytes, and at most {MAX_SPEC_BYTES} are read", text.len());
+            let what = format!("the spec has {} bytes; the limit is {MAX_SPEC_BYTES}", text.len());
             return Err(Problem::new(Path::root(), what));
         }
         let options = serde_saphyr::options! {
@@ -80,7 +78,7 @@ impl Tree {
                 max_total_replayed_events: MAX_NODES,
                 max_replay_stack_depth: 16,
             },
-            // As YAML 1.2 has it: `yes` and `on` are words.
+            // As in YAML 1.2: `yes` and `on` are strings.
             strict_booleans: true,
             with_snippet: false,
         };
@@ -88,34 +86,34 @@ impl Tree {
         read.map_err(|error| problem(&error))
     }
 
-    /// The place of a value, or of what is nearest to it.
-    pub(super) fn place_of(&self, path: &Path) -> Option<Place> {
-        let (mut here, mut place) = (self, self.place);
+    /// The position of a value, or of its nearest ancestor that has one.
+    pub(super) fn position_of(&self, path: &Path) -> Option<Position> {
+        let (mut here, mut position) = (self, self.position);
         for segment in path.segments() {
             let next = match (segment, &here.value) {
                 (Segment::Key(key), Value::Map(entries)) => {
                     let found = entries.iter().find(|entry| entry.key == *key);
-                    found.map(|entry| (&entry.value, entry.value.place.or(entry.place)))
+                    found.map(|entry| (&entry.value, entry.value.position.or(entry.position)))
                 }
                 (Segment::Index(index), Value::List(items)) => {
-                    items.get(*index).map(|item| (item, item.place))
+                    items.get(*index).map(|item| (item, item.position))
                 }
                 _ => None,
             };
             let Some((tree, at)) = next else { break };
             here = tree;
-            place = at.or(place);
+            position = at.or(position);
         }
-        place
+        position
     }
 
-    /// What it is, in the words of an error.
+    /// Its kind, for error messages.
     pub(super) fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "nothing",
             Value::Bool(_) => "true or false",
             Value::Unsigned(_) | Value::Signed(_) | Value::Float(_) => "a number",
-            Value::Text(_) => "a text",
+            Value::Text(_) => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "a mapping",
         }
@@ -124,76 +122,76 @@ impl Tree {
 
 fn problem(error: &serde_saphyr::Error) -> Problem {
     let inner = error.without_snippet();
-    let place = inner.location().and_then(place);
+    let position = inner.location().and_then(position);
     let text = inner.to_string();
-    // The place is told in one way, ours.
+    // Our own form of the position replaces the parser's.
     let what = match text.rfind(" at line ") {
-        Some(end) if place.is_some() => text[..end].to_owned(),
+        Some(end) if position.is_some() => text[..end].to_owned(),
         _ => text,
     };
     let what = what.trim_end_matches(['.', ',', ':']).to_owned();
-    Problem { place, path: Path::root(), what: format!("this cannot be read: {what}"), hint: None }
+    Problem { position, path: Path::root(), what: format!("invalid YAML: {what}"), hint: None }
 }
 
-fn place(location: Location) -> Option<Place> {
-    (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
+fn position(location: Location) -> Option<Position> {
+    (location.line() > 0).then(|| Position { line: location.line(), column: location.column() })
 }
 
-/// A way to read a tree.
-trait Branch: de::DeserializeOwned {
+/// A tree as the parser returns it.
+trait ParsedTree: de::DeserializeOwned {
     type Key: de::DeserializeOwned;
 
     fn tree(self) -> Tree;
 
-    fn key(key: Self::Key) -> (String, Option<Place>);
+    fn key(key: Self::Key) -> (String, Option<Position>);
 }
 
-/// A tree that knows its places.
-struct Placed(Spanned<Node<Self>>);
+/// A tree with positions.
+struct WithPositions(Spanned<Node<Self>>);
 
-/// A tree that does not.
-struct Bare(Node<Self>);
+/// A tree without positions.
+struct WithoutPositions(Node<Self>);
 
-/// A value whose parts are read in the same way as itself.
+/// A value whose parts are parsed in the same way as itself.
 struct Node<T>(Value, PhantomData<T>);
 
-impl Branch for Placed {
+impl ParsedTree for WithPositions {
     type Key = Spanned<String>;
 
     fn tree(self) -> Tree {
-        Tree { place: place(self.0.referenced), value: self.0.value.0 }
+        Tree { position: position(self.0.referenced), value: self.0.value.0 }
     }
 
-    fn key(key: Spanned<String>) -> (String, Option<Place>) {
-        (key.value, place(key.referenced))
+    fn key(key: Spanned<String>) -> (String, Option<Position>) {
+        (key.value, position(key.referenced))
     }
 }
 
-impl Branch for Bare {
+impl ParsedTree for WithoutPositions {
     type Key = String;
 
     fn tree(self) -> Tree {
-        Tree { place: None, value: self.0.0 }
+        Tree { position: None, value: self.0.0 }
     }
 
-    fn key(key: String) -> (String, Option<Place>) {
+    fn key(key: String) -> (String, Option<Position>) {
         (key, None)
     }
 }
 
-impl<'de> Deserialize<'de> for Placed {
+impl<'de> Deserialize<'de> for WithPositions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Spanned::deserialize(deserializer).map(Self)
     }
 }
 
-impl<'de> Deserialize<'de> for Bare {
+impl<'de> Deserialize<'de> for WithoutPositions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Node::deserialize(deserializer).map(Self)
     }
 }
 
-impl<'de, T: Branch> Deserialize<'de> for Node<T> {
+impl<'de, T: ParsedTree> Deserialize<'de> for Node<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = deserializer.deserialize_any(ValueVisitor::<T>(PhantomData))?;
         Ok(Self(value, PhantomData))
@@ -202,7 +200,7 @@ impl<'de, T: Branch> Deserialize<'de> for Node<T> {
 
 struct ValueVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Branch> Visitor<'de> for ValueVisitor<T> {
+impl<'de, T: ParsedTree> Visitor<'de> for ValueVisitor<T> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -252,9 +250,9 @@ impl<'de, T: Branch> Visitor<'de> for ValueVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
         while let Some(key) = map.next_key()? {
-            let (key, place) = T::key(key);
+            let (key, position) = T::key(key);
             let value = map.next_value::<T>()?.tree();
-            entries.push(Entry { key, place, value });
+            entries.push(Entry { key, position, value });
         }
         Ok(Value::Map(entries))
     }
@@ -267,38 +265,38 @@ mod tests {
     use super::*;
 
     impl Tree {
-        /// It, as if it had been read without places.
+        /// The same tree without positions.
         fn bare(self) -> Self {
             let value = match self.value {
                 Value::List(items) => Value::List(items.into_iter().map(Self::bare).collect()),
                 Value::Map(entries) => Value::Map(entries.into_iter().map(Entry::bare).collect()),
                 value => value,
             };
-            Self { place: None, value }
+            Self { position: None, value }
         }
     }
 
     impl Entry {
         fn bare(self) -> Self {
-            Self { place: None, value: self.value.bare(), ..self }
+            Self { position: None, value: self.value.bare(), ..self }
         }
     }
 
-    /// Reads a text in both ways, and says why it cannot be.
-    fn reads_alike(text: &str) -> Result<(), Problem> {
-        match (Tree::parse(text), Tree::with_places(text)) {
-            (Ok(bare), Ok(placed)) => {
-                assert!(placed.place.is_some(), "{text:?} has a place");
-                assert_eq!(bare, placed.bare(), "{text:?}");
+    /// Parses a text in both ways, and checks that the results are equal.
+    fn parses_alike(text: &str) -> Result<(), Problem> {
+        match (Tree::parse(text), Tree::with_positions(text)) {
+            (Ok(bare), Ok(positioned)) => {
+                assert!(positioned.position.is_some(), "{text:?} has a position");
+                assert_eq!(bare, positioned.bare(), "{text:?}");
                 Ok(())
             }
             (Err(wrong), Err(_)) => Err(wrong),
-            (bare, placed) => panic!("{text:?}: {bare:?} and {placed:?}"),
+            (bare, positioned) => panic!("{text:?}: {bare:?} and {positioned:?}"),
         }
     }
 
     #[test]
-    fn values_are_the_same_with_places_and_without() {
+    fn values_are_the_same_with_and_without_positions() {
         for text in [
             "a: 1\nb: [-2, 1.5, ~, null, true, 'true', \"x\\ty\", 0x1f, 1e3, yes, 007]",
             "a: &x {k: v}\nb: *x\nc: [*x, *x]",
@@ -308,17 +306,17 @@ mod tests {
             "a: !!str 1\nb: !!int '1'\nc: !own x",
             "a:\nb: ''\n? c\n: d",
         ] {
-            assert_eq!(reads_alike(text), Ok(()), "{text:?} can be read");
+            assert_eq!(parses_alike(text), Ok(()), "{text:?} can be read");
         }
         for text in ["a: [1", "a: 1\na: 2", "a: *nobody", "--- 1\n--- 2", "a: .nan", "~: x"] {
-            assert!(reads_alike(text).is_err(), "{text:?} cannot be read");
+            assert!(parses_alike(text).is_err(), "{text:?} cannot be read");
         }
     }
 
     proptest! {
         #[test]
-        fn whatever_is_read_is_read_alike_in_both_ways(text in r#"([a-c&*!~:,'"\[\]{}0-9.\-|> ]|\n|: |- ){0,40}"#) {
-            let _ = reads_alike(&text);
+        fn any_text_parses_alike_in_both_ways(text in r#"([a-c&*!~:,'"\[\]{}0-9.\-|> ]|\n|: |- ){0,40}"#) {
+            let _ = parses_alike(&text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The engine, set up once: what templates can use, and how much of it.
+//! The template engine, configured once: what templates can use, and how much of it.
 
 use std::sync::OnceLock;
 
@@ -7,14 +7,14 @@ use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
 use super::{filters, work};
 
-/// How many instructions a template may execute: a loop over a thousand results with a
-/// dozen uses each, several times over.
+/// How many instructions a template may execute. Enough for several loops over a thousand
+/// results with a dozen uses each.
 const FUEL: u64 = 100_000;
 
-/// How deep a template may call.
+/// The engine's limit for nested calls.
 const MAX_RECURSION: usize = 32;
 
-/// The engine.
+/// The one engine of the process.
 pub(super) fn shared() -> &'static Environment<'static> {
     static SHARED: OnceLock<Environment<'static>> = OnceLock::new();
     SHARED.get_or_init(build)
@@ -71,7 +71,7 @@ fn tests(environment: &mut Environment<'static>) {
     environment.add_test(">=", tests::is_ge);
 }
 
-/// The methods of Python's texts and dictionaries that templates of others are written with.
+/// The methods of Python strings and dictionaries that templates written for Jinja use.
 fn method(
     _: &mut State<'_, '_>,
     value: &Value,
@@ -79,7 +79,7 @@ fn method(
     arguments: &[Value],
 ) -> Result<Value, Error> {
     work::charge(value)?;
-    let unknown = || Error::new(ErrorKind::UnknownMethod, format!("there is no method `{name}`"));
+    let unknown = || Error::new(ErrorKind::UnknownMethod, format!("unknown method `{name}`"));
     let text = |n: usize| arguments.get(n).and_then(Value::as_str);
     if let Some(this) = value.as_str() {
         return match (name, arguments.len()) {
@@ -93,7 +93,10 @@ fn method(
             ("split", 0) => Ok(list(this.split_whitespace())),
             ("split", 1) => match text(0) {
                 Some(by) if !by.is_empty() => Ok(list(this.split(by))),
-                _ => Err(Error::new(ErrorKind::InvalidOperation, "`split` needs a text")),
+                _ => Err(Error::new(
+                    ErrorKind::InvalidOperation,
+                    "`split` expects a non-empty string",
+                )),
             },
             ("splitlines", 0) => Ok(list(this.lines())),
             _ => Err(unknown()),

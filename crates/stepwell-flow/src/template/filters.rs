@@ -1,4 +1,4 @@
-//! What templates can do with values. Those that can make a value much larger are bounded.
+//! The filters of templates. Those that can make a value much larger are bounded.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,20 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
 
 use super::{MAX_RENDERED_BYTES, work};
 
-/// Adds them, each so that what it is given is weighed first.
+/// Adds all filters. Each charges its arguments against the work limit first.
 pub(super) fn add(environment: &mut Environment<'static>) {
     macro_rules! add {
-        ($looks:expr, $($name:literal: $filter:path),* $(,)?) => {
+        ($reads:expr, $($name:literal: $filter:path),* $(,)?) => {
             $(
-                // No template can say a name that begins so.
-                let by = concat!("=", $name);
-                environment.add_filter(by, $filter);
-                work::weighing(environment, $name, by.to_owned(), $looks);
+                // No template can use a name that starts with `=`.
+                let inner = concat!("=", $name);
+                environment.add_filter(inner, $filter);
+                work::add_charged_filter(environment, $name, inner.to_owned(), $reads);
             )*
         };
     }
     add! {
-        work::Looks::Outside,
+        work::Reads::Surface,
         "length": filters::length,
         "count": filters::length,
         "default": filters::default,
@@ -29,7 +29,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
         "last": filters::last,
     }
     add! {
-        work::Looks::Through,
+        work::Reads::Everything,
         "lower": filters::lower,
         "upper": filters::upper,
         "title": filters::title,
@@ -65,7 +65,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     }
 }
 
-/// A text that does not grow beyond what a template may become.
+/// A string that cannot exceed [`MAX_RENDERED_BYTES`].
 #[derive(Default)]
 struct Text(String);
 
@@ -86,11 +86,11 @@ impl std::fmt::Write for Text {
 }
 
 fn too_long() -> Error {
-    let what = format!("a value becomes longer than {MAX_RENDERED_BYTES} bytes");
+    let what = format!("a value exceeds {MAX_RENDERED_BYTES} bytes");
     Error::new(ErrorKind::InvalidOperation, what)
 }
 
-fn wrong(what: impl Into<String>) -> Error {
+fn invalid(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, what.into())
 }
 
@@ -113,7 +113,7 @@ fn join(value: &Value, by: Option<&str>) -> Result<String, Error> {
 
 fn replace(value: &str, from: &str, to: &str) -> Result<String, Error> {
     if from.is_empty() {
-        return Err(wrong("`replace` needs a text to look for"));
+        return Err(invalid("`replace` expects a non-empty string to search for"));
     }
     let mut text = Text::default();
     for (n, part) in value.split(from).enumerate() {
@@ -127,21 +127,21 @@ fn replace(value: &str, from: &str, to: &str) -> Result<String, Error> {
 
 fn indent(value: &str, width: usize, first: Option<bool>) -> Result<String, Error> {
     if width > 100 {
-        return Err(wrong("`indent` takes at most 100 blanks"));
+        return Err(invalid("`indent` is limited to 100 spaces"));
     }
-    let blanks = " ".repeat(width);
+    let spaces = " ".repeat(width);
     let mut text = Text::default();
     for (n, line) in value.split_inclusive('\n').enumerate() {
         if (n > 0 || first == Some(true)) && !line.trim().is_empty() {
-            text.push(&blanks)?;
+            text.push(&spaces)?;
         }
         text.push(line)?;
     }
     Ok(text.0)
 }
 
-/// The first so many characters, whole words unless they may be cut, and an end that says
-/// that there was more.
+/// The first `length` characters, `end` included, which marks that text is missing. Cuts
+/// between words unless `cut_words` is set.
 fn truncate(
     value: &str,
     length: Option<usize>,
@@ -152,8 +152,8 @@ fn truncate(
     if value.chars().nth(length).is_none() {
         return value.to_owned();
     }
-    let most = length.saturating_sub(end.chars().count());
-    let kept: String = value.chars().take(most).collect();
+    let max = length.saturating_sub(end.chars().count());
+    let kept: String = value.chars().take(max).collect();
     let kept = match kept.rfind(' ') {
         Some(word) if cut_words != Some(true) => &kept[..word],
         _ => &kept,
@@ -170,12 +170,12 @@ fn tojson(value: &Value, indent: Option<usize>) -> Result<String, Error> {
     match written {
         Ok(()) => Ok(bounded.into_text()),
         Err(_) if bounded.full => Err(too_long()),
-        Err(error) => Err(wrong(format!("this is no JSON: {error}"))),
+        Err(error) => Err(invalid(format!("the value cannot be written as JSON: {error}"))),
     }
 }
 
-/// An attribute of each, or a filter over each.
-#[expect(clippy::needless_pass_by_value, reason = "this is how the engine hands them over")]
+/// Takes an attribute of each item, or applies a filter to each.
+#[expect(clippy::needless_pass_by_value, reason = "the engine passes them by value")]
 fn map(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -192,16 +192,16 @@ fn map(
             (Some(attribute), None) => {
                 attribute.split('.').try_fold(item, |item, part| item.get_attr(part))?
             }
-            // It would put the same value in many places, each time for nothing.
+            // It would copy one value into many places without any charge.
             (None, Some("default" | "d")) => {
-                return Err(wrong("`map` takes no `default`"));
+                return Err(invalid("`map` does not support `default`"));
             }
             (None, Some(filter)) => {
-                let mut given = vec![item];
-                given.extend(arguments.iter().skip(1).cloned());
-                state.apply_filter(filter, &given)?
+                let mut inputs = vec![item];
+                inputs.extend(arguments.iter().skip(1).cloned());
+                state.apply_filter(filter, &inputs)?
             }
-            _ => return Err(wrong("`map` needs `attribute=NAME` or a filter's name")),
+            _ => return Err(invalid("`map` expects `attribute=NAME` or the name of a filter")),
         };
         size += item.as_str().map_or(0, str::len);
         if size > MAX_RENDERED_BYTES {
@@ -213,6 +213,6 @@ fn map(
 }
 
 fn sum(value: &Value) -> Result<f64, Error> {
-    let number = |item: Value| f64::try_from(item).map_err(|_| wrong("`sum` adds numbers"));
+    let number = |item: Value| f64::try_from(item).map_err(|_| invalid("`sum` expects numbers"));
     value.try_iter()?.map(number).sum()
 }

@@ -1,28 +1,29 @@
-//! What a template may not say, told from its text alone.
+//! Rejects dangerous templates by their text alone.
 //!
 //! Fuel counts instructions, but one instruction can double a value, and forty of them fill
-//! any memory. A value can only grow again and again if what grew gets a name. So `set` and
-//! `for` bind what is there and do not build: no `~`, no `+` of texts, no lists in lists; and
-//! an expression joins only so many values. What captures output unseen is left out.
+//! any memory. A value can only grow repeatedly if the grown value gets a name. So `set` and
+//! `for` may bind values but not build larger ones: no `~`, no `+` of strings, no lists of
+//! lists. An expression may join only a limited number of values. Tags that capture output are
+//! not available.
 
 use super::TemplateError;
 
-/// How many values one template may join with `~` and `+`, outside of text.
+/// How many values one template may join with `~` and `+`, outside quoted strings.
 const MAX_JOINS: usize = 64;
-/// How often one template may multiply: texts can be multiplied too.
+/// How often one template may multiply. Strings can be multiplied too.
 const MAX_PRODUCTS: usize = 2;
 
-/// The longest expression, without what is in quotes, and how deep its brackets go. The
-/// engine's parser and compiler call themselves for each part.
+/// The longest expression, not counting quoted strings, and its deepest brackets. The engine's
+/// parser and compiler recurse for each part.
 const MAX_EXPRESSION: usize = 1000;
 const MAX_BRACKETS: usize = 32;
-/// How deep `if` and `for` are nested; each `elif` counts, as it does to the engine.
+/// How deep `if` and `for` may be nested. Each `elif` counts, as it does in the engine.
 const MAX_NESTING: usize = 40;
 
-/// What stands for a text in quotes.
+/// Replaces each quoted string before the check.
 const TEXT: char = '"';
 
-/// Words that a value follows: a bracket behind them begins a list.
+/// Words that a value follows: a bracket after them starts a list.
 const BEFORE_VALUES: [&str; 8] = ["in", "not", "and", "or", "if", "else", "is", "elif"];
 
 /// Checks a template.
@@ -35,7 +36,7 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
             rest = comment.find("#}").map_or("", |end| &comment[end + 2..]);
         } else if let Some(code) = tail.strip_prefix("{{") {
             let code = Code::until(code, "}}")?;
-            counts.expression(&code, Use::Shown)?;
+            counts.expression(&code, Use::Output)?;
             rest = code.rest;
         } else if let Some(code) = tail.strip_prefix("{%") {
             let code = Code::until(code, "%}")?;
@@ -50,31 +51,31 @@ pub(super) fn check(source: &str) -> Result<(), TemplateError> {
 /// Checks a condition.
 pub(super) fn check_expression(source: &str) -> Result<(), TemplateError> {
     let code = Code::of(source)?;
-    Counts::default().expression(&code, Use::Shown)
+    Counts::default().expression(&code, Use::Output)
 }
 
-/// Checks a `{% … %}`, and tells where to go on.
+/// Checks a `{% … %}`. Returns the text after it.
 fn tag<'a>(code: &Code<'a>, counts: &mut Counts) -> Result<&'a str, TemplateError> {
     let text = code.bare.trim_start_matches(['-', '+']).trim_start();
     let name: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
     match &*name {
         "if" | "elif" => {
             counts.nest(if name == "if" { Nest::Deeper } else { Nest::Beside })?;
-            counts.expression(code, Use::Shown)?;
+            counts.expression(code, Use::Output)?;
         }
         "else" => {}
         "endif" | "endfor" => counts.nest(Nest::Out)?,
         "for" => {
             counts.nest(Nest::Deeper)?;
             if text.split_ascii_whitespace().any(|word| word == "recursive") {
-                return Err(TemplateError::new("a loop cannot be `recursive` here"));
+                return Err(TemplateError::new("`recursive` loops are not available"));
             }
             counts.expression(code, Use::Bound)?;
         }
         "set" if text.contains('=') => counts.expression(code, Use::Bound)?,
         "set" => {
             return Err(TemplateError::new(
-                "`set` without `=` is not available: write the text where it is shown",
+                "`set` without `=` is not available: write the text where it is output",
             ));
         }
         "raw" => return Ok(after_raw(code.rest)),
@@ -87,8 +88,8 @@ fn tag<'a>(code: &Code<'a>, counts: &mut Counts) -> Result<&'a str, TemplateErro
     Ok(code.rest)
 }
 
-/// What follows a raw part: the engine ends it at the first tag that is just `endraw`, and
-/// looks at nothing before that.
+/// The text after a raw part. The engine ends it at the first tag that is just `endraw`, and
+/// parses nothing before that.
 fn after_raw(text: &str) -> &str {
     let mut rest = text;
     while let Some(start) = rest.find("{%") {
@@ -104,11 +105,11 @@ fn after_raw(text: &str) -> &str {
     ""
 }
 
-/// What becomes of an expression's value.
+/// What happens to an expression's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// It is written, or decides something.
-    Shown,
+    /// It is output, or used as a condition.
+    Output,
     /// It gets a name.
     Bound,
 }
@@ -125,7 +126,7 @@ enum Nest {
 struct Counts {
     joins: usize,
     products: usize,
-    /// For each open `if` and `for`, how deep it goes by itself.
+    /// The depth of each open `if` and `for`.
     open: Vec<usize>,
 }
 
@@ -138,7 +139,7 @@ impl Counts {
                 self.open.pop();
             }
         }
-        // Deeper by one each time: the sum is small where it is looked at.
+        // It grows by one at a time, so the sum stays small.
         match self.open.iter().sum::<usize>() > MAX_NESTING {
             true => {
                 Err(TemplateError::new(format!("tags are nested more than {MAX_NESTING} deep")))
@@ -150,25 +151,25 @@ impl Counts {
     fn expression(&mut self, code: &Code<'_>, used: Use) -> Result<(), TemplateError> {
         let text = code.bare.trim_start_matches(['-', '+']).trim_end_matches('-');
         if text.len() > MAX_EXPRESSION {
-            let what = format!("an expression is longer than {MAX_EXPRESSION} bytes");
+            let what = format!("an expression exceeds {MAX_EXPRESSION} bytes");
             return Err(TemplateError::new(what));
         }
-        refuse_repeating(text)?;
+        reject_repeated_literals(text)?;
         let (mut lists, mut brackets): (usize, usize) = (0, 0);
         for (n, c) in text.char_indices() {
             let next = text[n + c.len_utf8()..].trim_start().chars().next();
-            // A text and a number cannot be added: what has one beside it is a sum.
+            // Strings and numbers cannot be added: `+` before a digit is a sum.
             let sum = c == '+' && next.is_some_and(|next| next.is_ascii_digit());
             match c {
                 '~' | '+' if used == Use::Bound && !sum => {
                     let what = format!(
-                        "`{c}` cannot make a value that gets a name: join values where they are shown"
+                        "`{c}` is not allowed in `set` and `for`: join values where they are output"
                     );
                     return Err(TemplateError::new(what));
                 }
                 '~' | '+' if !sum => self.joins += 1,
                 '*' if used == Use::Bound => {
-                    return Err(TemplateError::new("`*` cannot make a value that gets a name"));
+                    return Err(TemplateError::new("`*` is not allowed in `set` and `for`"));
                 }
                 '*' => self.products += 1,
                 '[' => (lists, brackets) = (lists + 1, brackets + 1),
@@ -183,27 +184,26 @@ impl Counts {
             }
             if used == Use::Bound && lists > 1 {
                 return Err(TemplateError::new(
-                    "a value that gets a name cannot be a list of lists",
+                    "a list of lists is not allowed in `set` and `for`",
                 ));
             }
         }
         if self.joins > MAX_JOINS {
-            let what =
-                format!("more than {MAX_JOINS} values are joined; write them one after the other");
+            let what = format!("more than {MAX_JOINS} values are joined; output them one by one");
             return Err(TemplateError::new(what));
         }
         if self.products > MAX_PRODUCTS {
-            let what = format!("there are more than {MAX_PRODUCTS} `*`");
+            let what = format!("`*` occurs more than {MAX_PRODUCTS} times");
             return Err(TemplateError::new(what));
         }
         Ok(())
     }
 }
 
-/// Refuses to multiply a list or a text that is written down: the engine would do it, and what
-/// follows from it, while it reads the template.
-fn refuse_repeating(text: &str) -> Result<(), TemplateError> {
-    // For each open bracket, whether it began a list; and whether what was last is a literal.
+/// Rejects the multiplication of a literal list or string: the engine would compute it, and
+/// what follows from it, while it parses the template.
+fn reject_repeated_literals(text: &str) -> Result<(), TemplateError> {
+    // For each open bracket, whether it starts a list; and whether the last token is a literal.
     let (mut open, mut literal) = (Vec::new(), false);
     let mut before = "";
     for (n, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
@@ -212,11 +212,11 @@ fn refuse_repeating(text: &str) -> Result<(), TemplateError> {
         literal = match c {
             '*' if literal || after.starts_with(['[', TEXT]) => {
                 return Err(TemplateError::new(
-                    "`*` is for numbers: a list or a text cannot be multiplied in a template",
+                    "`*` is for numbers: a template cannot multiply a list or a string",
                 ));
             }
             '[' => {
-                open.push(begins_value(so_far));
+                open.push(starts_list(so_far));
                 false
             }
             ']' => open.pop().unwrap_or(false),
@@ -226,8 +226,8 @@ fn refuse_repeating(text: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Does a value begin behind this? Else a bracket there takes something out of what it follows.
-fn begins_value(before: &str) -> bool {
+/// Whether a bracket after this text starts a list. Otherwise it is an index.
+fn starts_list(before: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let start = before.rfind(|c| !is_part(c)).map_or(0, |n| n + 1);
     match before.get(start..).unwrap_or_default() {
@@ -238,14 +238,14 @@ fn begins_value(before: &str) -> bool {
 
 /// The inside of a tag.
 struct Code<'a> {
-    /// With [`TEXT`] in place of what is in quotes.
+    /// The code, with [`TEXT`] in place of each quoted string.
     bare: String,
-    /// What follows the tag.
+    /// The text after the tag.
     rest: &'a str,
 }
 
 impl<'a> Code<'a> {
-    /// The code up to a tag's end, quotes heeded.
+    /// The code up to a tag's end. Quotes can contain the end.
     fn until(text: &'a str, end: &str) -> Result<Self, TemplateError> {
         let mut bare = String::new();
         let mut quote: Option<char> = None;
@@ -261,16 +261,18 @@ impl<'a> Code<'a> {
                 }
                 None if c == '"' || c == '\'' => {
                     quote = Some(c);
-                    // Something stands here, so that a sum is not seen where there is none.
+                    // A placeholder, so that no `+` is mistaken for a sum.
                     bare.push(TEXT);
                 }
                 None if c == '{' => {
-                    return Err(TemplateError::new("mappings cannot be written in a template"));
+                    return Err(TemplateError::new(
+                        "mapping literals are not available in templates",
+                    ));
                 }
                 None => bare.push(c),
             }
         }
-        // Unended: the engine says it better.
+        // Not closed: the engine has the better error.
         Ok(Self { bare, rest: "" })
     }
 

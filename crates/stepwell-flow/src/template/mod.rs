@@ -1,10 +1,10 @@
-//! Templates and conditions: text that sees what was said before.
+//! Templates and conditions: text that can use earlier answers.
 //!
-//! They are written by whoever wrote the spec and filled with what models said, so they are
-//! sandboxed: no files, no includes, no macros; a name that is not there is an error; and
-//! whatever they say, they end soon and take little memory. Four things see to that: fuel
-//! counts what is executed, `work` weighs what is looked at, what is written is cut off at
-//! [`MAX_RENDERED_BYTES`], and `guard` refuses what would let a value grow without being written.
+//! The author of the spec writes them, and the output of models fills them. So they are
+//! sandboxed: no files, no includes, no macros. An undefined name is an error. Whatever they
+//! contain, they end soon and take little memory. Four limits ensure that: fuel counts executed
+//! instructions, `work` charges for the data that is read, output stops at
+//! [`MAX_RENDERED_BYTES`], and `guard` rejects what could make a value grow without output.
 
 mod environment;
 mod filters;
@@ -24,34 +24,34 @@ use serde::Deserialize;
 pub use scope::Scope;
 pub use shared_map::SharedMap;
 
-/// The most that a template becomes. A model takes less, and it must fit an event.
+/// The largest output of a template. Models accept less, and it must fit into an event.
 pub const MAX_RENDERED_BYTES: usize = 4 << 20;
 
 /// The longest template.
 const MAX_TEMPLATE_BYTES: usize = 1 << 20;
 
-/// A text with holes, such as `Write about {{ topic }}.`
+/// A text with placeholders, such as `Write about {{ topic }}.`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
 pub struct Template {
     source: String,
-    /// What it asks for: found while it is looked at anyway, since that is dear.
+    /// The names it uses. Kept from the parse, because parsing is expensive.
     names: BTreeSet<String>,
 }
 
-/// When an edge of a graph is taken: an expression such as `nodes.check.response == "ok"`, in
-/// braces or not, or `else`, which always holds.
+/// When a graph follows an edge: an expression such as `nodes.check.response == "ok"`, with or
+/// without braces, or `else`, which is always true.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
 pub struct Condition {
     source: String,
-    /// What it asks for.
+    /// The names it uses.
     names: BTreeSet<String>,
 }
 
-/// Why a template cannot be filled.
+/// Why a template cannot be parsed or rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", .line.map(|line| format!("in line {line} of the template: ")).unwrap_or_default())]
 pub struct TemplateError {
@@ -66,12 +66,14 @@ impl TemplateError {
         Self { what: what.into(), line: None }
     }
 
-    /// An error of the engine, about a text.
+    /// An error of the engine for this source.
     fn of(error: &minijinja::Error, text: &str) -> Self {
         use minijinja::ErrorKind;
         let what = match error.kind() {
-            ErrorKind::OutOfFuel => "it does too much: it was stopped".to_owned(),
-            ErrorKind::UndefinedError => "it asks for something that is not there".to_owned(),
+            ErrorKind::OutOfFuel => {
+                "the template was stopped: it executes too many instructions".to_owned()
+            }
+            ErrorKind::UndefinedError => "a value is undefined".to_owned(),
             kind => match error.detail() {
                 Some(detail) => detail.to_owned(),
                 None => kind.to_string(),
@@ -83,69 +85,68 @@ impl TemplateError {
 }
 
 impl Template {
-    /// Reads a template.
+    /// Parses and checks a template.
     pub fn parse(source: impl Into<String>) -> Result<Self, TemplateError> {
         let source = source.into();
         if source.len() > MAX_TEMPLATE_BYTES {
             return Err(TemplateError::new(format!(
-                "a template of {} bytes is too long, at most {MAX_TEMPLATE_BYTES} are read",
+                "the template has {} bytes; the limit is {MAX_TEMPLATE_BYTES}",
                 source.len()
             )));
         }
-        // Without a brace it is just text.
+        // Without a brace it is plain text.
         if !source.contains('{') {
             return Ok(Self { source, names: BTreeSet::new() });
         }
         guard::check(&source)?;
-        let long = work::may_be_long_to_read(&source);
+        let slow = work::may_parse_slowly(&source);
         let read = move || {
             let compiled = environment::shared().template_from_str(&source);
             let compiled = compiled.map_err(|error| TemplateError::of(&error, &source))?;
             let names = compiled.undeclared_variables(true).into_iter().collect();
             Ok(Self { source, names })
         };
-        match long {
-            true => work::within(work::PATIENCE, read),
+        match slow {
+            true => work::with_timeout(work::TIMEOUT, read),
             false => read(),
         }
     }
 
-    /// It as it was written.
+    /// The original text.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// What it asks for, as far as it can be told without filling it: `topic`,
-    /// `tasks.fetch.response`, `steps`.
+    /// The names it uses, as far as its text tells: `topic`, `tasks.fetch.response`, `steps`.
     #[must_use]
     pub const fn names(&self) -> &BTreeSet<String> {
         &self.names
     }
 
-    /// Fills it.
+    /// Renders it with these values.
     pub fn render(&self, scope: &Scope) -> Result<String, TemplateError> {
-        match work::may_be_long(&self.source) {
-            true => self.fill_within(work::PATIENCE, scope),
-            false => self.fill(scope),
+        match work::may_run_slowly(&self.source) {
+            true => self.render_within(work::TIMEOUT, scope),
+            false => self.render_here(scope),
         }
     }
 
-    fn fill_within(&self, patience: Duration, scope: &Scope) -> Result<String, TemplateError> {
+    fn render_within(&self, timeout: Duration, scope: &Scope) -> Result<String, TemplateError> {
         let (template, scope) = (self.clone(), scope.clone());
-        work::within(patience, move || template.fill(&scope))
+        work::with_timeout(timeout, move || template.render_here(&scope))
     }
 
-    fn fill(&self, scope: &Scope) -> Result<String, TemplateError> {
-        work::begin();
+    fn render_here(&self, scope: &Scope) -> Result<String, TemplateError> {
+        work::reset();
         let compiled = environment::shared().template_from_str(&self.source);
         let compiled = compiled.map_err(|error| TemplateError::of(&error, &self.source))?;
         let mut text = Bounded::default();
         match compiled.render_captured_to(scope.value(), &mut text) {
             Ok(_) => Ok(text.into_text()),
-            Err(_) if text.full => Err(TemplateError::new(format!(
-                "it becomes longer than {MAX_RENDERED_BYTES} bytes"
-            ))),
+            Err(_) if text.full => {
+                Err(TemplateError::new(format!("the output exceeds {MAX_RENDERED_BYTES} bytes")))
+            }
             Err(error) => {
                 Err(scope.explain(TemplateError::of(&error, &self.source), &error, &self.names))
             }
@@ -153,13 +154,13 @@ impl Template {
     }
 }
 
-/// Fills the holes of a text that can be filled already, and leaves the others as they are
-/// written. A text with statements is filled as a whole or not at all.
+/// Renders the placeholders of a text whose values are known, and leaves the others as they are.
+/// A text with statements is rendered completely or not at all.
 #[must_use]
-pub fn fill_known(source: &str, scope: &Scope) -> String {
-    let filled = |text: &str| Template::parse(text).and_then(|it| it.render(scope)).ok();
-    if let Some(whole) = filled(source) {
-        return whole;
+pub fn render_known(source: &str, scope: &Scope) -> String {
+    let render = |text: &str| Template::parse(text).and_then(|it| it.render(scope)).ok();
+    if let Some(rendered) = render(source) {
+        return rendered;
     }
     if source.contains("{%") || source.contains("{#") {
         return source.to_owned();
@@ -168,21 +169,21 @@ pub fn fill_known(source: &str, scope: &Scope) -> String {
     while let Some(start) = rest.find("{{") {
         let Some(length) = rest[start..].find("}}") else { break };
         let end = start + length + 2;
-        let hole = &rest[start..end];
+        let placeholder = &rest[start..end];
         text.push_str(&rest[..start]);
-        text.push_str(&filled(hole).unwrap_or_else(|| hole.to_owned()));
+        text.push_str(&render(placeholder).unwrap_or_else(|| placeholder.to_owned()));
         rest = &rest[end..];
     }
     text + rest
 }
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses and checks a condition.
     pub fn parse(source: impl Into<String>) -> Result<Self, TemplateError> {
-        Self::parse_within(work::PATIENCE, source.into())
+        Self::parse_within(work::TIMEOUT, source.into())
     }
 
-    fn parse_within(patience: Duration, source: String) -> Result<Self, TemplateError> {
+    fn parse_within(timeout: Duration, source: String) -> Result<Self, TemplateError> {
         let Some(expression) = expression(&source).map(str::to_owned) else {
             return Ok(Self { source, names: BTreeSet::new() });
         };
@@ -190,52 +191,52 @@ impl Condition {
             return Err(TemplateError::new("the condition is too long"));
         }
         guard::check_expression(&expression)?;
-        let long = work::may_be_long_to_read(&expression);
+        let slow = work::may_parse_slowly(&expression);
         let read = move || {
             let compiled = environment::shared().compile_expression(&expression);
             let compiled = compiled.map_err(|error| TemplateError::of(&error, &expression))?;
             Ok(compiled.undeclared_variables(true).into_iter().collect())
         };
-        let names = if long { work::within(patience, read) } else { read() }?;
+        let names = if slow { work::with_timeout(timeout, read) } else { read() }?;
         Ok(Self { source, names })
     }
 
-    /// It as it was written.
+    /// The original text.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Does it hold whatever is the case?
+    /// Whether it is always true.
     #[must_use]
     pub fn is_else(&self) -> bool {
         expression(&self.source).is_none()
     }
 
-    /// What it asks for.
+    /// The names it uses.
     #[must_use]
     pub const fn names(&self) -> &BTreeSet<String> {
         &self.names
     }
 
-    /// Does it hold?
+    /// Whether it is true for these values.
     pub fn holds(&self, scope: &Scope) -> Result<bool, TemplateError> {
-        match work::may_be_long(&self.source) {
-            true => self.decide_within(work::PATIENCE, scope),
-            false => self.decide(scope),
+        match work::may_run_slowly(&self.source) {
+            true => self.evaluate_within(work::TIMEOUT, scope),
+            false => self.evaluate_here(scope),
         }
     }
 
-    fn decide_within(&self, patience: Duration, scope: &Scope) -> Result<bool, TemplateError> {
+    fn evaluate_within(&self, timeout: Duration, scope: &Scope) -> Result<bool, TemplateError> {
         let (condition, scope) = (self.clone(), scope.clone());
-        work::within(patience, move || condition.decide(&scope))
+        work::with_timeout(timeout, move || condition.evaluate_here(&scope))
     }
 
-    fn decide(&self, scope: &Scope) -> Result<bool, TemplateError> {
+    fn evaluate_here(&self, scope: &Scope) -> Result<bool, TemplateError> {
         let Some(expression) = expression(&self.source) else { return Ok(true) };
         let compiled = environment::shared().compile_expression(expression);
         let compiled = compiled.map_err(|error| TemplateError::of(&error, expression))?;
-        work::begin();
+        work::reset();
         match compiled.eval(scope.value()) {
             Ok(value) => Ok(value.is_true()),
             Err(error) => {
@@ -245,7 +246,7 @@ impl Condition {
     }
 }
 
-/// What a condition asks, without its braces; `else` asks nothing.
+/// A condition's expression without braces; `None` for `else`.
 fn expression(source: &str) -> Option<&str> {
     let source = source.trim();
     let bare = source.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
@@ -269,7 +270,7 @@ impl TryFrom<String> for Condition {
     }
 }
 
-/// What is written, up to [`MAX_RENDERED_BYTES`].
+/// A writer that accepts up to [`MAX_RENDERED_BYTES`].
 #[derive(Default)]
 struct Bounded {
     bytes: Vec<u8>,

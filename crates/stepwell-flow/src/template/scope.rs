@@ -1,4 +1,4 @@
-//! What a template sees.
+//! The values that a template sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,37 +9,36 @@ use serde::Serialize;
 use super::{SharedMap, TemplateError};
 use crate::names::nearest;
 
-/// The names that a template sees, and what they stand for. Cloning it is cheap: values are
-/// shared.
+/// The names that a template sees, and their values. Cloning is cheap: values are shared.
 #[derive(Clone, Debug, Default)]
 pub struct Scope(BTreeMap<String, Value>);
 
 impl Scope {
-    /// Nothing.
+    /// An empty scope.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, with one more name, or another value for it.
+    /// Adds a name, or replaces its value.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
         self.set(name, value);
         self
     }
 
-    /// Gives a name a value.
+    /// Sets the value of a name.
     pub fn set(&mut self, name: impl Into<String>, value: impl Serialize) {
         self.0.insert(name.into(), Value::from(Serde(value)));
     }
 
-    /// Is there such a name?
+    /// Whether the name has a value.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Gives a name a mapping that grows.
+    /// Sets a name to a mapping that the caller keeps adding to.
     pub fn share(&mut self, name: impl Into<String>, mapping: &SharedMap) {
         self.0.insert(name.into(), mapping.value());
     }
@@ -48,19 +47,19 @@ impl Scope {
         Value::from_pairs(self.0.iter().map(|(name, value)| (name.clone(), value.clone())))
     }
 
-    /// Says which of the names that were asked for is not there.
+    /// Improves the error for an undefined value: names the one that is missing.
     pub(super) fn explain(
         &self,
-        mut told: TemplateError,
+        mut explained: TemplateError,
         error: &minijinja::Error,
-        asked: &BTreeSet<String>,
+        used: &BTreeSet<String>,
     ) -> TemplateError {
         if error.kind() == ErrorKind::UndefinedError
-            && let Some(missing) = asked.iter().find_map(|path| self.missing(path))
+            && let Some(missing) = used.iter().find_map(|path| self.missing(path))
         {
-            told.what = missing;
+            explained.what = missing;
         }
-        told
+        explained
     }
 
     fn missing(&self, path: &str) -> Option<String> {
@@ -71,7 +70,7 @@ impl Scope {
         };
         let Some(mut here) = self.0.get(first).cloned() else {
             let near = nearest(first, self.0.keys().map(String::as_str));
-            return Some(format!("there is no `{first}`{}", meant(near)));
+            return Some(format!("`{first}` is undefined{}", meant(near)));
         };
         let mut walked = first.to_owned();
         for part in parts {

@@ -1,4 +1,4 @@
-//! A mapping that grows while templates look at it: a name is added without copying the rest.
+//! A mapping that grows while templates use it. Adding a name does not copy the rest.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,35 +7,35 @@ use minijinja::Value;
 use minijinja::value::{Enumerator, Object, Serde};
 use serde::Serialize;
 
-/// A mapping that grows. Clones share it.
+/// A mapping that grows. Clones share its entries.
 #[derive(Clone, Debug, Default)]
 pub struct SharedMap(Arc<Mutex<BTreeMap<String, Value>>>);
 
 impl SharedMap {
-    /// Gives a name a value.
+    /// Sets the value of a name.
     pub fn set(&self, name: impl Into<String>, value: impl Serialize) {
-        self.inside().insert(name.into(), Value::from(Serde(value)));
+        self.lock().insert(name.into(), Value::from(Serde(value)));
     }
 
     pub(super) fn value(&self) -> Value {
         Value::from_object(self.clone())
     }
 
-    fn inside(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Object for SharedMap {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.inside().get(key.as_str()?).cloned()
+        self.lock().get(key.as_str()?).cloned()
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        self.inside().get(key).cloned()
+        self.lock().get(key).cloned()
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.inside().keys().cloned().map(Value::from).collect())
+        Enumerator::Values(self.lock().keys().cloned().map(Value::from).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Templates do what they say, and no more.
+//! Templates and conditions render, and slow ones are stopped.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn render(source: &str) -> Result<String, String> {
 }
 
 #[test]
-fn a_template_sees_what_was_said() {
+fn a_template_sees_earlier_answers() {
     let text = "{{ topic }}: {{ steps[0].response }}, {{ tasks.fetch.response | upper }}\n";
     assert_eq!(render(text).unwrap(), "wells: dig, WATER");
 }
@@ -35,26 +35,26 @@ fn a_condition_is_an_expression_with_or_without_braces() {
 }
 
 #[test]
-fn a_template_that_takes_too_long_is_given_up() {
-    // The engine compares by itself: nothing is weighed.
+fn a_template_that_takes_too_long_is_stopped() {
+    // The engine compares values without any charge.
     let all: Vec<String> = (0..1000).map(|n| "x".repeat(n)).collect();
     let scope = scope().with("all", &all).with("same", &all);
     let source = "{% for a in range(500) %}{% if all == same %}{% endif %}{% endfor %}";
     let template = Template::parse(source).unwrap();
-    assert!(work::may_be_long(template.source()));
-    let ended = template.fill_within(Duration::from_micros(1), &scope);
-    assert_eq!(ended.unwrap_err().what, "it takes longer than 1µs: it was stopped");
+    assert!(work::may_run_slowly(template.source()));
+    let ended = template.render_within(Duration::from_micros(1), &scope);
+    assert_eq!(ended.unwrap_err().what, "the template was stopped: it takes longer than 1µs");
     assert_eq!(template.render(&scope).unwrap(), "");
 }
 
 #[test]
-fn a_condition_that_takes_too_long_is_given_up_when_it_is_read_and_when_it_is_asked() {
-    let soon = Duration::from_millis(1);
-    let long = "2 in ([1]) * 5000000";
-    let ended = Condition::parse_within(soon, long.to_owned());
-    assert_eq!(ended.unwrap_err().what, "it takes longer than 1ms: it was stopped");
+fn a_condition_that_takes_too_long_is_stopped_while_parsed_and_while_evaluated() {
+    let timeout = Duration::from_millis(1);
+    let slow = "2 in ([1]) * 5000000";
+    let ended = Condition::parse_within(timeout, slow.to_owned());
+    assert_eq!(ended.unwrap_err().what, "the template was stopped: it takes longer than 1ms");
     let condition = Condition::parse("'no' in steps * 5000000").unwrap();
-    assert!(work::may_be_long(condition.source()));
-    let ended = condition.decide_within(soon, &scope());
-    assert_eq!(ended.unwrap_err().what, "it takes longer than 1ms: it was stopped");
+    assert!(work::may_run_slowly(condition.source()));
+    let ended = condition.evaluate_within(timeout, &scope());
+    assert_eq!(ended.unwrap_err().what, "the template was stopped: it takes longer than 1ms");
 }

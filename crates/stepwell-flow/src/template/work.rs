@@ -1,8 +1,8 @@
-//! Work: how much a template goes through, and for how long.
+//! Limits on how much data a template reads, and for how long it runs.
 //!
-//! Fuel counts instructions, and one instruction can go through megabytes. So whatever a
-//! filter, a method or an output is given is weighed before it is looked at; and what cannot
-//! be weighed, because the engine does it by itself, is given up when it takes too long.
+//! Fuel counts instructions, but one instruction can read megabytes. So each value that a
+//! filter, a method or an output gets is charged before it is read. Work inside the engine
+//! cannot be charged; it is abandoned when it takes too long.
 
 use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,52 +13,52 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use super::TemplateError;
 
-/// How much a template may go through: three thousand answers of ten kilobytes.
+/// How much a template may read: three thousand answers of ten kilobytes.
 const MAX_WORK_BYTES: usize = 32 << 20;
 
-/// How long one that may be long can take. What is weighed ends long before.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a template that may be slow can take. Charged work ends long before that.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Up to this, a template without loops is filled in no time.
-const SHORT: usize = 16 << 10;
+/// A template up to this size without loops renders in no time.
+const FAST_BYTES: usize = 16 << 10;
 
-/// As much as the main thread has: the engine calls itself for each bracket.
+/// As much as the main thread has: the engine recurses for each bracket.
 const STACK: usize = 8 << 20;
 
-/// What an item weighs besides its text.
-const ITEM: usize = 16;
+/// The charge for an item besides its text.
+const ITEM_BYTES: usize = 16;
 
-/// How deep values are weighed: deeper than any answer that is read.
-const DEPTH: usize = 32;
+/// How deep values are charged: deeper than any answer that can be parsed.
+const MAX_DEPTH: usize = 32;
 
 thread_local! {
-    /// What the template that this thread fills may still go through.
+    /// How much the template that this thread renders may still read.
     static LEFT: Cell<usize> = const { Cell::new(MAX_WORK_BYTES) };
 }
 
-/// A template begins.
-pub(super) fn begin() {
+/// Resets the limit. Called before each template.
+pub(super) fn reset() {
     LEFT.set(MAX_WORK_BYTES);
 }
 
-/// Takes what a value weighs from what the template may go through.
+/// Charges for reading all of a value.
 pub(super) fn charge(value: &Value) -> Result<(), Error> {
-    take(weigh(value, LEFT.get(), DEPTH))
+    update(subtract(value, LEFT.get(), MAX_DEPTH))
 }
 
-/// The same for what looks at a value from outside: at a text, or at how many items there are.
-fn charge_outside(value: &Value) -> Result<(), Error> {
+/// Charges for reading only a value's surface: a string, or the number of items.
+fn charge_surface(value: &Value) -> Result<(), Error> {
     let text = value.as_str().map_or(0, str::len);
-    take(LEFT.get().checked_sub(ITEM.saturating_add(text)))
+    update(LEFT.get().checked_sub(ITEM_BYTES.saturating_add(text)))
 }
 
-fn take(left: Option<usize>) -> Result<(), Error> {
+fn update(left: Option<usize>) -> Result<(), Error> {
     LEFT.set(left.unwrap_or(0));
     match left {
         Some(_) => Ok(()),
         None => {
             let what = format!(
-                "it goes through more than {} MiB, again and again: it was stopped",
+                "the template was stopped: it reads more than {} MiB",
                 MAX_WORK_BYTES >> 20
             );
             Err(Error::new(ErrorKind::InvalidOperation, what))
@@ -66,17 +66,17 @@ fn take(left: Option<usize>) -> Result<(), Error> {
     }
 }
 
-/// What is left when a value was weighed, if it does not weigh more.
-fn weigh(value: &Value, left: usize, depth: usize) -> Option<usize> {
-    let left = left.checked_sub(ITEM)?;
+/// The limit that is left after reading a value; `None` if the value exceeds it.
+fn subtract(value: &Value, left: usize, depth: usize) -> Option<usize> {
+    let left = left.checked_sub(ITEM_BYTES)?;
     if let Some(text) = value.as_str() {
         return left.checked_sub(text.len());
     }
     let is_map = value.kind() == ValueKind::Map;
     match (value.kind(), value.len()) {
-        // Nothing is longer than what it would take to look at all of it.
+        // Too many items: no need to visit them.
         (ValueKind::Seq | ValueKind::Map | ValueKind::Iterable, Some(items))
-            if items > left / ITEM =>
+            if items > left / ITEM_BYTES =>
         {
             None
         }
@@ -84,79 +84,79 @@ fn weigh(value: &Value, left: usize, depth: usize) -> Option<usize> {
             let items = value.try_iter().ok()?;
             items.into_iter().try_fold(left, |left, item| match is_map {
                 true => {
-                    let left = weigh(&item, left, depth - 1)?;
-                    weigh(&value.get_item(&item).ok()?, left, depth - 1)
+                    let left = subtract(&item, left, depth - 1)?;
+                    subtract(&value.get_item(&item).ok()?, left, depth - 1)
                 }
-                false => weigh(&item, left, depth - 1),
+                false => subtract(&item, left, depth - 1),
             })
         }
-        // What can be looked at only once is not looked at here.
-        (ValueKind::Iterable, Some(items)) => left.checked_sub(items * ITEM),
+        // An iterator can be read only once, so not here.
+        (ValueKind::Iterable, Some(items)) => left.checked_sub(items * ITEM_BYTES),
         _ => Some(left),
     }
 }
 
-/// How much of what it is given a filter looks at.
+/// How much of its arguments a filter reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Looks {
-    /// At all that is in it.
-    Through,
-    /// At how much it is, or at an end of it.
-    Outside,
+pub(super) enum Reads {
+    /// All of them.
+    Everything,
+    /// Only the number of items, or the first or last one.
+    Surface,
 }
 
-/// Has a filter, that is there by another name, weigh what it is given.
-pub(super) fn weighing(
+/// Adds a filter that charges its arguments, then calls the filter named `inner`.
+pub(super) fn add_charged_filter(
     environment: &mut Environment<'static>,
     name: &'static str,
-    by: String,
-    looks: Looks,
+    inner: String,
+    reads: Reads,
 ) {
-    let weighed = move |state: &mut State<'_, '_>, mut given: Rest<Value>, options: Kwargs| {
-        given.iter().try_for_each(|value| match looks {
-            Looks::Through => charge(value),
-            Looks::Outside => charge_outside(value),
+    let charged = move |state: &mut State<'_, '_>, mut inputs: Rest<Value>, options: Kwargs| {
+        inputs.iter().try_for_each(|value| match reads {
+            Reads::Everything => charge(value),
+            Reads::Surface => charge_surface(value),
         })?;
         if options.args().next().is_some() {
-            given.push(Value::from(options));
+            inputs.push(Value::from(options));
         }
-        state.apply_filter(&by, &given)
+        state.apply_filter(&inner, &inputs)
     };
-    environment.add_filter(name, weighed);
+    environment.add_filter(name, charged);
 }
 
-/// Could the engine be at a template or a condition for long?
-pub(super) fn may_be_long(source: &str) -> bool {
+/// Whether rendering a template or evaluating a condition may take long.
+pub(super) fn may_run_slowly(source: &str) -> bool {
     let has = |what: &str| source.contains(what);
-    source.len() > SHORT || has("*") || (has("{%") && has("for"))
+    source.len() > FAST_BYTES || has("*") || (has("{%") && has("for"))
 }
 
-/// Can the engine be at it for long while it reads it? It computes what it can.
-pub(super) fn may_be_long_to_read(source: &str) -> bool {
+/// Whether parsing may take long: the engine computes constants while it parses.
+pub(super) fn may_parse_slowly(source: &str) -> bool {
     source.contains('*')
 }
 
-/// Does something in a thread of its own, which is left to itself when it takes too long: the
-/// engine can be at a single instruction until the process ends.
-pub(super) fn within<T: Send + 'static>(
-    patience: Duration,
+/// Runs work in its own thread, and abandons the thread on a timeout: a single instruction of
+/// the engine can take until the process ends, and cannot be cancelled.
+pub(super) fn with_timeout<T: Send + 'static>(
+    timeout: Duration,
     work: impl FnOnce() -> Result<T, TemplateError> + Send + 'static,
 ) -> Result<T, TemplateError> {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let work = move || {
-        // Nobody listens if it took too long.
-        let _ = tell.send(work());
+        // Fails if the receiver gave up.
+        let _ = sender.send(work());
     };
     let thread = std::thread::Builder::new().name("template".to_owned()).stack_size(STACK);
     if let Err(error) = thread.spawn(work) {
-        return Err(TemplateError::new(format!("no thread could be started for it: {error}")));
+        return Err(TemplateError::new(format!("cannot start a thread for the template: {error}")));
     }
-    told.recv_timeout(patience).unwrap_or_else(|error| {
+    receiver.recv_timeout(timeout).unwrap_or_else(|error| {
         Err(TemplateError::new(match error {
             RecvTimeoutError::Timeout => {
-                format!("it takes longer than {patience:?}: it was stopped")
+                format!("the template was stopped: it takes longer than {timeout:?}")
             }
-            RecvTimeoutError::Disconnected => "the engine failed".to_owned(),
+            RecvTimeoutError::Disconnected => "the template engine failed".to_owned(),
         }))
     })
 }

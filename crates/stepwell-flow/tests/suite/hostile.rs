@@ -1,6 +1,6 @@
-//! Specs and templates that mean harm, or nonsense: a bounded, clear error, and never a panic.
+//! Malicious and random specs and templates: a bounded, clear error, and never a panic.
 //!
-//! `PROPTEST_CASES` sets how many cases the fuzzing tests try; 256 if it is not set.
+//! `PROPTEST_CASES` sets how many cases the fuzzing tests try. The default is 256.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use stepwell_flow::spec::{Folder, MAX_SPEC_BYTES, Spec};
 use stepwell_flow::template::{Condition, MAX_RENDERED_BYTES, Scope, Template};
 
 fn refusal(text: &str) -> String {
-    let error = Spec::parse(text, "f.yaml", &BTreeMap::new()).expect_err("it was to be refused");
-    let told = error.to_string();
-    assert!(told.len() < 20_000, "the error itself is bounded: {} bytes", told.len());
-    told
+    let error = Spec::parse(text, "f.yaml", &BTreeMap::new()).expect_err("it must be refused");
+    let message = error.to_string();
+    assert!(message.len() < 20_000, "the error itself is bounded: {} bytes", message.len());
+    message
 }
 
 const HEAD: &str = "version: 0\nname: t\nagents: {a: {prompt: p}}\n";
@@ -33,7 +33,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn alias_bombs_and_circles_of_aliases_are_refused() {
+fn alias_bombs_and_alias_cycles_are_refused() {
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for (this, last) in "bcdefghij".chars().zip("abcdefghi".chars()) {
         let refs = vec![format!("*{last}"); 9].join(", ");
@@ -52,30 +52,30 @@ fn alias_bombs_and_circles_of_aliases_are_refused() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_before_it_is_read() {
+fn a_spec_that_is_too_large_is_refused_before_it_is_parsed() {
     let large = format!("{HEAD}description: {}\n", "x".repeat(10 << 20));
-    assert!(refusal(&large).contains(&format!("at most {MAX_SPEC_BYTES} are read")));
+    assert!(refusal(&large).contains(&format!("the limit is {MAX_SPEC_BYTES}")));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("large.yaml");
     std::fs::write(&file, &large).unwrap();
     let error = Spec::load(&file, "large.yaml").unwrap_err().to_string();
-    assert_eq!(error, "large.yaml: it is too large: at most 1048576 bytes are read");
+    assert_eq!(error, "large.yaml: the file is too large: the limit is 1048576 bytes");
     std::fs::write(&file, [b'a', 0xff, b'b']).unwrap();
     let error = Spec::load(&file, "large.yaml").unwrap_err().to_string();
-    assert_eq!(error, "large.yaml: it is not UTF-8 text: byte 1 belongs to no character");
+    assert_eq!(error, "large.yaml: the file is not UTF-8: invalid byte at offset 1");
     assert!(Spec::load(folder.path(), "folder").is_err());
     let nothing = Spec::load(&folder.path().join("none"), "none").unwrap_err().to_string();
-    assert_eq!(nothing, "none: there is no such file");
+    assert_eq!(nothing, "none: no such file");
     let link = format!("{HEAD}pattern: {{type: chain, config: {{steps: [{{agent: a}}]}}}}\n")
         .replace("{prompt: p}", "{$ref: large}");
     std::fs::write(folder.path().join("large"), vec![b'x'; 2 << 20]).unwrap();
     let error = Spec::parse(&link, "f", &Folder(folder.path().to_owned())).unwrap_err();
-    assert!(error.to_string().contains("it is too large"), "{error}");
+    assert!(error.to_string().contains("the file is too large"), "{error}");
 }
 
 #[test]
-fn as_much_as_fits_is_read_and_told_about_in_bounds() {
-    // Tasks up to the largest spec, each waiting for the one before; and then in a circle.
+fn the_largest_spec_is_read_and_its_errors_are_bounded() {
+    // As many tasks as fit, each depending on the one before; and then in a cycle.
     let mut tasks = String::new();
     let mut count = 0;
     while tasks.len() < MAX_SPEC_BYTES - 1000 {
@@ -87,17 +87,17 @@ fn as_much_as_fits_is_read_and_told_about_in_bounds() {
     let spec = Spec::parse(&text, "f", &BTreeMap::new()).unwrap().spec;
     let plan = Plan::of(&spec);
     assert_eq!((plan.nodes.len(), plan.edges.len()), (count, count - 1));
-    let circle = text.replacen("deps: []", &format!("deps: [t{}]", count - 1), 1);
-    assert!(refusal(&circle).contains("the tasks wait for each other: t0 → t"));
-    // Each of them waits for one that is not there.
+    let cycle = text.replacen("deps: []", &format!("deps: [t{}]", count - 1), 1);
+    assert!(refusal(&cycle).contains("tasks depend on each other: t0 → t"));
+    // Each of them depends on a task that does not exist.
     let absent = text.replace("deps: [t", "deps: [u");
     assert!(refusal(&absent).lines().count() < 30);
     let keys: String = (0..50_000).map(|n| format!("key{n}: 1\n")).collect();
-    assert!(refusal(&format!("{HEAD}{keys}")).contains("there is no key `key0` here"));
+    assert!(refusal(&format!("{HEAD}{keys}")).contains("unknown key `key0`"));
     refusal(&format!("{HEAD}{}: 1\n", "k".repeat(1000)));
 }
 
-/// What the templates below see.
+/// The values for the templates below.
 fn scope() -> Scope {
     let items: Vec<_> = (0..1000).map(|n| serde_json::json!({"response": "x".repeat(n)})).collect();
     Scope::new().with("text", "ab".repeat(50_000)).with("items", items).with("n", 3)
@@ -157,7 +157,7 @@ fn templates_that_loop_or_grow_end() {
 }
 
 #[test]
-fn templates_that_go_through_much_again_and_again_are_stopped() {
+fn templates_that_read_too_much_are_stopped() {
     let ended = |source: &str| Template::parse(source).unwrap().render(&scope());
     for source in [
         "{% for a in range(10000) %}{{ items|tojson|length }}{% endfor %}",
@@ -167,24 +167,24 @@ fn templates_that_go_through_much_again_and_again_are_stopped() {
         "{{ (items * 100000)|join }}",
     ] {
         let why = ended(source).unwrap_err().to_string();
-        assert!(why.contains("it goes through more than 32 MiB"), "{source}: {why}");
+        assert!(why.contains("it reads more than 32 MiB"), "{source}: {why}");
     }
-    // By what they go through or, on a machine that is at work, by how long they take.
+    // Stopped by how much they read or, on a busy machine, by how long they take.
     for source in [
         "{% for a in range(10000) %}{{ text|upper|lower|replace('a', 'b')|length }}{% endfor %}",
         "{% for a in range(10000) %}{% if items|tojson == n %}x{% endif %}{% endfor %}",
         "{% for a in items %}{% set b = items|map(attribute='response')|list %}{% endfor %}",
     ] {
         let why = ended(source).unwrap_err().to_string();
-        assert!(why.ends_with("it was stopped"), "{source}: {why}");
+        assert!(why.contains("the template was stopped"), "{source}: {why}");
     }
     let condition = Condition::parse("(items * 100000)|list|length > 1").unwrap();
     let why = condition.holds(&scope()).unwrap_err().to_string();
-    assert!(why.contains("it goes through more than 32 MiB"), "{why}");
+    assert!(why.contains("it reads more than 32 MiB"), "{why}");
 }
 
 #[test]
-fn what_the_engine_would_be_at_for_long_while_it_reads_is_refused() {
+fn a_constant_that_the_engine_would_compute_for_long_is_refused() {
     for source in [
         "2 in [1]*100000000",
         "[1] * 30000000 == [1] * 30000000",
@@ -206,7 +206,7 @@ fn what_the_engine_would_be_at_for_long_while_it_reads_is_refused() {
 }
 
 #[test]
-fn templates_do_their_ordinary_work() {
+fn ordinary_templates_render() {
     let text = "{% set n2 = n + 1 %}{% for item in items[:3] %}{{ loop.index }}{{ item.response }}\
                 {% if not loop.last %}, {% endif %}{% endfor %} {{ n2 }} {{ text[:4] | upper }} \
                 {{ missing | default('none') }} {{ items | length }}";
@@ -219,7 +219,7 @@ fn templates_do_their_ordinary_work() {
 }
 
 #[test]
-fn to_ask_how_many_there_are_costs_no_more_for_long_answers() {
+fn counting_items_costs_no_more_for_long_answers() {
     let workers: Vec<_> =
         (0..70).map(|_| serde_json::json!({"response": "x".repeat(10_000)})).collect();
     let scope = Scope::new().with("workers", workers);
@@ -231,16 +231,16 @@ fn to_ask_how_many_there_are_costs_no_more_for_long_answers() {
 }
 
 #[test]
-fn a_name_that_is_not_there_is_told_with_the_nearest() {
-    let told = |source: &str| {
+fn an_undefined_name_is_reported_with_the_nearest_one() {
+    let error = |source: &str| {
         let scope = Scope::new()
             .with("topic", "t")
             .with("tasks", serde_json::json!({"fetch": {"response": "r"}}));
         Template::parse(source).unwrap().render(&scope).unwrap_err().to_string()
     };
-    assert_eq!(told("{{ topc }}"), "there is no `topc`; did you mean `topic`?");
+    assert_eq!(error("{{ topc }}"), "`topc` is undefined; did you mean `topic`?");
     assert_eq!(
-        told("a\n{{ tasks.fetch.respnse }}"),
+        error("a\n{{ tasks.fetch.respnse }}"),
         "in line 2 of the template: `tasks.fetch` has no `respnse`; did you mean `response`?"
     );
 }
@@ -249,7 +249,7 @@ fn cases() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Pieces that specs are made of, and that break them.
+/// Parts of specs, and text that breaks them.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
@@ -306,7 +306,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn no_text_makes_the_reader_fall(pieces in prop::collection::vec(piece(), 0..40)) {
+    fn no_text_makes_the_parser_panic(pieces in prop::collection::vec(piece(), 0..40)) {
         let text = pieces.concat();
         if let Ok(reading) = Spec::parse(&text, "f", &BTreeMap::new()) {
             let plan = Plan::of(&reading.spec);
@@ -315,7 +315,7 @@ proptest! {
     }
 
     #[test]
-    fn a_spec_with_one_piece_more_or_less_is_read_or_refused_with_its_place(
+    fn a_spec_with_one_random_edit_is_read_or_refused_with_a_position(
         at in 0_usize..400,
         cut in 0_usize..6,
         put in piece(),
@@ -333,7 +333,7 @@ proptest! {
     }
 
     #[test]
-    fn no_template_makes_the_engine_fall(
+    fn no_template_makes_the_engine_panic(
         pieces in prop::collection::vec(prop_oneof![
             prop::sample::select(vec![
                 "{{", "}}", "{%", "%}", " for x in items ", " endfor ", " if n ", " endif ", " set n = ",

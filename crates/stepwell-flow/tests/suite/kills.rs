@@ -1,83 +1,99 @@
-//! Killed (kill -9) before and after every call of the model and every write: a flow that is
-//! taken up again makes exactly the missing calls, and comes to the same.
+//! Kills a flow (kill -9) before and after every call of the model and every write. The resumed
+//! flow makes exactly the missing calls, and has the same result.
 //!
-//! In the default run each small flow is killed once at each of them. Before a write the disk
-//! holds what it held after the write or the call before it, so that point is left to the long
-//! form: with `STEPWELL_FLOW_KILLS=all` a flow is killed before each write too, and killed again
-//! when it is taken up.
+//! By default each sample flow is killed once at each of these points, except before writes:
+//! there the disk has the same content as after the previous write or call. With
+//! `STEPWELL_FLOW_KILLS=all` a flow is killed before each write too, and again after it was
+//! resumed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::shop::{Meet, Shop};
-use crate::small;
+use crate::harness::{Harness, Hook};
+use crate::samples;
 
-/// Points at which a process dies. The last two are those of every write of the store: an
+/// Points at which a process is killed. The last two are hit by every write of the store: an
 /// append, a lease.
 const KINDS: [&str; 4] = ["ask", "answered", "write.before_begin", "write.after_commit"];
 
-/// Where the process dies: the Nth time at a kind of point; zero, nowhere.
+/// Where the process is killed: at the Nth hit of a kind of point; 0 means never.
 #[derive(Debug)]
-struct Fate {
+struct KillPoint {
     kind: String,
     n: usize,
     seen: [AtomicUsize; KINDS.len()],
 }
 
-static FATE: OnceLock<Fate> = OnceLock::new();
+static KILL_POINT: OnceLock<KillPoint> = OnceLock::new();
 
-fn meet(name: &str) {
-    let Some(fate) = FATE.get() else { return };
-    let Some(place) = KINDS.iter().position(|kind| *kind == name) else { return };
-    let seen = fate.seen[place].fetch_add(1, Ordering::SeqCst) + 1;
-    if fate.kind == name && seen == fate.n {
+fn hook(name: &str) {
+    let Some(point) = KILL_POINT.get() else { return };
+    let Some(kind) = KINDS.iter().position(|kind| *kind == name) else { return };
+    let seen = point.seen[kind].fetch_add(1, Ordering::SeqCst) + 1;
+    if point.kind == name && seen == point.n {
         let me = rustix::process::getpid();
         rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
     }
 }
 
-/// The flow of a pattern, with someone who answers every question.
-fn shop(root: &Path, pattern: &str) -> Shop {
-    let all = small::all();
-    let (_, small) = all.iter().find(|(name, _)| *name == pattern).unwrap();
-    // A reviewer who wants one more iteration and agrees to everything else.
-    let shop = Shop::new(root, &small.spec, &small.script).answering("*", "approved");
-    shop.answering("review/1", if pattern == "evaluator" { "better" } else { "approved" })
+/// The sample flow of a pattern, with an answer for every question.
+fn harness(root: &Path, pattern: &str) -> Harness {
+    let all = samples::all();
+    let (_, sample) = all.iter().find(|(name, _)| *name == pattern).unwrap();
+    // The reviewer wants one more iteration and approves everything else.
+    let harness = Harness::new(root, &sample.spec, &sample.script).answering("*", "approved");
+    harness
+        .answering("review/1", if pattern == "evaluator" { "better" } else { "approved" })
         .answering("review/2", "better")
 }
 
-#[expect(clippy::disallowed_methods, reason = "a child is told what to do in its environment")]
+#[expect(clippy::disallowed_methods, reason = "a child gets its arguments in its environment")]
 fn var(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 #[test]
-#[ignore = "the process that the other tests here start and kill"]
+#[ignore = "run by the other tests here, as a process that they kill"]
 fn child() {
     let var = |name: &str| var(name).unwrap();
     let (root, kind, n) = (var("FLOW_ROOT"), var("FLOW_KIND"), var("FLOW_N").parse().unwrap());
-    FATE.set(Fate { kind, n, seen: Default::default() }).unwrap();
-    stepwell::on_failpoint(meet);
-    let mut shop = shop(Path::new(&root), &var("FLOW_PATTERN"));
-    shop.meet = Arc::new(meet) as Meet;
-    let ended = shop.run().unwrap();
+    KILL_POINT.set(KillPoint { kind, n, seen: Default::default() }).unwrap();
+    stepwell::on_failpoint(hook);
+    let mut harness = harness(Path::new(&root), &var("FLOW_PATTERN"));
+    harness.hook = Arc::new(hook) as Hook;
+    let ended = harness.run().unwrap();
     assert_eq!(ended.status, stepwell::Status::Success, "{ended:?}");
-    let seen = FATE.get().unwrap().seen.iter().map(|n| n.load(Ordering::SeqCst).to_string());
+    let seen = KILL_POINT.get().unwrap().seen.iter().map(|n| n.load(Ordering::SeqCst).to_string());
     std::fs::write(Path::new(&root).join("seen"), seen.collect::<Vec<_>>().join(" ")).unwrap();
 }
 
-/// Runs a flow in a process of its own, which may die. Says whether it came to its end.
-fn run(root: &Path, pattern: &str, kind: &str, n: usize) -> bool {
+/// Where a run is to be killed.
+#[derive(Clone, Copy)]
+struct Kill<'a> {
+    kind: &'a str,
+    n: usize,
+}
+
+impl std::fmt::Display for Kill<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.kind, self.n)
+    }
+}
+
+const NEVER: Kill<'_> = Kill { kind: "nowhere", n: 0 };
+
+/// Runs a flow in its own process, which may be killed. Returns whether it ended by itself.
+fn run(root: &Path, pattern: &str, kill: Kill<'_>) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "kills::child", "--nocapture"]);
     command.env("FLOW_ROOT", root).env("FLOW_PATTERN", pattern);
-    command.env("FLOW_KIND", kind).env("FLOW_N", n.to_string());
+    command.env("FLOW_KIND", kill.kind).env("FLOW_N", kill.n.to_string());
     let output = command.stdin(Stdio::null()).output().unwrap();
     let code = output.status.code();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(code.is_none() || code == Some(0), "{pattern}, killed at {kind} {n}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(code.is_none() || code == Some(0), "{pattern}, killed at {kill}: {stderr}");
     code == Some(0)
 }
 
@@ -85,23 +101,29 @@ fn is_long() -> bool {
     var("STEPWELL_FLOW_KILLS").is_some_and(|kills| kills == "all")
 }
 
-/// Takes from a sorted list what is in another one.
-fn without(all: &[String], taken: &[String]) -> Vec<String> {
+/// Removes the items of one list from another.
+fn without(all: &[String], removed: &[String]) -> Vec<String> {
     let mut left = all.to_vec();
-    for it in taken {
-        let place = left.iter().position(|call| call == it).expect("it was to be called");
-        left.remove(place);
+    for it in removed {
+        let index = left.iter().position(|call| call == it).expect("an expected call");
+        left.remove(index);
     }
     left
 }
 
-fn is_killed_everywhere(pattern: &str) {
-    let whole = tempfile::tempdir().unwrap();
-    assert!(run(whole.path(), pattern, "nowhere", 0));
-    let full = shop(whole.path(), pattern);
-    let (expected, calls) = (full.outcome(), full.calls());
-    assert_eq!(calls, full.answered());
-    let seen = std::fs::read_to_string(whole.path().join("seen")).unwrap();
+/// The result of a run that is not killed.
+struct Expected {
+    calls: Vec<String>,
+    outcome: crate::harness::Outcome,
+}
+
+fn kill_everywhere(pattern: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(run(dir.path(), pattern, NEVER));
+    let undisturbed = harness(dir.path(), pattern);
+    let expected = Expected { outcome: undisturbed.outcome(), calls: undisturbed.calls() };
+    assert_eq!(expected.calls, undisturbed.answered());
+    let seen = std::fs::read_to_string(dir.path().join("seen")).unwrap();
     let counts: Vec<usize> = seen.split(' ').map(|n| n.parse().unwrap()).collect();
     assert!(counts[0] >= 4 && counts[2] > 10, "{counts:?}");
     for (kind, count) in KINDS.into_iter().zip(counts) {
@@ -109,83 +131,78 @@ fn is_killed_everywhere(pattern: &str) {
             continue;
         }
         for n in 1..=count {
-            let seconds: &[(&str, usize)] = if is_long() {
+            let second_kills: &[Kill<'_>] = if is_long() {
                 &[
-                    ("nowhere", 0),
-                    ("ask", 1),
-                    ("answered", 1),
-                    ("write.before_begin", 4),
-                    ("write.after_commit", 5),
+                    NEVER,
+                    Kill { kind: "ask", n: 1 },
+                    Kill { kind: "answered", n: 1 },
+                    Kill { kind: "write.before_begin", n: 4 },
+                    Kill { kind: "write.after_commit", n: 5 },
                 ]
             } else {
-                &[("nowhere", 0)]
+                &[NEVER]
             };
-            for (second, m) in seconds {
-                check(pattern, (kind, n), (second, *m), (&calls, &expected));
+            for second in second_kills {
+                check(pattern, Kill { kind, n }, *second, &expected);
             }
         }
     }
 }
 
-fn check(
-    pattern: &str,
-    (kind, n): (&str, usize),
-    (second, m): (&str, usize),
-    (calls, expected): (&[String], &crate::shop::Outcome),
-) {
+fn check(pattern: &str, first: Kill<'_>, second: Kill<'_>, expected: &Expected) {
     let dir = tempfile::tempdir().unwrap();
-    let place = format!("{pattern}, killed at {kind} {n}, then at {second} {m}");
-    let mut over = run(dir.path(), pattern, kind, n);
-    let shop = shop(dir.path(), pattern);
-    for (kind, n) in [(second, m), ("nowhere", 0)] {
-        if over {
+    let case = format!("{pattern}, killed at {first}, then at {second}");
+    let mut ended = run(dir.path(), pattern, first);
+    let harness = harness(dir.path(), pattern);
+    for kill in [second, NEVER] {
+        if ended {
             break;
         }
         let begun = dir.path().join(".stepwell").exists()
-            && shop.well().store().exists(&crate::shop::id()).unwrap();
-        let answered = if begun { shop.answered() } else { Vec::new() };
-        shop.calls();
-        over = run(dir.path(), pattern, kind, n);
-        if over {
-            let missing = without(calls, &answered);
-            assert_eq!(shop.calls(), missing, "{place}: exactly the missing calls are made");
+            && harness.well().store().exists(&crate::harness::id()).unwrap();
+        let answered = if begun { harness.answered() } else { Vec::new() };
+        harness.calls();
+        ended = run(dir.path(), pattern, kill);
+        if ended {
+            let missing = without(&expected.calls, &answered);
+            assert_eq!(harness.calls(), missing, "{case}: exactly the missing calls are made");
         }
     }
-    assert!(over, "{place}");
-    assert_eq!(shop.outcome(), *expected, "{place}: it comes to the same");
+    assert!(ended, "{case}");
+    assert_eq!(harness.outcome(), expected.outcome, "{case}: the result is the same");
 }
 
 #[test]
-fn a_chain_is_killed_everywhere() {
-    is_killed_everywhere("chain");
+fn a_chain_survives_a_kill_at_every_point() {
+    kill_everywhere("chain");
 }
 
 #[test]
-fn a_workflow_is_killed_everywhere() {
-    is_killed_everywhere("workflow");
+fn a_workflow_survives_a_kill_at_every_point() {
+    kill_everywhere("workflow");
 }
 
 #[test]
-fn a_routing_is_killed_everywhere() {
-    is_killed_everywhere("routing");
+fn a_routing_survives_a_kill_at_every_point() {
+    kill_everywhere("routing");
 }
 
 #[test]
-fn parallel_branches_are_killed_everywhere() {
-    is_killed_everywhere("parallel");
+fn parallel_branches_survive_a_kill_at_every_point() {
+    kill_everywhere("parallel");
 }
 
 #[test]
-fn an_evaluator_loop_is_killed_everywhere() {
-    is_killed_everywhere("evaluator");
+fn an_evaluator_loop_survives_a_kill_at_every_point() {
+    kill_everywhere("evaluator");
 }
 
 #[test]
-fn an_orchestrator_is_killed_everywhere() {
-    is_killed_everywhere("orchestrator");
+fn an_orchestrator_survives_a_kill_at_every_point() {
+    kill_everywhere("orchestrator");
 }
 
 #[test]
-fn a_graph_is_killed_everywhere() {
-    is_killed_everywhere("graph");
+fn a_graph_survives_a_kill_at_every_point() {
+    kill_everywhere("graph");
 }

@@ -1,12 +1,12 @@
-//! What holds for flows: the one test binary of the crate.
+//! The one test binary of the crate.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod dry_run;
+mod harness;
 mod hostile;
 mod kills;
 mod names;
-mod rehearsing;
+mod samples;
 mod schema;
-mod shop;
-mod small;
 mod specs;
 mod stopping;

@@ -1,63 +1,66 @@
-//! The names that strands-cli has for what happened: each pattern offers its own.
+//! The names that templates of strands-cli use: each pattern sets its own.
 
 use stepwell::Status;
 
-use crate::shop::Shop;
-use crate::small::{self, Small};
+use crate::harness::Harness;
+use crate::samples::{self, Sample};
 
-/// The same flow, with something else in its spec.
-fn with(small: Small, from: &str, to: &str) -> Small {
-    assert!(small.spec.contains(from), "{from} is in the spec");
-    Small { spec: small.spec.replace(from, to), ..small }
+/// The same flow with one change of its spec.
+fn with(sample: Sample, from: &str, to: &str) -> Sample {
+    assert!(sample.spec.contains(from), "{from} is in the spec");
+    Sample { spec: sample.spec.replace(from, to), ..sample }
 }
 
-/// Runs a flow to its first question, and tells it.
+/// Runs a flow to its first question, and returns the question.
 #[track_caller]
-fn question(small: &Small) -> String {
+fn question(sample: &Sample) -> String {
     let dir = tempfile::tempdir().unwrap();
-    let ended = Shop::new(dir.path(), &small.spec, &small.script).run().unwrap();
+    let ended = Harness::new(dir.path(), &sample.spec, &sample.script).run().unwrap();
     assert_eq!(ended.status, Status::Paused, "{:?}", ended.error);
     ended.open[0].prompt.clone()
 }
 
-/// Runs a flow to its end, everything answered with this, and tells what it wrote.
+/// Runs a flow to its end with this answer to every question, and returns what it wrote.
 #[track_caller]
-fn report(small: &Small, answer: &str) -> String {
+fn report(sample: &Sample, answer: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
-    let shop = Shop::new(dir.path(), &small.spec, &small.script).answering("*", answer);
-    let ended = shop.run().unwrap();
+    let harness = Harness::new(dir.path(), &sample.spec, &sample.script).answering("*", answer);
+    let ended = harness.run().unwrap();
     assert_eq!(ended.status, Status::Success, "{:?}", ended.error);
-    shop.outcome().files["report.md"].clone()
+    harness.outcome().files["report.md"].clone()
 }
 
 const ARTIFACT: &str = "{{ last_response }} on {{ topic }}";
 
 #[test]
-fn a_review_of_a_draft_sees_all_drafts_and_what_is_wanted() {
+fn a_review_of_a_draft_sees_all_drafts_and_the_accepted_score() {
     let asks = "{{ iteration_index }} {{ iterations[-1].draft_preview }} {{ iterations[-1].score }}\
                 /{{ min_score }} {{ max_iters }} {{ iterations[0].evaluation.score }} \
                 {{ current_draft }} {{ current_evaluation.score }} {{ name }}";
-    assert_eq!(question(&with(small::evaluator(), "Go on?", asks)), "0 d1 40/90 3 40 d1 40 small");
+    assert_eq!(
+        question(&with(samples::evaluator(), "Go on?", asks)),
+        "0 d1 40/90 3 40 d1 40 sample"
+    );
 }
 
 #[test]
-fn an_artifact_sees_how_many_drafts_there_were_and_each_of_them() {
+fn an_artifact_sees_the_number_of_drafts_and_each_of_them() {
     let from = "{{ iterations }} {{ history[1].draft }} {{ final_score }} \
                 {{ last_evaluation.score }}";
-    let small = with(small::evaluator(), ARTIFACT, from);
-    assert_eq!(report(&small, "continue"), "3 d2 95 95");
+    let sample = with(samples::evaluator(), ARTIFACT, from);
+    assert_eq!(report(&sample, "continue"), "3 d2 95 95");
 }
 
 #[test]
-fn stop_takes_a_draft_as_it_is() {
-    let small = with(small::evaluator(), ARTIFACT, "{{ iterations }} {{ last_response }}");
-    assert_eq!(report(&small, "stop"), "1 d1");
+fn stop_accepts_a_draft_as_it_is() {
+    let sample = with(samples::evaluator(), ARTIFACT, "{{ iterations }} {{ last_response }}");
+    assert_eq!(report(&sample, "stop"), "1 d1");
 }
 
 #[test]
-fn a_review_of_a_plan_sees_it() {
+fn a_review_of_a_plan_sees_the_plan() {
     let asks = "{{ task_count }} {{ subtasks[1].task }} {{ orchestrator_response }}";
-    let asked = question(&with(small::orchestrator(), "This plan?", asks));
+    let asked = question(&with(samples::orchestrator(), "This plan?", asks));
     assert_eq!(
         asked,
         "2 beta [\n  {\n    \"task\": \"alpha\"\n  },\n  {\n    \"task\": \"beta\"\n  }\n]"
@@ -65,24 +68,24 @@ fn a_review_of_a_plan_sees_it() {
 }
 
 #[test]
-fn what_workers_did_is_counted() {
+fn workers_and_rounds_are_counted() {
     let from = "{{ worker_count }} {{ num_workers }} {{ round_count }} {{ name }}";
-    let small = with(small::orchestrator(), ARTIFACT, from);
-    assert_eq!(report(&small, "approve"), "2 2 2 small");
+    let sample = with(samples::orchestrator(), ARTIFACT, from);
+    assert_eq!(report(&sample, "approve"), "2 2 2 sample");
 }
 
 #[test]
 fn a_graph_counts_its_visits() {
     let from = "{{ iteration_counts.write }} {{ total_steps }} {{ terminal_node }}";
-    assert_eq!(report(&with(small::graph(), ARTIFACT, from), "yes"), "2 6 send");
+    assert_eq!(report(&with(samples::graph(), ARTIFACT, from), "yes"), "2 6 send");
 }
 
 #[test]
-fn a_variable_goes_before_a_name_that_is_only_offered() {
-    let small = with(small::evaluator(), "topic: string", "topic: string, min_score: string");
-    let small = with(small, "Go on?", "{{ min_score }} {{ iteration_index }}");
+fn a_variable_overrides_a_name_of_strands_cli() {
+    let sample = with(samples::evaluator(), "topic: string", "topic: string, min_score: string");
+    let sample = with(sample, "Go on?", "{{ min_score }} {{ iteration_index }}");
     let dir = tempfile::tempdir().unwrap();
-    let mut shop = Shop::new(dir.path(), &small.spec, &small.script);
-    shop.variables.set("min_score", "mine");
-    assert_eq!(shop.run().unwrap().open[0].prompt, "mine 0");
+    let mut harness = Harness::new(dir.path(), &sample.spec, &sample.script);
+    harness.variables.set("min_score", "mine");
+    assert_eq!(harness.run().unwrap().open[0].prompt, "mine 0");
 }

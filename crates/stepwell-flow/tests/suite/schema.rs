@@ -1,4 +1,4 @@
-//! The schema that is shipped is the one that the types make, and says what they say.
+//! The shipped schema is current, and agrees with the parser.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flow.schema.
 #[test]
 fn the_shipped_schema_is_current() {
     let shipped = std::fs::read_to_string(Path::new(FILE)).unwrap_or_default();
-    // To make it anew: stepwell flow schema > docs/flow.schema.json
-    assert!(shipped == schema_text(), "docs/flow.schema.json is not what the types make");
+    // To regenerate it: stepwell flow schema > docs/flow.schema.json
+    assert!(shipped == schema_text(), "docs/flow.schema.json is out of date");
 }
 
 #[test]
-fn the_schema_takes_what_is_taken_and_refuses_what_is_refused() {
+fn the_schema_accepts_and_refuses_what_the_parser_does() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     let spec = |steps: &str| -> serde_json::Value {
         let text = format!(
@@ -24,12 +24,12 @@ fn the_schema_takes_what_is_taken_and_refuses_what_is_refused() {
         );
         serde_json::from_str(&text).unwrap()
     };
-    for taken in [
+    for valid in [
         r#"{"agent": "a", "input": "hi", "vars": {"v": 1}}"#,
         r#"{"type": "hitl", "prompt": "ok?", "default": "yes", "timeout_seconds": 3}"#,
     ] {
-        let errors: Vec<_> = validator.iter_errors(&spec(taken)).map(|it| it.to_string()).collect();
-        assert!(errors.is_empty(), "{taken}: {errors:?}");
+        let errors: Vec<_> = validator.iter_errors(&spec(valid)).map(|it| it.to_string()).collect();
+        assert!(errors.is_empty(), "{valid}: {errors:?}");
     }
     for refused in [
         r#"{"agent": "a", "inptu": "hi"}"#,

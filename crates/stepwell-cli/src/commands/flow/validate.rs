@@ -44,8 +44,8 @@ struct Line<'a> {
 impl<'a> From<&'a Problem> for Line<'a> {
     fn from(problem: &'a Problem) -> Self {
         Self {
-            line: problem.place.map(|place| place.line),
-            column: problem.place.map(|place| place.column),
+            line: problem.position.map(|position| position.line),
+            column: problem.position.map(|position| position.column),
             path: problem.path.to_string(),
             message: &problem.what,
             hint: problem.hint.as_deref(),

@@ -5,7 +5,7 @@ use stepwell::Session;
 use stepwell_flow::plan::Plan;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
-use stepwell_flow::{History, Upcoming, rehearse};
+use stepwell_flow::{DryRun, History, Upcoming, next_nodes};
 
 use super::{Asked, agents, variables};
 use crate::app::App;
@@ -46,7 +46,8 @@ pub(super) fn next(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, error))?;
-    let next = runtime.block_on(rehearse((session, history), (spec, scope), &redactor))?;
+    let dry_run = DryRun { session, history, spec, variables: scope, redactor: &redactor };
+    let next = runtime.block_on(next_nodes(dry_run))?;
     let id = session.id();
     if app.out.is_json() {
         app.out.object(&Answer { session_id: id.as_str(), next: &next })?;

@@ -1,47 +1,47 @@
-//! Every place of a pattern where an agent or a human is asked.
+//! The sites of a pattern: every place where it asks an agent or a person.
 
 use crate::spec::pattern::{Graph, OrchestratorWorkers, Parallel, Pattern, Routing, Workflow};
-use crate::spec::place::Path;
+use crate::spec::problem::Path;
 use crate::spec::step::{AgentStep, Gate, Review, Step};
 use crate::spec::{EvaluatorOptimizer, Name};
 use crate::template::Template;
 
-/// A place where an agent or a human is asked.
+/// A place where a pattern asks an agent or a person.
 pub(super) struct Site<'a> {
     pub(super) path: Path,
     pub(super) agent: Option<&'a Name>,
     pub(super) gate: Option<&'a Gate>,
-    /// The templates there, by their keys.
+    /// Its templates, by their keys.
     pub(super) templates: Vec<(&'static str, &'a Template)>,
-    /// The tools of this place alone, and their key.
+    /// The tools of this site only, and their key.
     pub(super) tools: Option<(&'static str, &'a [String])>,
-    /// Variables of this place alone.
+    /// The variables of this site only.
     pub(super) vars: Vec<&'a str>,
-    pub(super) sees: Sees<'a>,
+    pub(super) visible: Visible<'a>,
 }
 
-/// What the templates of a site see besides what all do.
+/// What the templates of a site see in addition to what all templates see.
 #[derive(Clone, Copy)]
-pub(super) enum Sees<'a> {
-    /// The steps before it.
+pub(super) enum Visible<'a> {
+    /// This many steps before it.
     StepsBefore(usize),
-    /// The tasks that it depends on.
+    /// The tasks that this task depends on.
     Task(&'a Name),
-    /// What its pattern has at all.
+    /// Everything of its pattern.
     Pattern,
 }
 
 impl<'a> Site<'a> {
-    fn of(path: Path, sees: Sees<'a>, step: &'a Step) -> Self {
+    fn of(path: Path, visible: Visible<'a>, step: &'a Step) -> Self {
         match step {
-            Step::Agent(step) => Self::of_agent(path, sees, step),
-            Step::Hitl(gate) => Self::of_gate(path, sees, gate),
+            Step::Agent(step) => Self::of_agent(path, visible, step),
+            Step::Hitl(gate) => Self::of_gate(path, visible, gate),
         }
     }
 
-    fn of_agent(path: Path, sees: Sees<'a>, step: &'a AgentStep) -> Self {
+    fn of_agent(path: Path, visible: Visible<'a>, step: &'a AgentStep) -> Self {
         let mut site = Self::asking(path, &step.agent, step.input.as_ref());
-        site.sees = sees;
+        site.visible = visible;
         site.tools = step.tool_overrides.as_deref().map(|list| ("tool_overrides", list));
         site.vars = step.vars.keys().map(String::as_str).collect();
         site
@@ -49,45 +49,45 @@ impl<'a> Site<'a> {
 
     fn asking(path: Path, agent: &'a Name, input: Option<&'a Template>) -> Self {
         let templates = input.map(|input| ("input", input)).into_iter().collect();
-        let (vars, sees) = (Vec::new(), Sees::Pattern);
-        Self { path, agent: Some(agent), gate: None, templates, tools: None, vars, sees }
+        let (vars, visible) = (Vec::new(), Visible::Pattern);
+        Self { path, agent: Some(agent), gate: None, templates, tools: None, vars, visible }
     }
 
-    fn of_gate(path: Path, sees: Sees<'a>, gate: &'a Gate) -> Self {
+    fn of_gate(path: Path, visible: Visible<'a>, gate: &'a Gate) -> Self {
         let mut templates = vec![("prompt", &gate.prompt)];
         templates.extend(gate.context_display.as_ref().map(|it| ("context_display", it)));
         let (tools, vars) = (None, Vec::new());
-        Self { path, agent: None, gate: Some(gate), templates, tools, vars, sees }
+        Self { path, agent: None, gate: Some(gate), templates, tools, vars, visible }
     }
 }
 
-/// All of a pattern's sites, in the order of the file.
+/// All sites of a pattern, in the order of the file.
 pub(super) fn all(pattern: &Pattern) -> Vec<Site<'_>> {
     let config = Path::root().at("pattern").at("config");
     match pattern {
         Pattern::Chain(chain) => steps(&config.at("steps"), &chain.steps),
-        Pattern::Workflow(flow) => workflow(&config, flow),
+        Pattern::Workflow(workflow) => of_workflow(&config, workflow),
         Pattern::Routing(routing) => of_routing(&config, routing),
         Pattern::Parallel(parallel) => of_parallel(&config, parallel),
-        Pattern::EvaluatorOptimizer(loops) => evaluator(&config, loops),
+        Pattern::EvaluatorOptimizer(evaluator) => of_evaluator(&config, evaluator),
         Pattern::OrchestratorWorkers(orchestrator) => of_orchestrator(&config, orchestrator),
         Pattern::Graph(graph) => of_graph(&config, graph),
     }
 }
 
 fn steps<'a>(path: &Path, steps: &'a [Step]) -> Vec<Site<'a>> {
-    let site = |(n, step)| Site::of(path.at(n), Sees::StepsBefore(n), step);
+    let site = |(n, step)| Site::of(path.at(n), Visible::StepsBefore(n), step);
     steps.iter().enumerate().map(site).collect()
 }
 
-fn workflow<'a>(config: &Path, flow: &'a Workflow) -> Vec<Site<'a>> {
+fn of_workflow<'a>(config: &Path, workflow: &'a Workflow) -> Vec<Site<'a>> {
     let path = config.at("tasks");
-    let tasks = flow.tasks.iter().enumerate();
-    tasks.map(|(n, task)| Site::of(path.at(n), Sees::Task(&task.id), &task.step)).collect()
+    let tasks = workflow.tasks.iter().enumerate();
+    tasks.map(|(n, task)| Site::of(path.at(n), Visible::Task(&task.id), &task.step)).collect()
 }
 
 fn review<'a>(config: &Path, key: &'static str, review: Option<&'a Review>) -> Option<Site<'a>> {
-    review.map(|review| Site::of_gate(config.at(key), Sees::Pattern, &review.0))
+    review.map(|review| Site::of_gate(config.at(key), Visible::Pattern, &review.0))
 }
 
 fn of_routing<'a>(config: &Path, routing: &'a Routing) -> Vec<Site<'a>> {
@@ -107,22 +107,22 @@ fn of_parallel<'a>(config: &Path, parallel: &'a Parallel) -> Vec<Site<'a>> {
         sites.extend(steps(&config.at("branches").at(n).at("steps"), &branch.steps));
     }
     let reduce = parallel.reduce.as_ref();
-    sites.extend(reduce.map(|step| Site::of(config.at("reduce"), Sees::Pattern, step)));
+    sites.extend(reduce.map(|step| Site::of(config.at("reduce"), Visible::Pattern, step)));
     sites
 }
 
-fn evaluator<'a>(config: &Path, loops: &'a EvaluatorOptimizer) -> Vec<Site<'a>> {
-    let (producer, evaluator) = (&loops.producer, &loops.evaluator);
+fn of_evaluator<'a>(config: &Path, pattern: &'a EvaluatorOptimizer) -> Vec<Site<'a>> {
+    let (producer, evaluator) = (&pattern.producer, &pattern.evaluator);
     let mut producing =
         Site::asking(config.at("producer"), &producer.agent, producer.input.as_ref());
     let mut revising = Site::asking(config.clone(), &producer.agent, None);
     revising.agent = None;
-    revising.templates.extend(loops.revise_prompt.as_ref().map(|it| ("revise_prompt", it)));
-    producing.sees = Sees::Pattern;
+    revising.templates.extend(pattern.revise_prompt.as_ref().map(|it| ("revise_prompt", it)));
+    producing.visible = Visible::Pattern;
     let mut sites = vec![producing];
     sites.push(Site::asking(config.at("evaluator"), &evaluator.agent, evaluator.input.as_ref()));
     sites.push(revising);
-    sites.extend(review(config, "review_gate", loops.review_gate.as_ref()));
+    sites.extend(review(config, "review_gate", pattern.review_gate.as_ref()));
     sites
 }
 
@@ -137,7 +137,7 @@ fn of_orchestrator<'a>(config: &Path, flow: &'a OrchestratorWorkers) -> Vec<Site
     sites.push(working);
     sites.extend(review(config, "reduce_review", flow.reduce_review.as_ref()));
     for (key, step) in [("reduce", &flow.reduce), ("writeup", &flow.writeup)] {
-        sites.extend(step.as_ref().map(|step| Site::of(config.at(key), Sees::Pattern, step)));
+        sites.extend(step.as_ref().map(|step| Site::of(config.at(key), Visible::Pattern, step)));
     }
     sites
 }
@@ -145,5 +145,5 @@ fn of_orchestrator<'a>(config: &Path, flow: &'a OrchestratorWorkers) -> Vec<Site
 fn of_graph<'a>(config: &Path, graph: &'a Graph) -> Vec<Site<'a>> {
     let path = config.at("nodes");
     let nodes = graph.nodes.iter();
-    nodes.map(|(name, step)| Site::of(path.at(name.as_str()), Sees::Pattern, step)).collect()
+    nodes.map(|(name, step)| Site::of(path.at(name.as_str()), Visible::Pattern, step)).collect()
 }

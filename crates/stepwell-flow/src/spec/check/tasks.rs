@@ -1,14 +1,14 @@
-//! Tasks and what they depend on: known, and without a circle.
+//! Checks that the dependencies of tasks exist and have no cycle.
 
 use std::collections::BTreeSet;
 
-use super::{MOST_PROBLEMS, unique, unknown};
+use super::{MAX_PROBLEMS, unique, unknown};
 use crate::spec::Dag;
 use crate::spec::pattern::Workflow;
-use crate::spec::place::{Path, Problem};
+use crate::spec::problem::{Path, Problem};
 
-/// The longest circle that is told whole.
-const SHOWN: usize = 12;
+/// The longest cycle that is shown in full.
+const MAX_SHOWN: usize = 12;
 
 /// Checks a workflow's tasks.
 pub(super) fn check(flow: &Workflow, config: &Path, problems: &mut Vec<Problem>) {
@@ -17,7 +17,7 @@ pub(super) fn check(flow: &Workflow, config: &Path, problems: &mut Vec<Problem>)
     unique(flow.tasks.iter().map(|task| &task.id), &path, "task", problems);
     let ids: BTreeSet<_> = flow.tasks.iter().map(|task| &task.id).collect();
     for (n, task) in flow.tasks.iter().enumerate() {
-        if problems.len() >= MOST_PROBLEMS {
+        if problems.len() >= MAX_PROBLEMS {
             return;
         }
         let mut seen = BTreeSet::new();
@@ -28,20 +28,20 @@ pub(super) fn check(flow: &Workflow, config: &Path, problems: &mut Vec<Problem>)
             } else if !ids.contains(dep) {
                 problems.push(unknown(at(), "task", dep.as_str(), ids.iter().copied()));
             } else if !seen.insert(dep) {
-                problems.push(Problem::new(at(), format!("`{dep}` is there already")));
+                problems.push(Problem::new(at(), format!("duplicate dependency `{dep}`")));
             }
         }
     }
     if problems.len() > before {
         return;
     }
-    if let Err(circle) = Dag::of(flow).layers() {
-        let mut names: Vec<_> = circle.iter().map(|n| flow.tasks[*n].id.as_str()).collect();
-        if names.len() > SHOWN {
-            names.truncate(SHOWN);
+    if let Err(cycle) = Dag::of(flow).layers() {
+        let mut names: Vec<_> = cycle.iter().map(|n| flow.tasks[*n].id.as_str()).collect();
+        if names.len() > MAX_SHOWN {
+            names.truncate(MAX_SHOWN);
             names.push("…");
         }
-        let what = format!("the tasks wait for each other: {} → {}", names.join(" → "), names[0]);
-        problems.push(Problem::new(path.at(circle[0]).at("deps"), what));
+        let what = format!("tasks depend on each other: {} → {}", names.join(" → "), names[0]);
+        problems.push(Problem::new(path.at(cycle[0]).at("deps"), what));
     }
 }

@@ -1,31 +1,31 @@
-//! What templates ask for, told before anything is paid: names that are there, of steps and
-//! tasks that are done by then.
+//! Checks the names in templates before anything is paid for: they exist, and the steps and
+//! tasks they refer to are done by then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::MOST_PROBLEMS;
-use super::sites::{Sees, Site};
+use super::MAX_PROBLEMS;
+use super::sites::{Site, Visible};
 use crate::names::{listed, nearest};
-use crate::spec::pattern::{Go, Pattern};
-use crate::spec::place::{Path, Problem};
-use crate::spec::{Before, Dag, Name, Spec};
+use crate::spec::pattern::{EdgeTarget, Pattern};
+use crate::spec::problem::{Path, Problem};
+use crate::spec::{Dag, Name, Predecessors, Spec};
 use crate::template::Template;
 
-/// A step that is asked for by its number.
+/// A step that a template refers to by its number.
 static INDEXED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\bsteps\s*\[\s*(\d+)\s*\]").expect("it is written here"));
+    LazyLock::new(|| Regex::new(r"\bsteps\s*\[\s*(\d+)\s*\]").expect("a valid constant"));
 
-/// What every template sees.
+/// Names that every template sees.
 const EVERYWHERE: [&str; 2] = ["last_response", "hitl_response"];
 
-/// The flow's own name, unless a variable is called so.
+/// The flow's own name, unless a variable has this name.
 const NAME: &str = "name";
 
-/// The names that a pattern gives to what was said.
-pub(in crate::spec) fn of_pattern(pattern: &Pattern) -> BTreeSet<&'static str> {
+/// The names that a pattern sets.
+pub(in crate::spec) fn pattern_names(pattern: &Pattern) -> BTreeSet<&'static str> {
     let own: &[&str] = match pattern {
         Pattern::Chain(_) => &["steps"],
         Pattern::Workflow(_) => &["tasks"],
@@ -40,8 +40,8 @@ pub(in crate::spec) fn of_pattern(pattern: &Pattern) -> BTreeSet<&'static str> {
     EVERYWHERE.into_iter().chain(own.iter().copied()).collect()
 }
 
-/// Names of strands-cli that a pattern offers besides, unless a variable has them.
-fn offered(pattern: &Pattern) -> &'static [&'static str] {
+/// More names that a pattern sets, as strands-cli does, unless a variable has the name.
+fn strands_names(pattern: &Pattern) -> &'static [&'static str] {
     match pattern {
         Pattern::EvaluatorOptimizer(_) => &[
             "current_draft",
@@ -69,146 +69,153 @@ fn offered(pattern: &Pattern) -> &'static [&'static str] {
 
 /// Checks every template of a spec.
 pub(super) fn check<'a>(spec: &'a Spec, all: &[Site<'a>], problems: &mut Vec<Problem>) {
-    let mut seen = Seen::new(spec);
-    seen.gates = all.iter().any(|site| site.gate.is_some());
+    let mut checker = Checker::new(spec);
+    checker.gates = all.iter().any(|site| site.gate.is_some());
     for site in all {
-        if problems.len() >= MOST_PROBLEMS {
+        if problems.len() >= MAX_PROBLEMS {
             return;
         }
         for (key, template) in &site.templates {
-            seen.template(template, Some(site), &|| site.path.at(*key), problems);
+            checker.check_template(template, Some(site), &|| site.path.at(*key), problems);
         }
     }
     for (name, agent) in &spec.agents {
         let path = Path::root().at("agents").at(name.as_str());
         let path = if agent.prompt.file.is_some() { path } else { path.at("prompt") };
-        for asked in agent.prompt.template.names() {
-            problems.extend(seen.of_prompt(asked, agent.prompt.template.source(), &path));
+        for name in agent.prompt.template.names() {
+            problems.extend(checker.check_prompt(name, agent.prompt.template.source(), &path));
         }
     }
     for (n, artifact) in spec.outputs.artifacts.iter().enumerate() {
         let path = Path::root().at("outputs").at("artifacts").at(n);
-        seen.template(&artifact.path, None, &|| path.at("path"), problems);
-        seen.template(&artifact.from, None, &|| path.at("from"), problems);
+        checker.check_template(&artifact.path, None, &|| path.at("path"), problems);
+        checker.check_template(&artifact.from, None, &|| path.at("from"), problems);
     }
     if let Pattern::Graph(graph) = &spec.pattern {
         let edges = Path::root().at("pattern").at("config").at("edges");
         for (n, edge) in graph.edges.iter().enumerate() {
-            let Go::Choose(choices) = &edge.go else { continue };
+            let EdgeTarget::Choose(choices) = &edge.target else { continue };
             for (c, choice) in choices.iter().enumerate() {
                 let path = || edges.at(n).at("choose").at(c).at("when");
-                seen.names(choice.when.names(), choice.when.source(), None, &path, problems);
+                let names = Names { used: choice.when.names(), source: choice.when.source() };
+                checker.check_names(names, None, &path, problems);
             }
         }
     }
 }
 
-/// What there is to see in a spec.
-struct Seen<'a> {
-    spec: &'a Spec,
-    known: BTreeSet<&'a str>,
-    /// Is there a question for a human at all?
-    gates: bool,
-    /// A workflow's tasks by name, and which are done before which.
-    tasks: BTreeMap<&'a str, usize>,
-    before: Option<Before>,
+/// The names that a template uses, and its source.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    used: &'a BTreeSet<String>,
+    source: &'a str,
 }
 
-impl<'a> Seen<'a> {
+/// Checks templates against the names of a spec.
+struct Checker<'a> {
+    spec: &'a Spec,
+    known: BTreeSet<&'a str>,
+    /// Whether any step asks a person.
+    gates: bool,
+    /// The indexes of a workflow's tasks, and which tasks finish before which.
+    tasks: BTreeMap<&'a str, usize>,
+    predecessors: Option<Predecessors>,
+}
+
+impl<'a> Checker<'a> {
     fn new(spec: &'a Spec) -> Self {
-        let mut known = of_pattern(&spec.pattern);
+        let mut known = pattern_names(&spec.pattern);
         known.extend(["range", NAME]);
-        known.extend(offered(&spec.pattern));
+        known.extend(strands_names(&spec.pattern));
         let known = known.into_iter().chain(spec.inputs.names()).collect();
-        let (mut tasks, mut before) = (BTreeMap::new(), None);
+        let (mut tasks, mut predecessors) = (BTreeMap::new(), None);
         if let Pattern::Workflow(flow) = &spec.pattern {
             tasks = flow.tasks.iter().enumerate().map(|(n, task)| (task.id.as_str(), n)).collect();
-            before = Some(Dag::of(flow).before());
+            predecessors = Some(Dag::of(flow).predecessors());
         }
-        Self { spec, known, gates: false, tasks, before }
+        Self { spec, known, gates: false, tasks, predecessors }
     }
 
-    fn template(
+    fn check_template(
         &self,
         template: &Template,
         site: Option<&Site<'a>>,
         path: &dyn Fn() -> Path,
         problems: &mut Vec<Problem>,
     ) {
-        self.names(template.names(), template.source(), site, path, problems);
+        let names = Names { used: template.names(), source: template.source() };
+        self.check_names(names, site, path, problems);
     }
 
-    fn names(
+    fn check_names(
         &self,
-        asked: &BTreeSet<String>,
-        source: &str,
+        names: Names<'_>,
         site: Option<&Site<'a>>,
         path: &dyn Fn() -> Path,
         problems: &mut Vec<Problem>,
     ) {
-        let mut told = BTreeSet::new();
-        for name in asked {
+        let mut reported = BTreeSet::new();
+        for name in names.used {
             let mut parts = name.split('.');
             let first = parts.next().unwrap_or_default();
-            let of_site = site.is_some_and(|site| site.vars.contains(&first));
-            if of_site {
+            if site.is_some_and(|site| site.vars.contains(&first)) {
                 continue;
             }
-            let wrong = if !self.known.contains(first) {
-                Some(self.nowhere(first, site))
+            let problem = if !self.known.contains(first) {
+                Some(self.unknown_name(first, site))
             } else if first == "hitl_response" && !self.gates {
                 Some(Problem::new(
                     Path::root(),
-                    "`hitl_response` is what a human answers, and no step asks one",
+                    "`hitl_response` is the answer of a person, but no step asks one",
                 ))
             } else {
-                parts.next().and_then(|second| self.member(first, second, site))
+                parts.next().and_then(|second| self.check_member(first, second, site))
             };
-            if let Some(wrong) = wrong
-                && !guarded(name, source)
-                && told.insert(wrong.what.clone())
+            if let Some(problem) = problem
+                && !is_guarded(name, names.source)
+                && reported.insert(problem.what.clone())
             {
-                problems.push(Problem { path: path(), ..wrong });
+                problems.push(Problem { path: path(), ..problem });
             }
         }
-        problems.extend(self.index(source, site).map(|wrong| Problem { path: path(), ..wrong }));
+        let index = self.check_index(names.source, site);
+        problems.extend(index.map(|problem| Problem { path: path(), ..problem }));
     }
 
-    /// A prompt is told before anything was said: it sees variables alone.
-    fn of_prompt(&self, asked: &str, source: &str, path: &Path) -> Option<Problem> {
-        let first = asked.split('.').next().unwrap_or_default();
+    /// Checks a system prompt. It is rendered before any answer exists, so it sees only variables.
+    fn check_prompt(&self, name: &str, source: &str, path: &Path) -> Option<Problem> {
+        let first = name.split('.').next().unwrap_or_default();
         if first == NAME || self.spec.inputs.names().any(|name| name == first) {
             return None;
         }
-        if guarded(first, source) {
+        if is_guarded(first, source) {
             return None;
         }
         let pattern = &self.spec.pattern;
-        if !of_pattern(pattern).contains(first) && !offered(pattern).contains(&first) {
-            return Some(Problem { path: path.clone(), ..self.nowhere(first, None) });
+        if !pattern_names(pattern).contains(first) && !strands_names(pattern).contains(&first) {
+            return Some(Problem { path: path.clone(), ..self.unknown_name(first, None) });
         }
-        let what = format!("a prompt sees variables only, and `{first}` is none");
-        let hint = "ask for it in the step's `input`".to_owned();
-        Some(Problem::new(path.clone(), what).hinting(Some(hint)))
+        let what = format!("a prompt can only use variables, and `{first}` is not one");
+        let hint = "use it in the step's `input`".to_owned();
+        Some(Problem::new(path.clone(), what).with_hint(Some(hint)))
     }
 
-    /// A name that nothing has.
-    fn nowhere(&self, name: &str, site: Option<&Site<'a>>) -> Problem {
+    fn unknown_name(&self, name: &str, site: Option<&Site<'a>>) -> Problem {
         let of_site = site.map(|site| site.vars.clone()).unwrap_or_default();
         let known = || self.known.iter().copied().filter(|name| *name != "range");
         let near = nearest(name, known().chain(of_site));
         let hint = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                format!("a variable is declared with `inputs: {{required: {{{name}: string}}}}`")
+                format!("declare a variable with `inputs: {{required: {{{name}: string}}}}`")
             }
         };
-        let what = format!("there is no `{name}` here; there is {}", listed(known()));
-        Problem::new(Path::root(), what).hinting(Some(hint))
+        let what = format!("unknown name `{name}`; expected one of: {}", listed(known()));
+        Problem::new(Path::root(), what).with_hint(Some(hint))
     }
 
-    /// A task, branch or node that is not there, or not done by then.
-    fn member(&self, of: &str, name: &str, site: Option<&Site<'a>>) -> Option<Problem> {
+    /// Checks that a task, branch or node exists and is done by then.
+    fn check_member(&self, of: &str, name: &str, site: Option<&Site<'a>>) -> Option<Problem> {
         // A method of the mapping itself.
         if ["items", "keys", "values", "get"].contains(&name) {
             return None;
@@ -229,32 +236,32 @@ impl<'a> Seen<'a> {
             };
             let hint = nearest(name, names.iter().copied());
             let hint = hint.map(|near| format!("did you mean `{of}.{near}`?"));
-            let what = format!("there is no `{of}.{name}`; there is {}", listed(names));
-            return Some(Problem::new(Path::root(), what).hinting(hint));
+            let what = format!("unknown name `{of}.{name}`; expected one of: {}", listed(names));
+            return Some(Problem::new(Path::root(), what).with_hint(hint));
         }
-        let Some(Site { sees: Sees::Task(task), .. }) = site else { return None };
+        let Some(Site { visible: Visible::Task(task), .. }) = site else { return None };
         let (task_at, name_at) = (self.tasks.get(task.as_str())?, self.tasks.get(name)?);
-        let before = self.before.as_ref()?;
-        (of == "tasks" && !before.contains(*task_at, *name_at)).then(|| {
-            let what = format!("task `{name}` need not be done before task `{task}`");
-            Problem::new(Path::root(), what).hinting(Some(format!("add `{name}` to its `deps`")))
+        let predecessors = self.predecessors.as_ref()?;
+        (of == "tasks" && !predecessors.contains(*task_at, *name_at)).then(|| {
+            let what = format!("task `{name}` may not be done before task `{task}` starts");
+            Problem::new(Path::root(), what).with_hint(Some(format!("add `{name}` to its `deps`")))
         })
     }
 
-    /// A step that is not there, or not done by then.
-    fn index(&self, source: &str, site: Option<&Site<'a>>) -> Option<Problem> {
-        let before = match (site.map(|site| site.sees), &self.spec.pattern) {
-            (Some(Sees::StepsBefore(before)), _) => before,
+    /// Checks that a step of a sequence exists and is done by then.
+    fn check_index(&self, source: &str, site: Option<&Site<'a>>) -> Option<Problem> {
+        let before = match (site.map(|site| site.visible), &self.spec.pattern) {
+            (Some(Visible::StepsBefore(before)), _) => before,
             (None, Pattern::Chain(chain)) => chain.steps.len(),
             _ => return None,
         };
-        let asked = INDEXED.captures_iter(source).filter_map(|it| it[1].parse::<usize>().ok());
-        let asked = asked.into_iter().find(|n| *n >= before)?;
+        let used = INDEXED.captures_iter(source).filter_map(|it| it[1].parse::<usize>().ok());
+        let used = used.into_iter().find(|n| *n >= before)?;
         let what = match before {
-            0 => format!("`steps[{asked}]` is not there: no step is done before this one"),
-            1 => format!("`steps[{asked}]` is not there: only `steps[0]` is done by then"),
+            0 => format!("`steps[{used}]` does not exist yet: this is the first step"),
+            1 => format!("`steps[{used}]` does not exist yet: only `steps[0]` is done by then"),
             _ => format!(
-                "`steps[{asked}]` is not there: only `steps[0]` to `steps[{}]` are done by then",
+                "`steps[{used}]` does not exist yet: only `steps[0]` to `steps[{}]` are done by then",
                 before - 1
             ),
         };
@@ -262,8 +269,8 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Does a template ask first whether a name is there?
-fn guarded(name: &str, source: &str) -> bool {
+/// Whether a template handles the case that a name has no value.
+fn is_guarded(name: &str, source: &str) -> bool {
     let mut parts = name.split('.').take(2);
     let (first, second) = (parts.next().unwrap_or_default(), parts.next());
     guards(first, source) || second.is_some_and(|second| guards(second, source))

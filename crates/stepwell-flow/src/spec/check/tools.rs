@@ -1,46 +1,46 @@
-//! Tools that agents are given by name: Stepwell's own, the spec's, and those of MCP servers.
+//! Checks the names of agents' tools: built-in ones, those of the spec, and those of MCP servers.
 
 use std::collections::BTreeSet;
 
-use super::MOST_PROBLEMS;
+use super::MAX_PROBLEMS;
 use super::sites::Site;
 use super::warnings::JIT_TOOLS;
 use crate::names::{listed, nearest};
 use crate::spec::Spec;
-use crate::spec::place::{Path, Problem};
+use crate::spec::problem::{Path, Problem};
 
-/// What stands between a server's name and its tool's.
-const BETWEEN: &str = "__";
+/// Separates the name of a server from the name of its tool.
+const SEPARATOR: &str = "__";
 
-/// Checks every list of tools. Whether a server that is not the spec's is configured is not
-/// known here: see [`servers`].
+/// Checks every list of tools. Servers that the spec does not define may be configured, which
+/// is not known here: see [`servers`].
 pub(super) fn check(spec: &Spec, all: &[Site<'_>], problems: &mut Vec<Problem>) {
     let lists = lists(spec, all);
     if lists.iter().all(|(_, list)| list.is_empty()) {
         return;
     }
-    let own: BTreeSet<String> =
+    let built_in: BTreeSet<String> =
         stepwell_agent::tool::builtin().iter().map(|tool| tool.spec().name.clone()).collect();
     for (path, list) in lists {
         for (n, name) in list.iter().enumerate() {
-            if problems.len() >= MOST_PROBLEMS {
+            if problems.len() >= MAX_PROBLEMS {
                 return;
             }
-            let is_own =
-                own.contains(name) || JIT_TOOLS.contains(&name.as_str()) && is_guard(spec, list);
-            if !is_own && !of_spec(spec, name) && server_of(name).is_none() {
-                problems.push(nowhere(spec, &own, path.at(n), name));
+            let is_built_in = built_in.contains(name)
+                || JIT_TOOLS.contains(&name.as_str()) && is_allow_list(spec, list);
+            if !is_built_in && !is_of_spec(spec, name) && server_of(name).is_none() {
+                problems.push(unknown_tool(spec, &built_in, path.at(n), name));
             }
         }
     }
 }
 
-/// Servers that are named before a tool and are not the spec's, each with what is wrong if
-/// the configuration has none of that name either.
+/// MCP servers that agents use and the spec does not define, each with the problem to report if
+/// the configuration does not define it either.
 pub(in crate::spec) fn servers(spec: &Spec) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
     for (path, list) in lists(spec, &super::sites::all(&spec.pattern)) {
-        for (n, name) in list.iter().enumerate().filter(|(_, name)| !of_spec(spec, name)) {
+        for (n, name) in list.iter().enumerate().filter(|(_, name)| !is_of_spec(spec, name)) {
             let Some(server) = server_of(name) else { continue };
             let known = || spec.tools.mcp.iter().map(|server| server.id.as_str());
             if known().any(|known| known == server) {
@@ -48,16 +48,16 @@ pub(in crate::spec) fn servers(spec: &Spec) -> Vec<(String, Problem)> {
             }
             let hint = match nearest(server, known()) {
                 Some(near) => format!("did you mean `{}`?", name.replacen(server, near, 1)),
-                None => "a server is named under `tools.mcp`, or in the configuration".to_owned(),
+                None => "define the server under `tools.mcp` or in the configuration".to_owned(),
             };
-            let what = format!("there is no server `{server}` that could have the tool `{name}`");
-            found.push((server.to_owned(), Problem::new(path.at(n), what).hinting(Some(hint))));
+            let what = format!("unknown server `{server}` of the tool `{name}`");
+            found.push((server.to_owned(), Problem::new(path.at(n), what).with_hint(Some(hint))));
         }
     }
     found
 }
 
-/// The lists of tools, and where they are.
+/// All lists of tools, and their paths.
 fn lists<'a>(spec: &'a Spec, all: &[Site<'a>]) -> Vec<(Path, &'a [String])> {
     let agents =
         spec.agents.iter().filter(|(_, agent)| !agent.tools.is_empty()).map(|(name, agent)| {
@@ -68,35 +68,35 @@ fn lists<'a>(spec: &'a Spec, all: &[Site<'a>]) -> Vec<(Path, &'a [String])> {
         let (key, list) = site.tools?;
         Some((site.path.at(key), list))
     });
-    let allowed = guard(spec)
+    let allowed = allow_list(spec)
         .map(|list| (Path::root().at("security").at("guardrails").at("allow_tools"), list));
     agents.chain(sites).chain(allowed).collect()
 }
 
 /// The tools that the guardrails allow.
-fn guard(spec: &Spec) -> Option<&[String]> {
+fn allow_list(spec: &Spec) -> Option<&[String]> {
     spec.security.guardrails.as_ref()?.allow_tools.as_deref()
 }
 
-fn is_guard(spec: &Spec, list: &[String]) -> bool {
-    guard(spec).is_some_and(|guard| std::ptr::eq(guard, list))
+fn is_allow_list(spec: &Spec, list: &[String]) -> bool {
+    allow_list(spec).is_some_and(|allowed| std::ptr::eq(allowed, list))
 }
 
-/// Is it a tool of the spec's, if only one that agents go without?
-fn of_spec(spec: &Spec, name: &str) -> bool {
+/// Whether the spec defines the tool, even if agents have to work without it.
+fn is_of_spec(spec: &Spec, name: &str) -> bool {
     spec.tools.is_foreign(name) || spec.tools.mcp.iter().any(|it| it.id.as_str() == name)
 }
 
-/// The server whose tool it is: `mcp__SERVER__TOOL`, or without the first part.
+/// The server of a tool named `mcp__SERVER__TOOL` or `SERVER__TOOL`.
 fn server_of(name: &str) -> Option<&str> {
     let bare = name.strip_prefix("mcp__").unwrap_or(name);
-    bare.split_once(BETWEEN).map(|(server, _)| server).filter(|server| !server.is_empty())
+    bare.split_once(SEPARATOR).map(|(server, _)| server).filter(|server| !server.is_empty())
 }
 
-fn nowhere(spec: &Spec, own: &BTreeSet<String>, path: Path, name: &str) -> Problem {
+fn unknown_tool(spec: &Spec, built_in: &BTreeSet<String>, path: Path, name: &str) -> Problem {
     let of_spec = spec.tools.mcp.iter().map(|server| server.id.as_str());
-    let known: Vec<&str> = own.iter().map(String::as_str).chain(of_spec).collect();
+    let known: Vec<&str> = built_in.iter().map(String::as_str).chain(of_spec).collect();
     let hint = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-    let what = format!("there is no tool `{name}`; there is {}", listed(known));
-    Problem::new(path, what).hinting(hint)
+    let what = format!("unknown tool `{name}`; expected one of: {}", listed(known));
+    Problem::new(path, what).with_hint(hint)
 }

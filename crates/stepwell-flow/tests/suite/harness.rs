@@ -1,5 +1,5 @@
-//! A place in which flows run: a store on disk, a scripted model that counts its calls, and
-//! an observer that answers.
+//! A harness that runs flows: a store on disk, a scripted model that logs its calls, and an
+//! observer that answers questions.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -26,23 +26,23 @@ use stepwell_flow::{
     Agents, Ended, Flow, FlowEvent, History, Observer, OutputFolder, Over, Parts, Patience, Stored,
 };
 
-/// What happens at a named point of a run.
-pub(crate) type Meet = Arc<dyn Fn(&str) + Send + Sync>;
+/// Called at named points of a run.
+pub(crate) type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A model that checks what it is asked, and notes each call.
-pub(crate) struct Witness {
+/// A scripted model that checks each conversation and logs each call.
+pub(crate) struct CountingModel {
     inner: Scripted,
     calls: PathBuf,
-    meet: Meet,
+    hook: Hook,
 }
 
-impl std::fmt::Debug for Witness {
+impl std::fmt::Debug for CountingModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Witness").finish_non_exhaustive()
+        f.debug_struct("CountingModel").finish_non_exhaustive()
     }
 }
 
-impl Provider for Witness {
+impl Provider for CountingModel {
     fn name(&self) -> &str {
         "script"
     }
@@ -50,28 +50,28 @@ impl Provider for Witness {
     fn answer<'a>(
         &'a self,
         request: Request<'a>,
-        told: &'a mut (dyn FnMut(Delta) + Send),
+        on_delta: &'a mut (dyn FnMut(Delta) + Send),
     ) -> BoxFuture<'a, Result<Answer, CallError>> {
         View::check(request.messages).expect("the conversation is valid");
-        (self.meet)("ask");
+        (self.hook)("ask");
         let line = format!("{} {}\n", request.turn.lane, request.turn.answers);
         let log = std::fs::OpenOptions::new().append(true).create(true).open(&self.calls);
         log.unwrap().write_all(line.as_bytes()).unwrap();
         Box::pin(async move {
-            let answer = self.inner.answer(request, told).await;
-            (self.meet)("answered");
+            let answer = self.inner.answer(request, on_delta).await;
+            (self.hook)("answered");
             answer
         })
     }
 }
 
-/// Has every agent work with the same model.
-struct Crew {
+/// Gives every agent the same setup.
+struct OneSetup {
     setup: Arc<Setup>,
     redactor: Redactor,
 }
 
-impl Agents for Crew {
+impl Agents for OneSetup {
     fn setup(&self, _: &str, _: Option<&[String]>) -> Result<Arc<Setup>, String> {
         Ok(Arc::clone(&self.setup))
     }
@@ -81,18 +81,18 @@ impl Agents for Crew {
     }
 }
 
-/// What someone does who is asked, and is told when no answer is wanted any more.
+/// What a person does when asked. The argument tells when no answer is needed any more.
 pub(crate) type Person = Arc<dyn Fn(&dyn Fn() -> bool) -> Option<String> + Send + Sync>;
 
-/// Answers questions as it was told to, by their ids; `*` stands for all others.
+/// Answers questions by their ids; `*` stands for all others.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct Responder {
     pub(crate) answers: BTreeMap<String, String>,
     pub(crate) person: Option<Person>,
     pub(crate) notices: Vec<String>,
 }
 
-impl Observer for Room {
+impl Observer for Responder {
     fn on_event(&mut self, event: FlowEvent<'_>) {
         if let FlowEvent::Notice(text) = event {
             self.notices.push(text.to_owned());
@@ -111,24 +111,24 @@ impl Observer for Room {
     }
 }
 
-/// A place in which a flow runs.
-pub(crate) struct Shop {
+/// A flow, and everything it runs with.
+pub(crate) struct Harness {
     pub(crate) root: PathBuf,
     pub(crate) spec: String,
     pub(crate) script: String,
     pub(crate) allowed: Allowed,
     pub(crate) over: Over,
     pub(crate) patience: Patience,
-    pub(crate) room: Mutex<Room>,
+    pub(crate) responder: Mutex<Responder>,
     pub(crate) variables: Scope,
-    pub(crate) meet: Meet,
+    pub(crate) hook: Hook,
 }
 
 pub(crate) fn id() -> SessionId {
     "run".parse().unwrap()
 }
 
-impl Shop {
+impl Harness {
     pub(crate) fn new(root: &Path, spec: &str, script: &str) -> Self {
         Self {
             root: std::fs::canonicalize(root).unwrap(),
@@ -137,24 +137,24 @@ impl Shop {
             allowed: Allowed::default(),
             over: Over::Refuse,
             patience: Patience::Pause,
-            room: Mutex::default(),
+            responder: Mutex::default(),
             variables: Scope::new().with("topic", "wells"),
-            meet: Arc::new(|_| ()),
+            hook: Arc::new(|_| ()),
         }
     }
 
-    /// Whoever is asked gives this answer.
+    /// The person answers this question so.
     pub(crate) fn answering(self, gate: &str, answer: &str) -> Self {
-        self.room.lock().unwrap().answers.insert(gate.to_owned(), answer.to_owned());
+        self.responder.lock().unwrap().answers.insert(gate.to_owned(), answer.to_owned());
         self
     }
 
-    /// The same place, with a model that says something else.
+    /// The same flow with another script.
     pub(crate) fn with_script(self, script: &str) -> Self {
         Self { script: script.to_owned(), ..self }
     }
 
-    /// An answer that comes from elsewhere.
+    /// Answers a question from another process.
     pub(crate) fn answer(&self, gate: &str, answer: &str) {
         let answer = stepwell::GateAnswered::new(
             gate.to_owned(),
@@ -168,11 +168,11 @@ impl Shop {
         Stepwell::open(self.root.join(".stepwell")).unwrap()
     }
 
-    fn crew(&self) -> Crew {
+    fn agents(&self) -> OneSetup {
         let script = Script::parse(&self.script).unwrap();
         let prices = Scripted::new(script.clone());
         let calls = self.root.join("calls");
-        let model = Witness { inner: Scripted::new(script), calls, meet: self.meet.clone() };
+        let model = CountingModel { inner: Scripted::new(script), calls, hook: self.hook.clone() };
         let tools = tool::builtin();
         let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
         let (mode, limits) = (Mode::ConfirmSensitive, Limits::default());
@@ -191,7 +191,7 @@ impl Shop {
             keeping: Keeping::default(),
             dispatcher: None,
         };
-        Crew { setup: Arc::new(setup), redactor: Redactor::new([]) }
+        OneSetup { setup: Arc::new(setup), redactor: Redactor::new([]) }
     }
 
     fn open(&self, well: &Stepwell, spec: &Spec) -> Session {
@@ -209,13 +209,13 @@ impl Shop {
         well.create(Created { flow: Some(flow), ..Created::new(id(), "flow") }).unwrap()
     }
 
-    /// Makes the flow's session, and runs nothing.
-    pub(crate) fn begin(&self) {
+    /// Creates the flow's session, and runs nothing.
+    pub(crate) fn create(&self) {
         let spec = Spec::parse(&self.spec, "spec.yaml", &BTreeMap::new()).unwrap().spec;
         drop(self.open(&self.well(), &spec));
     }
 
-    /// Runs the flow, or goes on with it.
+    /// Starts the flow, or resumes it.
     pub(crate) fn run(&self) -> stepwell_flow::Result<Ended> {
         let (_stop, interrupt) = tokio::sync::watch::channel(false);
         self.run_until(interrupt)
@@ -227,17 +227,17 @@ impl Shop {
     ) -> stepwell_flow::Result<Ended> {
         let none: BTreeMap<String, String> = BTreeMap::new();
         let spec = Spec::parse(&self.spec, "spec.yaml", &none).unwrap().spec;
-        let (well, crew) = (self.well(), self.crew());
+        let (well, agents) = (self.well(), self.agents());
         let session = self.open(&well, &spec);
         let history = History::read(&session).unwrap();
         let purse = Purse::new(self.allowed.clone(), history.spent, history.calls);
-        let mut room = self.room.lock().unwrap();
+        let mut responder = self.responder.lock().unwrap();
         let parts = Parts {
             session: &session,
             spec: &spec,
-            agents: &crew,
+            agents: &agents,
             variables: self.variables.clone(),
-            observer: &mut *room,
+            observer: &mut *responder,
             interrupt,
             purse,
         };
@@ -247,14 +247,14 @@ impl Shop {
         runtime.block_on(flow.run(self.patience, &folder))
     }
 
-    /// Its events.
+    /// The session's events.
     pub(crate) fn events(&self) -> Vec<Recorded> {
         let well = self.well();
         let slice = well.store().events(&id(), Span::ALL).unwrap();
         slice.intact(&id()).unwrap()
     }
 
-    /// The calls that the model got since the last look.
+    /// The calls that the model got since the last time this was called, sorted.
     pub(crate) fn calls(&self) -> Vec<String> {
         let path = self.root.join("calls");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -264,7 +264,7 @@ impl Shop {
         calls
     }
 
-    /// The calls whose answers are recorded.
+    /// The calls whose answers are recorded, sorted.
     pub(crate) fn answered(&self) -> Vec<String> {
         let mut lanes: BTreeMap<String, usize> = BTreeMap::new();
         let mut calls = Vec::new();
@@ -281,7 +281,7 @@ impl Shop {
         calls
     }
 
-    /// What the flow came to.
+    /// The results so far.
     pub(crate) fn outcome(&self) -> Outcome {
         let (mut nodes, mut starts) = (BTreeMap::new(), BTreeMap::new());
         for event in self.events() {
@@ -289,7 +289,7 @@ impl Shop {
                 match node.state {
                     NodeState::Done => {
                         let before = nodes.insert(node.key.clone(), node.output.unwrap());
-                        assert_eq!(before, None, "{} was done twice", node.key);
+                        assert_eq!(before, None, "{} ran twice", node.key);
                     }
                     NodeState::Started => *starts.entry(node.key).or_insert(0) += 1,
                     _ => {}
@@ -307,7 +307,7 @@ impl Shop {
     }
 }
 
-/// What a flow came to.
+/// The results of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) nodes: BTreeMap<String, Value>,

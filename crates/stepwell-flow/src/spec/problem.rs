@@ -1,28 +1,28 @@
-//! Where in a spec something stands, and what is wrong there.
+//! Problems of a spec, and their positions in its file.
 
 use std::fmt;
 
-/// A place in a file, as editors count: both from 1.
+/// A position in a file. Both numbers count from 1, as in editors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-pub struct Place {
+pub struct Position {
     /// The line.
     pub line: u64,
-    /// The character in the line.
+    /// The column, in characters.
     pub column: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
 }
 
-/// One step on the way to a value.
+/// One part of a path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Of a mapping.
+    /// A key of a mapping.
     Key(String),
-    /// Of a list, from 0.
+    /// An index into a list, from 0.
     Index(usize),
 }
 
@@ -38,18 +38,18 @@ impl From<usize> for Segment {
     }
 }
 
-/// The way from a spec's root to a value, such as `agents.writer.tools[0]`.
+/// The path from a spec's root to a value, such as `agents.writer.tools[0]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(Vec<Segment>);
 
 impl Path {
-    /// The way to the root.
+    /// The path to the root.
     #[must_use]
     pub const fn root() -> Self {
         Self(Vec::new())
     }
 
-    /// One step further.
+    /// The path to a part of this value.
     #[must_use]
     pub fn at(&self, segment: impl Into<Segment>) -> Self {
         let mut path = self.clone();
@@ -57,13 +57,13 @@ impl Path {
         path
     }
 
-    /// The same value, seen from one step further up.
+    /// The same path with one more segment in front.
     pub(super) fn below(mut self, segment: Segment) -> Self {
         self.0.insert(0, segment);
         self
     }
 
-    /// Its steps, from the root.
+    /// Its segments, from the root.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.0
@@ -83,28 +83,28 @@ impl fmt::Display for Path {
     }
 }
 
-/// What is wrong with a spec, or does not do what one might think.
+/// An error or a warning about a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, if it is anywhere.
-    pub place: Option<Place>,
-    /// Of what.
+    /// Its position in the file, if it has one.
+    pub position: Option<Position>,
+    /// The value that it is about.
     pub path: Path,
     /// What is wrong, and what was expected.
     pub what: String,
-    /// What was perhaps meant.
+    /// A suggestion, such as a similar name.
     pub hint: Option<String>,
 }
 
 impl Problem {
-    /// A problem with a value.
+    /// A problem with a value, without a position or a hint.
     pub fn new(path: Path, what: impl Into<String>) -> Self {
-        Self { place: None, path, what: what.into(), hint: None }
+        Self { position: None, path, what: what.into(), hint: None }
     }
 
-    /// The same problem, with what was perhaps meant.
+    /// Adds a suggestion.
     #[must_use]
-    pub fn hinting(mut self, hint: Option<String>) -> Self {
+    pub fn with_hint(mut self, hint: Option<String>) -> Self {
         self.hint = hint;
         self
     }
@@ -112,8 +112,8 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = self.place {
-            write!(f, "{place}: ")?;
+        if let Some(position) = self.position {
+            write!(f, "{position}: ")?;
         }
         if !self.path.segments().is_empty() {
             write!(f, "{}: ", self.path)?;

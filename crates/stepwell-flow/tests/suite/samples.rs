@@ -1,7 +1,7 @@
-//! A small flow of each pattern, with gates, an artifact, and a script that answers each lane.
+//! A small flow of each pattern, with gates, an artifact, and a script with answers for each lane.
 
 /// A flow and its script.
-pub(crate) struct Small {
+pub(crate) struct Sample {
     pub(crate) spec: String,
     pub(crate) script: String,
 }
@@ -9,7 +9,7 @@ pub(crate) struct Small {
 const FRONT: &str = "
 version: 0
 inputs: {required: {topic: string}}
-name: small
+name: sample
 runtime: {provider: ollama, model_id: fake, max_parallel: 2}
 ";
 
@@ -17,20 +17,20 @@ const ARTIFACT: &str = "
 outputs: {artifacts: [{path: report.md, from: '{{ last_response }} on {{ topic }}'}]}
 ";
 
-fn small(agents: &[&str], pattern: &str, lanes: &str) -> Small {
+fn sample(agents: &[&str], pattern: &str, lanes: &str) -> Sample {
     let agents: Vec<String> =
         agents.iter().map(|name| format!("{name}: {{prompt: 'You are {name}.'}}")).collect();
-    Small {
+    Sample {
         spec: format!("{FRONT}agents: {{{}}}\npattern:{pattern}{ARTIFACT}", agents.join(", ")),
         script: format!("prices: {{input: '3', output: '15'}}\nlanes:{lanes}"),
     }
 }
 
-/// An answer with what it used.
+/// The usage of each answer.
 const USED: &str = "usage: {input: 10, output: 2}";
 
-pub(crate) fn chain() -> Small {
-    small(
+pub(crate) fn chain() -> Sample {
+    sample(
         &["writer", "critic"],
         "
   type: chain
@@ -50,8 +50,8 @@ pub(crate) fn chain() -> Small {
     )
 }
 
-pub(crate) fn workflow() -> Small {
-    small(
+pub(crate) fn workflow() -> Sample {
+    sample(
         &["a", "b"],
         "
   type: workflow
@@ -74,8 +74,8 @@ pub(crate) fn workflow() -> Small {
     )
 }
 
-pub(crate) fn routing() -> Small {
-    small(
+pub(crate) fn routing() -> Sample {
+    sample(
         &["router", "handler"],
         "
   type: routing
@@ -101,8 +101,8 @@ pub(crate) fn routing() -> Small {
     )
 }
 
-pub(crate) fn parallel() -> Small {
-    small(
+pub(crate) fn parallel() -> Sample {
+    sample(
         &["w", "x", "r"],
         "
   type: parallel
@@ -122,8 +122,8 @@ pub(crate) fn parallel() -> Small {
     )
 }
 
-pub(crate) fn evaluator() -> Small {
-    small(
+pub(crate) fn evaluator() -> Sample {
+    sample(
         &["prod", "judge"],
         "
   type: evaluator_optimizer
@@ -143,8 +143,8 @@ pub(crate) fn evaluator() -> Small {
     )
 }
 
-pub(crate) fn orchestrator() -> Small {
-    small(
+pub(crate) fn orchestrator() -> Sample {
+    sample(
         &["boss", "wk", "red"],
         "
   type: orchestrator_workers
@@ -167,8 +167,8 @@ pub(crate) fn orchestrator() -> Small {
     )
 }
 
-pub(crate) fn graph() -> Small {
-    small(
+pub(crate) fn graph() -> Sample {
+    sample(
         &["n"],
         "
   type: graph
@@ -193,8 +193,8 @@ pub(crate) fn graph() -> Small {
     )
 }
 
-/// All of them, by their names.
-pub(crate) fn all() -> Vec<(&'static str, Small)> {
+/// All samples, by their patterns.
+pub(crate) fn all() -> Vec<(&'static str, Sample)> {
     vec![
         ("chain", chain()),
         ("workflow", workflow()),

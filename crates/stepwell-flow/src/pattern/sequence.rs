@@ -1,30 +1,30 @@
-//! A trail: steps one after the other, each of which sees those before it.
+//! A sequence of steps, each of which sees the results of those before it.
 
 use serde_json::{Value, json};
 use stepwell::{Lane, NodeKey};
 
-use super::{At, Otherwise, response, step};
+use super::{At, Fallback, response, run_step};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::Step;
 use crate::template::Scope;
 
-/// Steps that were done, and what templates see of them.
-pub(super) struct Trail {
+/// Finished steps, and the values that templates see.
+pub(super) struct Sequence {
     pub(super) scope: Scope,
     steps: Vec<Value>,
     pub(super) last: Value,
 }
 
-impl Trail {
-    /// No step yet; `scope` is what is seen besides.
+impl Sequence {
+    /// A sequence without a finished step. `scope` has the other values that templates see.
     pub(super) fn new(scope: Scope) -> Self {
-        let mut trail = Self { scope, steps: Vec::new(), last: Value::Null };
-        trail.scope.set("steps", &trail.steps);
-        trail
+        let mut sequence = Self { scope, steps: Vec::new(), last: Value::Null };
+        sequence.scope.set("steps", &sequence.steps);
+        sequence
     }
 
-    /// Does steps, one after the other.
+    /// Runs steps, one after the other.
     pub(super) async fn walk(
         mut self,
         flow: &Flow<'_>,
@@ -32,20 +32,20 @@ impl Trail {
         key: impl Fn(u32) -> NodeKey,
         lane: impl Fn(&str) -> Lane,
     ) -> Result<Self, Halt> {
-        for (n, step_of) in steps.iter().enumerate() {
-            let key = key(super::number(n));
-            let agent = step_of.agent().map(|step| step.agent.as_str());
+        for (n, step) in steps.iter().enumerate() {
+            let key = key(super::key_index(n));
+            let agent = step.agent().map(|step| step.agent.as_str());
             let lane = lane(agent.unwrap_or("human"));
             let at = At { key: &key, lane, scope: &self.scope };
-            let output = step(flow, step_of, at, Otherwise::LastResponse).await?;
-            self.push(n, step_of, &output);
+            let output = run_step(flow, step, at, Fallback::LastResponse).await?;
+            self.push(n, step, &output);
         }
         Ok(self)
     }
 
     fn push(&mut self, index: usize, step: &Step, output: &Value) {
         self.last = response(output);
-        let mut entry = described(step, output);
+        let mut entry = result_entry(step, output);
         entry["index"] = json!(index);
         self.steps.push(entry);
         self.scope.set("steps", &self.steps);
@@ -55,14 +55,14 @@ impl Trail {
         }
     }
 
-    /// What a branch or a route came to.
+    /// The results of the finished steps.
     pub(super) fn steps(&self) -> &[Value] {
         &self.steps
     }
 }
 
-/// What templates see of a piece of work that is done.
-pub(super) fn described(step: &Step, output: &Value) -> Value {
+/// A finished step, as templates see it.
+pub(super) fn result_entry(step: &Step, output: &Value) -> Value {
     let mut entry = output.clone();
     entry["status"] = json!("success");
     match step {

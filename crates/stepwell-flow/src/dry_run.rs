@@ -1,7 +1,7 @@
-//! What a flow would do next, found without doing or recording anything.
+//! Finds what a flow would do next, without running or recording anything.
 //!
-//! The pattern is walked over what is recorded, as in a run. Each piece of work that has no
-//! result yet is noted instead of being done.
+//! The pattern is walked over the recorded results, as in a run. Each node without a result is
+//! noted instead of run.
 
 use std::cell::RefCell;
 
@@ -22,24 +22,35 @@ use crate::pattern::walk;
 use crate::spec::Spec;
 use crate::template::Scope;
 
-/// A piece of work that a flow would do next.
+/// What [`next_nodes`] needs.
+pub struct DryRun<'a> {
+    /// The flow's session.
+    pub session: &'a Session,
+    /// The session's history.
+    pub history: History,
+    /// The checked spec.
+    pub spec: &'a Spec,
+    /// The values of its variables.
+    pub variables: Scope,
+    /// Removes secrets from the prompts.
+    pub redactor: &'a Redactor,
+}
+
+/// A node that a flow would run next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Upcoming {
     /// Its key, as the session's log names it.
     pub key: String,
-    /// The agent that would be asked; nobody, if a person is.
+    /// The agent that would be asked; `None` for a question to a person.
     pub agent: Option<String>,
-    /// What would be asked. Nothing, if that cannot be told yet.
+    /// The prompt or the question; `None` if it cannot be rendered yet.
     pub asks: Option<String>,
 }
 
-/// What a flow would do next, where its session stands. Nothing, if only its end is left.
-pub async fn rehearse(
-    (session, history): (&Session, History),
-    (spec, variables): (&Spec, Scope),
-    redactor: &Redactor,
-) -> Result<Vec<Upcoming>> {
-    let (agents, mut observer) = (Nobody(redactor), Deaf);
+/// The nodes that a flow would run next; none if all of them are done.
+pub async fn next_nodes(dry_run: DryRun<'_>) -> Result<Vec<Upcoming>> {
+    let DryRun { session, history, spec, variables, redactor } = dry_run;
+    let (agents, mut observer) = (NoAgents(redactor), NoObserver);
     let (_stop, interrupt) = tokio::sync::watch::channel(false);
     let purse = Purse::new(Allowed::default(), history.spent, history.calls);
     let parts = Parts {
@@ -52,24 +63,24 @@ pub async fn rehearse(
         purse,
     };
     let mut flow = Flow::new(parts, history);
-    flow.rehearsal = Some(RefCell::default());
+    flow.dry_run = Some(RefCell::default());
     let walked = walk(&flow).await;
     match walked {
         Err(Halt::Broken(error)) => Err(error),
-        _ => Ok(flow.rehearsal.take().map(RefCell::into_inner).unwrap_or_default()),
+        _ => Ok(flow.dry_run.take().map(RefCell::into_inner).unwrap_or_default()),
     }
 }
 
 impl Flow<'_> {
-    /// Notes a piece of work in place of doing it. An answer that was given and is not taken in
-    /// yet is its result.
-    pub(crate) fn note(
+    /// Notes a node instead of running it. A question that is already answered has the answer as
+    /// its result.
+    pub(crate) fn note_upcoming(
         &self,
         key: &NodeKey,
         work: &Work<'_>,
-        noted: &RefCell<Vec<Upcoming>>,
+        upcoming: &RefCell<Vec<Upcoming>>,
     ) -> std::result::Result<Value, Halt> {
-        let upcoming = match work {
+        let node = match work {
             Work::Gate(question) => {
                 let asked = self.state().memo.gate(&key.to_string()).cloned();
                 if let Some(answer) = asked.and_then(|asked| asked.answer) {
@@ -83,22 +94,22 @@ impl Flow<'_> {
                 Upcoming { key: key.to_string(), agent, asks }
             }
         };
-        let plain = |text: String| self.agents.redactor().redact(&text).into_owned();
-        noted.borrow_mut().push(Upcoming { asks: upcoming.asks.map(plain), ..upcoming });
+        let redact = |text: String| self.agents.redactor().redact(&text).into_owned();
+        upcoming.borrow_mut().push(Upcoming { asks: node.asks.map(redact), ..node });
         Err(Halt::NotStarted)
     }
 }
 
-/// Has no agents: nobody is asked.
-struct Nobody<'a>(&'a Redactor);
+/// A dry run asks no agents.
+struct NoAgents<'a>(&'a Redactor);
 
-impl Agents for Nobody<'_> {
+impl Agents for NoAgents<'_> {
     fn setup(
         &self,
         agent: &str,
         _: Option<&[String]>,
     ) -> std::result::Result<std::sync::Arc<Setup>, String> {
-        Err(format!("{agent} is not asked in a rehearsal"))
+        Err(format!("{agent} is not asked in a dry run"))
     }
 
     fn redactor(&self) -> &Redactor {
@@ -106,10 +117,10 @@ impl Agents for Nobody<'_> {
     }
 }
 
-/// Is told nothing and asked nothing.
-struct Deaf;
+/// A dry run reports no events and asks no questions.
+struct NoObserver;
 
-impl Observer for Deaf {
+impl Observer for NoObserver {
     fn on_event(&mut self, _: FlowEvent<'_>) {}
 
     fn can_ask(&self) -> bool {
