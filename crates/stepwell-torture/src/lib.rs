@@ -1,13 +1,13 @@
-//! What the torturers and the tortured share: seeded dice, content that can be made
-//! again from its name, and the lines and orders that pass between them.
+//! What the crash tests and the process under test share: seeded random numbers, content
+//! that can be recomputed from its number, and the protocol between them.
 //!
-//! The `torture` binary is the process that is killed, starved of space or cut off
-//! from power; `tests/torture` does that to it and looks at what is left.
+//! The `torture` binary is the process that is killed, gets a full disk, or loses power;
+//! `tests/torture` does that to it and checks what is left.
 
-mod dice;
 mod line;
 mod load;
+mod rng;
 
-pub use dice::Dice;
-pub use line::{Line, Order, Refusal};
+pub use line::{Line, Refusal, Request};
 pub use load::{Load, Shape, bytes_of, word_of};
+pub use rng::Rng;

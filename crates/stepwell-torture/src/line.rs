@@ -1,59 +1,59 @@
-//! What the tortured process says on its stdout, and what it is told on its stdin:
-//! one JSON object a line.
+//! The protocol of the process under test: lines on its stdout, requests on its stdin, one
+//! JSON object per line.
 
 use serde::{Deserialize, Serialize};
 use stepwell::{Epoch, Error, Seq, SessionId};
 
 use crate::Load;
 
-/// Something that the process did, is about to do, or was refused.
+/// Something that the process did, is about to do, or failed to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Line {
     /// The store is open.
     Opened,
-    /// It is about to make a session.
+    /// It is about to create a session.
     Creating(SessionId),
-    /// It made it.
+    /// The session is created.
     Created(SessionId),
     /// It is about to append.
-    Trying(SessionId, Load),
-    /// It appended; the store said from where to where.
-    Kept(SessionId, Load, Seq, Seq),
+    Appending(SessionId, Load),
+    /// The append is acknowledged, with its first and last seq.
+    Appended(SessionId, Load, Seq, Seq),
     /// It is about to store the blob of this token.
     Putting(u64),
-    /// It stored it.
+    /// The blob is stored.
     Put(u64),
-    /// It is about to erase a session.
+    /// It is about to purge a session.
     Purging(SessionId),
-    /// It erased it.
+    /// The session is purged.
     Purged(SessionId),
-    /// It holds a lease.
+    /// It acquired a lease.
     Leased(SessionId, Epoch),
-    /// It gave one back.
+    /// It released a lease.
     Released(SessionId),
-    /// A search found this token, so many times.
+    /// A search for this token, and its number of hits.
     Found(u64, usize),
-    /// The store said no.
+    /// The store returned an error.
     Refused(Refusal),
     /// The store is closed.
     Closed,
 }
 
-/// What the store said no to, and how.
+/// An error of the store, and the request that caused it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// What was asked, as the name of the order.
+    /// The name of the request.
     pub doing: String,
     /// The error's kind.
     pub kind: String,
     /// The error's variant.
     pub error: String,
-    /// The error's words.
+    /// The error's message.
     pub what: String,
 }
 
 impl Refusal {
-    /// An error, told to whoever reads.
+    /// Describes an error.
     #[must_use]
     pub fn new(doing: &str, error: &Error) -> Self {
         let shown = format!("{error:?}");
@@ -67,29 +67,29 @@ impl Refusal {
     }
 }
 
-/// One thing to do. Each is answered by one line, or by a `Trying`, `Creating`,
+/// A request to the process. Each is answered by one line, or by an `Appending`, `Creating`,
 /// `Putting` or `Purging` and one more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
+pub enum Request {
     /// Open the store.
     Open,
-    /// Make a session.
+    /// Create a session.
     Create(SessionId),
-    /// Take a session's lease, for so many milliseconds.
+    /// Acquire a session's lease for this many milliseconds.
     Acquire(SessionId, u64),
-    /// Extend it.
+    /// Renew the lease for this many milliseconds.
     Renew(SessionId, u64),
-    /// Give it back.
+    /// Release the lease.
     Release(SessionId),
-    /// Append under the lease that is held.
+    /// Append under the current lease.
     Append(SessionId, Load),
     /// Store the blob of a token.
     Put(u64),
-    /// Store small and large blobs from so many threads at once, one of each.
+    /// Store blobs, small and large ones, from this many threads at once.
     Crowd(u64),
-    /// Search a token.
+    /// Search for a token.
     Search(u64),
-    /// Erase a session.
+    /// Purge a session.
     Purge(SessionId),
     /// Close the store.
     Close,

@@ -1,19 +1,19 @@
-//! What an append carries. All of it follows from a number, and its first event
-//! names that number, so whoever reads it back knows what must stand there.
+//! The content of an append. All of it is derived from a number, and the first event contains
+//! that number, so that a reader can check every event.
 
 use serde::{Deserialize, Serialize};
 use stepwell::{
     Digest, Event, EventId, FileChanged, FileState, Message, NewEvent, Part, SPILL_BYTES,
 };
 
-use crate::Dice;
+use crate::Rng;
 
 /// The content of one append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// The number that its texts follow from. Each append has its own.
+    /// The number that its texts are derived from. Unique for each append.
     pub token: u64,
-    /// What its events are.
+    /// The kind of its events.
     pub shape: Shape,
     /// Who appends it.
     pub by: String,
@@ -21,36 +21,36 @@ pub struct Load {
     pub epoch: u64,
 }
 
-/// What events an append carries.
+/// The kind of an append's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shape {
     /// One message.
     One,
-    /// So many messages.
+    /// This many messages.
     Many(u8),
-    /// One message whose text is so long that it spills into a blob.
+    /// One message with a text so long that it is stored as a blob.
     Spill,
-    /// A message and a file event that names the blob [`bytes_of`] the token.
+    /// A message, and a file event that refers to the blob [`bytes_of`] the token.
     File,
 }
 
 impl Load {
-    /// Its events, under ids that follow from it.
+    /// Its events, with ids that are derived from the token.
     #[must_use]
     pub fn events(&self) -> Vec<NewEvent> {
-        let mut dice = Dice::new(self.token);
-        let mut said = |part: u8, length: u64| {
+        let mut rng = Rng::new(self.token);
+        let mut message = |part: u8, length: u64| {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            let text = format!("{}\n{}", self.header(part), filler(dice.roll(), length));
+            let text = format!("{}\n{}", self.header(part), filler(rng.next_u64(), length));
             Event::from(Message::user(text))
         };
         let events: Vec<Event> = match self.shape {
-            Shape::One => vec![said(0, 20 + self.token % 2_000)],
-            Shape::Many(n) => (0..n).map(|part| said(part, self.token % 500)).collect(),
+            Shape::One => vec![message(0, 20 + self.token % 2_000)],
+            Shape::Many(n) => (0..n).map(|part| message(part, self.token % 500)).collect(),
             Shape::Spill => {
-                vec![said(0, SPILL_BYTES as u64 + self.token % 30_000)]
+                vec![message(0, SPILL_BYTES as u64 + self.token % 30_000)]
             }
-            Shape::File => vec![said(0, 50), self.file()],
+            Shape::File => vec![message(0, 50), self.file()],
         };
         (0_u64..)
             .zip(events)
@@ -61,16 +61,16 @@ impl Load {
             .collect()
     }
 
-    /// The load whose first event this is.
+    /// The load that this is the first event of.
     #[must_use]
-    pub fn begun_by(event: &Event) -> Option<Self> {
+    pub fn from_first_event(event: &Event) -> Option<Self> {
         let Event::Message(message) = event else {
             return None;
         };
-        let Some(Part::Text(said)) = message.parts.first() else {
+        let Some(Part::Text(part)) = message.parts.first() else {
             return None;
         };
-        let header = said.text.lines().next()?;
+        let header = part.text.lines().next()?;
         let (part, load) = header.split_once(' ')?.1.split_once(' ')?;
         serde_json::from_str(load).ok().filter(|_| part == "0")
     }
@@ -92,7 +92,7 @@ impl Load {
     }
 }
 
-/// The word by which a search finds what carries this token.
+/// The word by which a search finds the events of this token.
 #[must_use]
 pub fn word_of(token: u64) -> String {
     format!("tok{token:016x}")
@@ -108,10 +108,10 @@ pub fn bytes_of(token: u64) -> Vec<u8> {
 /// Text of this length that hardly compresses.
 fn filler(seed: u64, length: usize) -> String {
     const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .";
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     let mut text = String::with_capacity(length + 10);
     while text.len() < length {
-        let bits = dice.roll();
+        let bits = rng.next_u64();
         text.extend((0..10).map(|n| {
             let letter = (bits >> (6 * n)) % 64;
             char::from(LETTERS[usize::try_from(letter).unwrap_or(0)])

@@ -1,4 +1,4 @@
-//! The tortured process, as a test sees it.
+//! The process under test, seen from a test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use stepwell_torture::{Line, Order};
+use stepwell_torture::{Line, Request};
 
-/// A running `torture`.
-pub(crate) struct Victim {
+/// A running `torture` process.
+pub(crate) struct TortureProcess {
     process: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Line>,
@@ -23,13 +23,12 @@ pub(crate) fn torture(mode: &str, folder: &Path) -> Command {
     command
 }
 
-impl Victim {
+impl TortureProcess {
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         let (sender, lines) = channel();
-        // The pipe is emptied as it fills, so that nothing but the store ever makes
-        // the process wait.
+        // The pipe is read at once, so that only the store can make the process wait.
         std::thread::spawn(move || {
             for line in stdout.lines() {
                 let line = line.unwrap();
@@ -42,7 +41,7 @@ impl Victim {
         Self { stdin: process.stdin.take(), process, lines }
     }
 
-    /// The next line; none once the process has closed its stdout.
+    /// The next line; `None` once the process has closed its stdout.
     pub(crate) fn next(&self) -> Option<Line> {
         self.lines.recv().ok()
     }
@@ -52,15 +51,15 @@ impl Victim {
         self.lines.recv_timeout(time).ok()
     }
 
-    /// Lets a process go that waits for a word, or orders one that obeys.
-    pub(crate) fn tell(&mut self, text: &str) {
+    /// Writes a line to its stdin.
+    pub(crate) fn write_line(&mut self, text: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         writeln!(stdin, "{text}").unwrap();
         stdin.flush().unwrap();
     }
 
-    pub(crate) fn order(&mut self, order: &Order) {
-        self.tell(&serde_json::to_string(order).unwrap());
+    pub(crate) fn send(&mut self, request: &Request) {
+        self.write_line(&serde_json::to_string(request).unwrap());
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -68,21 +67,21 @@ impl Victim {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// Ends its orders and waits for its end. Returns what it still said.
+    /// Closes its stdin and waits for its end. Returns its remaining lines.
     pub(crate) fn finish(mut self) -> (Vec<Line>, ExitStatus) {
         drop(self.stdin.take());
         let lines = self.lines.iter().collect();
         (lines, self.process.wait().unwrap())
     }
 
-    /// Kills it, if it still runs, and waits for its end.
+    /// Kills it and waits for its end. Returns its remaining lines.
     pub(crate) fn kill(self) -> (Vec<Line>, ExitStatus) {
         self.signal(Signal::KILL);
         self.finish()
     }
 }
 
-/// Did it die by SIGKILL?
+/// Whether SIGKILL ended it.
 pub(crate) fn was_killed(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
     status.signal() == Some(Signal::KILL.as_raw())

@@ -1,66 +1,66 @@
-//! Disks that fail and disks that are full.
+//! Failing disks and full disks.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use stepwell::{SessionId, SqliteStore};
-use stepwell_torture::{Dice, Line, Load, Order, Refusal, Shape};
+use stepwell_torture::{Line, Load, Refusal, Request, Rng, Shape};
 
-use crate::child::{Victim, torture};
+use crate::child::{TortureProcess, torture};
 use crate::ledger::{Depth, Ledger};
 use crate::shim::interpose;
 use crate::{rounds, seed};
 
-/// A process that obeys, with the shim below it.
-struct Servant {
-    victim: Victim,
+/// A process that handles requests, with the shim below it.
+struct Server {
+    process: TortureProcess,
     ledger: Ledger,
 }
 
-impl Servant {
-    fn start(place: &Place, orders: &[(&str, &str)]) -> Self {
-        let mut command = torture("obey", &place.store());
-        interpose(&mut command, &place.store());
-        command.env("TORTURE_REPORT", place.report());
-        command.envs(orders.iter().copied());
-        Self { victim: Victim::start(&mut command), ledger: Ledger::default() }
+impl Server {
+    fn start(fixture: &Fixture, faults: &[(&str, &str)]) -> Self {
+        let mut command = torture("serve", &fixture.store());
+        interpose(&mut command, &fixture.store());
+        command.env("TORTURE_REPORT", fixture.report());
+        command.envs(faults.iter().copied());
+        Self { process: TortureProcess::start(&mut command), ledger: Ledger::default() }
     }
 
-    /// Orders one thing. Returns the answer, or why not.
-    fn ask(&mut self, order: &Order) -> Result<Line, Refusal> {
-        self.victim.order(order);
+    /// Sends a request. Returns the answer or the error.
+    fn ask(&mut self, request: &Request) -> Result<Line, Refusal> {
+        self.process.send(request);
         loop {
-            let line = self.victim.next().expect("an order is answered");
-            self.ledger.hear(&line);
+            let line = self.process.next().expect("a request is answered");
+            self.ledger.record(&line);
             match line {
-                Line::Creating(_) | Line::Trying(..) | Line::Putting(_) | Line::Purging(_) => {}
+                Line::Creating(_) | Line::Appending(..) | Line::Putting(_) | Line::Purging(_) => {}
                 Line::Refused(refusal) => return Err(refusal),
                 line => return Ok(line),
             }
         }
     }
 
-    /// Orders one thing that must be done.
-    fn must(&mut self, order: &Order) -> Line {
-        self.ask(order).unwrap_or_else(|refusal| panic!("{order:?}: {refusal:?}"))
+    /// Sends a request that must succeed.
+    fn must(&mut self, request: &Request) -> Line {
+        self.ask(request).unwrap_or_else(|refusal| panic!("{request:?}: {refusal:?}"))
     }
 
-    /// Ends it, and looks at what it leaves.
-    fn finish(mut self, place: &Place) -> Ledger {
-        let (lines, status) = self.victim.finish();
+    /// Ends the process, and checks what it left.
+    fn finish(mut self, fixture: &Fixture) -> Ledger {
+        let (lines, status) = self.process.finish();
         assert!(lines.is_empty() && status.success(), "{lines:?} {status}");
-        if let Err(what) = self.ledger.check(&place.open(), Depth::Whole) {
+        if let Err(what) = self.ledger.check(&fixture.open(), Depth::Whole) {
             panic!("{what}");
         }
         self.ledger
     }
 }
 
-/// Where a store is tortured.
-struct Place(tempfile::TempDir);
+/// A folder for a store and the shim's files.
+struct Fixture(tempfile::TempDir);
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -86,132 +86,137 @@ fn session(name: &str) -> SessionId {
     name.parse().unwrap()
 }
 
-fn append(to: &str, token: u64, shape: Shape) -> Order {
-    let load = Load { token, shape, by: "servant".to_owned(), epoch: 1 };
-    Order::Append(session(to), load)
+fn append(to: &str, token: u64, shape: Shape) -> Request {
+    let load = Load { token, shape, by: "server".to_owned(), epoch: 1 };
+    Request::Append(session(to), load)
 }
 
-/// A little of everything, from an empty folder to a store that is opened again.
-fn workload() -> Vec<Order> {
+/// Every operation once or more, from an empty folder to a store that is opened again.
+fn workload() -> Vec<Request> {
     let scratch = session("scratch");
     vec![
-        Order::Open,
-        Order::Create(session("main")),
+        Request::Open,
+        Request::Create(session("main")),
         append("main", 1, Shape::One),
         append("main", 2, Shape::Many(5)),
         append("main", 3, Shape::Spill),
-        Order::Put(4),
+        Request::Put(4),
         append("main", 4, Shape::File),
-        Order::Search(3),
-        Order::Create(scratch.clone()),
+        Request::Search(3),
+        Request::Create(scratch.clone()),
         append("scratch", 5, Shape::Many(3)),
-        Order::Release(scratch.clone()),
-        Order::Purge(scratch),
+        Request::Release(scratch.clone()),
+        Request::Purge(scratch),
         append("main", 6, Shape::One),
-        Order::Close,
-        Order::Open,
+        Request::Close,
+        Request::Open,
         append("main", 7, Shape::Many(9)),
-        Order::Search(7),
-        Order::Close,
+        Request::Search(7),
+        Request::Close,
     ]
 }
 
-/// Which of the workload's writes, truncations and syncs to fail: the first 120, in
-/// which the store is made, and three a round of the others.
+/// Which of the workload's writes, truncations and syncs to fail: the first 120, which create
+/// the store, and three of the others per round.
 fn calls_to_fail() -> Vec<u64> {
-    let place = Place::new();
-    let mut servant = Servant::start(&place, &[]);
-    for order in workload() {
-        servant.must(&order);
+    let fixture = Fixture::new();
+    let mut server = Server::start(&fixture, &[]);
+    for request in workload() {
+        server.must(&request);
     }
-    servant.finish(&place);
-    let report = fs::read_to_string(place.report()).unwrap();
+    server.finish(&fixture);
+    let report = fs::read_to_string(fixture.report()).unwrap();
     let calls = report.lines().find_map(|line| line.strip_suffix(" calls"));
     let calls: u64 = calls.unwrap().parse().unwrap();
-    let mut dice = Dice::new(seed());
-    let others = (0..3 * rounds()).map(|_| dice.between(121, calls));
+    let mut rng = Rng::new(seed());
+    let others = (0..3 * rounds()).map(|_| rng.between(121, calls));
     let chosen: BTreeSet<u64> = (1..=120).chain(others).collect();
     chosen.into_iter().collect()
 }
 
-/// What the shim failed: the kind of call, and the path.
-fn failed(place: &Place) -> (String, String) {
-    let report = fs::read_to_string(place.report()).unwrap();
+/// A call that the shim failed.
+struct FailedCall {
+    kind: String,
+    path: String,
+}
+
+fn failed_call(fixture: &Fixture) -> FailedCall {
+    let report = fs::read_to_string(fixture.report()).unwrap();
     let line = report
         .lines()
         .find_map(|line| line.strip_prefix("failed "))
         .unwrap_or_else(|| panic!("the shim failed nothing: {report}"));
     let mut words = line.splitn(3, ' ').skip(1).map(str::to_owned);
-    (words.next().unwrap(), words.next().unwrap())
+    FailedCall { kind: words.next().unwrap(), path: words.next().unwrap() }
 }
 
-/// Does the workload while its nth call fails, asking again for what is refused as a
-/// user would. Returns what was refused.
-fn endure(place: &Place, n: u64, errno: &str) -> Vec<Refusal> {
+/// Runs the workload while its nth call fails, and repeats failed requests as a user would.
+/// Returns the errors.
+fn run_with_fault(fixture: &Fixture, n: u64, errno: &str) -> Vec<Refusal> {
     let fail = format!("{n} {errno}");
-    let mut servant = Servant::start(place, &[("TORTURE_FAIL", &fail)]);
+    let mut server = Server::start(fixture, &[("TORTURE_FAIL", &fail)]);
     let mut refusals = Vec::new();
-    for order in workload() {
-        let Err(refusal) = servant.ask(&order) else {
+    for request in workload() {
+        let Err(refusal) = server.ask(&request) else {
             continue;
         };
-        let (what, _) = failed(place);
-        let is_write = !matches!(order, Order::Open | Order::Search(_));
+        let failed = failed_call(fixture);
+        let is_write = !matches!(request, Request::Open | Request::Search(_));
         match refusal.kind.as_str() {
-            // Nothing was kept, and the same handle goes on.
+            // Nothing was stored, and the same handle stays usable.
             "Full" => {
-                servant.must(&order);
+                server.must(&request);
             }
             "Io" => {
-                if what == "sync" && is_write {
-                    let again = servant.ask(&order).unwrap_err();
+                if failed.kind == "sync" && is_write {
+                    let again = server.ask(&request).unwrap_err();
                     assert_eq!(again.error, "Broken", "call {n}: {again:?}");
                 }
-                if order != Order::Open {
-                    servant.must(&Order::Close);
-                    servant.must(&Order::Open);
+                if request != Request::Open {
+                    server.must(&Request::Close);
+                    server.must(&Request::Open);
                 }
-                servant.must(&order);
+                server.must(&request);
             }
-            _ => panic!("call {n}, {errno}: {order:?}: {refusal:?}"),
+            _ => panic!("call {n}, {errno}: {request:?}: {refusal:?}"),
         }
         refusals.push(refusal);
     }
-    servant.finish(place);
+    server.finish(fixture);
     refusals
 }
 
 #[test]
-fn whichever_write_or_sync_fails_with_eio_nothing_acknowledged_is_lost() {
+fn if_any_write_or_sync_fails_with_eio_nothing_acknowledged_is_lost() {
     let (calls, mut refused) = (calls_to_fail(), 0);
     for &n in &calls {
-        let place = Place::new();
-        let refusals = endure(&place, n, "EIO");
-        let (what, path) = failed(&place);
+        let fixture = Fixture::new();
+        let refusals = run_with_fault(&fixture, n, "EIO");
+        let FailedCall { kind: what, path } = failed_call(&fixture);
         for refusal in &refusals {
-            // SQLite does not say why its shared memory cannot grow; in practice it is
-            // for want of space.
+            // SQLite does not report why its shared memory cannot grow; in practice the disk is
+            // full.
             let kind = if what == "write" && path.ends_with("-shm") { "Full" } else { "Io" };
             assert_eq!(refusal.kind, kind, "call {n}, {what} {path}: {refusal:?}");
         }
         refused += u64::from(!refusals.is_empty());
     }
     let calls = calls.len();
-    eprintln!("fault: {calls} calls failed with EIO, {refused} of them refused something");
+    eprintln!("fault: {calls} calls failed with EIO, {refused} of them caused errors");
     assert!(calls >= 60 && refused >= 60, "{calls} {refused}");
 }
 
 #[test]
-fn whichever_write_finds_no_space_nothing_is_kept_and_the_same_handle_goes_on() {
+fn if_any_write_finds_no_space_nothing_is_stored_and_the_same_handle_stays_usable() {
     let (calls, mut refused) = (calls_to_fail(), 0);
     for &n in &calls {
-        let place = Place::new();
-        let refusals = endure(&place, n, "ENOSPC");
-        let (what, path) = failed(&place);
+        let fixture = Fixture::new();
+        let refusals = run_with_fault(&fixture, n, "ENOSPC");
+        let FailedCall { kind: what, path } = failed_call(&fixture);
         for refusal in &refusals {
-            // A sync that fails leaves nobody knowing, whatever its reason; and no file
-            // system finds a truncation too large for its space.
-            // The folder's sync says what it lacks.
+            // After a failed sync the state is unknown, whatever the reason; and no file
+            // system runs out of space for a truncation.
+            // The folder's sync reports the reason.
             let known = what == "write" || path.ends_with("store");
             let kind = if known { "Full" } else { "Io" };
             assert_eq!(refusal.kind, kind, "call {n}, {what} {path}: {refusal:?}");
@@ -219,28 +224,28 @@ fn whichever_write_finds_no_space_nothing_is_kept_and_the_same_handle_goes_on() 
         refused += u64::from(!refusals.is_empty());
     }
     let calls = calls.len();
-    eprintln!("fault: {calls} calls failed with ENOSPC, {refused} of them refused something");
+    eprintln!("fault: {calls} calls failed with ENOSPC, {refused} of them caused errors");
     assert!(calls >= 60 && refused >= 60, "{calls} {refused}");
 }
 
 #[test]
-fn a_full_disk_refuses_clearly_and_writing_goes_on_in_the_same_handle_once_there_is_space() {
-    let place = Place::new();
-    let full = place.full();
-    let mut servant = Servant::start(&place, &[("TORTURE_FULL", full.to_str().unwrap())]);
-    servant.must(&Order::Open);
-    servant.must(&Order::Create(session("main")));
+fn a_full_disk_is_reported_and_the_same_handle_writes_again_once_there_is_space() {
+    let fixture = Fixture::new();
+    let full = fixture.full();
+    let mut server = Server::start(&fixture, &[("TORTURE_FULL", full.to_str().unwrap())]);
+    server.must(&Request::Open);
+    server.must(&Request::Create(session("main")));
     let (mut token, mut refusals) = (100, 0);
     for _ in 0..5 {
-        servant.must(&append("main", token, Shape::Spill));
+        server.must(&append("main", token, Shape::Spill));
         fs::write(&full, "").unwrap();
-        // What the log has room for is still taken; then nothing is.
+        // Appends succeed while the log has room; then all fail.
         let mut refused = 0;
         for _ in 0..40 {
             token += 1;
             let shape =
                 [Shape::One, Shape::Many(4), Shape::Spill][usize::try_from(token % 3).unwrap()];
-            match servant.ask(&append("main", token, shape)) {
+            match server.ask(&append("main", token, shape)) {
                 Ok(_) => {}
                 Err(refusal) => {
                     assert_eq!(refusal.error, "Full", "{refusal:?}");
@@ -250,69 +255,69 @@ fn a_full_disk_refuses_clearly_and_writing_goes_on_in_the_same_handle_once_there
         }
         assert!(refused > 0, "the disk was never full");
         refusals += refused;
-        for order in [Order::Put(token), Order::Create(session("late"))] {
-            if let Err(refusal) = servant.ask(&order) {
+        for request in [Request::Put(token), Request::Create(session("late"))] {
+            if let Err(refusal) = server.ask(&request) {
                 assert_eq!(refusal.error, "Full", "{refusal:?}");
             }
         }
         fs::remove_file(&full).unwrap();
-        servant.must(&append("main", token, Shape::One));
+        server.must(&append("main", token, Shape::One));
         token += 1;
     }
-    servant.must(&Order::Search(token - 1));
-    let ledger = servant.finish(&place);
-    eprintln!("fault: a full disk refused {refusals} writes; {} events kept", ledger.events());
+    server.must(&Request::Search(token - 1));
+    let ledger = server.finish(&fixture);
+    eprintln!("fault: {refusals} writes failed on a full disk; {} events stored", ledger.events());
 }
 
 #[test]
-fn a_full_disk_refuses_each_of_those_that_share_a_commit_in_the_same_words() {
-    let place = Place::new();
-    let full = place.full();
-    let mut servant = Servant::start(&place, &[("TORTURE_FULL", full.to_str().unwrap())]);
-    servant.must(&Order::Open);
-    servant.must(&Order::Create(session("main")));
-    // Who shares a commit with whom is chance, so they try several times.
+fn on_a_full_disk_all_writers_of_a_shared_commit_get_the_same_error() {
+    let fixture = Fixture::new();
+    let full = fixture.full();
+    let mut server = Server::start(&fixture, &[("TORTURE_FULL", full.to_str().unwrap())]);
+    server.must(&Request::Open);
+    server.must(&Request::Create(session("main")));
+    // Which writers share a commit is random, so this is repeated.
     for _ in 0..10 {
         fs::write(&full, "").unwrap();
-        servant.victim.order(&Order::Crowd(8));
+        server.process.send(&Request::Crowd(8));
         for _ in 0..8 {
-            match servant.victim.next().unwrap() {
+            match server.process.next().unwrap() {
                 Line::Refused(refusal) => assert_eq!(refusal.error, "Full", "{refusal:?}"),
                 line => panic!("{line:?}"),
             }
         }
     }
     fs::remove_file(&full).unwrap();
-    servant.victim.order(&Order::Crowd(8));
+    server.process.send(&Request::Crowd(8));
     for _ in 0..8 {
-        let line = servant.victim.next().unwrap();
+        let line = server.process.next().unwrap();
         assert!(matches!(line, Line::Put(_)), "{line:?}");
     }
-    servant.must(&append("main", 1, Shape::One));
-    servant.finish(&place);
+    server.must(&append("main", 1, Shape::One));
+    server.finish(&fixture);
 }
 
 #[test]
-fn a_store_cannot_be_made_on_a_full_disk_and_is_made_once_there_is_space() {
-    let place = Place::new();
-    let full = place.full();
+fn a_store_cannot_be_created_on_a_full_disk_and_is_created_once_there_is_space() {
+    let fixture = Fixture::new();
+    let full = fixture.full();
     fs::write(&full, "").unwrap();
-    let mut servant = Servant::start(&place, &[("TORTURE_FULL", full.to_str().unwrap())]);
-    let refusal = servant.ask(&Order::Open).unwrap_err();
+    let mut server = Server::start(&fixture, &[("TORTURE_FULL", full.to_str().unwrap())]);
+    let refusal = server.ask(&Request::Open).unwrap_err();
     assert_eq!(refusal.error, "Full", "{refusal:?}");
-    assert_eq!(names_in(&place.store()), [""; 0], "nothing is left behind");
+    assert_eq!(names_in(&fixture.store()), [""; 0], "nothing is left behind");
     fs::remove_file(&full).unwrap();
-    servant.must(&Order::Open);
-    servant.must(&Order::Create(session("main")));
-    servant.must(&Order::Close);
+    server.must(&Request::Open);
+    server.must(&Request::Create(session("main")));
+    server.must(&Request::Close);
     // A closed store has no log and no shared memory: opening it needs space.
     fs::write(&full, "").unwrap();
-    let refusal = servant.ask(&Order::Open).unwrap_err();
+    let refusal = server.ask(&Request::Open).unwrap_err();
     assert_eq!(refusal.error, "Full", "{refusal:?}");
     fs::remove_file(&full).unwrap();
-    servant.must(&Order::Open);
-    servant.must(&append("main", 1, Shape::One));
-    servant.finish(&place);
+    server.must(&Request::Open);
+    server.must(&append("main", 1, Shape::One));
+    server.finish(&fixture);
 }
 
 fn names_in(folder: &Path) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Kill -9 in the middle of a fork.
+//! Kill -9 during a fork.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use stepwell::{Event, FAILPOINTS, Lane, Message, Origin, Query, Span, Status, St
 use crate::child::{torture, was_killed};
 
 #[test]
-fn a_fork_that_is_killed_is_there_wholly_or_not_at_all() {
+fn a_fork_that_is_killed_exists_completely_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let well = Stepwell::open(folder.path()).unwrap();
     let parent = well.create(well.draft("the task")).unwrap();
@@ -16,7 +16,7 @@ fn a_fork_that_is_killed_is_there_wholly_or_not_at_all() {
     }
     let (id, shown) = (parent.id().clone(), parent.view(&Lane::main()).unwrap());
     drop((parent, well));
-    let (mut killed, mut whole) = (0, 0);
+    let (mut killed, mut complete) = (0, 0);
     for point in FAILPOINTS {
         for n in 1.. {
             let mut command = torture("fork", folder.path());
@@ -25,8 +25,8 @@ fn a_fork_that_is_killed_is_there_wholly_or_not_at_all() {
             let died = was_killed(status);
             assert!(died || status.success(), "{point} {n}: {status}");
             let found = forks(folder.path(), &shown);
-            assert!(died || found == whole + 1, "{point} {n}: the fork is not there");
-            whole = found;
+            assert!(died || found == complete + 1, "{point} {n}: the fork does not exist");
+            complete = found;
             if !died {
                 break;
             }
@@ -36,7 +36,7 @@ fn a_fork_that_is_killed_is_there_wholly_or_not_at_all() {
     assert!(killed >= 4, "{killed} kills are not enough");
 }
 
-/// How many forks there are; each is as it should be.
+/// Checks all forks, and returns their number.
 fn forks(folder: &std::path::Path, shown: &stepwell::View) -> usize {
     let well = Stepwell::open(folder).unwrap();
     let all = well.list(&Query { limit: 1_000, ..Query::default() }).unwrap().sessions;

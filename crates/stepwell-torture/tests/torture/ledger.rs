@@ -1,4 +1,4 @@
-//! What a store has acknowledged, and whether it is there.
+//! What a store has acknowledged, and whether it still has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use stepwell::{
 };
 use stepwell_torture::{Line, Load, Shape, bytes_of, word_of};
 
-/// Ends a check with what is wrong.
+/// Returns an error from a check unless a condition holds.
 macro_rules! ensure {
     ($holds:expr, $($what:tt)*) => {
         if !$holds {
@@ -17,23 +17,23 @@ macro_rules! ensure {
     };
 }
 
-/// What is wrong, in words.
+/// The result of a check, with a message.
 pub(crate) type Check = Result<(), String>;
 
-/// What was acknowledged, and what was only asked for.
+/// What was acknowledged, and what was only requested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     sessions: BTreeMap<SessionId, Kept>,
     gone: BTreeSet<SessionId>,
     blobs: BTreeSet<u64>,
-    /// Blobs that were seen to be there since they were acknowledged.
+    /// Blobs that a check has found since they were acknowledged.
     seen: BTreeSet<u64>,
-    /// What is being done and may or may not have happened.
+    /// The operation in progress, which may or may not have happened.
     in_flight: Option<Line>,
-    /// Sessions that may have been made.
+    /// Sessions that may exist.
     made: BTreeSet<SessionId>,
-    /// Appends that may have happened: their answer was lost, or said that nobody
-    /// knows.
+    /// Appends that may have happened: their answer was lost, or was an error that leaves it
+    /// open.
     maybe: Vec<(SessionId, Load)>,
 }
 
@@ -41,11 +41,11 @@ pub(crate) struct Ledger {
 #[derive(Clone, Debug, Default)]
 struct Kept {
     appends: Vec<(Load, Seq, Seq)>,
-    /// Was it written to since it was last checked?
+    /// Whether it was written to since the last check.
     touched: bool,
 }
 
-/// How much of a store is looked at.
+/// How much of a store a check reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// The sessions that were written to since the last check.
@@ -55,10 +55,10 @@ pub(crate) enum Depth {
 }
 
 impl Ledger {
-    /// Writes down what the process said.
-    pub(crate) fn hear(&mut self, line: &Line) {
+    /// Records a line of the process.
+    pub(crate) fn record(&mut self, line: &Line) {
         match line {
-            Line::Creating(_) | Line::Trying(..) | Line::Putting(_) | Line::Purging(_) => {
+            Line::Creating(_) | Line::Appending(..) | Line::Putting(_) | Line::Purging(_) => {
                 self.in_flight = Some(line.clone());
                 return;
             }
@@ -66,9 +66,9 @@ impl Ledger {
                 self.sessions.entry(session.clone()).or_default().touched = true;
                 self.gone.remove(session);
             }
-            Line::Kept(session, load, first, last) => {
+            Line::Appended(session, load, first, last) => {
                 let kept = self.sessions.get_mut(session).unwrap();
-                // Asked again, the store answers again.
+                // A repeated request gets the same answer.
                 if kept.appends.iter().all(|(known, ..)| known != load) {
                     kept.appends.push((load.clone(), *first, *last));
                 }
@@ -82,31 +82,31 @@ impl Ledger {
                 self.sessions.remove(session);
                 self.gone.insert(session.clone());
             }
-            Line::Refused(refusal) if refusal.kind == "Io" => self.give_up(),
+            Line::Refused(refusal) if refusal.kind == "Io" => self.mark_unknown(),
             _ => {}
         }
         self.in_flight = None;
     }
 
-    /// Nobody will say how what is being done ended.
-    pub(crate) fn give_up(&mut self) {
+    /// The outcome of the operation in progress will never be known.
+    pub(crate) fn mark_unknown(&mut self) {
         match self.in_flight.take() {
             Some(Line::Creating(session)) => {
                 self.made.insert(session);
             }
-            Some(Line::Trying(session, load)) => self.maybe.push((session, load)),
+            Some(Line::Appending(session, load)) => self.maybe.push((session, load)),
             Some(Line::Purging(session)) => {
-                // If it is there, it is whole.
+                // If it exists, it is complete.
                 self.made.insert(session);
             }
             _ => {}
         }
     }
 
-    /// Is everything there that was acknowledged, and nothing that was not asked
-    /// for? Afterwards the ledger knows what became of what was in flight.
+    /// Checks that the store has everything that was acknowledged, and nothing that was not
+    /// requested. Afterwards the outcome of operations in flight is known.
     pub(crate) fn check(&mut self, store: &SqliteStore, depth: Depth) -> Check {
-        self.give_up();
+        self.mark_unknown();
         ensure!(self.maybe.len() <= 1, "{} appends are in flight", self.maybe.len());
         for session in std::mem::take(&mut self.made) {
             if store.exists(&session).map_err(text)? {
@@ -117,8 +117,8 @@ impl Ledger {
             }
         }
         for session in &self.gone {
-            let there = store.exists(session).map_err(text)?;
-            ensure!(!there, "{session} was purged or never made, and is there");
+            let exists = store.exists(session).map_err(text)?;
+            ensure!(!exists, "{session} was purged or never created, but exists");
         }
         let mut maybe = std::mem::take(&mut self.maybe);
         for (session, kept) in &mut self.sessions {
@@ -135,7 +135,7 @@ impl Ledger {
             }
             let bytes = bytes_of(*token);
             let there = store.blob(&Digest::blake3(&bytes)).map_err(text)?;
-            ensure!(there == bytes, "blob {token} says something else");
+            ensure!(there == bytes, "blob {token} has other content");
         }
         self.seen = self.blobs.clone();
         if depth == Depth::Whole {
@@ -145,16 +145,16 @@ impl Ledger {
         Ok(())
     }
 
-    /// Goes on where a dead process stopped: takes its lease, asks again for what may
-    /// be lost, and appends something new. Had what was in flight landed?
-    pub(crate) fn go_on(
+    /// Continues where a killed process stopped: acquires its lease, repeats the append that may
+    /// be lost, and appends something new. Returns whether the append in flight had landed.
+    pub(crate) fn resume(
         &mut self,
         store: &SqliteStore,
         session: &SessionId,
         token: u64,
     ) -> Result<bool, String> {
         let asked = match &self.in_flight {
-            Some(Line::Trying(to, load)) if to == session => Some(load.clone()),
+            Some(Line::Appending(to, load)) if to == session => Some(load.clone()),
             _ => None,
         };
         let before = self.events();
@@ -162,16 +162,16 @@ impl Ledger {
         let landed = self.events() > before;
         let lease = if self.sessions.contains_key(session) {
             let lease = store.acquire(session, &claim()).map_err(text)?;
-            self.hear(&Line::Leased(session.clone(), lease.epoch));
+            self.record(&Line::Leased(session.clone(), lease.epoch));
             lease
         } else {
             let lease = create(store, session).map_err(text)?;
-            self.hear(&Line::Created(session.clone()));
+            self.record(&Line::Created(session.clone()));
             lease
         };
-        // The same ids: what landed is answered again, what did not is recorded now.
+        // The same ids: an append that landed gets the same answer, another is recorded now.
         if let Some(load) = asked {
-            // The blob that it names was acknowledged before.
+            // Its blob was acknowledged before.
             self.append(store, &lease, load)?;
         }
         let load =
@@ -197,17 +197,17 @@ impl Ledger {
                 events: load.events(),
             }))
             .map_err(text)?;
-        if let Some(place) = known {
+        if let Some(range) = known {
             ensure!(
-                place == (written.first, written.last),
-                "asked again for {load:?}, which stands at {place:?}: {written:?}"
+                range == (written.first, written.last),
+                "repeated {load:?}, which is at {range:?}: {written:?}"
             );
         }
-        self.hear(&Line::Kept(session, load, written.first, written.last));
+        self.record(&Line::Appended(session, load, written.first, written.last));
         Ok(())
     }
 
-    /// How many events were acknowledged and are kept.
+    /// The number of acknowledged events that still exist.
     pub(crate) fn events(&self) -> u64 {
         self.sessions
             .values()
@@ -236,7 +236,7 @@ fn check_session(
         }
         let asked = maybe.iter().position(|m| m.0 == *session && m.1 == load.0);
         let Some(asked) = asked else {
-            return Err(format!("found {load:?}, where {next:?} should stand"));
+            return Err(format!("found {load:?}, expected {next:?}"));
         };
         maybe.remove(asked);
     }
@@ -245,7 +245,7 @@ fn check_session(
     ensure!(head.damage.is_none(), "{:?}", head.damage);
     ensure!(
         head.head.seq.get() == events.len() as u64,
-        "its head is at {}, its log ends at {}",
+        "the head is at {}, but the log ends at {}",
         head.head.seq,
         events.len()
     );
@@ -261,7 +261,7 @@ fn check_session(
     Ok(())
 }
 
-/// The appends of a log, each whole, with where it stands.
+/// The appends of a log, each complete, with its first and last seq.
 pub(crate) fn loads_of(events: &[Recorded]) -> Result<Vec<(Load, Seq, Seq)>, String> {
     for (event, seq) in events.iter().zip(1..) {
         ensure!(event.seq == Seq::new(seq), "event {seq} has seq {}", event.seq);
@@ -272,16 +272,16 @@ pub(crate) fn loads_of(events: &[Recorded]) -> Result<Vec<(Load, Seq, Seq)>, Str
     ensure!(matches!(first.event, Event::Created(_)), "the first event is {first:?}");
     let mut loads = Vec::new();
     while let Some(begin) = rest.first() {
-        let Some(load) = Load::begun_by(&begin.event) else {
-            return Err(format!("event {} begins no append", begin.seq));
+        let Some(load) = Load::from_first_event(&begin.event) else {
+            return Err(format!("event {} does not start an append", begin.seq));
         };
         let expected = load.events();
-        let whole = rest.len() >= expected.len()
+        let complete = rest.len() >= expected.len()
             && rest
                 .iter()
                 .zip(&expected)
                 .all(|(is, should)| is.event == should.event && is.id == should.id);
-        ensure!(whole, "{load:?} at {} is not whole", begin.seq);
+        ensure!(complete, "{load:?} at {} is incomplete", begin.seq);
         let (done, left) = rest.split_at(expected.len());
         let last = done.last().map_or(begin.seq, |event| event.seq);
         loads.push((load, begin.seq, last));
@@ -304,7 +304,7 @@ pub(crate) fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Resu
     Ok(written.lease.unwrap())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err by name")]
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to map_err by name")]
 pub(crate) fn text(error: stepwell::Error) -> String {
     format!("{error} ({error:?})")
 }

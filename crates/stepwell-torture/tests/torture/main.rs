@@ -1,17 +1,18 @@
-//! What is left of a store after kills, failing disks, lost power and rivals.
+//! What is left of a store after kills, failing disks, power cuts and contention.
 //!
-//! Each test runs the `torture` binary and compares the store with what that process
-//! said was acknowledged. `STEPWELL_TORTURE_ROUNDS` sets how long the crash, fault and
-//! power tests go on (default 12; a night's run takes thousands), and
-//! `STEPWELL_TORTURE_SEED` where their dice begin; a failure names its seed.
+//! Each test runs the `torture` binary and compares the store with what that process reported
+//! as acknowledged. `STEPWELL_TORTURE_ROUNDS` sets how long the crash, fault and power tests
+//! run (default 12; thousands for a night), and `STEPWELL_TORTURE_SEED` their seed; a failure
+//! prints its seed.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stderr,
-    reason = "every file here is a test's, and a test may panic and print its figures"
+    reason = "these are tests, which may panic and print their figures"
 )]
 
 mod child;
+mod contention;
 mod crash;
 #[cfg(target_os = "linux")]
 mod fault;
@@ -19,36 +20,32 @@ mod forks;
 mod ledger;
 #[cfg(target_os = "linux")]
 mod power;
-mod processes;
 #[cfg(target_os = "linux")]
 mod shim;
 
 use std::time::{Duration, Instant};
 
-/// How long the tests with dice go on.
+/// How many rounds the randomized tests run.
 fn rounds() -> u64 {
     number("STEPWELL_TORTURE_ROUNDS", 12)
 }
 
-/// Where their dice begin.
+/// The seed of the randomized tests.
 fn seed() -> u64 {
     number("STEPWELL_TORTURE_SEED", 20_260_223)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "only the environment reaches a test from the command line"
-)]
+#[expect(clippy::disallowed_methods, reason = "a test can only get options from the environment")]
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")),
         Err(_) => default,
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "`at once` is a claim about real time")]
+#[expect(clippy::disallowed_methods, reason = "the tests make claims about real time")]
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let begun = Instant::now();
+    let started = Instant::now();
     let done = work();
-    (done, begun.elapsed())
+    (done, started.elapsed())
 }

@@ -1,9 +1,9 @@
-//! Power cuts: what a disk may hold if only what was synced is sure to be there.
+//! Power cuts: what a disk may contain if only synced data is certain to be there.
 //!
-//! A run is recorded, every write, sync and change of a name in order. At a cut, each
-//! file is rebuilt from what was synced and, of what was not, any choice of sectors;
-//! each name points where it did at the last sync of its folder, or later. The store
-//! must open there and hold everything that was acknowledged before the cut.
+//! A run is recorded: every write, sync and change of a name, in order. At a cut, each file is
+//! rebuilt from its synced data and any choice of sectors that were not synced. Each name
+//! points where it did at the last sync of its folder, or later. The store must open there and
+//! have everything that was acknowledged before the cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
@@ -11,50 +11,50 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use stepwell::{SessionId, SqliteStore};
-use stepwell_torture::{Dice, Line};
+use stepwell_torture::{Line, Rng};
 
-use crate::child::{Victim, torture, was_killed};
+use crate::child::{TortureProcess, torture, was_killed};
 use crate::ledger::{Check, Depth, Ledger};
 use crate::shim::interpose;
 use crate::{rounds, seed};
 
-/// What a disk writes whole or not at all.
+/// What a disk writes atomically.
 const SECTOR: usize = 512;
 
-/// One thing that a process did, as the shim wrote it down.
+/// One operation of a process, as the shim recorded it.
 #[derive(Clone, Debug)]
-struct Deed {
+struct Operation {
     what: u8,
     path: PathBuf,
     bytes: Vec<u8>,
     offset: usize,
 }
 
-impl Deed {
+impl Operation {
     /// The second path of a link or a rename.
     fn target(&self) -> PathBuf {
         PathBuf::from(String::from_utf8(self.bytes.clone()).unwrap())
     }
 }
 
-fn read_trace(path: &Path) -> Vec<Deed> {
+fn read_trace(path: &Path) -> Vec<Operation> {
     let trace = fs::read(path).unwrap();
     let mut rest = &trace[..];
-    let mut deeds = Vec::new();
+    let mut operations = Vec::new();
     while let Some((&what, after)) = rest.split_first() {
         rest = after;
         let path = String::from_utf8(take_counted(&mut rest)).unwrap();
         let bytes = take_counted(&mut rest);
         let (offset, after) = rest.split_first_chunk().unwrap();
         rest = after;
-        deeds.push(Deed {
+        operations.push(Operation {
             what,
             path: PathBuf::from(path),
             bytes,
             offset: usize::try_from(u64::from_ne_bytes(*offset)).unwrap(),
         });
     }
-    deeds
+    operations
 }
 
 fn take_counted(rest: &mut &[u8]) -> Vec<u8> {
@@ -65,14 +65,14 @@ fn take_counted(rest: &mut &[u8]) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// What a name stands for.
+/// What a name points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     Folder,
     File(usize),
 }
 
-/// A change to a file that no sync has made sure of.
+/// A change to a file that is not synced yet.
 #[derive(Clone, Debug)]
 enum Change {
     Write(usize, Vec<u8>),
@@ -85,7 +85,7 @@ struct Content {
     pending: Vec<Change>,
 }
 
-/// A disk under a process that writes to it.
+/// The disk that a process writes to.
 #[derive(Clone, Debug, Default)]
 struct Disk {
     files: Vec<Content>,
@@ -93,31 +93,31 @@ struct Disk {
     live: BTreeMap<PathBuf, Node>,
     /// The names as they were when their folders were last synced.
     durable: BTreeMap<PathBuf, Node>,
-    /// What each name came to stand for since then.
+    /// What each name pointed to since then, in order.
     pending: BTreeMap<PathBuf, Vec<Option<Node>>>,
 }
 
-/// How much of what was not synced a cut leaves.
+/// How much of the unsynced data is left after a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
-    /// Nothing.
+    /// None.
     Least,
-    /// Any of it, sector by sector and name by name.
+    /// Any part, chosen for each sector and each name.
     Torn,
 }
 
 impl Cut {
-    /// How many of `n` changes in a row remain.
-    fn remaining(self, n: usize, dice: &mut Dice) -> usize {
+    /// How many of `n` successive changes are left.
+    fn remaining(self, n: usize, rng: &mut Rng) -> usize {
         match self {
             Self::Least => 0,
-            Self::Torn => usize::try_from(dice.between(0, n as u64)).unwrap(),
+            Self::Torn => usize::try_from(rng.between(0, n as u64)).unwrap(),
         }
     }
 }
 
 impl Disk {
-    /// A disk that holds what a folder holds now, all of it synced.
+    /// A disk with the current content of a folder, all of it synced.
     fn with(folder: &Path) -> Self {
         let mut disk = Self::default();
         disk.durable.insert(folder.to_owned(), Node::Folder);
@@ -140,22 +140,22 @@ impl Disk {
         disk
     }
 
-    fn see(&mut self, deed: &Deed) {
-        let path = &deed.path;
-        match deed.what {
+    fn apply(&mut self, operation: &Operation) {
+        let path = &operation.path;
+        match operation.what {
             b'C' => {
                 self.files.push(Content::default());
                 self.name(path, Some(Node::File(self.files.len() - 1)));
             }
             b'M' => self.name(path, Some(Node::Folder)),
-            b'L' => self.name(&deed.target(), self.live.get(path).copied()),
+            b'L' => self.name(&operation.target(), self.live.get(path).copied()),
             b'R' => {
-                self.name(&deed.target(), self.live.get(path).copied());
+                self.name(&operation.target(), self.live.get(path).copied());
                 self.name(path, None);
             }
             b'U' => self.name(path, None),
-            b'W' => self.change(path, Change::Write(deed.offset, deed.bytes.clone())),
-            b'T' => self.change(path, Change::Resize(deed.offset)),
+            b'W' => self.change(path, Change::Write(operation.offset, operation.bytes.clone())),
+            b'T' => self.change(path, Change::Resize(operation.offset)),
             b'S' => self.sync(path),
             what => panic!("{what}"),
         }
@@ -170,7 +170,7 @@ impl Disk {
     }
 
     fn change(&mut self, path: &Path, change: Change) {
-        // A file that has lost its name can be written to, and does not matter.
+        // A file without a name can still be written to, but does not matter.
         if let Some(&Node::File(file)) = self.live.get(path) {
             self.files[file].pending.push(change);
         }
@@ -197,34 +197,34 @@ impl Disk {
         }
     }
 
-    /// Writes what is left after a cut into `to`, which stands for `root`.
-    fn leave(&self, root: &Path, to: &Path, cut: Cut, dice: &mut Dice) {
+    /// Writes what is left after a cut into `to`, which replaces `root`.
+    fn write_remains(&self, root: &Path, to: &Path, cut: Cut, rng: &mut Rng) {
         let mut names = self.durable.clone();
         for (name, nodes) in &self.pending {
-            if let Some(last) = cut.remaining(nodes.len(), dice).checked_sub(1) {
+            if let Some(last) = cut.remaining(nodes.len(), rng).checked_sub(1) {
                 match nodes[last] {
                     Some(node) => names.insert(name.clone(), node),
                     None => names.remove(name),
                 };
             }
         }
-        // Sorted, a folder comes before what is in it; what is in no folder is lost.
+        // Names are sorted, so a folder comes before its content; content without a folder is lost.
         let mut folders = BTreeSet::from([root.to_owned()]);
         for (name, node) in names.iter().filter(|(name, _)| *name != root) {
             if !name.parent().is_some_and(|folder| folders.contains(folder)) {
                 continue;
             }
-            let place = to.join(name.strip_prefix(root).unwrap());
+            let path = to.join(name.strip_prefix(root).unwrap());
             match node {
                 Node::Folder => {
-                    fs::create_dir(place).unwrap();
+                    fs::create_dir(path).unwrap();
                     folders.insert(name.clone());
                 }
-                // Shared memory does not outlive the machine that shared it.
+                // Shared memory does not survive a power cut.
                 Node::File(_) if name.to_string_lossy().ends_with("-shm") => {}
                 Node::File(file) => {
-                    fs::write(&place, self.files[*file].left(cut, dice)).unwrap();
-                    fs::set_permissions(place, Permissions::from_mode(0o600)).unwrap();
+                    fs::write(&path, self.files[*file].remains(cut, rng)).unwrap();
+                    fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
                 }
             }
         }
@@ -255,23 +255,22 @@ impl Change {
 }
 
 impl Content {
-    /// What is left after a cut: of each sector the state after some of the changes
-    /// to it, of the length likewise.
-    fn left(&self, cut: Cut, dice: &mut Dice) -> Vec<u8> {
+    /// What is left after a cut: each sector has its state after some of its changes, and the
+    /// length likewise.
+    fn remains(&self, cut: Cut, rng: &mut Rng) -> Vec<u8> {
         let mut left = self.durable.clone();
         if cut == Cut::Least {
             return left;
         }
-        // Only the latest few hundred can matter at once; before them the disk has
-        // long written on its own.
-        let (settled, open) = self.pending.split_at(self.pending.len().saturating_sub(300));
-        settled.iter().for_each(|change| change.apply(&mut left));
+        // Only the last few hundred changes can be unwritten; a disk writes older ones by itself.
+        let (written, open) = self.pending.split_at(self.pending.len().saturating_sub(300));
+        written.iter().for_each(|change| change.apply(&mut left));
         let mut latest = left.clone();
         let longest = open.iter().fold(latest.len(), |longest, change| match change {
             Change::Write(offset, bytes) => longest.max(offset + bytes.len()),
             Change::Resize(length) => longest.max(*length),
         });
-        // For each sector, every state that it went through.
+        // For each sector, all its states.
         let sector = |of: &[u8], n: usize| {
             let mut bytes = [0; SECTOR];
             if let Some(there) = of.get(n * SECTOR..of.len().min((n + 1) * SECTOR)) {
@@ -279,55 +278,56 @@ impl Content {
             }
             bytes
         };
-        let mut through: BTreeMap<usize, Vec<[u8; SECTOR]>> = BTreeMap::new();
+        let mut history: BTreeMap<usize, Vec<[u8; SECTOR]>> = BTreeMap::new();
         let mut lengths = vec![latest.len()];
         for change in open {
             let touched = change.sectors(longest);
             for n in touched.clone() {
-                through.entry(n).or_insert_with(|| vec![sector(&latest, n)]);
+                history.entry(n).or_insert_with(|| vec![sector(&latest, n)]);
             }
             change.apply(&mut latest);
             lengths.push(latest.len());
             for n in touched {
-                through.entry(n).or_default().push(sector(&latest, n));
+                history.entry(n).or_default().push(sector(&latest, n));
             }
         }
         left.resize(longest.next_multiple_of(SECTOR), 0);
-        // Sometimes most of it was written, sometimes hardly any.
-        let (mood, pick) = (dice.below(3), lengths.len() as u64 - 1);
-        for (n, states) in through {
+        // Sometimes most sectors were written, sometimes hardly any.
+        let (mode, pick) = (rng.below(3), lengths.len() as u64 - 1);
+        for (n, states) in history {
             let last = states.len() - 1;
-            let chosen = match mood {
-                0 => cut.remaining(last, dice),
-                1 if dice.one_in(8) => 0,
-                2 if !dice.one_in(8) => 0,
+            let chosen = match mode {
+                0 => cut.remaining(last, rng),
+                1 if rng.one_in(8) => 0,
+                2 if !rng.one_in(8) => 0,
                 _ => last,
             };
             left[n * SECTOR..(n + 1) * SECTOR].copy_from_slice(&states[chosen]);
         }
-        left.truncate(lengths[usize::try_from(dice.between(0, pick)).unwrap()]);
+        left.truncate(lengths[usize::try_from(rng.between(0, pick)).unwrap()]);
         left
     }
 }
 
-/// A run that was recorded.
+/// A recorded run.
 struct Recording {
     root: PathBuf,
     before: Disk,
-    heard: Ledger,
-    deeds: Vec<Deed>,
+    /// What was acknowledged before the recording.
+    ledger: Ledger,
+    operations: Vec<Operation>,
     session: SessionId,
     /// The store's folder below `root`.
     store: &'static str,
     _folder: tempfile::TempDir,
 }
 
-/// What a run begins with.
+/// What a run starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     /// Nothing, not even the folder.
     Nothing,
-    /// A store whose writer was killed: its log is still to be recovered.
+    /// A store whose writer was killed: its log must be recovered first.
     Killed,
 }
 
@@ -338,7 +338,7 @@ impl Recording {
         fs::create_dir(&root).unwrap();
         let store = "workspace/.stepwell";
         let session: SessionId = "main".parse().unwrap();
-        let mut heard = Ledger::default();
+        let mut ledger = Ledger::default();
         let mut run = |by: &str, seed: u64, point: &str, passes: u64, trace: Option<&Path>| {
             let mut command = torture("write", &root.join(store));
             command.args([session.as_str(), by, &seed.to_string()]);
@@ -346,10 +346,10 @@ impl Recording {
             if let Some(trace) = trace {
                 interpose(&mut command, &root).env("TORTURE_TRACE", trace);
             }
-            let (lines, status) = Victim::start(&mut command).finish();
+            let (lines, status) = TortureProcess::start(&mut command).finish();
             assert!(was_killed(status), "seed {seed}: {status}");
             if trace.is_none() {
-                lines.iter().for_each(|line| heard.hear(line));
+                lines.iter().for_each(|line| ledger.record(line));
             }
         };
         if start == Start::Killed {
@@ -358,60 +358,68 @@ impl Recording {
         let before = Disk::with(&root);
         let trace = folder.path().join("trace");
         run("recorded", seed, point, passes, Some(&trace));
-        Self { deeds: read_trace(&trace), root, before, heard, session, store, _folder: folder }
+        Self {
+            operations: read_trace(&trace),
+            root,
+            before,
+            ledger,
+            session,
+            store,
+            _folder: folder,
+        }
     }
 
-    /// Cuts the power at these places and looks at what each leaves. `synced` says
-    /// which syncs count. Returns what is wrong at each cut where something is.
+    /// Cuts the power after each of these operations and checks what is left. `synced` tells
+    /// which syncs are effective. Returns the failures.
     fn cut(
         &self,
         cuts: &BTreeSet<usize>,
-        dice: &mut Dice,
+        rng: &mut Rng,
         how: &[Cut],
-        synced: impl Fn(&Deed) -> bool,
+        synced: impl Fn(&Operation) -> bool,
     ) -> Vec<String> {
         let mut disk = self.before.clone();
-        let mut ledger = self.heard.clone();
-        let mut wrong = Vec::new();
-        for (at, deed) in self.deeds.iter().enumerate() {
-            if deed.what == b'A' {
-                let said = String::from_utf8(deed.bytes.clone()).unwrap();
-                let line: Line = serde_json::from_str(&said).unwrap();
-                ledger.hear(&line);
-            } else if deed.what != b'S' || synced(deed) {
-                disk.see(deed);
+        let mut ledger = self.ledger.clone();
+        let mut failures = Vec::new();
+        for (at, operation) in self.operations.iter().enumerate() {
+            if operation.what == b'A' {
+                let text = String::from_utf8(operation.bytes.clone()).unwrap();
+                let line: Line = serde_json::from_str(&text).unwrap();
+                ledger.record(&line);
+            } else if operation.what != b'S' || synced(operation) {
+                disk.apply(operation);
             }
             if !cuts.contains(&at) {
                 continue;
             }
             for &cut in how {
-                let place = ramdisk();
-                disk.leave(&self.root, place.path(), cut, dice);
-                let found = self.look(place.path(), ledger.clone(), dice.roll());
-                if let Err(what) = found {
-                    wrong.push(format!("cut after deed {at}, {cut:?}: {what}"));
+                let folder = ramdisk();
+                disk.write_remains(&self.root, folder.path(), cut, rng);
+                let checked = self.check(folder.path(), ledger.clone(), rng.next_u64());
+                if let Err(what) = checked {
+                    failures.push(format!("cut after operation {at}, {cut:?}: {what}"));
                 }
             }
         }
-        wrong
+        failures
     }
 
-    /// Is everything there, and does it go on?
-    fn look(&self, place: &Path, mut ledger: Ledger, token: u64) -> Check {
-        let folder = place.join(self.store);
+    /// Checks that nothing is lost and that a writer can resume.
+    fn check(&self, folder: &Path, mut ledger: Ledger, token: u64) -> Check {
+        let folder = folder.join(self.store);
         let store = SqliteStore::open(&folder).map_err(|error| format!("opening: {error}"))?;
         ledger.check(&store, Depth::Whole)?;
-        ledger.go_on(&store, &self.session, token).map(|_| ())
+        ledger.resume(&store, &self.session, token).map(|_| ())
     }
 
-    /// So many places to cut.
-    fn places(&self, n: u64, dice: &mut Dice) -> BTreeSet<usize> {
-        let all = self.deeds.len() as u64 - 1;
-        (0..n).map(|_| usize::try_from(dice.between(0, all)).unwrap()).collect()
+    /// Random operations after which to cut.
+    fn cut_points(&self, n: u64, rng: &mut Rng) -> BTreeSet<usize> {
+        let all = self.operations.len() as u64 - 1;
+        (0..n).map(|_| usize::try_from(rng.between(0, all)).unwrap()).collect()
     }
 }
 
-/// A place for files that need not last: memory, where there is some.
+/// A folder for temporary files: in memory, if the system has such a folder.
 fn ramdisk() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -422,35 +430,35 @@ fn ramdisk() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_power_cut_anywhere() {
+fn everything_acknowledged_survives_a_power_cut_at_any_point() {
     let runs = [
         (Start::Nothing, "write.after_commit", 30),
         (Start::Killed, "write.after_commit", 40),
         (Start::Killed, "purge.after_commit", 2),
     ];
-    let (mut cuts, mut deeds) = (0, 0);
+    let (mut cuts, mut operations) = (0, 0);
     for (n, (start, point, passes)) in (1..).zip(runs) {
         let seed = seed() + n;
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         let recording = Recording::of(start, seed, point, passes);
-        let places = recording.places(3 * rounds(), &mut dice);
+        let points = recording.cut_points(3 * rounds(), &mut rng);
         let how = [Cut::Least, Cut::Torn, Cut::Torn];
-        let wrong = recording.cut(&places, &mut dice, &how, |_| true);
-        assert!(wrong.is_empty(), "seed {seed}: {wrong:#?}");
-        cuts += places.len() * how.len();
-        deeds += recording.deeds.len();
+        let failures = recording.cut(&points, &mut rng, &how, |_| true);
+        assert!(failures.is_empty(), "seed {seed}: {failures:#?}");
+        cuts += points.len() * how.len();
+        operations += recording.operations.len();
     }
-    eprintln!("power: {cuts} cuts in {} runs of {deeds} deeds", runs.len());
+    eprintln!("power: {cuts} cuts in {} runs of {operations} operations", runs.len());
     assert!(cuts >= 200 || rounds() < 12, "{cuts} cuts are not enough");
 }
 
 #[test]
-fn a_disk_that_lies_about_syncs_is_seen_to_lose_what_was_acknowledged() {
+fn the_check_detects_what_a_disk_that_ignores_syncs_loses() {
     let seed = seed();
-    let mut dice = Dice::new(seed);
-    let lie = |about: &'static str| move |deed: &Deed| deed.path.ends_with(about);
-    // Without the log's syncs an event is lost; without those of the file that the log
-    // is copied into, what a checkpoint took out of the log; without the folder's, all.
+    let mut rng = Rng::new(seed);
+    let lie = |about: &'static str| move |operation: &Operation| operation.path.ends_with(about);
+    // Without the log's syncs an event is lost; without those of the database file, what a
+    // checkpoint moved out of the log; without the folder's, everything.
     let lies = [
         (Start::Killed, 12, lie("stepwell.db-wal"), "is lost"),
         (Start::Killed, 40, lie("stepwell.db"), ""),
@@ -458,13 +466,13 @@ fn a_disk_that_lies_about_syncs_is_seen_to_lose_what_was_acknowledged() {
     ];
     for (start, passes, lie, seen) in lies {
         let recording = Recording::of(start, seed, "write.after_commit", passes);
-        let places = recording.places(12, &mut dice);
-        let honest = recording.cut(&places, &mut dice, &[Cut::Least], |_| true);
+        let points = recording.cut_points(12, &mut rng);
+        let honest = recording.cut(&points, &mut rng, &[Cut::Least], |_| true);
         assert!(honest.is_empty(), "seed {seed}: {honest:#?}");
-        let lying = recording.cut(&places, &mut dice, &[Cut::Least], |deed| !lie(deed));
+        let lying = recording.cut(&points, &mut rng, &[Cut::Least], |operation| !lie(operation));
         assert!(
             lying.iter().any(|what| what.contains(seen)),
-            "seed {seed}: nothing was seen to be lost: {lying:#?}"
+            "seed {seed}: no loss was detected: {lying:#?}"
         );
     }
 }

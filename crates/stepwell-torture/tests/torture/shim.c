@@ -1,5 +1,5 @@
-/* Stands between a process and its files: counts, fails or records what it does to
- * every file whose path contains TORTURE_MARK. For LD_PRELOAD; Linux only.
+/* Intercepts a process's calls on files: counts, fails or records every call on a
+ * file whose path contains TORTURE_MARK. For LD_PRELOAD; Linux only.
  *
  *   TORTURE_FAIL=N ERRNO   fail the Nth write, truncate or sync with EIO or ENOSPC
  *   TORTURE_FULL=FILE      while FILE exists, no write makes a file grow (ENOSPC)
@@ -27,7 +27,7 @@
 
 #define PATH_BYTES 4200
 
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *mark, *full, *report;
 static long fail_at, calls;
 static int fail_errno, trace = -1;
@@ -46,7 +46,7 @@ __attribute__((constructor)) static void begin(void) {
         trace = syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
 }
 
-static void note(const char *text) {
+static void append_report(const char *text) {
     int fd = syscall(SYS_openat, AT_FDCWD, report, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     if (fd >= 0) {
         syscall(SYS_write, fd, text, strlen(text));
@@ -58,7 +58,7 @@ __attribute__((destructor)) static void end(void) {
     if (report) {
         char line[64];
         snprintf(line, sizeof line, "%ld calls\n", calls);
-        note(line);
+        append_report(line);
     }
 }
 
@@ -97,7 +97,7 @@ static void record(char op, const char *path, const void *bytes, size_t length, 
     free(whole);
 }
 
-/* Counts a call. Is it the one to fail? Sets errno if so. */
+/* Counts a call. Returns whether to fail it, and sets errno if so. */
 static int fails(const char *what, const char *path) {
     calls++;
     if (calls != fail_at)
@@ -105,7 +105,7 @@ static int fails(const char *what, const char *path) {
     if (report) {
         char line[PATH_BYTES + 64];
         snprintf(line, sizeof line, "failed %ld %s %s\n", calls, what, path);
-        note(line);
+        append_report(line);
     }
     errno = fail_errno;
     return 1;
@@ -116,7 +116,7 @@ static off_t size_of(int fd) {
     return fstat(fd, &st) == 0 ? st.st_size : 0;
 }
 
-/* How much of a write fits: all of it, unless the disk is full. */
+/* How many bytes of a write fit: all, unless the disk is full. */
 static size_t fits(int fd, size_t length, off_t offset) {
     if (!full || syscall(SYS_faccessat, AT_FDCWD, full, F_OK) != 0)
         return length;
@@ -126,101 +126,101 @@ static size_t fits(int fd, size_t length, off_t offset) {
     return offset < size ? (size_t)(size - offset) : 0;
 }
 
-static ssize_t put(int fd, const void *bytes, size_t length, off_t offset, int moves) {
+static ssize_t do_write(int fd, const void *bytes, size_t length, off_t offset, int at_position) {
     char path[PATH_BYTES];
     if (!path_of(fd, path)) {
-        if (fd == 1 && moves && trace >= 0) {
-            pthread_mutex_lock(&one_at_a_time);
+        if (fd == 1 && at_position && trace >= 0) {
+            pthread_mutex_lock(&lock);
             record('A', "", bytes, length, 0);
-            pthread_mutex_unlock(&one_at_a_time);
+            pthread_mutex_unlock(&lock);
         }
-        return moves ? syscall(SYS_write, fd, bytes, length)
+        return at_position ? syscall(SYS_write, fd, bytes, length)
                      : syscall(SYS_pwrite64, fd, bytes, length, offset);
     }
-    pthread_mutex_lock(&one_at_a_time);
+    pthread_mutex_lock(&lock);
     ssize_t done = -1;
-    if (moves)
+    if (at_position)
         offset = lseek(fd, 0, SEEK_CUR);
     if (!fails("write", path)) {
         length = fits(fd, length, offset);
         if (length == 0) {
             errno = ENOSPC;
         } else {
-            done = moves ? syscall(SYS_write, fd, bytes, length)
+            done = at_position ? syscall(SYS_write, fd, bytes, length)
                          : syscall(SYS_pwrite64, fd, bytes, length, offset);
             if (done > 0)
                 record('W', path, bytes, done, offset);
         }
     }
-    int kept = errno;
-    pthread_mutex_unlock(&one_at_a_time);
-    errno = kept;
+    int saved_errno = errno;
+    pthread_mutex_unlock(&lock);
+    errno = saved_errno;
     return done;
 }
 
-ssize_t write(int fd, const void *bytes, size_t length) { return put(fd, bytes, length, 0, 1); }
+ssize_t write(int fd, const void *bytes, size_t length) { return do_write(fd, bytes, length, 0, 1); }
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset) {
-    return put(fd, bytes, length, offset, 0);
+    return do_write(fd, bytes, length, offset, 0);
 }
 ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset) {
-    return put(fd, bytes, length, offset, 0);
+    return do_write(fd, bytes, length, offset, 0);
 }
 
-static int cut(int fd, off_t length) {
+static int do_truncate(int fd, off_t length) {
     char path[PATH_BYTES];
     if (!path_of(fd, path))
         return syscall(SYS_ftruncate, fd, length);
-    pthread_mutex_lock(&one_at_a_time);
+    pthread_mutex_lock(&lock);
     int done = -1;
     if (!fails("truncate", path)) {
-        /* Growing without writing takes no space. */
+        /* Growing a file without writing takes no space. */
         done = syscall(SYS_ftruncate, fd, length);
         if (done == 0)
             record('T', path, NULL, 0, length);
     }
-    int kept = errno;
-    pthread_mutex_unlock(&one_at_a_time);
-    errno = kept;
+    int saved_errno = errno;
+    pthread_mutex_unlock(&lock);
+    errno = saved_errno;
     return done;
 }
 
-int ftruncate(int fd, off_t length) { return cut(fd, length); }
-int ftruncate64(int fd, off64_t length) { return cut(fd, length); }
+int ftruncate(int fd, off_t length) { return do_truncate(fd, length); }
+int ftruncate64(int fd, off64_t length) { return do_truncate(fd, length); }
 
-static int settle(int fd, long call) {
+static int do_sync(int fd, long call) {
     char path[PATH_BYTES];
     if (!path_of(fd, path))
         return syscall(call, fd);
-    pthread_mutex_lock(&one_at_a_time);
+    pthread_mutex_lock(&lock);
     int done = -1;
     if (!fails("sync", path)) {
-        /* What is recorded need not reach this machine's disk. */
+        /* A recorded run need not reach the disk. */
         done = trace >= 0 ? 0 : syscall(call, fd);
         if (done == 0)
             record('S', path, NULL, 0, 0);
     }
-    int kept = errno;
-    pthread_mutex_unlock(&one_at_a_time);
-    errno = kept;
+    int saved_errno = errno;
+    pthread_mutex_unlock(&lock);
+    errno = saved_errno;
     return done;
 }
 
-int fsync(int fd) { return settle(fd, SYS_fsync); }
-int fdatasync(int fd) { return settle(fd, SYS_fdatasync); }
+int fsync(int fd) { return do_sync(fd, SYS_fsync); }
+int fdatasync(int fd) { return do_sync(fd, SYS_fdatasync); }
 
-static int open_it(int at, const char *path, int flags, mode_t mode) {
+static int do_open(int at, const char *path, int flags, mode_t mode) {
     if (trace < 0 || !watched(path) || !(flags & O_CREAT))
         return syscall(SYS_openat, at, path, flags, mode);
-    pthread_mutex_lock(&one_at_a_time);
+    pthread_mutex_lock(&lock);
     int was_there = syscall(SYS_faccessat, at, path, F_OK) == 0;
     int fd = syscall(SYS_openat, at, path, flags, mode);
-    int kept = errno;
+    int saved_errno = errno;
     if (fd >= 0 && !was_there)
         record('C', path, NULL, 0, 0);
     else if (fd >= 0 && (flags & O_TRUNC))
         record('T', path, NULL, 0, 0);
-    pthread_mutex_unlock(&one_at_a_time);
-    errno = kept;
+    pthread_mutex_unlock(&lock);
+    errno = saved_errno;
     return fd;
 }
 
@@ -235,31 +235,31 @@ static int open_it(int at, const char *path, int flags, mode_t mode) {
 
 int open(const char *path, int flags, ...) {
     MODE_OF(flags)
-    return open_it(AT_FDCWD, path, flags, mode);
+    return do_open(AT_FDCWD, path, flags, mode);
 }
 int open64(const char *path, int flags, ...) {
     MODE_OF(flags)
-    return open_it(AT_FDCWD, path, flags | O_LARGEFILE, mode);
+    return do_open(AT_FDCWD, path, flags | O_LARGEFILE, mode);
 }
 int openat(int at, const char *path, int flags, ...) {
     MODE_OF(flags)
-    return open_it(at, path, flags, mode);
+    return do_open(at, path, flags, mode);
 }
 int openat64(int at, const char *path, int flags, ...) {
     MODE_OF(flags)
-    return open_it(at, path, flags | O_LARGEFILE, mode);
+    return do_open(at, path, flags | O_LARGEFILE, mode);
 }
 
-/* Does something to names, and records it if it was done. */
+/* Makes a call that changes names, and records it if it succeeds. */
 #define NAMED(op, path, other, call)                                                               \
     do {                                                                                           \
-        pthread_mutex_lock(&one_at_a_time);                                                        \
+        pthread_mutex_lock(&lock);                                                                 \
         int done = (call);                                                                         \
-        int kept = errno;                                                                          \
+        int saved_errno = errno;                                                                   \
         if (done == 0 && watched(path))                                                            \
             record(op, path, other, strlen(other), 0);                                             \
-        pthread_mutex_unlock(&one_at_a_time);                                                      \
-        errno = kept;                                                                              \
+        pthread_mutex_unlock(&lock);                                                               \
+        errno = saved_errno;                                                                       \
         return done;                                                                               \
     } while (0)
 

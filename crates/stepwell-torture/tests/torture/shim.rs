@@ -1,15 +1,15 @@
-//! The library between a process and its files, and the commands it takes.
+//! The preloaded library between a process and its files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Puts the shim between a process and every file below `mark`.
+/// Preloads the shim for every file whose path contains `mark`.
 pub(crate) fn interpose<'a>(command: &'a mut Command, mark: &Path) -> &'a mut Command {
     command.env("LD_PRELOAD", built()).env("TORTURE_MARK", mark)
 }
 
-/// The shim, compiled once for this run of the tests.
+/// The shim, compiled once per test run.
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {

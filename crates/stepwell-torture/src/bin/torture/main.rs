@@ -1,20 +1,20 @@
-//! The process that is tortured: it writes to a store and says, line by line, what
-//! was acknowledged.
+//! The process under test: it writes to a store and prints, line by line, what was
+//! acknowledged.
 //!
-//! - `write FOLDER SESSION BY SEED [POINT N]`: does everything that a store can do,
-//!   for ever; dies at the Nth time that it passes a failpoint.
-//! - `fork FOLDER PARENT POINT N`: forks a session once; dies at the Nth time that it
-//!   passes a failpoint.
-//! - `fill FOLDER SESSION BY EVENTS`: appends so many events to a session of its own,
-//!   after a line on stdin.
-//! - `fight FOLDER SESSION BY TARGET LIVES`: takes the lease, appends, gives it back,
-//!   until the session has TARGET events; dies holding it for the LIVES. time, if that
-//!   is not 0. Begins after a line on stdin.
-//! - `obey FOLDER`: does what the orders on stdin say.
-#![expect(clippy::print_stderr, reason = "a test's tool says on stderr why it stopped")]
+//! - `write FOLDER SESSION BY SEED [POINT N]`: runs every operation of a store again and again;
+//!   kills itself when it passes a failpoint for the Nth time.
+//! - `fork FOLDER PARENT POINT N`: forks a session once; kills itself when it passes a failpoint
+//!   for the Nth time.
+//! - `fill FOLDER SESSION BY EVENTS`: appends this many events to its own session, after a line
+//!   on stdin.
+//! - `contend FOLDER SESSION BY TARGET DIE_AT`: acquires the lease, appends and releases it,
+//!   until the session has TARGET events; kills itself while it holds the lease for the DIE_AT.
+//!   time, if that is not 0. Starts after a line on stdin.
+//! - `serve FOLDER`: handles requests from stdin.
+#![expect(clippy::print_stderr, reason = "a test's tool prints errors on stderr")]
 
-mod obey;
-mod rivals;
+mod contend;
+mod serve;
 mod write;
 
 use std::io::{self, BufRead, Write as _};
@@ -27,7 +27,9 @@ use stepwell::{
 };
 use stepwell_torture::Line;
 
-/// Whatever goes wrong ends the process and fails the test.
+use contend::Goal;
+
+/// Any error ends the process and fails the test.
 type Fallible<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
@@ -55,18 +57,19 @@ fn run(arguments: &[&str]) -> Fallible {
             write::fork(Path::new(folder), &parent.parse()?, point, n.parse()?)
         }
         ["fill", folder, session, by, events] => {
-            rivals::fill(Path::new(folder), &session.parse()?, by, events.parse()?)
+            contend::fill(Path::new(folder), &session.parse()?, by, events.parse()?)
         }
-        ["fight", folder, session, by, target, lives] => {
-            rivals::fight(Path::new(folder), &session.parse()?, by, target.parse()?, lives.parse()?)
+        ["contend", folder, session, by, target, die_at] => {
+            let (target, die_at) = (target.parse()?, die_at.parse()?);
+            contend::contend(Path::new(folder), &session.parse()?, by, Goal { target, die_at })
         }
-        ["obey", folder] => obey::orders(Path::new(folder)),
+        ["serve", folder] => serve::requests(Path::new(folder)),
         _ => Err("no such mode".into()),
     }
 }
 
-/// Tells the test, at once: a line is one write.
-fn say(line: &Line) -> Fallible {
+/// Prints a line for the test. One line is one write.
+fn report(line: &Line) -> Fallible {
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
     let mut out = io::stdout().lock();
@@ -74,45 +77,45 @@ fn say(line: &Line) -> Fallible {
     Ok(out.flush()?)
 }
 
-/// Waits for the test's word.
+/// Waits for a line from the test.
 fn wait_for_start() -> Fallible {
     io::stdin().lock().read_line(&mut String::new())?;
     Ok(())
 }
 
-/// This process's claim to a lease.
+/// A lease request of this process.
 fn claim() -> Claim {
-    Claim { holder: this(), ttl: LEASE_TTL }
+    Claim { holder: this_process(), ttl: LEASE_TTL }
 }
 
-fn this() -> Holder {
+fn this_process() -> Holder {
     SystemProcesses.this()
 }
 
-/// Takes a session's lease, making the session if there is none.
+/// Acquires a session's lease. Creates the session if it does not exist.
 fn lease(store: &SqliteStore, session: &SessionId) -> Fallible<Lease> {
     if !store.exists(session)? {
-        say(&Line::Creating(session.clone()))?;
+        report(&Line::Creating(session.clone()))?;
         let lease = create(store, session)?;
-        say(&Line::Created(session.clone()))?;
+        report(&Line::Created(session.clone()))?;
         return Ok(lease);
     }
     Ok(store.acquire(session, &claim())?)
 }
 
-/// Makes a session and holds it.
+/// Creates a session and acquires its lease.
 fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Result<Lease> {
     let written = store.write(Write::Create(Create {
         created: Created::new(session.clone(), format!("torture {session}")),
-        // Asked again, the store gives the same answer.
+        // A repeated request gets the same answer.
         event_id: Some(EventId::derived(session.as_str().as_bytes())),
         at: None,
         claim: Some(claim()),
     }))?;
-    Ok(written.lease.expect("a session made with a claim is held"))
+    Ok(written.lease.expect("a session created with a claim has a lease"))
 }
 
-/// Ends this process as a crash would.
-fn die() {
+/// Ends this process like a crash.
+fn kill_self() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
