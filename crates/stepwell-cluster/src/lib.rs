@@ -1,17 +1,17 @@
-//! PostgreSQL servers in scratch folders, for tests and benchmarks: a primary, standbys,
-//! a pooler before them, and ways to break them.
+//! PostgreSQL servers in scratch folders, for tests and benchmarks: a primary, standbys, a
+//! pooler, and ways to break them.
 //!
-//! A server refuses to run as root: then it runs as the user `postgres`, which Debian's
-//! package makes. Whatever was started ends with the process that started it, however
-//! that ends.
+//! A server refuses to run as root. For root it runs as the user `postgres`, which Debian's
+//! package creates. Every server stops when the process that started it ends, however that
+//! happens.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "this is a part of tests that lives in a library: a panic is how they fail"
+    reason = "this is test code in a library: a panic is how a test fails"
 )]
 
 mod bouncer;
-mod keeper;
+mod cleanup;
 mod server;
 
 pub use bouncer::Bouncer;
@@ -21,7 +21,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The folder of PostgreSQL's programs: of Debian's newest version, or wherever `pg_ctl` is.
+/// The folder of PostgreSQL's programs: Debian's newest version, or the one in PATH.
 fn programs() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = versions
@@ -32,8 +32,8 @@ fn programs() -> PathBuf {
     if let Some(newest) = found.pop() {
         return newest;
     }
-    let asked = Command::new("sh").args(["-c", "command -v pg_ctl"]).output().unwrap();
-    let path = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+    let output = Command::new("sh").args(["-c", "command -v pg_ctl"]).output().unwrap();
+    let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     assert!(!path.is_empty(), "PostgreSQL is not installed; ./check installs it");
     Path::new(&path).parent().unwrap().to_owned()
 }
@@ -43,7 +43,7 @@ fn version_of(folder: &Path) -> u32 {
     name.and_then(|name| name.to_str()).and_then(|name| name.parse().ok()).unwrap_or(0)
 }
 
-/// A command, as the user that servers run as.
+/// A command that runs as the server's user.
 fn as_server(program: &Path, folder: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("runuser");
@@ -52,7 +52,7 @@ fn as_server(program: &Path, folder: &Path) -> Command {
     } else {
         Command::new(program)
     };
-    // What it inherits may be a folder that it cannot enter.
+    // The user may not have access to the current folder.
     command.current_dir(folder);
     command
 }
@@ -61,8 +61,8 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs a command, and fails with what it said.
-fn done(command: &mut Command) -> Output {
+/// Runs a command. Panics with its output if it fails.
+fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(
         output.status.success(),
@@ -73,16 +73,16 @@ fn done(command: &mut Command) -> Output {
     output
 }
 
-/// A scratch folder that servers can work in.
+/// A scratch folder that the server's user owns.
 fn scratch() -> PathBuf {
     let folder = tempfile::Builder::new().prefix("stepwell-pg-").tempdir().unwrap().keep();
     if is_root() {
-        done(Command::new("chown").arg("postgres").arg(&folder));
+        run(Command::new("chown").arg("postgres").arg(&folder));
     }
     folder
 }
 
-/// A port that nothing listens at.
+/// A port that is not in use.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()

@@ -1,29 +1,29 @@
-//! One server.
+//! A PostgreSQL server.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::keeper::Keeper;
-use crate::{as_server, done, free_port, programs, scratch};
+use crate::cleanup::Cleanup;
+use crate::{as_server, free_port, programs, run, scratch};
 
-/// The owner of everything, whom the server trusts.
+/// The superuser, who needs no password.
 const OWNER: &str = "stepwell";
 
-/// Does a commit reach the disk? Tests that kill servers, not machines, do without.
+/// Whether commits are flushed to disk. Tests that kill servers, not machines, do not need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
-    /// Yes.
+    /// Each commit is flushed.
     Synced,
-    /// It is left to the system.
+    /// The operating system decides.
     Lazy,
 }
 
-/// Does a primary wait for its standby?
+/// Whether a primary waits for its standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// Yes, until it has flushed each commit.
+    /// It waits until the standby has flushed each commit.
     Waited,
-    /// No.
+    /// It does not wait.
     Not,
 }
 
@@ -32,16 +32,16 @@ pub enum Sync {
 pub struct Server {
     folder: PathBuf,
     port: u16,
-    _keeper: Keeper,
+    _cleanup: Cleanup,
 }
 
 impl Server {
-    /// A server with nothing in it.
+    /// Starts an empty server.
     #[must_use]
     pub fn start(disk: Disk) -> Self {
         let folder = scratch();
         let data = folder.join("data");
-        done(as_server(&programs().join("initdb"), &folder).args([
+        run(as_server(&programs().join("initdb"), &folder).args([
             "--pgdata",
             data.to_str().unwrap(),
             "--username",
@@ -66,24 +66,24 @@ impl Server {
         );
         add(&data.join("postgresql.conf"), &settings);
         add(&data.join("pg_hba.conf"), "host replication all 127.0.0.1/32 trust\n");
-        let keeper = Keeper::new(&folder, &data.join("postmaster.pid"));
-        let server = Self { folder, port, _keeper: keeper };
+        let cleanup = Cleanup::new(&folder, &data.join("postmaster.pid"));
+        let server = Self { folder, port, _cleanup: cleanup };
         server.run_on();
         server
     }
 
-    /// Another server that follows this one.
+    /// Starts a standby of this server.
     #[must_use]
     pub fn standby(&self, name: &str) -> Self {
         self.standby_at(name, free_port())
     }
 
-    /// Another server that follows this one, at a port of the caller's.
+    /// Starts a standby of this server on this port.
     #[must_use]
     pub fn standby_at(&self, name: &str, port: u16) -> Self {
         let folder = scratch();
         let data = folder.join("data");
-        done(as_server(&programs().join("pg_basebackup"), &folder).args([
+        run(as_server(&programs().join("pg_basebackup"), &folder).args([
             "--pgdata",
             data.to_str().unwrap(),
             "--dbname",
@@ -97,14 +97,14 @@ impl Server {
             folder.display()
         );
         add(&data.join("postgresql.conf"), &settings);
-        // What ALTER SYSTEM set on the primary is the primary's.
+        // The standby must not inherit this setting of ALTER SYSTEM.
         let auto = data.join("postgresql.auto.conf");
         let text = std::fs::read_to_string(&auto).unwrap();
-        let own: Vec<&str> =
+        let kept: Vec<&str> =
             text.lines().filter(|line| !line.contains("synchronous_standby_names")).collect();
-        std::fs::write(&auto, own.join("\n") + "\n").unwrap();
-        let keeper = Keeper::new(&folder, &data.join("postmaster.pid"));
-        let server = Self { folder, port, _keeper: keeper };
+        std::fs::write(&auto, kept.join("\n") + "\n").unwrap();
+        let cleanup = Cleanup::new(&folder, &data.join("postmaster.pid"));
+        let server = Self { folder, port, _cleanup: cleanup };
         server.run_on();
         server
     }
@@ -115,8 +115,8 @@ impl Server {
         let mut start = self.control("start");
         start.arg("--log").arg(&log).args(["--wait", "--timeout", "60", "--silent"]);
         let output = start.output().unwrap();
-        let said = || std::fs::read_to_string(&log).unwrap_or_default();
-        assert!(output.status.success(), "the server did not start: {}", said());
+        let log = || std::fs::read_to_string(&log).unwrap_or_default();
+        assert!(output.status.success(), "the server did not start: {}", log());
     }
 
     fn control(&self, what: &str) -> Command {
@@ -125,31 +125,31 @@ impl Server {
         command
     }
 
-    /// Where it listens, on loopback.
+    /// Its port on loopback.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its address for a store, as its owner.
+    /// Its address as a store, for the owner.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://{OWNER}@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Its address for a store, with another one of the same data behind it.
+    /// The address of a store on this server and another one with the same data.
     #[must_use]
     pub fn url_with(&self, other: &Self) -> String {
         format!("postgres://{OWNER}@127.0.0.1:{},127.0.0.1:{}/postgres", self.port, other.port)
     }
 
-    /// Runs SQL as its owner; the answer without decoration.
+    /// Runs SQL as the owner. Returns the plain output.
     #[must_use]
     pub fn sql(&self, sql: &str) -> String {
-        self.sql_as(OWNER, sql).unwrap_or_else(|said| panic!("{sql}: {said}"))
+        self.sql_as(OWNER, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
-    /// Runs SQL as some role, or says why not.
+    /// Runs SQL as a role. The error is the output of psql.
     pub fn sql_as(&self, role: &str, sql: &str) -> Result<String, String> {
         let mut command = Command::new(programs().join("psql"));
         command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1"]);
@@ -161,21 +161,21 @@ impl Server {
         }
     }
 
-    /// Asks a role for its password from now on; whoever else comes is trusted.
+    /// Creates a role that needs a password. All others stay trusted.
     pub fn demand_password(&self, role: &str, password: &str) {
         let _ = self.sql(&format!("CREATE ROLE {role} LOGIN PASSWORD '{password}'"));
         let rules = self.folder.join("data/pg_hba.conf");
         let text = std::fs::read_to_string(&rules).unwrap();
-        // The first rule that fits counts.
+        // The first rule that matches is used.
         let text = format!("host all {role} 127.0.0.1/32 scram-sha-256\n{text}");
         std::fs::write(&rules, text).unwrap();
-        done(self.control("reload").arg("--silent"));
+        run(self.control("reload").arg("--silent"));
         let sql = "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method = 'scram-sha-256'";
         self.until(sql, "1");
     }
 
-    /// Speaks TLS from now on, with a certificate for one name (`IP:127.0.0.1`,
-    /// `DNS:db.example`) that vouches for itself. Returns the certificate's file.
+    /// Enables TLS with a self-signed certificate for one name (`IP:127.0.0.1`,
+    /// `DNS:db.example`). Returns the certificate's file.
     #[must_use]
     pub fn encrypt(&self, name: &str) -> PathBuf {
         let certificate = self.folder.join("server.crt");
@@ -186,36 +186,35 @@ impl Server {
         make.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
         make.args(["-addext", &format!("subjectAltName={name}")]);
         make.arg("-out").arg(&certificate).arg("-keyout").arg(&key);
-        done(&mut make);
+        run(&mut make);
         let settings = format!(
             "ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n",
             certificate.display(),
             key.display()
         );
         add(&self.folder.join("data/postgresql.conf"), &settings);
-        done(self.control("reload").arg("--silent"));
+        run(self.control("reload").arg("--silent"));
         self.until("SHOW ssl", "on");
-        // The folder is the server's alone.
-        let shown = tempfile::NamedTempFile::new().unwrap().into_temp_path().keep().unwrap();
-        std::fs::copy(&certificate, &shown).unwrap();
-        shown
+        // Only the server can read its folder.
+        let copy = tempfile::NamedTempFile::new().unwrap().into_temp_path().keep().unwrap();
+        std::fs::copy(&certificate, &copy).unwrap();
+        copy
     }
 
-    /// Waits, from now on, for a standby of that name before a commit is acknowledged, or
-    /// for none.
+    /// Sets whether commits wait for the standby of this name.
     pub fn wait_for(&self, standby: &str, sync: Sync) {
         let names = if sync == Sync::Waited { standby } else { "" };
         let _ = self.sql(&format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
         let _ = self.sql("SELECT pg_reload_conf()");
-        let waited = if sync == Sync::Waited { "sync" } else { "async" };
+        let state = if sync == Sync::Waited { "sync" } else { "async" };
         let sql = format!(
             "SELECT count(*) FROM pg_stat_replication WHERE application_name = '{standby}' \
-             AND state = 'streaming' AND sync_state = '{waited}'"
+             AND state = 'streaming' AND sync_state = '{state}'"
         );
         self.until(&sql, "1");
     }
 
-    /// Waits until a question has an answer.
+    /// Waits until a query returns this answer.
     fn until(&self, sql: &str, answer: &str) {
         for _ in 0..600 {
             if self.sql(sql) == answer {
@@ -223,10 +222,10 @@ impl Server {
             }
             let _ = Command::new("sleep").arg("0.05").status();
         }
-        panic!("{sql} never answered {answer}, but {}", self.sql(sql));
+        panic!("{sql} never returned {answer}, but {}", self.sql(sql));
     }
 
-    /// Waits until a standby has flushed all that there is.
+    /// Waits until a standby has flushed everything.
     pub fn caught_up(&self, standby: &str) {
         let sql = format!(
             "SELECT count(*) FROM pg_stat_replication WHERE application_name = '{standby}' \
@@ -236,12 +235,12 @@ impl Server {
         self.until(&sql, "1");
     }
 
-    /// Stops receiving the primary's log. Called on a standby.
+    /// Stops this standby from receiving the primary's log.
     pub fn stall(&self) {
-        // An address at which nobody answers.
+        // No server listens there.
         let data = self.folder.join("data");
         add(&data.join("postgresql.auto.conf"), "primary_conninfo = 'host=127.0.0.1 port=1'\n");
-        done(self.control("reload").arg("--silent"));
+        run(self.control("reload").arg("--silent"));
         self.until("SELECT count(*) FROM pg_stat_wal_receiver", "0");
     }
 
@@ -251,11 +250,11 @@ impl Server {
         text.lines().next().unwrap_or_default().to_owned()
     }
 
-    /// Kills the server and all its processes at once, as the loss of its machine would.
+    /// Kills the server and all its processes at once, like the loss of its machine.
     pub fn kill(&self) {
         let pid = self.pid();
-        // Stopped, it cannot put others in the place of those that die.
-        done(Command::new("kill").args(["-STOP", &pid]));
+        // While stopped, it cannot replace the processes that are killed.
+        run(Command::new("kill").args(["-STOP", &pid]));
         let children = Command::new("pgrep").args(["-P", &pid]).output().unwrap();
         let children = String::from_utf8_lossy(&children.stdout).into_owned();
         let mut kill = Command::new("kill");
@@ -267,13 +266,13 @@ impl Server {
         let _ = std::fs::remove_file(self.folder.join("data/postmaster.pid"));
     }
 
-    /// Makes a standby the primary.
+    /// Promotes this standby to primary.
     pub fn promote(&self) {
-        done(self.control("promote").args(["--wait", "--timeout", "60", "--silent"]));
+        run(self.control("promote").args(["--wait", "--timeout", "60", "--silent"]));
     }
 }
 
-/// Adds lines to a file, as whoever runs the tests: it stays the server's.
+/// Appends to a file. Its owner stays the server's user.
 fn add(path: &Path, text: &str) {
     use std::io::Write as _;
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
