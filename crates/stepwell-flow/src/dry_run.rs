@@ -84,7 +84,7 @@ impl Flow<'_> {
             Work::Gate(question) => {
                 let asked = self.state().memo.gate(&key.to_string()).cloned();
                 if let Some(answer) = asked.and_then(|asked| asked.answer) {
-                    return Ok(json!({ "response": answer.answer, "who": answer.who }));
+                    return Ok(json!({ "response": answer.answer.text(), "who": answer.who }));
                 }
                 let asks = question.gate.prompt.render(question.scope).ok();
                 Upcoming { key: key.to_string(), agent: None, asks }
