@@ -57,6 +57,7 @@ pub(super) async fn walk(flow: &Flow<'_>, graph: &Graph) -> Result<Completed, Ha
 }
 
 /// A finished visit of a node.
+#[derive(Clone, Copy)]
 struct Visit<'a> {
     node: &'a Name,
     key: &'a NodeKey,

@@ -197,7 +197,7 @@ fn reached(graph: &Graph) -> BTreeSet<&str> {
             match &edge.target {
                 EdgeTarget::To(nodes) => left.extend(nodes.first().map(Name::as_str)),
                 EdgeTarget::Choose(choices) => {
-                    left.extend(choices.iter().map(|choice| choice.to.as_str()))
+                    left.extend(choices.iter().map(|choice| choice.to.as_str()));
                 }
             }
         }

@@ -25,6 +25,7 @@ pub(crate) fn fill(folder: &Path, session: &SessionId, by: &str, events: u64) ->
 }
 
 /// When a contending process stops.
+#[derive(Clone, Copy)]
 pub(crate) struct Goal {
     /// The number of events that the session is to have.
     pub(crate) target: u64,

@@ -8,7 +8,7 @@
 //! - `fill FOLDER SESSION BY EVENTS`: appends this many events to its own session, after a line
 //!   on stdin.
 //! - `contend FOLDER SESSION BY TARGET DIE_AT`: acquires the lease, appends and releases it,
-//!   until the session has TARGET events; kills itself while it holds the lease for the DIE_AT.
+//!   until the session has TARGET events; kills itself while it holds the lease for the `DIE_AT`th
 //!   time, if that is not 0. Starts after a line on stdin.
 //! - `serve FOLDER`: handles requests from stdin.
 #![expect(clippy::print_stderr, reason = "a test's tool prints errors on stderr")]
