@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Compacted, Event, Failure, FileChanged, FileState, Gate, Lane, Message, NewEvent, Recorded,
-    Role, Session, Span, Spent, Status, StatusChanged, StopReason, Timeline, Usage, View,
+    Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Role, Session, Span, Spent,
+    Status, StatusChanged, StopReason, Timeline, Usage, View,
 };
 use tokio::sync::watch as signal;
 
@@ -425,48 +425,14 @@ impl<'a> Run<'a> {
         self.state.distrust(to);
     }
 
-    /// An event as it is written: without secrets.
-    fn written(&self, event: &Event) -> Event {
-        let plain = |text: &str| self.setup.redactor.redact(text).into_owned();
-        match event {
-            Event::Message(message) => self.setup.redactor.redact_message(message.clone()).0.into(),
-            Event::Error(failure) => Failure { message: plain(&failure.message) }.into(),
-            Event::Compacted(compacted) => {
-                let (summary, fault) = (compacted.summary.as_deref(), compacted.fault.as_deref());
-                let (summary, fault) = (summary.map(plain), fault.map(plain));
-                Compacted { summary, fault, ..compacted.clone() }.into()
-            }
-            Event::Gate(gate) => Gate { prompt: plain(&gate.prompt), ..gate.clone() }.into(),
-            Event::Status(change) => {
-                let error = change.error.as_deref().map(plain);
-                StatusChanged { error, ..change.clone() }.into()
-            }
-            Event::ToolStarted(started) => {
-                let mut started = started.clone();
-                started.tool = plain(&started.tool);
-                started.targets.iter_mut().for_each(|target| target.path = plain(&target.path));
-                started.into()
-            }
-            Event::File(file) => {
-                let hide = |state: &FileState| match state {
-                    FileState::Symlink { target } => FileState::Symlink { target: plain(target) },
-                    other => other.clone(),
-                };
-                let (before, after) = (hide(&file.before), hide(&file.after));
-                FileChanged { path: plain(&file.path), before, after, ..file.clone() }.into()
-            }
-            Event::Task(task) => record::without_secrets(task, plain).into(),
-            other => other.clone(),
-        }
-    }
-
     /// Records events, all or none, and takes them in: without secrets on disk, as they are
     /// in memory. Nothing is recorded in any other way.
     fn record(&mut self, events: Vec<Event>) -> Result<()> {
-        let written: Vec<Event> = events.iter().map(|event| self.written(event)).collect();
         let at = self.session.now();
-        let entries = written.iter().cloned().map(|event| NewEvent::from(event).at(at)).collect();
-        let mut seq = self.session.append_all(entries)?.first;
+        let redactor = &self.setup.redactor;
+        let written = |event: &Event| Redacted::by(redactor, NewEvent::from(event.clone()).at(at));
+        let written: Vec<Redacted> = events.iter().map(written).collect();
+        let mut seq = self.session.append_redacted(written.clone())?.first;
         for (event, written) in events.into_iter().zip(written) {
             if let Event::Message(message) = &event {
                 self.tokens += record::tokens("", std::slice::from_ref(message), &[]);
@@ -474,7 +440,8 @@ impl<'a> Run<'a> {
             let recorded = Recorded { seq, at, id: None, event };
             self.state.apply(&recorded);
             self.window.apply(&recorded);
-            self.watcher.saw(Happening::Recorded(&Recorded { seq, at, id: None, event: written }));
+            let event = written.into_new().event;
+            self.watcher.saw(Happening::Recorded(&Recorded { seq, at, id: None, event }));
             seq = seq.next();
         }
         Ok(())

@@ -61,6 +61,11 @@ fn main() -> ExitCode {
         };
     let ended = commands::run(&cli.command, &mut app);
     app.refresh_mirror();
+    if app.has_redacted() {
+        output::note(format_args!(
+            "note: what looks like a secret was not stored; [redacted:RULE] stands in its place"
+        ));
+    }
     // What was answered so far is the user's, also if the rest failed.
     let flushed = app.out.flush();
     match ended.and_then(|exit| flushed.map(|()| exit)) {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use stepwell::{Event, Lane, Message, NodeKey, NodeState, Recorded, Role, Seq, Status, Usage};
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
+use stepwell_agent::redact::RedactMessages as _;
 use stepwell_agent::run::{Ended, Happening, Question as Permission, Reply, Run, Watcher};
 
 use crate::flow::{AgentSetup, Flow, FlowState, NodeEvent};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
-    Append, Checkpoint, Create, Created, Driver, Edited, Event, Failure as Fault, Head, Kind,
-    LastError, Message, NewEvent, Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role,
-    Session, SessionId, Span, Standing, Status, StatusChanged, Stepwell, Time, Write,
+    Checkpoint, Created, Driver, Edited, Event, Failure as Fault, Head, Kind, LastError, Message,
+    NewEvent, Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role, Session, SessionId, Span,
+    Standing, Status, StatusChanged, Stepwell, Time,
 };
 
 use crate::error::{Error, Result};
@@ -129,15 +129,11 @@ pub fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
         .in_workspace(begin.workspace)
         .with_phases(PhaseSet::Lifecycle)
         .driven_externally();
-    let create = Create { created, event_id: None, at: None, claim: None };
-    let mut writes = vec![Write::Create(create)];
+    let mut events = Vec::new();
     if !begin.metadata.is_empty() {
-        let edited = Edited { metadata: begin.metadata, ..Edited::default() };
-        let (session, events) = (id.clone(), vec![edited.into()]);
-        writes.push(Write::Append(Append { session, epoch: None, expected: None, events }));
+        events.push(Edited { metadata: begin.metadata, ..Edited::default() }.into());
     }
-    well.store().batch(writes)?;
-    tracing::info!(session = %id, "session_created");
+    well.create_unheld(created, events)?;
     Ok(id)
 }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stepwell::{Access, Head, IdFormat, Place as Whereabouts, SessionId, Stepwell, Surroundings};
+use stepwell::{
+    Access, Head, IdFormat, Place as Whereabouts, Redactor, SessionId, Stepwell, Surroundings,
+};
 use stepwell_agent::run::Charge;
 use stepwell_agent::worktree::Berth;
 use stepwell_postgres::Address;
@@ -39,6 +41,8 @@ pub struct Workspace {
     overrides: Vec<Override>,
     /// Was this workspace's store opened for writing?
     written: AtomicBool,
+    /// Takes secrets out of what is written, the user's own included.
+    redactor: Redactor,
 }
 
 /// Which workspace is meant.
@@ -122,7 +126,9 @@ impl Workspace {
             None => place,
         };
         let written = AtomicBool::new(false);
-        Ok((Self { host, config, place, notices, overrides, written }, fault))
+        let password = place.team.as_ref().and_then(Address::password);
+        let redactor = Redactor::with_environment(password, host.secrets());
+        Ok((Self { host, config, place, notices, overrides, written, redactor }, fault))
     }
 
     /// The same workspace with other settings, for what goes on beside it.
@@ -135,6 +141,7 @@ impl Workspace {
             notices: self.notices.clone(),
             overrides: self.overrides.clone(),
             written: AtomicBool::new(false),
+            redactor: self.redactor.clone(),
         }
     }
 
@@ -275,8 +282,16 @@ impl Workspace {
             IdStyle::Uuid => IdFormat::Uuid,
         };
         let (clock, processes) = (Arc::clone(&self.host.clock), Arc::clone(&self.host.processes));
-        let surroundings = Surroundings { id_format, clock, processes, ..Surroundings::default() };
+        let redactor = self.redactor.clone();
+        let surroundings =
+            Surroundings { id_format, clock, processes, redactor, ..Surroundings::default() };
         Well { well: Stepwell::with(engine.store(), surroundings), engine }
+    }
+
+    /// Did something that was to be written hold what looks like a secret? It was written without.
+    #[must_use]
+    pub fn has_redacted(&self) -> bool {
+        self.redactor.taken() > 0
     }
 
     /// The user's known stores.

@@ -101,6 +101,7 @@ mod metadata;
 mod model;
 mod names;
 mod pins;
+mod redact;
 mod resume;
 mod retention;
 mod search;
@@ -149,6 +150,7 @@ pub use model::work::{
 };
 pub use names::{nearest, telling_parts};
 pub use pins::Pins;
+pub use redact::{RedactMessages, Redacted, Redactor};
 pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use retention::{Because, Plan, Policy, Protection, Taken};
 pub use search::MAX_SEARCHED_BYTES;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
-    NewEvent, Origin, Phase, PhaseChanged, Pins, Recorded, Restored, Result, Rewound, Scope, Seq,
-    SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell, StopReason, Time,
-    Undone, View, Work, Write, Written,
+    NewEvent, Origin, Phase, PhaseChanged, Pins, Recorded, Redacted, Restored, Result, Rewound,
+    Scope, Seq, SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell,
+    StopReason, Time, Undone, View, Work, Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -72,6 +72,15 @@ impl Session {
 
     /// Records several events, all or none.
     pub fn append_all(&self, events: Vec<NewEvent>) -> Result<Written> {
+        self.write(self.well.redacted(events))
+    }
+
+    /// Records several events from which a redactor of the caller's took the secrets, all or none.
+    pub fn append_redacted(&self, events: Vec<Redacted>) -> Result<Written> {
+        self.write(events.into_iter().map(Redacted::into_new).collect())
+    }
+
+    fn write(&self, events: Vec<NewEvent>) -> Result<Written> {
         let append = Append {
             session: self.id().clone(),
             epoch: Some(self.lease.epoch),

@@ -10,10 +10,10 @@ use crate::session::Session;
 use crate::{
     Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Family,
     Filter, Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent,
-    Order, Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Removal, Result,
-    ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span, SqliteOptions, SqliteStore,
-    Standing, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses, Target, Time, Work,
-    Write,
+    Order, Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor,
+    Removal, Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span,
+    SqliteOptions, SqliteStore, Standing, StopAsked, Store, SystemClock, SystemEntropy,
+    SystemProcesses, Target, Time, Work, Write,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -43,6 +43,8 @@ pub struct Surroundings {
     pub id_format: IdFormat,
     /// How long a lease lasts after its holder falls silent.
     pub lease_ttl: Duration,
+    /// Takes secrets out of all that is recorded through the well.
+    pub redactor: Redactor,
 }
 
 impl Default for Surroundings {
@@ -53,6 +55,7 @@ impl Default for Surroundings {
             processes: Arc::new(SystemProcesses),
             id_format: IdFormat::default(),
             lease_ttl: LEASE_TTL,
+            redactor: Redactor::default(),
         }
     }
 }
@@ -133,10 +136,49 @@ impl Stepwell {
         Created::new(self.new_id(), task)
     }
 
+    /// What takes secrets out of all that is recorded through the well. What has to be kept byte
+    /// for byte goes to the [store](Self::store) instead.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.shared.surroundings.redactor
+    }
+
+    /// Events as they are recorded.
+    pub(crate) fn redacted(&self, events: Vec<NewEvent>) -> Vec<NewEvent> {
+        let redacted = |event| Redacted::by(self.redactor(), event).into_new();
+        events.into_iter().map(redacted).collect()
+    }
+
+    /// The beginning of a session as it is recorded.
+    fn beginning(&self, created: Created, claim: Option<Claim>) -> Result<Create> {
+        let id = created.id.clone();
+        match Redacted::by(self.redactor(), created).into_new().event {
+            Event::Created(created) => {
+                Ok(Create { created: *created, event_id: None, at: None, claim })
+            }
+            _ => Err(Error::NoSession(id)),
+        }
+    }
+
+    /// Makes a session that nobody holds, for an agent that Stepwell does not run; it begins with
+    /// these events, all or none.
+    pub fn create_unheld(&self, created: Created, events: Vec<NewEvent>) -> Result<()> {
+        let session = created.id.clone();
+        let mut writes = vec![Write::Create(self.beginning(created, None)?)];
+        if !events.is_empty() {
+            let events = self.redacted(events);
+            let append = Append { session: session.clone(), epoch: None, expected: None, events };
+            writes.push(Write::Append(append));
+        }
+        self.store().batch(writes)?;
+        tracing::info!(%session, "session_created");
+        Ok(())
+    }
+
     /// Makes a session and takes its lease.
     pub fn create(&self, created: Created) -> Result<Session> {
         let id = created.id.clone();
-        let create = Create { created, event_id: None, at: None, claim: Some(self.claim()) };
+        let create = self.beginning(created, Some(self.claim()))?;
         let written = self.store().write(Write::Create(create))?;
         tracing::info!(session = %id, "session_created");
         let lease = written.lease.ok_or_else(|| Error::Fenced {
@@ -150,8 +192,8 @@ impl Stepwell {
     /// Makes a session that begins with these events, all or none, and takes its lease.
     pub fn create_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Session> {
         let id = created.id.clone();
-        let create = Create { created, event_id: None, at: None, claim: Some(self.claim()) };
-        let epoch = Some(Epoch::FIRST);
+        let create = self.beginning(created, Some(self.claim()))?;
+        let (epoch, events) = (Some(Epoch::FIRST), self.redacted(events));
         let append = Append { session: id.clone(), epoch, expected: None, events };
         let written = self.store().batch(vec![Write::Create(create), Write::Append(append)])?;
         tracing::info!(session = %id, "session_created");
@@ -299,8 +341,8 @@ impl Stepwell {
     }
 
     fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
-        let append =
-            Append { session: id.clone(), epoch: None, expected: None, events: vec![event.into()] };
+        let events = self.redacted(vec![event.into()]);
+        let append = Append { session: id.clone(), epoch: None, expected: None, events };
         let seq = self.store().write(Write::Append(append))?.last;
         tracing::info!(session = %id, %seq, "session_saved");
         Ok(seq)

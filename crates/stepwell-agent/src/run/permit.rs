@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::machine::{Settled, Stop};
 use crate::permission::Rule;
 use crate::provider::CallError;
+use crate::redact::RedactMessages as _;
 use crate::tool::guard::needs_question;
 
 impl Run<'_> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stepwell::{
     Checkpoint, Digest, Effect, Event, FileChanged, FileState, Message, Part, Recorded, Step,
-    StopReason, Task, ToolCall, ToolTarget,
+    StopReason, ToolCall, ToolTarget,
 };
 
 use super::Run;
@@ -157,19 +157,6 @@ impl Run<'_> {
                 }
             }
         })
-    }
-}
-
-/// A task as it is written.
-pub(super) fn without_secrets(task: &Task, plain: impl Fn(&str) -> String) -> Task {
-    let all = |texts: &[String]| texts.iter().map(|text| plain(text)).collect();
-    Task {
-        id: plain(&task.id),
-        action: plain(&task.action),
-        description: plain(&task.description),
-        deps: all(&task.deps),
-        status: task.status,
-        files: all(&task.files),
     }
 }
 

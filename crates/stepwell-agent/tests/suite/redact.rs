@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolResult};
-use stepwell_agent::redact::Redactor;
+use stepwell_agent::redact::{RedactMessages as _, Redactor};
 
 const GIVEN: &str = "my-own-gateway-key-17";
 

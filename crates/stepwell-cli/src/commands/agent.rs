@@ -9,6 +9,7 @@ use stepwell::{
     ResumeDecision, SessionId,
 };
 
+use stepwell_agent::redact::RedactMessages as _;
 use stepwell_workspace::config::AgentIds;
 
 use super::cleanup::{Fate, Mode, clean};

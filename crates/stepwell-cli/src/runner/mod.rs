@@ -29,7 +29,7 @@ use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::Script;
-use stepwell_agent::redact::Redactor;
+use stepwell_agent::redact::{RedactMessages as _, Redactor};
 use stepwell_agent::run::{Charge, Ended, Happening, Keeping, Run, Setup, Watcher as _};
 use stepwell_agent::tool::{Ground, Place, Tool};
 use stepwell_workspace::atomic_file::{check_replaceable, replace_users_file};

@@ -142,3 +142,32 @@ fn updates_that_come_at_once_wait_for_each_other() {
     assert_eq!(agent["metadata"].as_object().unwrap().len(), 8);
     assert_eq!(agent["history"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn nothing_that_is_typed_or_told_stores_a_secret_and_the_user_is_told_so() {
+    let desk = Desk::new();
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+    let made = desk.quietly(&["agent", "create", "--agent", "a", "--purpose", &secret]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert!(made.stderr.contains("was not stored"), "{}", made.stderr);
+    let id = made.line();
+    let meta = format!("note={secret}");
+    for args in [
+        &["agent", "update", &id, "--error", &secret][..],
+        &["agent", "update", &id, "--meta", &meta],
+        &["label", &id, &secret],
+        &["tag", &id, &secret],
+        &["checkpoint", &id, &secret],
+    ] {
+        let ran = desk.quietly(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("was not stored"), "{args:?}: {}", ran.stderr);
+    }
+    let log = desk.quietly(&["log", &id]).stdout;
+    assert!(!log.contains(&secret) && log.contains("[redacted:github-token]"), "{log}");
+    for entry in std::fs::read_dir(desk.work().join(".stepwell")).unwrap().flatten() {
+        let bytes = std::fs::read(entry.path()).unwrap_or_default();
+        let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+        assert!(!found, "{:?}", entry.path());
+    }
+}

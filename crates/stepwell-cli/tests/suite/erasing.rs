@@ -32,15 +32,18 @@ fn a_scrub_erases_everywhere_and_leaves_a_note() {
     let secret = "hunter2-xyzzy";
     {
         let well = desk.well();
-        let mut session = well.resume(&AUTH.parse().unwrap()).unwrap();
+        let session = well.resume(&AUTH.parse().unwrap()).unwrap();
         session.append(Message::user(format!("the password is {secret}"))).unwrap();
         let call = format!(r#"{{"password":"{secret}"}}"#);
-        session
-            .step([
-                Message::assistant("").calling("c9", "login", call),
-                Message::tool_result("c9", format!("{secret} is wrong")),
-            ])
-            .unwrap();
+        // Through the well it would be redacted: it came before that, or from elsewhere.
+        let events = vec![
+            Message::assistant("").calling("c9", "login", call).into(),
+            Message::tool_result("c9", format!("{secret} is wrong")).into(),
+            stepwell::Step { lane: stepwell::Lane::main(), n: 2 }.into(),
+        ];
+        let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
+        let append = stepwell::Append { session: id, epoch, expected: None, events };
+        well.store().write(stepwell::Write::Append(append)).unwrap();
         let blob = well.store().put_blob(format!("key = {secret}").as_bytes()).unwrap();
         let after = FileState::File { blob, mode: 0o600 };
         let before = FileState::Absent;

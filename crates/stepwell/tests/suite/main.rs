@@ -5,4 +5,5 @@ mod conformance;
 mod damage;
 mod golden;
 mod properties;
+mod redact;
 mod surface;

@@ -1,5 +1,8 @@
 //! Redaction: secrets are taken out of what is about to be written, and the name of the rule
 //! that recognised one stands in its place.
+//!
+//! This crate knows texts only. Which texts of an event are redacted, `stepwell` knows; it is a
+//! crate of its own so that the rules can be tried, and measured, without anything else.
 
 mod arguments;
 mod lines;
@@ -7,9 +10,10 @@ mod rules;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
-use stepwell::{Image, Message, Opaque, Part, Text, ToolResult};
 
 use self::rules::{RULES, Value, is_secret};
 
@@ -29,16 +33,30 @@ const LONG_ENVIRONMENT_BYTES: usize = 16;
 /// Room for the compiled rules; more than they take, with keys of any usual length.
 const COMPILED_BYTES: usize = 64 << 20;
 
+/// Room for what a search learns of the rules while it reads. With the usual 2 MiB it has to begin
+/// anew so often that it gives up and goes the slow way, ten times as long.
+const SEARCH_BYTES: usize = 32 << 20;
+
 /// Takes secrets out of texts. Its time grows with the text alone, whatever the text says.
+/// Cloning is cheap. The rules are compiled when the first text comes.
 #[derive(Clone)]
 pub struct Redactor {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The values that it was given, with the names of their rules.
+    given: Vec<(String, &'static str)>,
+    compiled: OnceLock<Compiled>,
+    taken: AtomicU64,
+}
+
+struct Compiled {
     /// All rules in one expression: an alternative for each, with its group for the secret.
     /// A placeholder is an alternative too, so that nothing is found in one.
     pattern: Regex,
     /// The rule of each group, in order.
     groups: Vec<Group>,
-    /// How many values it was given.
-    given: usize,
 }
 
 /// What a group of the pattern stands for.
@@ -72,7 +90,14 @@ fn names() -> impl Iterator<Item = &'static str> {
 impl fmt::Debug for Redactor {
     /// Without the values that were given.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor").field("given", &self.given).finish_non_exhaustive()
+        f.debug_struct("Redactor").field("given", &self.shared.given.len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Redactor {
+    /// Knows the rules alone.
+    fn default() -> Self {
+        Self::new([])
     }
 }
 
@@ -99,34 +124,32 @@ impl Redactor {
         // Of two that begin alike the longer one is tried first.
         given.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then(one.cmp(other)));
         given.dedup_by(|(later, _), (earlier, _)| later == earlier);
-        // Only of names that redaction gives: in brackets of its kind a secret could hide.
-        let names: Vec<_> = names().collect();
-        let mut alternatives = vec![format!(r"(\[redacted:(?:{})\])", names.join("|"))];
-        let mut groups = vec![Group { name: "", value: Value::Placeholder }];
-        for (value, name) in &given {
-            alternatives.push(format!("({})", regex::escape(value)));
-            groups.push(Group { name, value: Value::Certain });
-        }
-        for rule in RULES {
-            alternatives.push(format!("(?:{})", rule.pattern));
-            groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
-        }
-        let pattern = RegexBuilder::new(&alternatives.join("|"))
-            .size_limit(COMPILED_BYTES)
-            .build()
-            .expect("every rule compiles, which the tests show, and values are escaped");
-        debug_assert_eq!(pattern.captures_len(), groups.len() + 1, "one group for each secret");
-        Self { pattern, groups, given: given.len() }
+        let (compiled, taken) = (OnceLock::new(), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { given, compiled, taken }) }
+    }
+
+    /// How many texts it took a secret out of so far.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.shared.taken.load(Ordering::Relaxed)
+    }
+
+    fn compiled(&self) -> &Compiled {
+        self.shared.compiled.get_or_init(|| Compiled::new(&self.shared.given))
     }
 
     /// The text with each secret replaced by `[redacted:rule]`. What stands around it stays,
     /// and what was redacted before is left as it is.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match lines::redact(text) {
+        let redacted = match lines::redact(text) {
             Cow::Borrowed(text) => self.by_rules(text),
             Cow::Owned(text) => Cow::Owned(self.by_rules(&text).into_owned()),
+        };
+        if matches!(redacted, Cow::Owned(_)) {
+            self.shared.taken.fetch_add(1, Ordering::Relaxed);
         }
+        redacted
     }
 
     fn by_rules<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -178,66 +201,11 @@ impl Redactor {
         None
     }
 
-    /// The message without secrets, and whether it held any.
-    ///
-    /// A call's arguments stay JSON if they were. A provider's own data stays byte for byte,
-    /// unless it holds a secret or vouches for a thought that was changed: then it is taken
-    /// out, because the provider would refuse it.
+    /// A JSON text without secrets, which stays JSON if it was: only strings change. Absent, it
+    /// holds none.
     #[must_use]
-    pub fn redact_message(&self, mut message: Message) -> (Message, bool) {
-        let mut changed = false;
-        for part in &mut message.parts {
-            changed |= match part {
-                Part::Text(Text { text, opaque }) => self.replace(text) | self.take(opaque),
-                Part::Thinking(Text { text, opaque }) => {
-                    let changed = self.replace(text);
-                    if changed {
-                        *opaque = None;
-                    }
-                    changed | self.take(opaque)
-                }
-                Part::Image(image) => self.replace_image(image),
-                Part::ToolCall(call) => {
-                    let redacted = arguments::redact(self, &call.arguments);
-                    let changed = redacted.is_some() | self.replace(&mut call.name);
-                    if let Some(redacted) = redacted {
-                        call.arguments = redacted;
-                    }
-                    changed | self.take(&mut call.opaque)
-                }
-                Part::ToolResult(ToolResult { text, images, opaque, .. }) => {
-                    let mut changed = self.replace(text);
-                    for image in images {
-                        changed |= self.replace_image(image);
-                    }
-                    changed | self.take(opaque)
-                }
-            };
-        }
-        (message, changed)
-    }
-
-    /// Redacts in place.
-    fn replace(&self, text: &mut String) -> bool {
-        match self.redact(text) {
-            Cow::Borrowed(_) => false,
-            Cow::Owned(redacted) => {
-                *text = redacted;
-                true
-            }
-        }
-    }
-
-    /// A picture's bytes are no text; its address is.
-    fn replace_image(&self, image: &mut Image) -> bool {
-        let is_address = image.data.contains("://");
-        (is_address && self.replace(&mut image.data)) | self.take(&mut image.opaque)
-    }
-
-    /// Takes out a provider's own data if it holds a secret.
-    fn take(&self, opaque: &mut Option<Opaque>) -> bool {
-        let holds = |opaque: &Opaque| matches!(self.redact(&opaque.data), Cow::Owned(_));
-        opaque.take_if(|opaque| holds(opaque)).is_some()
+    pub fn redact_json(&self, json: &str) -> Option<String> {
+        arguments::redact(self, json)
     }
 
     /// The first secret or placeholder.
@@ -272,7 +240,7 @@ impl Redactor {
                 secret.end = secret.end.max(inner.secret.end);
             }
             at = match inner.group.value {
-                Value::Quoted | Value::Bare => inner.secret.start,
+                Value::Quoted | Value::Bare | Value::Weak => inner.secret.start,
                 Value::Certain | Value::Placeholder => inner.secret.end,
             };
         }
@@ -282,12 +250,37 @@ impl Redactor {
     /// The next match from a position on, whatever its value is worth.
     fn next(&self, text: &str, at: usize) -> Option<Hit> {
         // Most texts hold none, and this says so without keeping track of groups.
-        let at = self.pattern.find_at(text, at)?.start();
-        let captures = self.pattern.captures_at(text, at)?;
+        let Compiled { pattern, groups } = self.compiled();
+        let at = pattern.find_at(text, at)?.start();
+        let captures = pattern.captures_at(text, at)?;
         let start = captures.get(0)?.start();
-        let mut groups = captures.iter().skip(1).zip(&self.groups);
+        let mut groups = captures.iter().skip(1).zip(groups);
         let (secret, group) = groups.find_map(|(hit, group)| Some((hit?.range(), *group)))?;
         Some(Hit { start, secret, group })
+    }
+}
+
+impl Compiled {
+    fn new(given: &[(String, &'static str)]) -> Self {
+        // Only of names that redaction gives: in brackets of its kind a secret could hide.
+        let names: Vec<_> = names().collect();
+        let mut alternatives = vec![format!(r"(\[redacted:(?:{})\])", names.join("|"))];
+        let mut groups = vec![Group { name: "", value: Value::Placeholder }];
+        for (value, name) in given {
+            alternatives.push(format!("({})", regex::escape(value)));
+            groups.push(Group { name, value: Value::Certain });
+        }
+        for rule in RULES {
+            alternatives.push(format!("(?:{})", rule.pattern));
+            groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
+        }
+        let pattern = RegexBuilder::new(&alternatives.join("|"))
+            .size_limit(COMPILED_BYTES)
+            .dfa_size_limit(SEARCH_BYTES)
+            .build()
+            .expect("every rule compiles, which the tests show, and values are escaped");
+        debug_assert_eq!(pattern.captures_len(), groups.len() + 1, "one group for each secret");
+        Self { pattern, groups }
     }
 }
 

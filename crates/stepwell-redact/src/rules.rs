@@ -1,0 +1,250 @@
+//! The rules: what secrets look like.
+//!
+//! A rule is a regular expression with a group around the secret. It asks nothing of what
+//! follows the secret, so that a text can be read from left to right; and where it needs
+//! words in front of one, they hold no separator that a value could hold.
+
+/// A kind of secret.
+pub(super) struct Rule {
+    /// Its name, which stands in the secret's place.
+    pub(super) name: &'static str,
+    pub(super) pattern: &'static str,
+    /// What the pattern's groups hold, in order; one of them is the secret.
+    pub(super) values: &'static [Value],
+}
+
+/// How sure it is that a group holds a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// It is what an earlier redaction left.
+    Placeholder,
+    /// Its shape says so.
+    Certain,
+    /// Only the words in front of it say so, and it stands in quotes.
+    Quoted,
+    /// Only the words in front of it say so.
+    Bare,
+    /// Only a word in front of it says so that is as usual in code: it has to look like chance.
+    Weak,
+}
+
+const fn certain(name: &'static str, pattern: &'static str) -> Rule {
+    Rule { name, pattern, values: &[Value::Certain] }
+}
+
+/// In order: of two that match at the same place the first one names the secret.
+pub(super) const RULES: &[Rule] = &[
+    certain(
+        "private-key",
+        concat!(
+            r"(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-{1,4}[^-])*?",
+            r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
+            // Cut off at its end, and at its beginning.
+            r"|-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
+            r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{20,})*",
+            r"|(?:[A-Za-z0-9+/]+={0,2}(?:\r?\n|\\n))+",
+            r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)",
+        ),
+    ),
+    certain("aws-access-key-id", r"((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})"),
+    certain(
+        "aws-secret-key",
+        concat!(
+            r#"(?i:secret_?access_?key|aws_?secret(?:_?key)?)\\?["']?[ \t]*(?:=>|:=|=|:)[ \t]*"#,
+            r#"\\?["']?([A-Za-z0-9/+=]{40,})"#,
+        ),
+    ),
+    certain("github-token", r"(gh[opusr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})"),
+    certain(
+        "gitlab-token",
+        r"(gl(?:pat|ptt|dt|rt|cbt|soat|agent|ffct|imt|oas|wt)-[A-Za-z0-9_.-]{20,})",
+    ),
+    certain(
+        "slack-token",
+        concat!(
+            r"(xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}",
+            r"|hooks\.slack\.com/services/[A-Za-z0-9_/]{20,})",
+        ),
+    ),
+    certain("stripe-key", r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{32,})"),
+    certain("anthropic-key", r"(sk-ant-[A-Za-z0-9_-]{20,})"),
+    certain("openrouter-key", r"(sk-or-(?:v[0-9]+-)?[A-Za-z0-9]{32,})"),
+    certain(
+        "openai-key",
+        r"(sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}|(?-u:\b)sk-[A-Za-z0-9]{20,}[A-Za-z0-9_-]*)",
+    ),
+    // Keys of other providers of models.
+    certain("groq-key", r"((?-u:\b)gsk_[A-Za-z0-9]{40,})"),
+    certain("xai-key", r"((?-u:\b)xai-[A-Za-z0-9]{60,})"),
+    certain("perplexity-key", r"((?-u:\b)pplx-[A-Za-z0-9]{40,})"),
+    certain("replicate-token", r"((?-u:\b)r8_[A-Za-z0-9]{36,})"),
+    certain("huggingface-token", r"((?-u:\b)(?:hf|api_org)_[A-Za-z]{34,})"),
+    certain("fireworks-key", r"((?-u:\b)fw_[A-Za-z0-9]{22,})"),
+    certain("google-key", r"(AIza[A-Za-z0-9_-]{35})"),
+    certain("google-token", r"((?-u:\b)(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,})"),
+    certain("npm-token", r"(npm_[A-Za-z0-9]{36})"),
+    certain("pypi-token", r"(pypi-[A-Za-z0-9_-]{50,})"),
+    certain("sendgrid-key", r"(SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50})"),
+    // Clouds, registries and shops.
+    certain("vault-token", r"((?-u:\b)hv[sbr]\.[A-Za-z0-9_-]{24,})"),
+    certain("terraform-token", r"([A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,})"),
+    certain("digitalocean-token", r"(do[opr]_v1_[a-f0-9]{64})"),
+    certain("shopify-token", r"(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32})"),
+    certain("docker-token", r"(dckr_(?:pat|oat)_[A-Za-z0-9_-]{24,})"),
+    certain("age-key", r"(AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{50,})"),
+    certain("azure-key", r"(?i:AccountKey|SharedAccessKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{40,}={0,2})"),
+    certain("azure-signature", r"[?&;]sig=([A-Za-z0-9%+/]{40,}={0,2})"),
+    certain("databricks-token", r"((?-u:\b)dapi[a-f0-9]{32})"),
+    certain("linear-key", r"(lin_(?:api|oauth)_[A-Za-z0-9]{32,})"),
+    certain("notion-token", r"((?-u:\b)(?:ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43}))"),
+    certain("new-relic-key", r"(NRAK-[A-Z0-9]{27})"),
+    certain("postman-key", r"(PMAK-[a-f0-9]{24}-[a-f0-9]{34})"),
+    certain("pulumi-token", r"((?-u:\b)pul-[a-f0-9]{40})"),
+    certain("planetscale-token", r"(pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_=.-]{32,})"),
+    certain("sentry-token", r"(sntry[su]_[A-Za-z0-9+/=_-]{40,})"),
+    certain("rubygems-key", r"(rubygems_[a-f0-9]{48})"),
+    certain("square-token", r"((?-u:\b)sq0[a-z]{3}-[A-Za-z0-9_-]{22,})"),
+    certain("telegram-token", r"((?-u:\b)[0-9]{8,10}:AA[A-Za-z0-9_-]{33})"),
+    certain("grafana-token", r"(gl(?:c|sa)_[A-Za-z0-9_+/=]{32,})"),
+    certain("tailscale-key", r"(tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{16,})"),
+    certain("supabase-key", r"((?-u:\b)sb[ps]_[A-Za-z0-9_]{36,}|sb_secret_[A-Za-z0-9_-]{20,})"),
+    certain("atlassian-token", r"(ATATT3[A-Za-z0-9_=-]{100,}|ATCTT3[A-Za-z0-9_=-]{100,})"),
+    certain("cargo-token", r"((?-u:\b)cio[A-Za-z0-9]{32})"),
+    certain("twilio-key", r"((?-u:\b)SK[0-9a-fA-F]{32})"),
+    certain("jwt", r"(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})"),
+    certain(
+        "authorization",
+        concat!(
+            r#"(?i:authorization)\\?["']?[ \t]*[:=][ \t]*\\?["']?"#,
+            r"(?i:bearer|basic|token)[ \t]+([A-Za-z0-9+/=._~-]{8,})",
+        ),
+    ),
+    // A user's name and password for a program that fetches.
+    certain(
+        "command-password",
+        concat!(
+            r"(?-u:\b)(?:curl|wget|http|https|xh)(?-u:\b)[^\n|;&]*?[ \t]",
+            r#"(?:-u[ \t]*|--user[ \t=]|--proxy-user[ \t=]|-a[ \t]+)\\?["']?"#,
+            r#"[^\s:"'$<>\\]{1,100}:([^\s"'$<>\\]{3,})"#,
+        ),
+    ),
+    Rule {
+        name: "command-password",
+        pattern: r#"[ \t]--(?:http-|ftp-|proxy-)?password[ \t=]\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
+        values: &[Value::Bare],
+    },
+    certain("url-password", r#"://[^\s/:@\[\]"'<>]{0,100}:([^\s/@\[\]"'<>]{3,})@"#),
+    // A token as a user's name, or among what an address asks for.
+    Rule {
+        name: "url-token",
+        pattern: concat!(
+            r"://([A-Za-z0-9_.~-]{20,})@",
+            r"|[?&](?i:access_?token|auth_?token|api_?key|token|key|secret|password|signature)",
+            r"=([A-Za-z0-9_.~%+/-]{16,}={0,2})",
+        ),
+        values: &[Value::Weak, Value::Weak],
+    },
+    Rule {
+        name: "assigned-secret",
+        pattern: concat!(
+            r"(?i:password|passwd|passphrase|secret|api[_-]?key|secret[_-]?key|access[_-]?key",
+            r"|private[_-]?key|encryption[_-]?key|account[_-]?key|signing[_-]?key",
+            r"|(?:access|auth|refresh|bearer|api|bot|session|id|secret)[_-]?token)",
+            r#"\\?["']?[ \t]*(?:=>|:=|=|:)[ \t]*"#,
+            r#"(?:\\?["'`]([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
+        ),
+        values: &[Value::Quoted, Value::Bare],
+    },
+    Rule {
+        name: "assigned-secret",
+        pattern: concat!(
+            r#"(?i:token|credential)\\?["']?[ \t]*(?:=>|:=|=|:)[ \t]*"#,
+            r#"(?:\\?["'`]([^\s"'`\\]{12,})|([A-Za-z0-9+/_.~-]{16,}={0,2}))"#,
+        ),
+        values: &[Value::Weak, Value::Weak],
+    },
+];
+
+/// Is a value that a rule matched a secret, or does it name where one comes from?
+pub(super) fn is_secret(value: &str, kind: Value, after: &str) -> bool {
+    match kind {
+        Value::Placeholder | Value::Certain => true,
+        Value::Quoted => {
+            let letters = value.chars().all(char::is_alphabetic);
+            // A label of a form is one short word: "Password", "Passwort".
+            !is_stand_in(value) && (!letters || value.chars().count() >= 12)
+        }
+        // Without quotes, code has to be told from values: a call, or a type.
+        Value::Bare => {
+            is_mixed(value) && !is_stand_in(value) && !after.starts_with(['(', '[', '<'])
+        }
+        Value::Weak => {
+            let names = !after.starts_with(['(', '[', '<', ':', '{']) && !is_made_up(value);
+            is_mixed(value) && names && !is_stand_in(value) && !is_words(value)
+        }
+    }
+}
+
+fn is_mixed(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
+    has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+}
+
+/// Is it made of words, as names in code are? Chance changes from small letters to capitals, and
+/// to digits, every other character.
+fn is_words(value: &str) -> bool {
+    /// The shortest that words are on average; what chance makes is half as long.
+    const WORD: usize = 3;
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let (mut words, mut letters, mut before) = (0, 0, b'.');
+    for byte in value.bytes() {
+        let begins = byte.is_ascii_alphabetic()
+            && (!before.is_ascii_alphabetic()
+                || (before.is_ascii_lowercase() && byte.is_ascii_uppercase()));
+        words += usize::from(begins);
+        letters += usize::from(byte.is_ascii_alphabetic());
+        before = byte;
+    }
+    letters >= WORD * words.max(1) && digits * 5 <= value.len()
+}
+
+/// Is it what documentation puts in a secret's place?
+fn is_made_up(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let words =
+        ["your", "example", "placeholder", "changeme", "dummy", "sample", "xxxx", "1234567"];
+    words.iter().any(|word| lower.contains(word))
+}
+
+/// Does it stand for a value that is elsewhere: a variable, a template, a file, or dots?
+fn is_stand_in(value: &str) -> bool {
+    let mut chars = value.chars();
+    let (first, second) = (chars.next(), chars.next());
+    let variable = first == Some('$')
+        && second.is_some_and(|second| second.is_ascii_alphabetic() || "{(_".contains(second));
+    let file = ["/", "./", "../", "~/"].iter().any(|prefix| value.starts_with(prefix));
+    let template = ["[redacted:", "${", "{{", "<%", "%(", "process.env", "os.environ", "getenv"];
+    let mask = first.is_some_and(|first| value.chars().all(|other| other == first));
+    // The name of a variable or a constant: DB_PASSWORD.
+    let upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    let name = value.contains('_') && value.bytes().all(upper);
+    variable
+        || name
+        || file
+        || mask
+        || (value.starts_with('<') && value.ends_with('>'))
+        || template.iter().any(|mark| value.contains(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_has_as_many_groups_as_it_says() {
+        for rule in RULES {
+            let pattern = regex::Regex::new(rule.pattern).unwrap();
+            assert_eq!(pattern.captures_len() - 1, rule.values.len(), "{}", rule.name);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The rules, by what vendors document of their secrets, and by what only looks like one.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::borrow::Cow;
+
+use stepwell_redact::Redactor;
+
+/// Characters of a token. Put together here, so that no file of ours holds one.
+fn token(len: usize) -> String {
+    "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zZ".chars().cycle().take(len).collect()
+}
+
+fn letters(len: usize) -> String {
+    "aBdEgHjKmNpQrStUvWxYzZ".chars().cycle().take(len).collect()
+}
+
+fn hex(len: usize) -> String {
+    "0123456789abcdef".chars().cycle().take(len).collect()
+}
+
+fn upper(len: usize) -> String {
+    "QPZRY9X8GF2TVDW0".chars().cycle().take(len).collect()
+}
+
+#[test]
+fn secrets_are_known_by_the_forms_that_their_vendors_document() {
+    let redactor = Redactor::default();
+    for (rule, secret) in [
+        ("huggingface-token", format!("hf_{}", letters(34))),
+        ("openrouter-key", format!("sk-or-v1-{}", hex(64))),
+        ("groq-key", format!("gsk_{}", token(52))),
+        ("xai-key", format!("xai-{}", token(80))),
+        ("replicate-token", format!("r8_{}", token(37))),
+        ("perplexity-key", format!("pplx-{}", token(48))),
+        ("google-token", format!("ya29.{}", token(60))),
+        ("google-token", format!("GOCSPX-{}", token(28))),
+        ("vault-token", format!("hvs.{}", token(90))),
+        ("digitalocean-token", format!("dop_v1_{}", hex(64))),
+        ("shopify-token", format!("shpat_{}", hex(32))),
+        ("docker-token", format!("dckr_pat_{}", token(27))),
+        ("age-key", format!("AGE-SECRET-KEY-1{}", upper(58))),
+        ("databricks-token", format!("dapi{}", hex(32))),
+        ("linear-key", format!("lin_api_{}", token(40))),
+        ("notion-token", format!("ntn_{}", token(46))),
+        ("new-relic-key", format!("NRAK-{}", upper(27))),
+        ("postman-key", format!("PMAK-{}-{}", hex(24), hex(34))),
+        ("pulumi-token", format!("pul-{}", hex(40))),
+        ("planetscale-token", format!("pscale_tkn_{}", token(43))),
+        ("sentry-token", format!("sntrys_{}", token(80))),
+        ("rubygems-key", format!("rubygems_{}", hex(48))),
+        ("telegram-token", format!("123456789:AA{}", token(33))),
+        ("grafana-token", format!("glsa_{}_{}", token(32), hex(8))),
+        ("tailscale-key", format!("tskey-auth-k{}CNTRL-{}", hex(10), token(32))),
+        ("terraform-token", format!("{}.atlasv1.{}", token(14), token(67))),
+        ("gitlab-token", format!("glpat-{}", token(20))),
+        ("cargo-token", format!("cio{}", token(32))),
+    ] {
+        for (before, after) in [("", ""), ("key is ", "."), ("X=", "\n"), ("\"", "\"")] {
+            let text = format!("{before}{secret}{after}");
+            let expected = format!("{before}[redacted:{rule}]{after}");
+            let redacted = redactor.redact(&text);
+            // A full stop may be part of some tokens.
+            assert!(
+                redacted == expected || redacted == expected.trim_end_matches('.'),
+                "{redacted}"
+            );
+            assert!(redactor.holds_secret(text.as_bytes()).is_some(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_stands_around_a_secret_makes_it_one() {
+    let redactor = Redactor::default();
+    let value = token(24);
+    for (rule, before, after) in [
+        ("assigned-secret", "token = \"", "\""),
+        ("assigned-secret", "token: ", "\n"),
+        ("assigned-secret", "GITHUB_TOKEN=", "\n"),
+        ("assigned-secret", "export NPM_TOKEN='", "'"),
+        ("assigned-secret", "DEPLOY_TOKEN: \"", "\""),
+        ("assigned-secret", "{\"token\": \"", "\"}"),
+        ("assigned-secret", "//registry/:_authToken=", "\n"),
+        ("assigned-secret", "ci_token := `", "`"),
+        ("command-password", "curl -u admin:", " https://example.com"),
+        ("command-password", "curl -sS --user 'admin:", "' https://example.com"),
+        ("command-password", "wget --http-password ", " https://example.com"),
+        ("url-token", "https://", "@github.com/a/b.git"),
+        ("url-token", "https://example.com/hook?access_token=", "&x=1"),
+        ("url-token", "GET /v1?api_key=", " HTTP/1.1"),
+        ("url-password", "https://oauth2:", "@github.com/a/b.git"),
+    ] {
+        let text = format!("{before}{value}{after}");
+        let expected = format!("{before}[redacted:{rule}]{after}");
+        assert_eq!(redactor.redact(&text), expected, "{text}");
+    }
+    let key = format!("{}==", token(86));
+    let text = format!("AccountName=x;AccountKey={key};EndpointSuffix=core.windows.net");
+    let redacted = redactor.redact(&text).into_owned();
+    assert_eq!(
+        redacted,
+        "AccountName=x;AccountKey=[redacted:azure-key];EndpointSuffix=core.windows.net"
+    );
+}
+
+#[test]
+fn code_and_prose_about_tokens_is_left_alone() {
+    let redactor = Redactor::default();
+    for text in [
+        "let token = self.next_token2()?;",
+        "let token = tokens[i1];",
+        "token: Token,",
+        "token: &'a str,",
+        "token: TokenKind::Ident2,",
+        "token: TokenType.Utf8String,",
+        "token=None, token2=None",
+        "if token == Token::Eof1 { return }",
+        "const token = await getToken2(user);",
+        "const token = req.headers2.authorization;",
+        "the token: a string of 20 characters",
+        "GITHUB_TOKEN: ${{ secrets.GITHUB_TOKEN2 }}",
+        "GITHUB_TOKEN=$GH_TOKEN2",
+        "token = \"<your-token-1>\"",
+        "token = 'YOUR_TOKEN_HERE_1'",
+        "max_tokens: 4096, token_count: 128000",
+        "credentials: \"same-origin\"",
+        "ClientSecret => \"CLIENT_TRAFFIC_SECRET_0\",",
+        "secret_name = \"my-app\"",
+        "https://docs.rs/serde_json/latest/serde_json/@version",
+        "https://example.com/?key=value&sort=name",
+        "curl -u \"$USER:$PASSWORD\" https://example.com",
+        "curl -L https://example.com:8080/x -o y",
+        "checksum = \"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"",
+        "\"integrity\": \"sha512-q1Vw2PnTgWk5cKQ8lQw0bGxQ9mF2sH7rP3kZ6yT4vB8nD0aE5uJ1iL9oX2cR7fG==\"",
+        "hvs.describe, r8_register, hf_transformers, fw_update",
+    ] {
+        assert!(matches!(redactor.redact(text), Cow::Borrowed(_)), "{}", redactor.redact(text));
+    }
+}
+
+#[test]
+fn the_rules_are_compiled_when_the_first_text_comes_and_what_was_taken_is_counted() {
+    let redactor = Redactor::new(["a-key-of-the-user".to_owned()]);
+    assert_eq!(redactor.taken(), 0);
+    assert_eq!(redactor.clone().redact("x a-key-of-the-user"), "x [redacted:provider-key]");
+    assert_eq!(redactor.redact("nothing"), "nothing");
+    assert_eq!(redactor.taken(), 1);
+}
+
+#[test]
+fn json_stays_json() {
+    let redactor = Redactor::default();
+    let json = format!("{{ \"n\": 1e2, \"deploy_token\": \"{}\" }}", token(20));
+    let redacted = redactor.redact_json(&json).unwrap();
+    assert_eq!(redacted, "{ \"n\": 1e2, \"deploy_token\": \"[redacted:assigned-secret]\" }");
+    assert_eq!(redactor.redact_json("{\"a\": \"b\"}"), None);
+}

@@ -1,0 +1,281 @@
+//! Which texts of an event are redacted before it is recorded.
+//!
+//! What comes through a [`Stepwell`](crate::Stepwell) or a [`Session`](crate::Session) is redacted,
+//! whoever calls. What goes straight to the [store](crate::Store), as imports do, is kept byte for
+//! byte; such a session's first event names its [source](crate::Created::source).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+pub use stepwell_redact::Redactor;
+
+use crate::{
+    Answer, Change, Checkpoint, CheckpointReason, Created, Edited, Event, FileState, Image,
+    Message, NewEvent, Opaque, Part, Rewinding, Text, ToolResult,
+};
+
+/// An event without secrets. Only a redactor makes one, so that it need not be looked at again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redacted(NewEvent);
+
+impl Redacted {
+    /// What a redactor leaves of an event.
+    #[must_use]
+    pub fn by(redactor: &Redactor, event: impl Into<NewEvent>) -> Self {
+        let mut new = event.into();
+        redact_event(redactor, &mut new.event);
+        Self(new)
+    }
+
+    /// What is recorded.
+    #[must_use]
+    pub fn event(&self) -> &Event {
+        &self.0.event
+    }
+
+    /// The same, to be recorded.
+    #[must_use]
+    pub fn into_new(self) -> NewEvent {
+        self.0
+    }
+}
+
+/// Takes secrets out of every text of an event that someone wrote. Ids, digests, numbers and the
+/// words that Stepwell itself chose stay.
+fn redact_event(by: &Redactor, event: &mut Event) {
+    match event {
+        Event::Created(created) => redact_created(by, created),
+        Event::Message(message) => {
+            redact_parts(by, &mut message.parts);
+        },
+        Event::ToolStarted(started) => {
+            hide(by, &mut started.tool);
+            started.targets.iter_mut().for_each(|target| hide(by, &mut target.path));
+        }
+        Event::Status(status) => replace_some(by, &mut status.error),
+        Event::File(file) => {
+            hide(by, &mut file.path);
+            replace_some(by, &mut file.renamed_from);
+            for state in [&mut file.before, &mut file.after] {
+                if let FileState::Symlink { target } = state {
+                    hide(by, target);
+                }
+            }
+        }
+        Event::Node(node) => {
+            node.output.iter_mut().for_each(|output| replace_value(by, output));
+            replace_some(by, &mut node.error);
+        }
+        Event::Gate(gate) => {
+            hide(by, &mut gate.prompt);
+            replace_some(by, &mut gate.default);
+        }
+        Event::GateAnswered(answered) => {
+            redact_answer(by, &mut answered.answer);
+            hide(by, &mut answered.who.name);
+        }
+        Event::Checkpoint(checkpoint) => redact_checkpoint(by, checkpoint),
+        Event::Compacted(compacted) => {
+            replace_some(by, &mut compacted.summary);
+            replace_some(by, &mut compacted.fault);
+        }
+        Event::Rewinding(Rewinding::Dropped { why, .. }) => hide(by, why),
+        Event::Permission(permission) => {
+            hide(by, &mut permission.rule);
+            permission.who.iter_mut().for_each(|who| hide(by, &mut who.name));
+        }
+        Event::Artifact(artifact) => hide(by, &mut artifact.path),
+        Event::Task(task) => {
+            let texts = [&mut task.id, &mut task.action, &mut task.description];
+            let lists = task.deps.iter_mut().chain(&mut task.files);
+            texts.into_iter().chain(lists).for_each(|text| hide(by, text));
+        }
+        Event::Question(question) => {
+            hide(by, &mut question.text);
+            replace_some(by, &mut question.answer);
+        }
+        Event::Error(failure) => hide(by, &mut failure.message),
+        Event::Edited(edited) => redact_edited(by, edited),
+        Event::Settings(settings) => {
+            replace_some(by, &mut settings.agent);
+            replace_some(by, &mut settings.model);
+            hide(by, &mut settings.who.name);
+        }
+        Event::Said(said) => {
+            hide(by, &mut said.text);
+            hide(by, &mut said.who.name);
+        }
+        Event::StopAsked(stop) => {
+            replace_some(by, &mut stop.reason);
+            hide(by, &mut stop.who.name);
+        }
+        // They hold no text of anyone's.
+        Event::ToolFinished(_)
+        | Event::Step(_)
+        | Event::Phase(_)
+        | Event::Rewinding(Rewinding::Begun { .. })
+        | Event::Rewound(_)
+        | Event::Undone(_)
+        | Event::Scrubbed(_)
+        // Other programs' data stays byte for byte, as does what only a newer Stepwell can read.
+        | Event::Record(_)
+        | Event::Foreign(_)
+        | Event::Unknown(_) => {}
+    }
+}
+
+/// A flow's spec stays as it is: it is known by its digest.
+fn redact_created(by: &Redactor, created: &mut Created) {
+    for text in [&mut created.task, &mut created.agent, &mut created.model, &mut created.provider] {
+        hide(by, text);
+    }
+    if let Some(flow) = &mut created.flow {
+        replace_map(by, &mut flow.variables);
+    }
+    if let Some(project) = &mut created.project {
+        replace_map(by, &mut project.answers);
+    }
+}
+
+fn redact_answer(by: &Redactor, answer: &mut Answer) {
+    match answer {
+        Answer::Allow { .. } => {}
+        Answer::Deny { reason, .. } => replace_some(by, reason),
+        Answer::Text(text) => hide(by, text),
+    }
+}
+
+/// What Stepwell notes of itself at a checkpoint, such as a flow's spec, stays as it is.
+fn redact_checkpoint(by: &Redactor, checkpoint: &mut Checkpoint) {
+    hide(by, &mut checkpoint.name);
+    if checkpoint.reason == CheckpointReason::Manual {
+        replace_map(by, &mut checkpoint.metadata);
+    }
+}
+
+fn redact_edited(by: &Redactor, edited: &mut Edited) {
+    for text in [&mut edited.label, &mut edited.goal] {
+        if let Change::Set(text) = text {
+            hide(by, text);
+        }
+    }
+    for tags in [&mut edited.tag, &mut edited.untag] {
+        let redacted = |tag: &String| by.redact(tag).into_owned();
+        *tags = tags.iter().map(redacted).collect::<BTreeSet<_>>();
+    }
+    replace_map(by, &mut edited.metadata);
+    if let Some(elsewhere) = &mut edited.elsewhere {
+        replace_some(by, &mut elsewhere.last_error);
+    }
+}
+
+/// Redaction of messages, for whoever has to know whether something was taken out.
+pub trait RedactMessages {
+    /// The message without secrets, and whether it held any.
+    ///
+    /// A call's arguments stay JSON if they were. A provider's own data stays byte for byte,
+    /// unless it holds a secret or vouches for a thought that was changed: then it is taken
+    /// out, because the provider would refuse it.
+    #[must_use]
+    fn redact_message(&self, message: Message) -> (Message, bool);
+}
+
+impl RedactMessages for Redactor {
+    fn redact_message(&self, mut message: Message) -> (Message, bool) {
+        let changed = redact_parts(self, &mut message.parts);
+        (message, changed)
+    }
+}
+
+fn redact_parts(by: &Redactor, parts: &mut [Part]) -> bool {
+    let mut changed = false;
+    for part in parts {
+        changed |= match part {
+            Part::Text(Text { text, opaque }) => replace(by, text) | take(by, opaque),
+            Part::Thinking(Text { text, opaque }) => {
+                let changed = replace(by, text);
+                if changed {
+                    *opaque = None;
+                }
+                changed | take(by, opaque)
+            }
+            Part::Image(image) => replace_image(by, image),
+            Part::ToolCall(call) => {
+                let redacted = by.redact_json(&call.arguments);
+                let changed = redacted.is_some() | replace(by, &mut call.name);
+                if let Some(redacted) = redacted {
+                    call.arguments = redacted;
+                }
+                changed | take(by, &mut call.opaque)
+            }
+            Part::ToolResult(ToolResult { text, images, opaque, .. }) => {
+                let mut changed = replace(by, text);
+                for image in images {
+                    changed |= replace_image(by, image);
+                }
+                changed | take(by, opaque)
+            }
+        };
+    }
+    changed
+}
+
+/// Redacts in place.
+fn replace(by: &Redactor, text: &mut String) -> bool {
+    match by.redact(text) {
+        Cow::Borrowed(_) => false,
+        Cow::Owned(redacted) => {
+            *text = redacted;
+            true
+        }
+    }
+}
+
+/// Redacts in place, whether there is something to redact or not.
+fn hide(by: &Redactor, text: &mut String) {
+    let _ = replace(by, text);
+}
+
+fn replace_some(by: &Redactor, text: &mut Option<String>) {
+    text.iter_mut().for_each(|text| hide(by, text));
+}
+
+/// Redacts the strings of a JSON value.
+fn replace_value(by: &Redactor, value: &mut Value) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => hide(by, text),
+        Value::Array(_) | Value::Object(_) => {
+            let redacted = by.redact_json(&value.to_string());
+            if let Some(Ok(redacted)) = redacted.map(|json| serde_json::from_str(&json)) {
+                *value = redacted;
+            }
+        }
+    }
+}
+
+/// Redacts the values of a map: what stands under a key such as `password` is a secret, whatever
+/// it looks like.
+fn replace_map(by: &Redactor, map: &mut BTreeMap<String, Value>) {
+    for (key, value) in map {
+        let Ok(json) = serde_json::to_string(&BTreeMap::from([(key, &*value)])) else { continue };
+        let Some(redacted) = by.redact_json(&json) else { continue };
+        let redacted: Result<BTreeMap<String, Value>, _> = serde_json::from_str(&redacted);
+        // A key that is a secret itself stays, with nothing behind it.
+        let redacted = redacted.ok().and_then(|mut map| map.pop_first());
+        *value = redacted.map_or(Value::Null, |(_, value)| value);
+    }
+}
+
+/// A picture's bytes are no text; its address is.
+fn replace_image(by: &Redactor, image: &mut Image) -> bool {
+    let is_address = image.data.contains("://");
+    (is_address && replace(by, &mut image.data)) | take(by, &mut image.opaque)
+}
+
+/// Takes out a provider's own data if it holds a secret.
+fn take(by: &Redactor, opaque: &mut Option<Opaque>) -> bool {
+    let holds = |opaque: &Opaque| matches!(by.redact(&opaque.data), Cow::Owned(_));
+    opaque.take_if(|opaque| holds(opaque)).is_some()
+}

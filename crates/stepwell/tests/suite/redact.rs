@@ -1,0 +1,170 @@
+//! What is recorded through a well holds no secrets, whoever calls.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use stepwell::{
+    Answer, Artifact, Change, Checkpoint, Compacted, Created, Edited, Elsewhere, Epoch, Event,
+    Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Lane, MemoryStore, Message,
+    NewEvent, Node, NodeState, Permission, Question, Redacted, Redactor, Said, Seq, Settings, Span,
+    Status, StatusChanged, Stepwell, StopAsked, Surroundings, Task, TaskStatus,
+};
+
+/// Put together here, so that no file of ours holds one.
+fn secret() -> String {
+    format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3))
+}
+
+fn says() -> String {
+    format!("it is {}", secret())
+}
+
+fn log(well: &Stepwell, id: &stepwell::SessionId) -> Vec<Event> {
+    let events = well.store().events(id, Span::ALL).unwrap().intact(id).unwrap();
+    events.into_iter().map(|event| event.event).collect()
+}
+
+/// An event with a secret in each of its texts, for every kind that has texts of someone's.
+fn events() -> Vec<NewEvent> {
+    let link = FileState::Symlink { target: says() };
+    let metadata: BTreeMap<_, _> = [("note".to_owned(), json!({ "deep": [says()] }))].into();
+    let elsewhere = Elsewhere { last_error: Some(says()), ..Elsewhere::default() };
+    let edited = Edited {
+        label: Change::Set(says()),
+        goal: Change::Set(says()),
+        tag: [says()].into(),
+        untag: [says()].into(),
+        metadata: metadata.clone(),
+        elsewhere: Some(elsewhere),
+        ..Edited::default()
+    };
+    let status = StatusChanged { status: Status::Failed, reason: None, error: Some(says()) };
+    let file = FileChanged { path: says(), before: link.clone(), after: link, renamed_from: None };
+    let node = Node {
+        key: "n".into(),
+        state: NodeState::Done,
+        output: Some(json!({ "said": says() })),
+        usage: None,
+        error: Some(says()),
+    };
+    let gate = Gate { id: "g".into(), prompt: says(), default: Some(says()), deadline: None };
+    let answered = GateAnswered::new("g", says(), "me");
+    let denied = GateAnswered::new("g", Answer::deny(says()), "me");
+    let settings = Settings { model: Some(says()), agent: Some(says()), ..Settings::default() };
+    let said = Said { text: says(), lane: Lane::main(), who: "me".into(), now: false };
+    let stop = StopAsked { epoch: Epoch::FIRST, who: says().into(), reason: Some(says()) };
+    let checkpoint = Checkpoint { name: says(), metadata, ..Checkpoint::default() };
+    let compacted = Compacted::new(Lane::main(), Seq::FIRST, Seq::FIRST);
+    let compacted = Compacted { summary: Some(says()), fault: Some(says()), ..compacted };
+    let task = Task {
+        id: "1".into(),
+        action: says(),
+        description: says(),
+        deps: vec![],
+        status: TaskStatus::Pending,
+        files: vec![says()],
+    };
+    let question = Question { id: "q".into(), text: says(), answer: Some(says()) };
+    let call = json!({ "command": says() }).to_string();
+    vec![
+        Message::user(says()).into(),
+        Message::assistant(says()).calling("1", "run", &call).into(),
+        Message::tool_result("1", says()).into(),
+        edited.into(),
+        status.into(),
+        file.into(),
+        node.into(),
+        gate.into(),
+        answered.into(),
+        denied.into(),
+        settings.into(),
+        said.into(),
+        stop.into(),
+        checkpoint.into(),
+        compacted.into(),
+        task.into(),
+        question.into(),
+        Failure { message: says() }.into(),
+        Permission::new(says(), true).into(),
+        Artifact { path: says(), digest: stepwell::Digest::of(b"x") }.into(),
+    ]
+}
+
+#[test]
+fn no_text_of_any_event_keeps_a_secret() {
+    let redactor = Redactor::default();
+    for event in events() {
+        let redacted = Redacted::by(&redactor, event.clone());
+        let shown = format!("{:?}", redacted.event());
+        assert!(!shown.contains(&secret()), "{shown}");
+        assert!(shown.contains("[redacted:github-token]"), "{shown}");
+        let again = Redacted::by(&redactor, redacted.clone().into_new());
+        assert_eq!(again, redacted);
+    }
+}
+
+#[test]
+fn whatever_goes_through_a_well_is_redacted() {
+    let well = Stepwell::in_memory();
+    let session = well.create(Created::new("s-1".parse().unwrap(), says())).unwrap();
+    session.append(Message::user(says())).unwrap();
+    session.checkpoint(says()).unwrap();
+    session.append(Failure { message: says() }).unwrap();
+    let id = session.id().clone();
+    well.edit(&id, Edited { label: Change::Set(says()), ..Edited::default() }).unwrap();
+    let fork = well.fork(&id, None).unwrap();
+    let begins = vec![Edited { goal: Change::Set(says()), ..Edited::default() }.into()];
+    let outside = Created::new("s-2".parse().unwrap(), says()).driven_externally();
+    well.create_unheld(outside, begins.clone()).unwrap();
+    let with = Created::new("s-3".parse().unwrap(), says());
+    let with = well.create_with(with, begins).unwrap();
+    for id in [&id, fork.id(), &"s-2".parse().unwrap(), with.id()] {
+        let log = log(&well, id);
+        assert!(!format!("{log:?}").contains(&secret()), "{log:?}");
+    }
+    assert!(well.redactor().taken() > 0);
+}
+
+#[test]
+fn what_goes_straight_to_the_store_stays_byte_for_byte() {
+    let well = Stepwell::in_memory();
+    let created = Created::new("s-1".parse().unwrap(), says());
+    let create = stepwell::Create { created, event_id: None, at: None, claim: None };
+    well.store().write(stepwell::Write::Create(create)).unwrap();
+    let id = "s-1".parse().unwrap();
+    let log = log(&well, &id);
+    assert!(matches!(&log[0], Event::Created(it) if it.task == says()));
+}
+
+#[test]
+fn a_well_knows_the_keys_that_it_was_given() {
+    let redactor = Redactor::new(["the-key-of-my-gateway".to_owned()]);
+    let surroundings = Surroundings { redactor, ..Surroundings::default() };
+    let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
+    let session = well.create(well.draft("use the-key-of-my-gateway")).unwrap();
+    assert_eq!(session.standing().unwrap().head.task, "use [redacted:provider-key]");
+}
+
+#[test]
+fn other_programs_data_and_ids_stay() {
+    let redactor = Redactor::default();
+    let foreign = Foreign { system: "x".into(), about: stepwell::About::Session, data: says() };
+    let kept = Redacted::by(&redactor, foreign.clone());
+    assert_eq!(kept.event(), &Event::from(foreign));
+    let gate = Gate { id: secret(), prompt: "?".into(), default: None, deadline: None };
+    assert_eq!(Redacted::by(&redactor, gate.clone()).event(), &Event::from(gate));
+}
+
+#[test]
+fn a_secret_is_known_by_the_key_that_it_stands_under() {
+    let metadata = BTreeMap::from([
+        ("password".to_owned(), json!("hunter2-hunter2")),
+        ("plain".to_owned(), json!("hunter2-hunter2")),
+    ]);
+    let edited = Edited { metadata, ..Edited::default() };
+    let redacted = Redacted::by(&Redactor::default(), edited);
+    let Event::Edited(edited) = redacted.event() else { panic!("{redacted:?}") };
+    assert_eq!(edited.metadata["password"], json!("[redacted:assigned-secret]"));
+    assert_eq!(edited.metadata["plain"], json!("hunter2-hunter2"));
+}
