@@ -2,7 +2,7 @@
 //!
 //! What comes through a [`Stepwell`](crate::Stepwell) or a [`Session`](crate::Session) is redacted,
 //! whoever calls. What goes straight to the [store](crate::Store), as imports do, is kept byte for
-//! byte; such a session's first event names its [source](crate::Created::source).
+//! byte. A session's first event [says which](crate::Created::redacted).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,8 +125,9 @@ fn redact_event(by: &Redactor, event: &mut Event) {
     }
 }
 
-/// A flow's spec stays as it is: it is known by its digest.
-fn redact_created(by: &Redactor, created: &mut Created) {
+/// Takes secrets out of a session's beginning, and notes that there are none from here on. A
+/// flow's spec stays as it is: it is known by its digest.
+pub(crate) fn redact_created(by: &Redactor, created: &mut Created) {
     for text in [&mut created.task, &mut created.agent, &mut created.model, &mut created.provider] {
         hide(by, text);
     }
@@ -136,6 +137,7 @@ fn redact_created(by: &Redactor, created: &mut Created) {
     if let Some(project) = &mut created.project {
         replace_map(by, &mut project.answers);
     }
+    created.redacted = true;
 }
 
 fn redact_answer(by: &Redactor, answer: &mut Answer) {
@@ -255,17 +257,19 @@ fn replace_value(by: &Redactor, value: &mut Value) {
     }
 }
 
-/// Redacts the values of a map: what stands under a key such as `password` is a secret, whatever
+/// Redacts the keys and values of a map: what stands under a key such as `password` is a secret, whatever
 /// it looks like.
 fn replace_map(by: &Redactor, map: &mut BTreeMap<String, Value>) {
-    for (key, value) in map {
-        let Ok(json) = serde_json::to_string(&BTreeMap::from([(key, &*value)])) else { continue };
-        let Some(redacted) = by.redact_json(&json) else { continue };
-        let redacted: Result<BTreeMap<String, Value>, _> = serde_json::from_str(&redacted);
-        // A key that is a secret itself stays, with nothing behind it.
-        let redacted = redacted.ok().and_then(|mut map| map.pop_first());
-        *value = redacted.map_or(Value::Null, |(_, value)| value);
-    }
+    *map = std::mem::take(map).into_iter().map(|entry| redact_entry(by, entry)).collect();
+}
+
+fn redact_entry(by: &Redactor, (key, value): (String, Value)) -> (String, Value) {
+    let json = Value::Object([(key.clone(), value.clone())].into_iter().collect()).to_string();
+    let Some(redacted) = by.redact_json(&json) else { return (key, value) };
+    let redacted: Option<BTreeMap<String, Value>> = serde_json::from_str(&redacted).ok();
+    let entry = redacted.and_then(|mut map| map.pop_first());
+    // What cannot be read any more is not kept either.
+    entry.unwrap_or_else(|| (by.redact(&key).into_owned(), Value::Null))
 }
 
 /// A picture's bytes are no text; its address is.

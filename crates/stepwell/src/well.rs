@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::keeper::Keeper;
+use crate::redact::redact_created;
 use crate::session::Session;
 use crate::{
     Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Family,
@@ -150,21 +151,16 @@ impl Stepwell {
     }
 
     /// The beginning of a session as it is recorded.
-    fn beginning(&self, created: Created, claim: Option<Claim>) -> Result<Create> {
-        let id = created.id.clone();
-        match Redacted::by(self.redactor(), created).into_new().event {
-            Event::Created(created) => {
-                Ok(Create { created: *created, event_id: None, at: None, claim })
-            }
-            _ => Err(Error::NoSession(id)),
-        }
+    fn beginning(&self, mut created: Created, claim: Option<Claim>) -> Create {
+        redact_created(self.redactor(), &mut created);
+        Create { created, event_id: None, at: None, claim }
     }
 
     /// Makes a session that nobody holds, for an agent that Stepwell does not run; it begins with
     /// these events, all or none.
     pub fn create_unheld(&self, created: Created, events: Vec<NewEvent>) -> Result<()> {
         let session = created.id.clone();
-        let mut writes = vec![Write::Create(self.beginning(created, None)?)];
+        let mut writes = vec![Write::Create(self.beginning(created, None))];
         if !events.is_empty() {
             let events = self.redacted(events);
             let append = Append { session: session.clone(), epoch: None, expected: None, events };
@@ -178,7 +174,7 @@ impl Stepwell {
     /// Makes a session and takes its lease.
     pub fn create(&self, created: Created) -> Result<Session> {
         let id = created.id.clone();
-        let create = self.beginning(created, Some(self.claim()))?;
+        let create = self.beginning(created, Some(self.claim()));
         let written = self.store().write(Write::Create(create))?;
         tracing::info!(session = %id, "session_created");
         let lease = written.lease.ok_or_else(|| Error::Fenced {
@@ -192,7 +188,7 @@ impl Stepwell {
     /// Makes a session that begins with these events, all or none, and takes its lease.
     pub fn create_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Session> {
         let id = created.id.clone();
-        let create = self.beginning(created, Some(self.claim()))?;
+        let create = self.beginning(created, Some(self.claim()));
         let (epoch, events) = (Some(Epoch::FIRST), self.redacted(events));
         let append = Append { session: id.clone(), epoch, expected: None, events };
         let written = self.store().batch(vec![Write::Create(create), Write::Append(append)])?;

@@ -7,8 +7,8 @@ use serde_json::json;
 use stepwell::{
     Answer, Artifact, Change, Checkpoint, Compacted, Created, Edited, Elsewhere, Epoch, Event,
     Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Lane, MemoryStore, Message,
-    NewEvent, Node, NodeState, Permission, Question, Redacted, Redactor, Said, Seq, Settings, Span,
-    Status, StatusChanged, Stepwell, StopAsked, Surroundings, Task, TaskStatus,
+    NewEvent, Node, NodeState, Permission, Question, Record, Redacted, Redactor, Said, Seq,
+    Settings, Span, Status, StatusChanged, Stepwell, StopAsked, Surroundings, Task, TaskStatus,
 };
 
 /// Put together here, so that no file of ours holds one.
@@ -23,6 +23,14 @@ fn says() -> String {
 fn log(well: &Stepwell, id: &stepwell::SessionId) -> Vec<Event> {
     let events = well.store().events(id, Span::ALL).unwrap().intact(id).unwrap();
     events.into_iter().map(|event| event.event).collect()
+}
+
+/// Whether a beginning says that what follows is redacted.
+fn mark(event: &Event) -> Option<bool> {
+    match event {
+        Event::Created(created) => Some(created.redacted),
+        _ => None,
+    }
 }
 
 /// An event with a secret in each of its texts, for every kind that has texts of someone's.
@@ -122,6 +130,8 @@ fn whatever_goes_through_a_well_is_redacted() {
     for id in [&id, fork.id(), &"s-2".parse().unwrap(), with.id()] {
         let log = log(&well, id);
         assert!(!format!("{log:?}").contains(&secret()), "{log:?}");
+        assert!(log.iter().filter_map(mark).all(|redacted| redacted), "{log:?}");
+        assert_eq!(mark(&log[0]), Some(true));
     }
     assert!(well.redactor().taken() > 0);
 }
@@ -134,7 +144,11 @@ fn what_goes_straight_to_the_store_stays_byte_for_byte() {
     well.store().write(stepwell::Write::Create(create)).unwrap();
     let id = "s-1".parse().unwrap();
     let log = log(&well, &id);
-    assert!(matches!(&log[0], Event::Created(it) if it.task == says()));
+    assert!(matches!(&log[0], Event::Created(it) if it.task == says() && !it.redacted));
+    // A fork shares the beginning, and is redacted from where it leaves.
+    let fork = well.fork(&id, None).unwrap();
+    let marks: Vec<_> = self::log(&well, fork.id()).iter().filter_map(mark).collect();
+    assert_eq!(marks, [false, true]);
 }
 
 #[test]
@@ -154,6 +168,8 @@ fn other_programs_data_and_ids_stay() {
     assert_eq!(kept.event(), &Event::from(foreign));
     let gate = Gate { id: secret(), prompt: "?".into(), default: None, deadline: None };
     assert_eq!(Redacted::by(&redactor, gate.clone()).event(), &Event::from(gate));
+    let record = Record { data: says(), text: Some(says()), ..Record::default() };
+    assert_eq!(Redacted::by(&redactor, record.clone()).event(), &Event::from(record));
 }
 
 #[test]
@@ -161,10 +177,13 @@ fn a_secret_is_known_by_the_key_that_it_stands_under() {
     let metadata = BTreeMap::from([
         ("password".to_owned(), json!("hunter2-hunter2")),
         ("plain".to_owned(), json!("hunter2-hunter2")),
+        (secret(), json!("kept")),
     ]);
     let edited = Edited { metadata, ..Edited::default() };
     let redacted = Redacted::by(&Redactor::default(), edited);
     let Event::Edited(edited) = redacted.event() else { panic!("{redacted:?}") };
     assert_eq!(edited.metadata["password"], json!("[redacted:assigned-secret]"));
     assert_eq!(edited.metadata["plain"], json!("hunter2-hunter2"));
+    assert_eq!(edited.metadata["[redacted:github-token]"], json!("kept"));
+    assert_eq!(edited.metadata.len(), 3);
 }
