@@ -11,7 +11,7 @@ mod rules;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
@@ -47,6 +47,7 @@ pub struct Redactor {
 struct Shared {
     /// The values that it was given, with the names of their rules.
     given: Vec<(String, &'static str)>,
+    /// The rules with those values; unused if there are none.
     compiled: OnceLock<Compiled>,
     taken: AtomicU64,
 }
@@ -135,7 +136,13 @@ impl Redactor {
     }
 
     fn compiled(&self) -> &Compiled {
-        self.shared.compiled.get_or_init(|| Compiled::new(&self.shared.given))
+        /// The rules without any value that was given: one for all, because compiling takes long
+        /// and a process may open many stores.
+        static RULES_ALONE: LazyLock<Compiled> = LazyLock::new(|| Compiled::new(&[]));
+        match self.shared.given.is_empty() {
+            true => &RULES_ALONE,
+            false => self.shared.compiled.get_or_init(|| Compiled::new(&self.shared.given)),
+        }
     }
 
     /// The text with each secret replaced by `[redacted:rule]`. What stands around it stays,
