@@ -87,8 +87,15 @@ pub(super) fn make_folder(folder: &Path) -> Result<()> {
 pub fn hide_from_git(folder: &Path) -> io::Result<bool> {
     use io::Write as _;
     let path = folder.join(".gitignore");
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(mut file) => file.write_all(b"*\n").map(|()| true),
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+        Ok(mut file) => match file.write_all(b"*\n") {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                // An empty file would hide nothing, and would never be filled.
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        },
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }
