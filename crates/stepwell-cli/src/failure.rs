@@ -163,6 +163,7 @@ impl From<stepwell_formats::Error> for Failure {
                         failure.hint(format_args!("export {parent}, which brings it along"))
                     }
                     Formats::Newer { .. } => failure.hint("install a newer stepwell"),
+                    Formats::NotRecognised { .. } => failure.hint("stepwell formats lists them"),
                     Formats::Locked { .. } => failure.hint("type the command again"),
                     Formats::Exists { .. } | Formats::ExistsBeside { .. } => {
                         failure.hint("--force replaces it")

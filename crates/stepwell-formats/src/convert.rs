@@ -56,8 +56,7 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     find(input, how.from, &mut add, &mut |error| faults.push(error))?;
     converted.faults = faults;
     if found.is_empty() && converted.faults.is_empty() {
-        let why = "no session of a known format".to_owned();
-        return Err(Error::Foreign { path: input.to_owned(), why });
+        return Err(Error::NotRecognised { path: input.to_owned() });
     }
     let root = input.canonicalize().map_err(|error| unreadable(input, error))?;
     let is_session = !root.is_dir() || found.iter().any(|it| is_all_of(&root, it));

@@ -44,6 +44,8 @@ pub enum Error {
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{path}: {why}", path = path.display())]
     Foreign { path: PathBuf, why: String },
+    #[error("{path}: no session of a known format", path = path.display())]
+    NotRecognised { path: PathBuf },
     #[error("{path}: it has {size} bytes; at most {limit} are read", path = path.display())]
     FileTooLarge { path: PathBuf, size: u64, limit: u64 },
     #[error("{path}: another program is writing to it", path = path.display())]
@@ -128,7 +130,7 @@ impl Error {
             | Self::InTheWay { .. }
             | Self::NotReplaced { .. }
             | Self::Stranger { .. } => ErrorKind::Conflict,
-            Self::NoParent { .. } => ErrorKind::Absent,
+            Self::NoParent { .. } | Self::NotRecognised { .. } => ErrorKind::Absent,
         }
     }
 }

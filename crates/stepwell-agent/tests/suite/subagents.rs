@@ -40,17 +40,26 @@ answers:
   - {text: Looked., usage: {input: 600, output: 6}}
 ";
 
-/// A git that ends the process that called it, before or after its Nth call.
-const GIT: &str = r#"#!/bin/sh
-n=$(cat "$GIT_COUNT" 2>/dev/null || echo 0)
+/// A git that ends the process that called it, before or after its Nth call. It gets none of
+/// the runner's variables, so what it needs is written into it. Looking at the configuration
+/// changes nothing and does not count.
+fn killing_git(count: &Path, path: &str, kill: &str) -> String {
+    format!(
+        r#"#!/bin/sh
+PATH='{path}'
+case " $* " in *" config "*) exec git "$@" ;; esac
+n=$(cat '{count}' 2>/dev/null || echo 0)
 n=$((n + 1))
-echo $n > "$GIT_COUNT"
-if [ "$GIT_KILL" = "before $n" ]; then kill -9 $PPID; exit 1; fi
-PATH="$GIT_PATH" git "$@"
+echo $n > '{count}'
+if [ '{kill}' = "before $n" ]; then kill -9 $PPID; exit 1; fi
+git "$@"
 code=$?
-if [ "$GIT_KILL" = "after $n" ]; then kill -9 $PPID; fi
+if [ '{kill}' = "after $n" ]; then kill -9 $PPID; fi
 exit $code
-"#;
+"#,
+        count = count.display()
+    )
+}
 
 /// Where everything lies.
 struct Bench {
@@ -67,9 +76,6 @@ impl Bench {
             std::fs::write(top.join(name), text).unwrap();
         }
         std::fs::create_dir(top.join("bin")).unwrap();
-        std::fs::write(top.join("bin/git"), GIT).unwrap();
-        let executable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(top.join("bin/git"), executable).unwrap();
         #[expect(clippy::disallowed_methods, reason = "git is where the environment says")]
         let path = std::env::var("PATH").unwrap();
         Self { top, path }
@@ -95,10 +101,13 @@ impl Bench {
         command.arg(root).arg(self.top.join("parent.yaml"));
         match kind {
             "before" | "after" => {
+                let text =
+                    killing_git(&root.join(".git/count"), &self.path, &format!("{kind} {n}"));
+                std::fs::write(self.top.join("bin/git"), text).unwrap();
+                let executable = std::fs::Permissions::from_mode(0o755);
+                std::fs::set_permissions(self.top.join("bin/git"), executable).unwrap();
                 let path = format!("{}:{}", self.top.join("bin").display(), self.path);
-                command.args(["never", "0"]).env("PATH", path).env("GIT_PATH", &self.path);
-                command.env("GIT_KILL", format!("{kind} {n}"));
-                command.env("GIT_COUNT", root.join(".git/count"));
+                command.args(["never", "0"]).env("PATH", path);
             }
             kind => {
                 command.arg(kind).arg(n.to_string());

@@ -51,10 +51,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let how = Conversion { from: args.from, to: args.to, existing, wishes: wishes(args.truncate) };
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
-    if converted.read.is_empty() && converted.faults.is_empty() {
-        let message = format!("{}: no session of a known format", args.input.display());
-        return Err(Failure::new(Exit::Absent, message).hint("stepwell formats lists them"));
-    }
     let mut summary = Summary::default();
     for (found, report) in converted.read {
         tell(report, (&found.path, found.format), app, &mut summary, Telling::NotSessions)?;

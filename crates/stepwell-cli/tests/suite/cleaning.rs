@@ -148,7 +148,7 @@ fn cleanup_with_purge_erases_and_frees_the_disk_after_a_question() {
     let session = well.create(created).unwrap();
     session.append(stepwell::Message::user(text)).unwrap();
     drop((session, well));
-    let size = || std::fs::metadata(desk.path(".stepwell/stepwell.db")).unwrap().len();
+    let size = || std::fs::metadata(desk.work().join(".stepwell/stepwell.db")).unwrap().len();
     let asked = desk.quietly(&["cleanup", "--purge", "--keep-last", "0"]);
     assert_ne!(asked.code, Some(0), "it asks: {}", asked.stdout);
     assert_eq!(desk.quietly(&["show", "old"]).code, Some(0));
