@@ -5,7 +5,9 @@ use crate::app::{App, refuse_json};
 use crate::completion::VARIABLE;
 use crate::failure::{Exit, Failure, Result};
 
-/// Prints a shell's completions: of commands, and of sessions, checkpoints, models and formats.
+/// Prints a shell's completions.
+///
+/// They complete commands, and also sessions, labels, checkpoints, models, agents and formats.
 ///
 /// bash: source <(stepwell completions bash), in ~/.bashrc; zsh: the same, in ~/.zshrc after
 /// compinit; fish: stepwell completions fish | source, in ~/.config/fish/config.fish.

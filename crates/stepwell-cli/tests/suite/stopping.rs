@@ -91,7 +91,7 @@ fn a_question_shows_what_would_change_and_its_answer_closes_it() {
     let answered = log(&desk, "gate_answered");
     assert_eq!(answered.len(), 1);
     assert_eq!(answered[0]["body"]["who"], "the user");
-    assert_eq!(answered[0]["body"]["answer"], "approve");
+    assert_eq!(answered[0]["body"]["answer"]["allow"]["scope"], "once");
 }
 
 #[test]

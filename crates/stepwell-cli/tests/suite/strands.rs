@@ -114,7 +114,7 @@ fn a_flow_that_failed_or_waits_in_strands_cli_makes_only_the_missing_calls() {
 #[test]
 fn a_graph_without_a_conversation_is_not_sent_and_says_why() {
     let desk = Desk::new();
-    let folder = desk.path("loaf");
+    let folder = desk.work().join("loaf");
     std::fs::create_dir_all(folder.join("multi_agents/multi_agent_g")).unwrap();
     let session = r#"{"session_id": "loaf", "session_type": "AGENT",
         "created_at": "2026-03-10T00:00:00+00:00", "updated_at": "2026-03-10T00:00:00+00:00"}"#;
