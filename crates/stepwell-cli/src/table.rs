@@ -44,7 +44,8 @@ impl Cell {
     /// The cell's text, as far as it is shown, in its style.
     fn painted(&self, shown: &str, paint: Paint) -> String {
         match &self.bright {
-            Some(bright) if bright.end <= shown.len() && shown.is_char_boundary(bright.start) => {
+            // A text that was cut may end before what stands out does.
+            Some(bright) if shown.get(..bright.end) == self.text.get(..bright.end) => {
                 let dim = |text: &str| match text.is_empty() {
                     true => String::new(),
                     false => paint.paint(Style::Dim, text),

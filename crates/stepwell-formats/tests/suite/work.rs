@@ -160,7 +160,7 @@ fn the_state_says_where_the_work_is() {
     assert_eq!(
         state(&session),
         "# State\n\n**Phase:** idle\n**Progress:** no tasks\n**Last Action:** \n\
-         **Timestamp:** [TIME]\n**Session:** [ID]\n"
+         **Timestamp:** [TIME]\n**Session:** [ID]\n**Goal:** t\n"
     );
     session.append(PhaseChanged { from: Phase::Idle, to: Phase::Initialize }).unwrap();
     let goal = Change::Set("ship <it>\nsoon".to_owned());
