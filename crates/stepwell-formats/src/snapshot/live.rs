@@ -31,6 +31,7 @@ pub(crate) struct Live {
 
 /// One thing that was said.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are messages")]
 pub(crate) enum Said {
     /// A message, and what its system kept beside it. It holds one result at the most.
     Message { seq: Seq, at: Time, message: Message, kept: Option<String> },
