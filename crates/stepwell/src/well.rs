@@ -319,7 +319,7 @@ impl Stepwell {
     }
 
     /// What was said to a lane and not taken in yet, in order. A user message that
-    /// [names its seq](Message::taking_in) takes it in.
+    /// [names its seq](crate::Message::taking_in) takes it in.
     pub fn inbox(&self, id: &SessionId, lane: &Lane) -> Result<Vec<Recorded>> {
         let head = self.store().standing(id)?.head;
         if head.unheard == 0 {
