@@ -1,0 +1,280 @@
+//! What is asked of a store.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use serde_json::{Value, json};
+use stepwell::{
+    Digest, Event, Kind, Lane, Made, Order, Rank, Recorded, Search, Seq, SessionId, Span, Stepwell,
+    SystemPrompts, Timeline, View,
+};
+use stepwell_formats::Format;
+
+use crate::convert::{GivenQuery, page, read, session, standing};
+use crate::errors::{invalid, raised_format};
+use crate::well::Well;
+
+/// A record: its seq, key, data, blobs, and its event id.
+type RecordRow<'py> = (u64, String, String, Vec<Bound<'py, PyBytes>>);
+
+#[pymethods]
+impl Well {
+    /// The id of the session that a name means: an id, a label, a unique part.
+    fn find(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        Ok(self.run(py, |well| well.find(name))?.to_string())
+    }
+
+    /// Is there such a session?
+    fn exists(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
+        let id = session(id)?;
+        self.run(py, |well| well.store().exists(&id))
+    }
+
+    /// How a session stands, as JSON.
+    fn info(&self, py: Python<'_>, id: &str) -> PyResult<String> {
+        let id = session(id)?;
+        self.run(py, |well| Ok(standing(&well.store().standing(&id)?).to_string()))
+    }
+
+    /// Where a session's log ends.
+    fn last_seq(&self, py: Python<'_>, id: &str) -> PyResult<u64> {
+        let id = session(id)?;
+        self.run(py, |well| Ok(well.store().standing(&id)?.head.seq.get()))
+    }
+
+    /// One page of sessions, as JSON.
+    fn sessions(&self, py: Python<'_>, query: &str) -> PyResult<String> {
+        let query = read::<GivenQuery>("query", query)?.into_query()?;
+        self.run(py, |well| Ok(page(&well.list(&query)?).to_string()))
+    }
+
+    /// Hits of a search, as JSON.
+    fn search(&self, py: Python<'_>, text: &str, query: &str, by_rank: bool) -> PyResult<String> {
+        let query = read::<GivenQuery>("query", query)?.into_query()?;
+        let rank = if by_rank { Rank::Relevance } else { Rank::Newest };
+        let search = Search {
+            text: text.to_owned(),
+            limit: query.limit,
+            filter: query.filter,
+            rank,
+            system: SystemPrompts::Skipped,
+        };
+        self.run(py, |well| {
+            let hit = |hit: &stepwell::Hit| {
+                json!({ "session": hit.session, "seq": hit.seq, "at": hit.at, "kind": hit.kind,
+                        "role": hit.role, "snippet": hit.snippet.text })
+            };
+            let found = well.search(&search)?;
+            Ok(Value::from(found.hits.iter().map(hit).collect::<Vec<_>>()).to_string())
+        })
+    }
+
+    /// Events of a session, as JSON. With `live`, only those that count after rewinds.
+    #[pyo3(signature = (id, *, after = 0, to = None, newest = false, limit = None, live = false))]
+    fn events(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        after: u64,
+        to: Option<u64>,
+        newest: bool,
+        limit: Option<usize>,
+        live: bool,
+    ) -> PyResult<String> {
+        let id = session(id)?;
+        let span = Span {
+            from: Seq::new(after).next(),
+            to: to.map_or(Seq::MAX, Seq::new),
+            order: if newest { Order::Newest } else { Order::Oldest },
+            limit: limit.unwrap_or(usize::MAX),
+        };
+        self.run(py, |well| {
+            let mut events = well.store().events(&id, span)?.intact(&id)?;
+            if live {
+                keep_live(well, &id, &mut events)?;
+            }
+            Ok(serde_json::to_string(&events).unwrap_or_default())
+        })
+    }
+
+    /// Events of some kinds that have a key, as JSON; of one key or any.
+    #[pyo3(signature = (id, kinds, key = None))]
+    fn keyed(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        kinds: Vec<String>,
+        key: Option<&str>,
+    ) -> PyResult<String> {
+        let id = session(id)?;
+        let known = |kind: &String| Kind::ALL.iter().copied().find(|it| it.as_str() == kind);
+        let kinds: Option<Vec<Kind>> = kinds.iter().map(known).collect();
+        let kinds = kinds.ok_or_else(|| invalid("no such kind of event"))?;
+        self.run(py, |well| {
+            let facts = stepwell::Facts { kinds: &kinds, key, from: Seq::FIRST };
+            let events = well.store().keyed(&id, facts)?;
+            Ok(serde_json::to_string(&events).unwrap_or_default())
+        })
+    }
+
+    /// The event that bears a client's id, as JSON.
+    fn event(&self, py: Python<'_>, id: &str, event: &str) -> PyResult<Option<String>> {
+        let (id, event) = (session(id)?, read("event id", &Value::from(event).to_string())?);
+        self.run(py, |well| {
+            let found = well.store().event(&id, &event)?;
+            Ok(found.map(|event| serde_json::to_string(&event).unwrap_or_default()))
+        })
+    }
+
+    /// The conversation of a lane as a model would be shown it, as JSON.
+    fn view(&self, py: Python<'_>, id: &str, lane: &str) -> PyResult<String> {
+        let id = session(id)?;
+        let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
+        self.run(py, |well| {
+            let events = well.store().events(&id, Span::ALL)?.intact(&id)?;
+            let shown = |shown: &stepwell::Shown| {
+                let made = match shown.made {
+                    Made::Recorded => "recorded",
+                    Made::Summary => "summary",
+                    Made::Results => "results",
+                    Made::Aside => "aside",
+                };
+                json!({ "seq": shown.seq, "made": made, "message": shown.message })
+            };
+            let view = View::of(&lane, events);
+            Ok(Value::from(view.messages.iter().map(shown).collect::<Vec<_>>()).to_string())
+        })
+    }
+
+    /// What each lane did and spent, as JSON.
+    fn lanes(&self, py: Python<'_>, id: &str) -> PyResult<String> {
+        let id = session(id)?;
+        self.run(py, |well| {
+            let lanes = well.store().lanes(&id)?;
+            let lanes = lanes
+                .iter()
+                .map(|(lane, state)| (lane.to_string(), json!({ "steps": state.steps })));
+            Ok(Value::from(lanes.collect::<serde_json::Map<_, _>>()).to_string())
+        })
+    }
+
+    /// Records of a session in the order of their keys, of those from `first` to before `end`.
+    /// Of records with one key, the earlier comes first (the later, if `newest`).
+    #[pyo3(signature = (id, first, end, *, newest = false, limit = None))]
+    fn records<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        first: &str,
+        end: &str,
+        newest: bool,
+        limit: Option<usize>,
+    ) -> PyResult<Vec<RecordRow<'py>>> {
+        let id = session(id)?;
+        let limit = limit.unwrap_or(usize::MAX);
+        let found = self.run(py, |well| records(well, &id, (first, end), newest, limit))?;
+        let row = |(seq, record): (Seq, stepwell::Record)| {
+            let blobs = record.blobs.iter().map(|blob| PyBytes::new(py, blob.as_column()));
+            (seq.get(), record.path(), record.data, blobs.collect())
+        };
+        Ok(found.into_iter().map(row).collect())
+    }
+
+    /// The bytes of blobs, in the order of their digests.
+    fn blobs<'py>(
+        &self,
+        py: Python<'py>,
+        digests: Vec<PyBackedBytes>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let named = digests.iter().map(|it| Digest::from_column(it)).collect::<Option<Vec<_>>>();
+        let named = named.ok_or_else(|| invalid("a digest has 32 bytes, or 33 with its kind"))?;
+        let found = self.run(py, |well| {
+            named
+                .iter()
+                .map(|digest| well.store().blob(digest))
+                .collect::<stepwell::Result<Vec<_>>>()
+        })?;
+        Ok(found.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
+
+    /// Waits until a session has an event after a seq, or the time is over. Returns its last.
+    fn wait_after(&self, py: Python<'_>, id: &str, seq: u64, seconds: f64) -> PyResult<u64> {
+        let id = session(id)?;
+        let patience = Duration::try_from_secs_f64(seconds).map_err(|e| invalid(e.to_string()))?;
+        self.run(py, |well| Ok(well.store().wait_after(&id, Seq::new(seq), patience)?.get()))
+    }
+
+    /// What a verification found, as JSON.
+    fn verify(&self, py: Python<'_>, id: &str) -> PyResult<String> {
+        let id = session(id)?;
+        self.run(py, |well| {
+            let verdict = well.store().verify(&id)?;
+            let damage = verdict.damage.as_ref();
+            let damage = damage.map(|it| json!({ "seq": it.seq, "what": it.what }));
+            Ok(json!({ "sound": verdict.is_sound(), "intact": verdict.intact,
+                       "scrubbed": verdict.scrubbed, "damage": damage })
+            .to_string())
+        })
+    }
+
+    /// A session in one of the formats that are one file.
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        format: &str,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let id = session(id)?;
+        let format: Format = format.parse().map_err(|error| invalid(format!("{error}")))?;
+        let work = |well: &Stepwell| {
+            let mut written = Vec::new();
+            stepwell_formats::export(well, &id, format, &mut written).map(|_| written)
+        };
+        let written = self.handle.run_for(py, work, |error| raised_format(&error))?;
+        Ok(PyBytes::new(py, &written))
+    }
+
+    /// Bytes in use: events, blobs, all.
+    fn disk_use(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
+        let used = self.run(py, |well| well.store().disk_use())?;
+        Ok((used.events, used.blobs, used.total))
+    }
+}
+
+/// Leaves the events that count where a session stands.
+fn keep_live(well: &Stepwell, id: &SessionId, events: &mut Vec<Recorded>) -> stepwell::Result<()> {
+    let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
+    let Some(last) = events.iter().chain(&moves).map(|event| event.seq).max() else {
+        return Ok(());
+    };
+    let timeline = Timeline::at(last, moves.iter());
+    events.retain(|event| timeline.contains(event.seq));
+    Ok(())
+}
+
+/// Records by key.
+pub(crate) fn records(
+    well: &Stepwell,
+    id: &SessionId,
+    (first, end): (&str, &str),
+    newest: bool,
+    limit: usize,
+) -> stepwell::Result<Vec<(Seq, stepwell::Record)>> {
+    let mut found: Vec<(String, Seq, stepwell::Record)> = Vec::new();
+    for recorded in well.store().facts(id, &[Kind::Record])? {
+        if let Event::Record(record) = recorded.event {
+            let path = record.path();
+            if first <= &*path && &*path < end {
+                found.push((path, recorded.seq, record));
+            }
+        }
+    }
+    found.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+    if newest {
+        found.reverse();
+    }
+    found.truncate(limit);
+    Ok(found.into_iter().map(|(_, seq, record)| (seq, record)).collect())
+}

@@ -1,0 +1,320 @@
+//! What changes a store.
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use stepwell::{
+    Append, Change, Create, Created, Digest, Edited, Epoch, Error, Event, GateAnswered, Kind, Lane,
+    NewEvent, Origin, Redacted, Restored, Rewound, Scope, Seq, SessionId, Source, Span, Step,
+    Stepwell, Timeline, Undone, Write, Written,
+};
+
+use crate::convert::{Events, GivenWrite, read, session};
+use crate::errors::invalid;
+use crate::well::{Hold, Well};
+
+#[pymethods]
+impl Well {
+    /// Does several writes, all or none, and stores the bytes that they name. What is given is
+    /// kept byte for byte. Returns the first and last seq of each.
+    #[pyo3(signature = (writes, attachments = Vec::new()))]
+    fn batch(
+        &self,
+        py: Python<'_>,
+        writes: &str,
+        attachments: Vec<PyBackedBytes>,
+    ) -> PyResult<Vec<(u64, u64)>> {
+        let given: Vec<GivenWrite> = read("writes", writes)?;
+        let named = named(&attachments);
+        let writes = given.into_iter().map(|write| store_write(write, &named));
+        let writes = writes.collect::<PyResult<Vec<Write>>>()?;
+        self.run(py, |well| {
+            attach(well, &named, &attachments)?;
+            Ok(well.store().batch(writes)?.iter().map(span).collect())
+        })
+    }
+
+    /// Appends events to a session, all or none; secrets are taken out of them first if
+    /// `redact` says so. Under a hold it is its holder who writes.
+    #[pyo3(signature = (id, events, *, attachments = Vec::new(), expected = None, hold = None,
+                        redact = false))]
+    fn append(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        events: &str,
+        attachments: Vec<PyBackedBytes>,
+        expected: Option<u64>,
+        hold: Option<&Hold>,
+        redact: bool,
+    ) -> PyResult<(u64, u64)> {
+        let (id, given) = (session(id)?, read::<Events>("events", events)?);
+        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let named = named(&attachments);
+        let events = complete(given, &named)?;
+        let expected = expected.map(Seq::new);
+        self.run(py, |well| {
+            attach(well, &named, &attachments)?;
+            let events = if redact { redacted(well, events) } else { events };
+            let append = Append { session: id, epoch, expected, events };
+            Ok(span(&well.store().write(Write::Append(append))?))
+        })
+    }
+
+    /// Makes a session that nobody holds and that begins with these events; secrets are taken
+    /// out of all of it.
+    fn create(&self, py: Python<'_>, created: &str, events: &str) -> PyResult<String> {
+        let mut fields: serde_json::Map<String, serde_json::Value> = read("created", created)?;
+        let unnamed = !fields.contains_key("id");
+        if unnamed {
+            // A place holder, until the store is asked which names are free.
+            fields.insert("id".to_owned(), "unnamed".into());
+        }
+        let fields = serde_json::Value::from(fields).to_string();
+        let mut created: Created = read("created", &fields)?;
+        let events = complete(read::<Events>("events", events)?, &[])?;
+        self.run(py, move |well| {
+            if unnamed {
+                created.id = well.new_id();
+            }
+            let id = created.id.to_string();
+            well.create_unheld(created, events)?;
+            Ok(id)
+        })
+    }
+
+    /// Records that a step of a lane is complete, behind these messages.
+    #[pyo3(signature = (id, messages, lane, *, hold = None, redact = true))]
+    fn step(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        messages: &str,
+        lane: &str,
+        hold: Option<&Hold>,
+        redact: bool,
+    ) -> PyResult<(u64, u64)> {
+        let (id, given) = (session(id)?, read::<Events>("messages", messages)?);
+        let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
+        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let events = complete(given, &[])?;
+        self.run(py, |well| step(well, &id, (lane, epoch), (events, redact)))
+    }
+
+    /// Stores bytes. Returns their digests.
+    fn put_blobs<'py>(
+        &self,
+        py: Python<'py>,
+        blobs: Vec<PyBackedBytes>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let named = named(&blobs);
+        self.run(py, |well| attach(well, &named, &blobs))?;
+        Ok(named.iter().map(|digest| PyBytes::new(py, digest.as_column())).collect())
+    }
+
+    /// Makes a session that shares another one's events, and that nobody holds.
+    #[pyo3(signature = (id, *, at = None, name = None, source = None))]
+    fn fork(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        at: Option<u64>,
+        name: Option<&str>,
+        source: Option<(String, String)>,
+    ) -> PyResult<String> {
+        let parent = session(id)?;
+        let name = name.map(session).transpose()?;
+        let source = source.map(|(system, id)| Source { system, id, started_at: None });
+        self.run(py, |well| fork(well, &parent, at.map(Seq::new), (name, source)))
+    }
+
+    /// Moves the view back to an event. Returns the seq of the move.
+    #[pyo3(signature = (id, to, *, expected = None, hold = None))]
+    fn rewind(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        to: u64,
+        expected: Option<u64>,
+        hold: Option<&Hold>,
+    ) -> PyResult<u64> {
+        let id = session(id)?;
+        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let (to, scope) = (Seq::new(to), Scope::Chat);
+        let rewound = Rewound { to, scope, restored: Restored::default() };
+        let append = Append {
+            session: id,
+            epoch,
+            expected: expected.map(Seq::new),
+            events: vec![rewound.into()],
+        };
+        self.run(py, |well| Ok(well.store().write(Write::Append(append))?.last.get()))
+    }
+
+    /// Takes the last rewind or compaction back that counts. Returns the seq of that.
+    #[pyo3(signature = (id, *, hold = None))]
+    fn undo(&self, py: Python<'_>, id: &str, hold: Option<&Hold>) -> PyResult<u64> {
+        let id = session(id)?;
+        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        self.run(py, |well| undo(well, &id, epoch))
+    }
+
+    /// Names a session for people, or takes its name away.
+    fn label(&self, py: Python<'_>, id: &str, label: Option<String>) -> PyResult<u64> {
+        let id = session(id)?;
+        let label = label.map_or(Change::Clear, Change::Set);
+        self.run(py, |well| Ok(well.edit(&id, Edited { label, ..Edited::default() })?.get()))
+    }
+
+    /// Answers a gate. Returns the seq of the answer.
+    fn answer(&self, py: Python<'_>, id: &str, gate: &str, answer: &str) -> PyResult<u64> {
+        let id = session(id)?;
+        self.run(py, |well| {
+            let answer = stepwell::Answer::read(answer);
+            let answered = GateAnswered::new(gate, answer, well.claim().holder.who());
+            Ok(well.answer(&id, answered)?.get())
+        })
+    }
+
+    /// Erases sessions for good, with their subagents'. Those that are not there are no error.
+    fn purge(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<String>> {
+        let ids = ids.iter().map(|id| session(id)).collect::<PyResult<Vec<_>>>()?;
+        self.run(py, |well| {
+            let targets: Vec<_> = ids.into_iter().map(stepwell::Target::from).collect();
+            let removal = well.store().purge(&targets)?;
+            let absent = |error: &Error| matches!(error, Error::NoSession(_));
+            match removal.left.into_iter().find(|(_, error)| !absent(error)) {
+                Some((_, error)) => Err(error),
+                None => Ok(removal.taken.iter().map(SessionId::to_string).collect()),
+            }
+        })
+    }
+
+    /// Moves a session to the trash.
+    fn trash(&self, py: Python<'_>, id: &str) -> PyResult<()> {
+        let id = session(id)?;
+        self.run(py, |well| well.delete(&id).map(drop))
+    }
+
+    /// Brings a session back from the trash.
+    fn restore(&self, py: Python<'_>, id: &str) -> PyResult<()> {
+        let id = session(id)?;
+        self.run(py, |well| well.restore(&id).map(drop))
+    }
+}
+
+fn named(attachments: &[PyBackedBytes]) -> Vec<Digest> {
+    attachments.iter().map(|bytes| Digest::blake3(bytes)).collect()
+}
+
+fn attach(well: &Stepwell, named: &[Digest], bytes: &[PyBackedBytes]) -> stepwell::Result<()> {
+    if named.is_empty() {
+        return Ok(());
+    }
+    let blobs = named.iter().copied().zip(bytes.iter().map(|bytes| &**bytes));
+    well.store().keep_blobs(&blobs.collect::<Vec<_>>())
+}
+
+/// Events with the digests of their attachments in their records.
+fn complete(Events(given): Events, named: &[Digest]) -> PyResult<Vec<NewEvent>> {
+    let one = |(mut new, attach): (NewEvent, Vec<usize>)| {
+        let digests = attach.iter().map(|number| named.get(*number).copied());
+        let digests: Option<Vec<Digest>> = digests.collect();
+        let digests = digests.ok_or_else(|| invalid("an event names an attachment too many"))?;
+        match &mut new.event {
+            Event::Record(record) => record.blobs.extend(digests),
+            _ if digests.is_empty() => {}
+            _ => return Err(invalid("only a record has attachments")),
+        }
+        Ok(new)
+    };
+    given.into_iter().map(one).collect()
+}
+
+fn store_write(write: GivenWrite, named: &[Digest]) -> PyResult<Write> {
+    Ok(match write {
+        GivenWrite::Create { created, at } => {
+            Write::Create(Create { created: *created, event_id: None, at, claim: None })
+        }
+        GivenWrite::Append { session, expected, events } => {
+            let (expected, events) = (expected.map(Seq::new), complete(events, named)?);
+            Write::Append(Append { session, epoch: None, expected, events })
+        }
+    })
+}
+
+fn redacted(well: &Stepwell, events: Vec<NewEvent>) -> Vec<NewEvent> {
+    let by = well.redactor();
+    events.into_iter().map(|event| Redacted::by(by, event).into_new()).collect()
+}
+
+fn span(written: &Written) -> (u64, u64) {
+    (written.first.get(), written.last.get())
+}
+
+fn step(
+    well: &Stepwell,
+    id: &SessionId,
+    (lane, epoch): (Lane, Option<Epoch>),
+    (events, redact): (Vec<NewEvent>, bool),
+) -> stepwell::Result<(u64, u64)> {
+    let mut events = if redact { redacted(well, events) } else { events };
+    let done = well.store().lanes(id)?.get(&lane).map_or(0, |lane| lane.steps);
+    for event in &mut events {
+        if let Event::Message(message) = &mut event.event {
+            message.lane = lane.clone();
+        }
+    }
+    events.push(Step { lane, n: done + 1 }.into());
+    let append = Append { session: id.clone(), epoch, expected: None, events };
+    Ok(span(&well.store().write(Write::Append(append))?))
+}
+
+fn fork(
+    well: &Stepwell,
+    parent: &SessionId,
+    at: Option<Seq>,
+    (name, source): (Option<SessionId>, Option<Source>),
+) -> stepwell::Result<String> {
+    let standing = well.store().standing(parent)?;
+    let first = Span { from: standing.own_from, to: standing.own_from, ..Span::ALL };
+    let mut events = well.store().events(parent, first)?.intact(parent)?;
+    let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
+        return Err(Error::NoSession(parent.clone()));
+    };
+    let at = at.unwrap_or(standing.head.seq);
+    let origin = Origin::Fork { parent: parent.clone(), at };
+    let id = name.unwrap_or_else(|| well.new_id());
+    let model = standing.head.model;
+    let created = Created { id: id.clone(), origin, model, source, ..*created };
+    let create = Create { created, event_id: None, at: None, claim: None };
+    well.store().write(Write::Create(create))?;
+    Ok(id.to_string())
+}
+
+fn undo(well: &Stepwell, id: &SessionId, epoch: Option<Epoch>) -> stepwell::Result<u64> {
+    let facts = well.store().facts(id, &[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
+    let at = well.store().standing(id)?.head.seq;
+    let timeline = Timeline::at(at, facts.iter());
+    let taken: Vec<Seq> = facts
+        .iter()
+        .filter_map(|fact| match &fact.event {
+            Event::Undone(Undone::Compaction { of } | Undone::Rewind { of, .. }) => Some(*of),
+            _ => None,
+        })
+        .collect();
+    let last = facts.iter().rev().find(|fact| {
+        let moves = matches!(fact.event, Event::Compacted(_) | Event::Rewound(_));
+        moves && timeline.contains(fact.seq) && !taken.contains(&fact.seq)
+    });
+    let undone = match last.map(|fact| (fact.seq, &fact.event)) {
+        Some((of, Event::Compacted(_))) => Undone::Compaction { of },
+        Some((of, _)) => Undone::Rewind { of, scope: Scope::Chat, restored: Restored::default() },
+        None => {
+            let why = "there is nothing to take back".to_owned();
+            return Err(Error::Illegal { session: id.clone(), kind: "undone".to_owned(), why });
+        }
+    };
+    let append = Append { session: id.clone(), epoch, expected: None, events: vec![undone.into()] };
+    Ok(well.store().write(Write::Append(append))?.last.get())
+}

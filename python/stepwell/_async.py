@@ -1,0 +1,243 @@
+"""The same store for asyncio: no call blocks the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from stepwell import _well
+from stepwell._types import Event, Hit, Message, SessionInfo, Verdict
+from stepwell._well import Session, Well
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 16
+"""A flush is waited for by its thread, and those of one store share flushes."""
+
+_pools: dict[tuple[int, str], ThreadPoolExecutor] = {}
+
+
+def _pool(what: str, threads: int) -> ThreadPoolExecutor:
+    # Threads do not survive a fork: a child has pools of its own.
+    key = (os.getpid(), what)
+    pool = _pools.get(key)
+    if pool is None:
+        pool = ThreadPoolExecutor(threads, thread_name_prefix=f"stepwell-{what}")
+        pool = _pools.setdefault(key, pool)
+    return pool
+
+
+async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls a function on another thread. If the await is cancelled, the call still ends."""
+    return await _await(_pool("calls", _THREADS), functools.partial(function, *args, **kwargs))
+
+
+async def _await(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    future: Future[T] = pool.submit(call)
+    wrapped = asyncio.wrap_future(future)
+    try:
+        return await asyncio.shield(wrapped)
+    except asyncio.CancelledError:
+        # What it raises later has nobody left to tell.
+        wrapped.add_done_callback(lambda done: done.cancelled() or done.exception())
+        raise
+
+
+class AsyncWell:
+    """A store of sessions, for asyncio."""
+
+    def __init__(self, well: Well) -> None:
+        self.well = well
+
+    def __repr__(self) -> str:
+        return f"<stepwell.AsyncWell {self.well.core.place!r}>"
+
+    async def __aenter__(self) -> AsyncWell:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the store, when the calls that are under way have ended."""
+        await run(self.well.close)
+
+    async def sessions(self, *, limit: int | None = None, **query: Any) -> list[SessionInfo]:
+        """Sessions, the last updated first; see `Well.sessions`."""
+        return await run(self.well.sessions, limit=limit, **query)
+
+    async def search(
+        self, text: str, *, limit: int = 20, by_relevance: bool = False, **query: Any
+    ) -> list[Hit]:
+        """What holds these words, over all sessions."""
+        return await run(self.well.search, text, limit=limit, by_relevance=by_relevance, **query)
+
+    async def session(self, name: str) -> AsyncSession:
+        """The session of that name: its id, its label, or a part that only it has."""
+        return AsyncSession(await run(self.well.session, name))
+
+    async def create(
+        self,
+        task: str = "",
+        *,
+        id: str | None = None,
+        messages: Sequence[Message] = (),
+        **fields: Any,
+    ) -> AsyncSession:
+        """Makes a session."""
+        return AsyncSession(await run(self.well.create, task, id=id, messages=messages, **fields))
+
+    def hold(self, name: str) -> AsyncHeld:
+        """The right to write to a session, for an `async with` block."""
+        return AsyncHeld(self.well, name)
+
+
+class AsyncSession:
+    """One session of a store, for asyncio."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __repr__(self) -> str:
+        return f"<stepwell.AsyncSession {self.id!r}>"
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self.session.id
+
+    async def info(self) -> SessionInfo:
+        """How it stands."""
+        return await run(self.session.info)
+
+    async def messages(self, lane: str = "main") -> list[Message]:
+        """The conversation as a model would be shown it."""
+        return await run(self.session.messages, lane)
+
+    async def lanes(self) -> list[str]:
+        """Whose conversations it holds."""
+        return await run(self.session.lanes)
+
+    async def events(
+        self, *, after: int = 0, newest: bool = False, limit: int | None = None, live: bool = False
+    ) -> list[Event]:
+        """What was recorded."""
+        return await run(self.session.events, after=after, newest=newest, limit=limit, live=live)
+
+    async def append(self, *what: Message | Mapping[str, Any]) -> int:
+        """Records messages or events, all or none."""
+        return await run(self.session.append, *what)
+
+    async def step(self, *messages: Message, lane: str = "main") -> int:
+        """Records a step."""
+        return await run(self.session.step, *messages, lane=lane)
+
+    async def status(self, status: str, reason: str | None = None, error: str | None = None) -> int:
+        """Records how the run stands."""
+        return await run(self.session.status, status, reason, error)
+
+    async def checkpoint(self, name: str) -> int:
+        """Names the present point."""
+        return await run(self.session.checkpoint, name)
+
+    async def answer(self, gate: str, answer: str) -> int:
+        """Answers a question that the session waits for."""
+        return await run(self.session.answer, gate, answer)
+
+    async def fork(self, *, at: int | None = None, id: str | None = None) -> AsyncSession:
+        """A new session that shares this one's events up to `at`."""
+        return AsyncSession(await run(self.session.fork, at=at, id=id))
+
+    async def rewind(self, to: int) -> int:
+        """Moves the view back to an event."""
+        return await run(self.session.rewind, to)
+
+    async def undo(self) -> int:
+        """Takes the last rewind or compaction back."""
+        return await run(self.session.undo)
+
+    async def label(self, label: str | None) -> None:
+        """Names the session for people."""
+        await run(self.session.label, label)
+
+    async def verify(self) -> Verdict:
+        """Re-reads and re-hashes everything that was recorded."""
+        return await run(self.session.verify)
+
+    async def export(
+        self, format: str = "jsonl", path: str | os.PathLike[str] | None = None
+    ) -> bytes:
+        """The session as `jsonl`, `json`, `markdown` or `html`."""
+        return await run(self.session.export, format, path)
+
+    async def follow(
+        self, *, after: int | None = None, seconds: float | None = None
+    ) -> AsyncIterator[Event]:
+        """Events as they are recorded, by whichever process."""
+        following = self.session.follow(after=after, seconds=seconds)
+        # One that waits for hours must not keep calls from their threads.
+        pool = ThreadPoolExecutor(1, thread_name_prefix="stepwell-follow")
+        try:
+            while (found := await _await(pool, lambda: next(following, None))) is not None:
+                yield found
+        finally:
+            pool.shutdown(wait=False)
+
+    def hold(self) -> AsyncHeld:
+        """The right to write to it, for an `async with` block."""
+        return AsyncHeld(self.session.well, self.id)
+
+    async def trash(self) -> None:
+        """Moves it to the trash."""
+        await run(self.session.trash)
+
+    async def restore(self) -> None:
+        """Brings it back from the trash."""
+        await run(self.session.restore)
+
+    async def purge(self) -> None:
+        """Erases it for good."""
+        await run(self.session.purge)
+
+
+class AsyncHeld:
+    """A session while it is held, for asyncio."""
+
+    def __init__(self, well: Well, name: str) -> None:
+        self._well = well
+        self._name = name
+        self._held: _well.Held | None = None
+
+    async def __aenter__(self) -> AsyncSession:
+        held = await run(self._well.hold, self._name)
+        session = await run(held.__enter__)
+        self._held = held
+        return AsyncSession(session)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._held is not None:
+            await run(self._held.__exit__, kind, error, trace)
+            self._held = None
+
+
+async def aopen(
+    target: str | os.PathLike[str] = ".stepwell", *, read_only: bool = False
+) -> AsyncWell:
+    """Opens a store, and makes it if there is none: a folder, or `postgres://…`."""
+    return AsyncWell(await run(_well.open, target, read_only=read_only))

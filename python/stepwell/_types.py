@@ -1,0 +1,240 @@
+"""The plain values that a store takes and gives."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation.
+
+    `parts` are what is said, in order, each an object with one key: `text`, `thinking`,
+    `image`, `tool_call` or `tool_result`.
+    """
+
+    role: str
+    parts: Sequence[JsonObject] = ()
+    lane: str = "main"
+    model: str | None = None
+    usage: JsonObject | None = None
+    seq: int = 0
+    """Where it is recorded; 0 before it is."""
+    made: str = "recorded"
+    """Why it is in a view: recorded, summary, results or aside."""
+
+    @staticmethod
+    def system(text: str) -> Message:
+        """Standing instructions."""
+        return Message("system", [{"text": {"text": text}}])
+
+    @staticmethod
+    def user(text: str) -> Message:
+        """What the user says."""
+        return Message("user", [{"text": {"text": text}}])
+
+    @staticmethod
+    def assistant(text: str = "", calls: Sequence[tuple[str, str, str]] = ()) -> Message:
+        """What the model says, and the calls it asks for: (id, tool, arguments as JSON)."""
+        parts: list[JsonObject] = [{"text": {"text": text}}] if text else []
+        parts += [
+            {"tool_call": {"id": id, "name": name, "arguments": arguments}}
+            for id, name, arguments in calls
+        ]
+        return Message("assistant", parts)
+
+    @staticmethod
+    def tool_result(call_id: str, text: str, error: bool = False) -> Message:
+        """A tool's answer to a call."""
+        result: JsonObject = {"call_id": call_id, "text": text}
+        if error:
+            result["is_error"] = True
+        return Message("tool", [{"tool_result": result}])
+
+    @property
+    def text(self) -> str:
+        """The plain text of it; of a tool's answer, what the tool returned."""
+        said = [part["text"]["text"] for part in self.parts if "text" in part]
+        said += [part["tool_result"]["text"] for part in self.parts if "tool_result" in part]
+        return "\n".join(said)
+
+    @property
+    def calls(self) -> list[JsonObject]:
+        """The tool calls that it asks for: id, name, arguments."""
+        return [part["tool_call"] for part in self.parts if "tool_call" in part]
+
+    def body(self) -> JsonObject:
+        """The message as an event records it."""
+        body: JsonObject = {"lane": self.lane, "role": self.role, "parts": list(self.parts)}
+        if self.model is not None:
+            body["model"] = self.model
+        if self.usage is not None:
+            body["usage"] = self.usage
+        return body
+
+    def event(self, id: str | None = None, at: str | None = None) -> JsonObject:
+        """The event that records it."""
+        return event("message", self.body(), id=id, at=at)
+
+    @staticmethod
+    def of_body(body: Mapping[str, Any], seq: int = 0, made: str = "recorded") -> Message:
+        """The message that an event recorded."""
+        return Message(
+            role=body["role"],
+            parts=body["parts"],
+            lane=body.get("lane", "main"),
+            model=body.get("model"),
+            usage=body.get("usage"),
+            seq=seq,
+            made=made,
+        )
+
+
+@dataclass(frozen=True)
+class Event:
+    """A recorded event."""
+
+    seq: int
+    at: str
+    kind: str
+    body: JsonObject
+    id: str | None = None
+
+    @staticmethod
+    def of(line: Mapping[str, Any]) -> Event:
+        """The event that a line of a log tells of."""
+        return Event(line["seq"], line["at"], line["kind"], line["body"], line.get("id"))
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    """How a session stands."""
+
+    id: str
+    seq: int
+    status: str
+    task: str
+    agent: str
+    model: str
+    created_at: str
+    updated_at: str
+    steps: int
+    messages: int
+    label: str | None
+    tags: Sequence[str]
+    system: str | None
+    """The framework that keeps it here, or the system it was imported from."""
+    source_id: str | None
+    """Its name there."""
+    scope: str | None
+    cost: float
+    """US dollars."""
+    held_by: str | None
+    """Who may write to it now."""
+    bytes: int
+    fields: Mapping[str, Any] = field(repr=False)
+    """All of it."""
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> SessionInfo:
+        """How a session stands, from a store's answer."""
+        source = fields.get("source") or {}
+        held = fields.get("held")
+        spent = fields.get("spent") or {}
+        return SessionInfo(
+            id=fields["id"],
+            seq=fields["seq"],
+            status=fields["status"],
+            task=fields["task"],
+            agent=fields["agent"],
+            model=fields["model"],
+            created_at=fields["created_at"],
+            updated_at=fields["updated_at"],
+            steps=fields["steps"],
+            messages=fields["messages"],
+            label=fields.get("label"),
+            tags=fields.get("tags", ()),
+            system=source.get("system"),
+            source_id=source.get("id"),
+            scope=fields.get("scope"),
+            cost=float(spent.get("cost", 0) or 0),
+            held_by=held["holder"] if held else None,
+            bytes=fields.get("bytes", 0),
+            fields=fields,
+        )
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something that a search found."""
+
+    session: str
+    seq: int
+    at: str
+    kind: str
+    role: str | None
+    snippet: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verification found."""
+
+    sound: bool
+    """Is everything as it was recorded?"""
+    intact: int
+    """Events that are, from the first on."""
+    scrubbed: int
+    """Of those, the ones whose bodies were erased, by rule and on record."""
+    damage: JsonObject | None
+    """The first event that is not."""
+
+
+def event(
+    kind: str, body: Mapping[str, Any], id: str | None = None, at: str | None = None
+) -> JsonObject:
+    """An event to be recorded."""
+    made: JsonObject = {"kind": kind, "body": body}
+    if id is not None:
+        made["id"] = id
+    if at is not None:
+        made["at"] = at
+    return made
+
+
+def record(
+    system: str,
+    topic: str,
+    key: str,
+    data: str = "",
+    *,
+    text: str | None = None,
+    blobs: Sequence[bytes] = (),
+    attach: Sequence[int] = (),
+    id: str | None = None,
+) -> JsonObject:
+    """A record to be kept: a program's own data under a key."""
+    body: JsonObject = {"system": system, "topic": topic, "key": key, "data": data}
+    if text is not None:
+        body["text"] = text
+    if blobs:
+        body["blobs"] = [digest_text(blob) for blob in blobs]
+    made = event("record", body, id=id)
+    if attach:
+        made["attach"] = list(attach)
+    return made
+
+
+def digest_text(digest: bytes) -> str:
+    """A digest as events name it."""
+    return f"blake3:{digest[1:].hex()}" if len(digest) == 33 else digest.hex()
+
+
+def now() -> str:
+    """The time as events tell it."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")

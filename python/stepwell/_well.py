@@ -1,0 +1,335 @@
+"""A store of sessions, and one session of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from stepwell import _core
+from stepwell._types import Event, Hit, JsonObject, Message, SessionInfo, Verdict, event
+from stepwell.errors import AbsentError, ConflictError
+
+_open: weakref.WeakSet[Well] = weakref.WeakSet()
+"""Every store that is open here: each is closed around a fork."""
+
+
+class Well:
+    """A store of sessions. Any thread may use it; a forked child opens it anew by itself."""
+
+    def __init__(self, core: _core.Well) -> None:
+        self.core = core
+        _open.add(self)
+
+    def __repr__(self) -> str:
+        return f"<stepwell.Well {self.core.place!r}>"
+
+    def __enter__(self) -> Well:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store, when the calls that are under way have ended."""
+        self.core.close()
+
+    def sessions(self, *, limit: int | None = None, **query: Any) -> list[SessionInfo]:
+        """Sessions, the last updated first.
+
+        `query` narrows them: `system`, `scope`, `scope_prefix`, `status` (one or several),
+        `agent`, `model`, `tags`, `label`, `task`, `workspace`, `prefix` (of the id), `since`,
+        `until`, `trash`; `sort` is `updated`, `created`, `cost` or `steps`, and
+        `oldest_first` turns it round.
+        """
+        page = json.loads(self.core.sessions(_query(limit=limit, **query)))
+        return [SessionInfo.of(fields) for fields in page["sessions"]]
+
+    def search(
+        self, text: str, *, limit: int = 20, by_relevance: bool = False, **query: Any
+    ) -> list[Hit]:
+        """What holds these words, over all sessions; `query` as for `sessions`."""
+        hits = json.loads(self.core.search(text, _query(limit=limit, **query), by_relevance))
+        return [Hit(**hit) for hit in hits]
+
+    def session(self, name: str) -> Session:
+        """The session of that name: its id, its label, or a part that only it has."""
+        return Session(self, self.core.find(name))
+
+    def create(
+        self,
+        task: str = "",
+        *,
+        id: str | None = None,
+        messages: Sequence[Message] = (),
+        **fields: Any,
+    ) -> Session:
+        """Makes a session; `fields` may be `agent`, `model`, `provider`, `workspace`, `scope`."""
+        created: JsonObject = {"task": task, "driver": "external", **fields}
+        if id is not None:
+            created["id"] = id
+        begun = json.dumps([message.event() for message in messages])
+        return Session(self, self.core.create(json.dumps(created), begun))
+
+    def hold(self, name: str) -> Held:
+        """The right to write to a session, for a `with` block. Others get a `BusyError` that
+        says who holds it."""
+        return Held(self, self.core.find(name))
+
+    # What follows is for adapters.
+
+    def ensure(self, id: str, system: str, name: str, **fields: Any) -> None:
+        """Makes the session that keeps another program's data, unless it is there."""
+        created: JsonObject = {
+            "id": id,
+            "task": "",
+            "driver": "external",
+            "source": {"system": system, "id": name},
+            **fields,
+        }
+        try:
+            self.core.batch(json.dumps([{"create": {"created": created}}]))
+        except ConflictError:
+            if not self.core.exists(id):
+                raise
+
+    def append(
+        self,
+        id: str,
+        events: Sequence[JsonObject],
+        *,
+        attachments: Sequence[bytes] = (),
+        expected: int | None = None,
+        redact: bool = False,
+        hold: _core.Hold | None = None,
+    ) -> tuple[int, int]:
+        """Appends events as they are. Returns the first and the last seq."""
+        return self.core.append(
+            id,
+            dumps(events),
+            attachments=list(attachments),
+            expected=expected,
+            hold=hold,
+            redact=redact,
+        )
+
+    def has(self, id: str) -> bool:
+        """Is there a session of that id?"""
+        return self.core.exists(id)
+
+    def read_events(
+        self,
+        id: str,
+        *,
+        after: int = 0,
+        live: bool = False,
+        newest: bool = False,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """Events of a session; `live` leaves out what a rewind took back."""
+        lines = self.core.events(id, after=after, newest=newest, limit=limit, live=live)
+        return [Event.of(line) for line in json.loads(lines)]
+
+
+class Session:
+    """One session of a store. Nothing is kept here but its name."""
+
+    def __init__(self, well: Well, id: str, hold: _core.Hold | None = None) -> None:
+        self.well = well
+        self.id = id
+        self._hold = hold
+
+    def __repr__(self) -> str:
+        return f"<stepwell.Session {self.id!r}>"
+
+    def info(self) -> SessionInfo:
+        """How it stands."""
+        return SessionInfo.of(json.loads(self.well.core.info(self.id)))
+
+    def messages(self, lane: str = "main") -> list[Message]:
+        """The conversation as a model would be shown it: always a valid one, in which each
+        call is answered and nothing was rewound."""
+        shown = json.loads(self.well.core.view(self.id, lane))
+        return [Message.of_body(it["message"], it["seq"], it["made"]) for it in shown]
+
+    def lanes(self) -> list[str]:
+        """Whose conversations it holds."""
+        return list(json.loads(self.well.core.lanes(self.id)))
+
+    def events(
+        self, *, after: int = 0, newest: bool = False, limit: int | None = None, live: bool = False
+    ) -> list[Event]:
+        """What was recorded; `live` leaves out what a rewind took back."""
+        return self.well.read_events(self.id, after=after, newest=newest, limit=limit, live=live)
+
+    def append(self, *what: Message | Mapping[str, Any]) -> int:
+        """Records messages or events, all or none. When this returns, they are durable.
+
+        An event is an object with `kind` and `body`. Secrets are taken out first. Returns
+        the last seq.
+        """
+        events = [it.event() if isinstance(it, Message) else dict(it) for it in what]
+        return self.well.append(self.id, events, redact=True, hold=self._hold)[1]
+
+    def step(self, *messages: Message, lane: str = "main") -> int:
+        """Records a step: the model's turn, the results of its calls, and that it is complete."""
+        events = dumps([message.event() for message in messages])
+        return self.well.core.step(self.id, events, lane, hold=self._hold)[1]
+
+    def status(self, status: str, reason: str | None = None, error: str | None = None) -> int:
+        """Records how the run stands: running, paused, partial, success, failed, abandoned."""
+        body: JsonObject = {"status": status}
+        if reason is not None:
+            body["reason"] = reason
+        if error is not None:
+            body["error"] = error
+        return self.append(event("status", body))
+
+    def checkpoint(self, name: str) -> int:
+        """Names the present point."""
+        return self.append(event("checkpoint", {"name": name}))
+
+    def answer(self, gate: str, answer: str) -> int:
+        """Answers a question that the session waits for."""
+        return self.well.core.answer(self.id, gate, answer)
+
+    def fork(self, *, at: int | None = None, id: str | None = None) -> Session:
+        """A new session that shares this one's events up to `at`. It costs the same however
+        many they are."""
+        return Session(self.well, self.well.core.fork(self.id, at=at, name=id))
+
+    def rewind(self, to: int) -> int:
+        """Moves the view back to an event. What was recorded stays, and `undo` brings it back."""
+        return self.well.core.rewind(self.id, to, hold=self._hold)
+
+    def undo(self) -> int:
+        """Takes the last rewind or compaction back."""
+        return self.well.core.undo(self.id, hold=self._hold)
+
+    def label(self, label: str | None) -> None:
+        """Names the session for people; None takes the name away."""
+        self.well.core.label(self.id, label)
+
+    def verify(self) -> Verdict:
+        """Re-reads and re-hashes everything that was recorded."""
+        return Verdict(**json.loads(self.well.core.verify(self.id)))
+
+    def export(self, format: str = "jsonl", path: str | os.PathLike[str] | None = None) -> bytes:
+        """The session as `jsonl`, `json`, `markdown` or `html`, written to a file if one is
+        named."""
+        written = self.well.core.export(self.id, format)
+        if path is not None:
+            Path(path).write_bytes(written)
+        return written
+
+    def follow(self, *, after: int | None = None, seconds: float | None = None) -> Iterator[Event]:
+        """Events as they are recorded, by whichever process, from now on or after a seq.
+
+        It ends when nothing came for so many seconds; without, never.
+        """
+        seen = self.well.core.last_seq(self.id) if after is None else after
+        while True:
+            last = self.well.core.wait_after(self.id, seen, 60.0 if seconds is None else seconds)
+            if last > seen:
+                for found in self.events(after=seen):
+                    seen = found.seq
+                    yield found
+            elif seconds is not None:
+                return
+
+    def hold(self) -> Held:
+        """The right to write to it, for a `with` block."""
+        return Held(self.well, self.id)
+
+    def trash(self) -> None:
+        """Moves it to the trash, from which it can be restored."""
+        self.well.core.trash(self.id)
+
+    def restore(self) -> None:
+        """Brings it back from the trash."""
+        self.well.core.restore(self.id)
+
+    def purge(self) -> None:
+        """Erases it for good."""
+        if not self.well.core.purge([self.id]):
+            raise AbsentError(f"no session {self.id}")
+
+
+class Held:
+    """A session while it is held: nobody else may run it."""
+
+    def __init__(self, well: Well, id: str) -> None:
+        self._well = well
+        self._id = id
+        self._hold: _core.Hold | None = None
+
+    def __enter__(self) -> Session:
+        self._hold = self._well.core.hold(self._id)
+        return Session(self._well, self._id, self._hold)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
+
+
+def open(target: str | os.PathLike[str] = ".stepwell", *, read_only: bool = False) -> Well:
+    """Opens a store, and makes it if there is none: a folder, or `postgres://…`."""
+    return Well(_core.Well.open(os.fspath(target), read_only=read_only))
+
+
+def memory() -> Well:
+    """A store in memory, which leaves nothing behind."""
+    return Well(_core.Well.memory())
+
+
+def well_of(store: Well | str | os.PathLike[str]) -> Well:
+    """The store that an adapter was given, or the one of that name."""
+    return store if isinstance(store, Well) else open(store)
+
+
+def dumps(value: object) -> str:
+    """JSON as a store takes it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _query(*, limit: int | None, **query: Any) -> str:
+    status = query.get("status")
+    if isinstance(status, str):
+        query["status"] = [status]
+    for name in ("status", "tags"):
+        if isinstance(query.get(name), Iterable):
+            query[name] = list(query[name])
+    if limit is not None:
+        query["limit"] = limit
+    return json.dumps({name: value for name, value in query.items() if value is not None})
+
+
+def _before_fork() -> None:
+    for well in list(_open):
+        well.core.before_fork()
+
+
+def _after_fork() -> None:
+    for well in list(_open):
+        well.core.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
