@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stepwell::Stepwell;
-use stepwell_agent::files::capture::{Capture, Limits};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::tool::Place;
 use stepwell_bench::{Table, Times, show, timed};
+use stepwell_files::capture::{Capture, Limits};
+use stepwell_files::safe_path::Root;
 
 const FILES: usize = 50_000;
 
@@ -50,7 +50,7 @@ fn main() {
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("bench")).unwrap();
     let redactor = Redactor::new([]);
-    let mut capture = Capture::new(&Place::new(root.clone()), Limits::default());
+    let mut capture = Capture::new(&Root::new(root.clone()), Limits::default());
     let first = timed(|| capture.before(now()));
     let around = || {
         capture.before(now());

@@ -36,16 +36,7 @@ pub enum Error {
         /// What happened to it.
         why: String,
     },
-    /// Files could not be moved back; they are as they were.
-    #[error("the files could not be moved back and are as they were: {why}")]
-    NotMoved {
-        /// What was in the way.
-        why: String,
-    },
-    /// Files could not be moved back, and what was done of it could not be taken back.
-    #[error("the files were moved back in part only: {why}")]
-    HalfMoved {
-        /// What was in the way.
-        why: String,
-    },
+    /// Files could not be captured or moved back.
+    #[error(transparent)]
+    Files(#[from] stepwell_files::Error),
 }

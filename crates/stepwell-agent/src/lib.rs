@@ -7,9 +7,6 @@
 pub mod agent;
 pub mod context;
 mod error;
-pub mod files;
-pub mod gates;
-pub mod git;
 pub mod machine;
 pub mod mcp;
 pub mod permission;
@@ -20,6 +17,5 @@ pub mod redact;
 pub mod run;
 pub mod selection;
 pub mod tool;
-pub mod worktree;
 
 pub use error::{Error, Result};

@@ -22,18 +22,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stepwell::compactions::Extent;
 use stepwell::{
     Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Role, Session, Span, Spent,
     Status, StatusChanged, StopReason, Timeline, Usage, View,
 };
+use stepwell_files::capture::{Capture, Limits};
 use tokio::sync::watch as signal;
 
 use crate::context::Context;
-use crate::context::live::Extent;
 use crate::context::tokens::Calibration;
 use crate::context::window::{Window, is_request};
 use crate::error::Result;
-use crate::files::capture::{Capture, Limits};
 use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
 use crate::provider::{CallError, NOT_DONE, Provider, ToolSpec};

@@ -188,13 +188,24 @@ impl From<stepwell_agent::Error> for Failure {
         use stepwell_agent::Error as Agent;
         match error {
             Agent::Store(error) => error.into(),
-            Agent::HalfMoved { .. } => Self::new(Exit::Damaged, &error)
-                .hint("when that is mended, type the command again: it is finished first"),
+            Agent::Files(error) => error.into(),
             Agent::NothingToSend { ref session, .. } => {
                 let hint =
                     format!("stepwell run \"TASK\" --session {session} says something in it");
                 Self::new(Exit::Failed, &error).hint(hint)
             }
+            error => Self::new(Exit::Failed, &error),
+        }
+    }
+}
+
+impl From<stepwell_files::Error> for Failure {
+    fn from(error: stepwell_files::Error) -> Self {
+        use stepwell_files::Error as Files;
+        match error {
+            Files::Store(error) => error.into(),
+            Files::HalfMoved { .. } => Self::new(Exit::Damaged, &error)
+                .hint("when that is mended, type the command again: it is finished first"),
             error => Self::new(Exit::Failed, &error),
         }
     }

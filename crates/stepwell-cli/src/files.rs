@@ -5,14 +5,15 @@ use stepwell::{
     Error, FileState, Filter, Head, Kind, Origin, Place, Query, Scrub, Seq, Session, SessionId,
     Standing, Stepwell,
 };
-use stepwell_agent::files::capture::Limits;
-use stepwell_agent::files::diff::Side;
-use stepwell_agent::files::history::History;
-use stepwell_agent::files::rewind::Foreign;
-use stepwell_agent::files::site::Site;
-use stepwell_agent::files::{backups, moves, rewind};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool;
+use stepwell_files::capture::Limits;
+use stepwell_files::diff::Side;
+use stepwell_files::history::History;
+use stepwell_files::rewind::Foreign;
+use stepwell_files::safe_path::Root;
+use stepwell_files::site::Site;
+use stepwell_files::{backups, rewind, rewind_history};
 use stepwell_workspace::config::Key;
 use stepwell_workspace::lifecycle::hold;
 
@@ -56,14 +57,14 @@ pub(crate) fn check_roots(place: &tool::Place, app: &App) -> Result<()> {
 }
 
 /// Where a session's files are, and what is none of them.
-pub(crate) fn place(head: &Head, app: &App) -> Result<tool::Place> {
+pub(crate) fn root(head: &Head, app: &App) -> Result<Root> {
     let store = std::fs::canonicalize(&app.place.store).ok();
-    Ok(tool::Place { store, ..tool::Place::new(app.session_folder(Some(head))?) })
+    Ok(Root { store, path: app.session_folder(Some(head))? })
 }
 
 /// Where files of a session are looked at and put.
-pub(crate) fn site<'a>(place: &'a tool::Place, redactor: &'a Redactor, app: &App) -> Site<'a> {
-    Site { place, redactor, max_file: limits(app).max_file }
+pub(crate) fn site<'a>(root: &'a Root, redactor: &'a Redactor, app: &App) -> Site<'a> {
+    Site { root, redactor, max_file: limits(app).max_file }
 }
 
 /// Finishes the rewinds that were cut off in this workspace, whoever's they are: what a run
@@ -100,7 +101,7 @@ fn halves(well: &Well, app: &App) -> Result<Vec<Standing>> {
     })?;
     // Where the files are gone, or in another folder, nothing gets mixed up.
     let (here, elsewhere): (Vec<_>, Vec<_>) =
-        half.into_iter().partition(|standing| place(&standing.head, app).is_ok());
+        half.into_iter().partition(|standing| root(&standing.head, app).is_ok());
     elsewhere.iter().for_each(tell_of_half);
     Ok(here)
 }
@@ -112,8 +113,8 @@ pub(crate) fn settle(session: &mut Session, foreign: Foreign, app: &App) -> Resu
     if head.rewinding.is_none() {
         return Ok(false);
     }
-    let (place, redactor) = (place(&head, app)?, Redactor::new([]));
-    let site = site(&place, &redactor, app);
+    let (root, redactor) = (root(&head, app)?, Redactor::new([]));
+    let site = site(&root, &redactor, app);
     let Some(settled) = rewind::settle(session, &site, foreign, &mut |_| {})? else {
         return Ok(false);
     };
@@ -142,7 +143,7 @@ pub(crate) fn settle_of(well: &Well, id: &SessionId, app: &App) -> Result<()> {
     if standing.head.rewinding.is_none() {
         return Ok(());
     }
-    if place(&standing.head, app).is_err() {
+    if root(&standing.head, app).is_err() {
         tell_of_half(&standing);
         return Ok(());
     }
@@ -187,7 +188,7 @@ pub(crate) fn refuse_half(standing: &Standing) -> Result<()> {
 /// Refuses to remove a session that alone knows how its files get whole again. Where they are
 /// gone, or the log is damaged, nobody can finish that.
 pub(crate) fn refuse_removal(standing: &Standing, app: &App) -> Result<()> {
-    match standing.damage.is_some() || place(&standing.head, app).is_err() {
+    match standing.damage.is_some() || root(&standing.head, app).is_err() {
         true => Ok(()),
         false => refuse_half(standing),
     }
@@ -205,10 +206,10 @@ pub(crate) fn hold_whole(well: &Well, id: &SessionId) -> Result<Session> {
 pub(crate) fn let_go(well: &Well, session: &Session, app: &App) -> Result<()> {
     let keep = app.config.settings.max_backups_per_file.get() as usize;
     let standing = session.standing()?;
-    let facts = session.facts(&moves::MOVES)?;
+    let facts = session.facts(&rewind_history::MOVES)?;
     // What a move set aside is there again when the move is taken back.
-    let reach = moves::within_reach(&facts, standing.head.seq);
-    let needed = moves::recorded_by(&facts);
+    let reach = rewind_history::within_reach(&facts, standing.head.seq);
+    let needed = rewind_history::recorded_by(&facts);
     let history = History::of(session.facts(&[Kind::File])?);
     let due = |shared: Seq| {
         backups::due(&history, keep, |seq| {

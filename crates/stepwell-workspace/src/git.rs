@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::Time;
-use stepwell_agent::git::SafeGit;
+use stepwell_files::git::SafeGit;
 
 /// When the commits of a work tree's local branches, and of what is checked out, were made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use stepwell::{
     Access, Head, IdFormat, Place as Whereabouts, Redactor, SessionId, Stepwell, Surroundings,
 };
 use stepwell_agent::run::Charge;
-use stepwell_agent::worktree::Berth;
+use stepwell_files::worktree::WorktreeRef;
 use stepwell_postgres::Address;
 
 use crate::calibrations::Calibrations;
@@ -496,7 +496,7 @@ impl Workspace {
 }
 
 /// Why a session that works in a worktree has none here.
-fn without_worktree(head: &Head, berths: &[Berth]) -> Error {
+fn without_worktree(head: &Head, berths: &[WorktreeRef]) -> Error {
     let (session, folder) = (head.id.clone(), head.workspace.clone());
     match berths.is_empty() {
         true => Error::ForeignFolder { session, folder },

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Head, Origin, Query, Session, SessionId, Standing, Status, Stepwell};
 use stepwell_agent::run::Charge;
-use stepwell_agent::worktree::{Berth, State, Worktree, all};
+use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
 
 use crate::error::{Error, Result};
 use crate::git::repository;
@@ -27,7 +27,7 @@ pub struct SubagentWorktree {
     /// The sessions that work in it: its subagent's and forks of that.
     lodgers: Vec<SessionId>,
     /// How it stands, or why git cannot say.
-    pub state: Result<stepwell_agent::worktree::Standing, String>,
+    pub state: Result<stepwell_files::worktree::Standing, String>,
 }
 
 /// A session that needs a worktree.
@@ -192,7 +192,7 @@ fn elsewhere(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<Opti
 pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<()> {
     let Some(charge) = Charge::of(head) else { return Ok(()) };
     let berths = Charge::berths(head).unwrap_or_default();
-    let is_there = |berth: &&Berth| berth.folder(&workspace.place.store).is_some();
+    let is_there = |berth: &&WorktreeRef| berth.folder(&workspace.place.store).is_some();
     let Some(berth) = berths.iter().find(is_there).or(berths.last()) else { return Ok(()) };
     let (root, store) = (resolved(&workspace.place.root), resolved(&workspace.place.store));
     let worktree = Worktree::of(&root, &store, &berth.worktree);
@@ -215,7 +215,7 @@ pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> 
 /// is about to be resumed. Not being able to is no reason not to begin.
 pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed: Option<&Head>) {
     // Where no subagent ever changed anything, git is not even asked.
-    if !workspace.place.store.join(stepwell_agent::worktree::FOLDER).is_dir() {
+    if !workspace.place.store.join(stepwell_files::worktree::FOLDER).is_dir() {
         return;
     }
     let sites = match subagent_worktrees(workspace, well) {

@@ -89,10 +89,12 @@
 
 mod clock;
 mod codec;
+pub mod compactions;
 pub mod coordinator;
 mod error;
 mod failpoint;
 mod flows;
+pub mod gates;
 mod head;
 mod keeper;
 mod lease;

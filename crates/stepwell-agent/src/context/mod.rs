@@ -6,7 +6,6 @@
 //! answer. All of it is pure; the driver asks the model and records one `compacted` event,
 //! so that a compaction is done as a whole or not at all.
 
-pub mod live;
 pub mod plan;
 pub mod summary;
 pub mod tokens;

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stepwell::{Edited, Head, SessionId, ToolCall};
+use stepwell_files::worktree::{Outcome, WorktreeRef};
 
 use super::watch::{Happening, Question, Reply, Watcher};
 use crate::tool::{Ground, Order};
-use crate::worktree::{Berth, Outcome};
 
 /// The metadata key under which a charge is kept.
 const KEY: &str = "subagent";
@@ -66,9 +66,9 @@ impl Charge {
     /// The worktrees of which one is a session's, by the folder that it recorded; nothing, if it
     /// works in none. A fork works where the session did that it was forked from.
     #[must_use]
-    pub fn berths(head: &Head) -> Option<Vec<Berth>> {
+    pub fn berths(head: &Head) -> Option<Vec<WorktreeRef>> {
         let is_apart = Self::of(head)?.ground == Ground::Worktree;
-        is_apart.then(|| Berth::named(Path::new(&head.workspace)))
+        is_apart.then(|| WorktreeRef::named(Path::new(&head.workspace)))
     }
 
     /// The change that makes a session remember this.

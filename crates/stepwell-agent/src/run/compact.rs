@@ -1,10 +1,10 @@
 //! Making the conversation shorter: when that is due, asking for the summary, recording it.
 
+use stepwell::compactions::Extent;
 use stepwell::{Compacted, Event, Lane, Made, Message, Money, StopReason, Usage};
 use tokio::sync::watch as signal;
 
 use super::{Cut, Happening, Reserved, Run, record};
-use crate::context::live::Extent;
 use crate::context::plan::{Ask, Keep, Plan, Room, Why};
 use crate::context::summary::{self, Held, NoSummary, Wanted};
 use crate::context::tokens::Counter;

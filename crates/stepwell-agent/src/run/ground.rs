@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use stepwell::{Effect, SessionId, Status};
+use stepwell_files::safe_fs::look;
+use stepwell_files::worktree::{Fate, Merge, Outcome, Since, Worktree};
 
 use super::charge::Charge;
 use super::{Ended, Setup};
 use crate::error::Result;
 use crate::tool::{self, Changed, Content, Order, Place};
-use crate::worktree::{Fate, Merge, Outcome, Since, Worktree};
 
 /// How much of a task a commit's first line says.
 const SUBJECT: usize = 60;
@@ -167,7 +168,7 @@ impl<'a> Site<'a> {
     ) -> (Outcome, Vec<Changed>) {
         let base = charge.base.clone().unwrap_or_default();
         let first = task.trim().lines().next().unwrap_or_default();
-        let id = worktree.branch.trim_start_matches(crate::worktree::PREFIX);
+        let id = worktree.branch.trim_start_matches(stepwell_files::worktree::PREFIX);
         let message = format!("{}\n\nStepwell-Session: {id}", tool::cut(first, SUBJECT));
         let outcome = worktree.settle(&base, &message, Merge::No);
         let wanted = charge.merge && ended.status == Status::Success;
@@ -176,7 +177,7 @@ impl<'a> Site<'a> {
         }
         // Looked at before the merge, so that it can be taken back.
         let paths = worktree.would_change(&outcome);
-        let look = |path: &String| tool::look(self.place, path).ok();
+        let look = |path: &String| look(&self.place.files(), path).ok();
         let before: Vec<_> = paths.iter().map(look).collect();
         let outcome = worktree.settle(&base, &message, Merge::Yes);
         let found = |path: &String| {
@@ -200,7 +201,7 @@ impl<'a> Site<'a> {
         }
         let paths = worktree.would_change(outcome).into_iter();
         let changed = paths.filter_map(|path| {
-            let (before, after) = (before(&path), tool::look(self.place, &path).ok()?);
+            let (before, after) = (before(&path), look(&self.place.files(), &path).ok()?);
             (before != after).then_some(Changed { path, before, after })
         });
         changed.collect()

@@ -7,15 +7,15 @@ use stepwell::{
     Checkpoint, Digest, Effect, Event, FileChanged, FileState, Message, Part, Recorded, Step,
     StopReason, ToolCall, ToolTarget,
 };
+use stepwell_files::capture::Capture;
+use stepwell_files::safe_fs::{AS_LINK, as_link, look};
+use stepwell_files::site::{secret, too_large};
 
 use super::Run;
 use crate::error::Result;
-use crate::files::capture::Capture;
-use crate::files::site::{secret, too_large};
 use crate::machine::Settled;
 use crate::provider::ToolSpec;
-use crate::tool::disk::{AS_LINK, as_link};
-use crate::tool::{self, Changed, Content, Plan, Tool};
+use crate::tool::{Changed, Content, Plan, Tool};
 
 /// A command that was cut off is given this long to be gone, so that what it did last is seen.
 const GONE: Duration = Duration::from_millis(600);
@@ -27,7 +27,7 @@ impl Run<'_> {
             return;
         }
         let (now, setup) = (self.nanos(), self.setup);
-        let new = || Capture::new(&setup.place, setup.keeping.files.clone());
+        let new = || Capture::new(&setup.place.files(), setup.keeping.files.clone());
         self.capture.get_or_insert_with(new).before(now);
     }
 
@@ -102,7 +102,7 @@ impl Run<'_> {
     /// the change made, it can still be gone back on.
     pub(super) fn keep_before(&self, plan: &Plan) -> Result<()> {
         for target in &plan.targets {
-            match tool::look(&self.setup.place, &target.path) {
+            match look(&self.setup.place.files(), &target.path) {
                 Ok(Content::Symlink(link)) => {
                     self.session.put_blob(as_link(&link).as_bytes())?;
                 }

@@ -1,12 +1,12 @@
 //! Questions of subagents: asked by those above them too, and answered in both.
 
+use stepwell::gates::Gates;
 use stepwell::{Answer, Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
 
 use super::charge::{Charge, wants};
 use super::dispatch::Halt;
 use super::{Run, THE_USER};
 use crate::error::Result;
-use crate::gates::Gates;
 use crate::machine::Stop;
 
 impl Run<'_> {
@@ -67,7 +67,7 @@ impl Run<'_> {
     }
 
     fn gates_of(&self, id: &SessionId) -> Result<Gates> {
-        Gates::of(&**self.session.well().store(), id)
+        Ok(Gates::of(&**self.session.well().store(), id)?)
     }
 }
 

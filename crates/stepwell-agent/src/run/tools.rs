@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use stepwell::{Effect, Event, Message, Outcome, ToolCall, ToolTarget};
 
+use stepwell_files::safe_fs;
+
 use super::tick::ticking;
 use super::{Cut, Happening, Run, THE_USER};
 use crate::error::Result;
 use crate::machine::{Found, Settled, inspect, told};
-use crate::tool::{self, Changed, Content, Done, Plan, Tool};
+use crate::tool::{Changed, Content, Done, Plan, Tool};
 
 impl Run<'_> {
     pub(super) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -107,7 +109,7 @@ impl Run<'_> {
         targets: &[ToolTarget],
         cut: Cut<'_>,
     ) -> Result<()> {
-        let look = |target: &ToolTarget| tool::look(&self.setup.place, &target.path);
+        let look = |target: &ToolTarget| safe_fs::look(&self.setup.place.files(), &target.path);
         let now: Result<Vec<Content>, String> = targets.iter().map(look).collect();
         let found = now.map_or(Found::Other, |now| {
             inspect(targets, &now.iter().map(Content::digest).collect::<Vec<_>>())

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::{Effect, ToolTarget};
 
-use super::disk::MAX_FILE_BYTES;
 use super::guard;
 use super::read::text;
-use super::spot::{Last, Spot};
 use super::{Changed, Content, Done, Place, Plan, Tool, parse, spec, visible, word};
 use crate::provider::ToolSpec;
+use stepwell_files::safe_fs::MAX_FILE_BYTES;
+use stepwell_files::safe_path::{Last, SafePath};
 
 /// Longer texts are not compared for a question: nobody waits for it, or reads it.
 const MAX_COMPARED: usize = 1 << 20;
@@ -30,7 +30,7 @@ pub(super) struct Changing {
 
 /// A change that can be made.
 struct Change {
-    spot: Spot,
+    spot: SafePath,
     before: Content,
     /// The bytes that will stand there; absent, nothing will.
     after: Option<Vec<u8>>,
@@ -282,8 +282,8 @@ pub(super) fn delete_file() -> Changing {
 }
 
 /// Where a path leads, if what stands there may be changed.
-fn target(place: &Place, path: &str, last: Last) -> Result<Spot, String> {
-    let spot = Spot::find(place, path, last)?;
+fn target(place: &Place, path: &str, last: Last) -> Result<SafePath, String> {
+    let spot = SafePath::find(&place.files(), path, last)?;
     guard::refuse(&spot, path)?;
     Ok(spot)
 }

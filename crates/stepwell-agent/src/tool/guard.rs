@@ -4,10 +4,9 @@
 //! Whoever may edit files must not get commands run by it. Git runs what its folder says, and a
 //! shell or an editor what it finds in some files, as soon as someone enters the folder.
 
-use rustix::fs::AtFlags;
 use serde_json::Value;
 
-use super::spot::Spot;
+use stepwell_files::safe_path::SafePath;
 
 /// Files that some program runs, or takes a command from, without being told to.
 const STARTED: [&str; 37] = [
@@ -84,7 +83,7 @@ pub(crate) fn needs_question(tool: &str, arguments: &str) -> bool {
 
 /// Refuses to change what git runs, or what a person was not asked about: a path that leads over
 /// a link to a file that others run does not say so.
-pub(super) fn refuse(spot: &Spot, given: &str) -> Result<(), String> {
+pub(super) fn refuse(spot: &SafePath, given: &str) -> Result<(), String> {
     if spot.path.split('/').any(is_git) || spot.is_in_git_folder {
         return Err(spot.says(
             "it is among git's own files, which no file tool changes; run git, which the user is \
@@ -103,15 +102,6 @@ fn is_git(name: &str) -> bool {
     let unseen = |character: &char| matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let plain: String = name.chars().filter(|it| !unseen(it)).collect();
     plain.eq_ignore_ascii_case(".git")
-}
-
-/// Is an open folder git's, or would it be with one more entry?
-pub(super) fn is_git_folder(folder: &std::os::fd::OwnedFd, next: &std::ffi::OsStr) -> bool {
-    let has = |name: &str| {
-        next == name || rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-    };
-    // A repository's, or the part of one that belongs to a worktree.
-    has("HEAD") && (has("objects") && has("refs") || has("commondir") && has("gitdir"))
 }
 
 #[cfg(test)]

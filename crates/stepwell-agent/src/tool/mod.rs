@@ -2,8 +2,7 @@
 
 mod changing;
 mod command;
-pub(crate) mod disk;
-mod dispatch;
+pub(crate) mod dispatch;
 pub(crate) mod environment;
 pub(crate) mod guard;
 mod list;
@@ -13,7 +12,6 @@ pub(crate) mod output;
 mod phase;
 mod read;
 mod search;
-pub(crate) mod spot;
 pub(crate) mod supervise;
 mod tail;
 mod tasks;
@@ -30,7 +28,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stepwell::{Effect, Outcome, PhaseChanged, PhaseSet, SessionId, Task, Tasks, ToolTarget};
 
-pub use self::disk::look;
+pub use stepwell_files::safe_fs::Content;
+use stepwell_files::safe_path::Root;
+
 pub use self::dispatch::{Ground, Order, is_read_only};
 pub use self::environment::is_private_variable;
 pub use self::supervise::{Watched, supervise};
@@ -116,6 +116,12 @@ impl Place {
             tail: Tail::default(),
         }
     }
+
+    /// The folder that file tools stay in.
+    #[must_use]
+    pub fn files(&self) -> Root {
+        Root { path: self.root.clone(), store: self.store.clone() }
+    }
 }
 
 /// What a tool would change.
@@ -164,24 +170,6 @@ pub struct Changed {
     pub before: Content,
     /// What stands there.
     pub after: Content,
-}
-
-/// What stands at a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Nothing.
-    Absent,
-    /// A file.
-    File {
-        /// Its bytes.
-        bytes: Vec<u8>,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// A symbolic link.
-    Symlink(String),
-    /// A file whose bytes are not kept, and why.
-    NotKept(String),
 }
 
 /// The tools that every agent can be given.

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use stepwell_files::safe_path::{Last, SafePath};
 
 use super::looking::{Looking, Wanted};
-use super::spot::{Last, Spot};
 use super::{Content, Place, cut, parse, spec, word};
 
 #[derive(Deserialize)]
@@ -43,7 +43,7 @@ pub(super) fn read_file() -> Looking {
 
 fn look(arguments: &Value, place: &Place, _: &Wanted) -> Result<String, String> {
     let arguments: Arguments = parse("read_file", arguments)?;
-    let spot = Spot::find(place, &arguments.path, Last::Follow)?;
+    let spot = SafePath::find(&place.files(), &arguments.path, Last::Follow)?;
     let text = match spot.content()? {
         Content::File { bytes, .. } => text(bytes).map_err(|why| spot.says(why))?,
         _ => return Err(spot.says("there is no such file; list_files shows what there is")),

@@ -3,9 +3,9 @@
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use stepwell_files::safe_path::{Last, SafePath};
 
 use super::looking::{Looking, Wanted};
-use super::spot::{Last, Spot};
 use super::walk::{self, Go, Within, one_line};
 use super::{Content, Place, cut, parse, spec, word};
 
@@ -69,7 +69,7 @@ fn look(arguments: &Value, place: &Place, wanted: &Wanted) -> Result<String, Str
     let mut hits = Hits { shown: String::new(), count: 0, limit: place.output_limit, full: false };
     let mut skipped = 0_usize;
     walk::files(place, within, wanted, |path| {
-        match Spot::find(place, path, Last::Keep).and_then(|spot| spot.content()) {
+        match SafePath::find(&place.files(), path, Last::Keep).and_then(|spot| spot.content()) {
             Ok(Content::File { bytes, .. }) => hits.take_from(path, &bytes, &pattern),
             Ok(_) => {}
             // Too large, not ours to read, or changed meanwhile.

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use ignore::DirEntry;
 use ignore::overrides::{Override, OverrideBuilder};
-use ignore::{DirEntry, WalkBuilder};
+use stepwell_files::safe_path::{Last, SafePath};
+use stepwell_files::walk::walker;
 
 use super::Place;
-use super::disk::is_scratch;
 use super::looking::Wanted;
-use super::spot::{Last, Spot, is_hidden};
 
 /// Calls `each` with every file below a path, relative to the workspace and in order, until it
 /// says no. `glob` is in the manner of `.gitignore` and relative to the path.
@@ -19,7 +19,7 @@ pub(super) fn files(
     wanted: &Wanted,
     mut each: impl FnMut(&str) -> Result<Go, String>,
 ) -> Result<(), String> {
-    let spot = Spot::find(place, within.path.unwrap_or("."), Last::Follow)?;
+    let spot = SafePath::find(&place.files(), within.path.unwrap_or("."), Last::Follow)?;
     if spot.stat.is_none() {
         return Err(spot.says("there is no such file or folder"));
     }
@@ -59,31 +59,6 @@ pub(super) struct Within<'a> {
 pub(super) enum Go {
     On,
     Stop,
-}
-
-/// Links are not followed, so that nothing outside is reached and no loop is entered. The
-/// user's own settings of git are left out: they are in their home folder, and a run should
-/// see the same files wherever it runs.
-pub(crate) fn walker(start: &Path, store: Option<&Path>) -> WalkBuilder {
-    let store = store.map(Path::to_owned);
-    let is_ours = move |entry: &DirEntry| {
-        is_hidden(entry.file_name())
-            || is_scratch(entry.file_name())
-            || store.as_deref() == Some(entry.path())
-    };
-    // A subagent's worktree lies in a store, which hides itself from git: that is no word about
-    // what is in the worktree.
-    let in_store = start.ancestors().skip(1).filter_map(Path::file_name).any(is_hidden);
-    let mut walker = WalkBuilder::new(start);
-    walker
-        .parents(!in_store)
-        .hidden(false)
-        .ignore(false)
-        .git_global(false)
-        .require_git(false)
-        .follow_links(false)
-        .filter_entry(move |entry| !is_ours(entry));
-    walker
 }
 
 fn matcher(start: &Path, glob: &str) -> Result<Override, String> {

@@ -4,11 +4,8 @@
 mod command;
 mod context;
 mod crash;
-mod cut_off;
 mod endings;
-mod files;
 mod gemini;
-mod git_attacks;
 mod lanes;
 mod mcp;
 mod providers;

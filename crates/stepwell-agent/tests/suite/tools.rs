@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stepwell::{Digest, Effect, Outcome};
-use stepwell_agent::tool::{Content, Done, Place, Tool, builtin, look};
+use stepwell_agent::tool::{Content, Done, Place, Tool, builtin};
+use stepwell_files::safe_fs::look;
 use tempfile::TempDir;
 
 pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
@@ -239,16 +240,16 @@ fn a_plan_says_what_a_run_then_does() {
         let plan = tool(name).plan(&arguments, &world.place).unwrap();
         let [target] = &plan.targets[..] else { panic!("{plan:?}") };
         assert_eq!(target.path, path);
-        assert_eq!(target.before, look(&world.place, path).unwrap().digest());
+        assert_eq!(target.before, look(&world.place.files(), path).unwrap().digest());
         if expected.is_some() {
             assert_eq!(target.before, expected);
         }
         let done = world.run(name, &arguments);
         assert_eq!(done.outcome, Outcome::Done, "{}", done.text);
-        assert_eq!(target.after, look(&world.place, path).unwrap().digest(), "{name}");
+        assert_eq!(target.after, look(&world.place.files(), path).unwrap().digest(), "{name}");
         let [changed] = &done.changed[..] else { panic!("{done:?}") };
         assert_eq!((changed.path.as_str(), changed.before.digest()), (path, target.before));
-        assert_eq!(changed.after, look(&world.place, path).unwrap());
+        assert_eq!(changed.after, look(&world.place.files(), path).unwrap());
     }
 }
 
@@ -316,7 +317,7 @@ fn a_link_is_deleted_itself() {
     symlink("src/main.rs", world.path("link")).unwrap();
     let arguments = json!({ "path": "link" });
     let plan = tool("delete_file").plan(&arguments, &world.place).unwrap();
-    assert_eq!(plan.targets[0].before, look(&world.place, "link").unwrap().digest());
+    assert_eq!(plan.targets[0].before, look(&world.place.files(), "link").unwrap().digest());
     let done = world.run("delete_file", &arguments);
     assert_eq!(done.changed[0].before, Content::Symlink("src/main.rs".to_owned()));
     assert!(world.path("src/main.rs").exists() && !world.path("link").is_symlink());

@@ -1,5 +1,5 @@
 use stepwell::{Access, Driver, Phase, Status, StopReason};
-use stepwell_agent::files::rewind::Foreign;
+use stepwell_files::rewind::Foreign;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;

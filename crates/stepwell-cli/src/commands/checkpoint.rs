@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::{Access, Checkpoint, CheckpointReason, Event, Kind, Seq, Time};
-use stepwell_agent::files::rewind::Foreign;
+use stepwell_files::rewind::Foreign;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;

@@ -1,11 +1,11 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
+use stepwell::compactions::{self, Extent, live};
 use stepwell::{
     Access, Compacted, Event, Lane, Made, NewEvent, Recorded, Seq, Session, SessionId, Shown, Span,
     Undone, View,
 };
-use stepwell_agent::context::live::{self, Extent, live};
 use stepwell_agent::run::Shrunk;
 
 use super::resume::refuse_external;
@@ -104,7 +104,7 @@ struct Restored<'a> {
 }
 
 fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
-    let (facts, head) = (session.facts(&live::KINDS)?, session.standing()?.head);
+    let (facts, head) = (session.facts(&compactions::KINDS)?, session.standing()?.head);
     let mut compactions = live(&facts, head.seq);
     let Some((seq, _)) = compactions.pop() else {
         let message = format!("{} has no compaction to take back", session.id());

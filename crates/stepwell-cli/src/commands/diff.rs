@@ -1,6 +1,6 @@
 use stepwell::{Access, Kind, Seq};
-use stepwell_agent::files::diff::Patch;
-use stepwell_agent::files::history::History;
+use stepwell_files::diff::Patch;
+use stepwell_files::history::History;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use stepwell::{Access, FileState, Kind, Seq, SessionId, Time};
-use stepwell_agent::files::diff::Side;
-use stepwell_agent::files::history::{History, Version};
+use stepwell_files::diff::Side;
+use stepwell_files::history::{History, Version};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};

@@ -1,5 +1,5 @@
+use stepwell::compactions::{self, Extent};
 use stepwell::{Access, Change, Driver, Edited, Event, NewEvent, Status, StatusChanged};
-use stepwell_agent::context::live::{self, Extent};
 
 use super::label::refuse_taken;
 use stepwell_workspace::housekeeping::tidy;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Driver::External => Vec::new(),
     };
     // What the metadata says of the view was recorded beside what changed the view.
-    let facts = well.store().facts(&parent, &live::KINDS)?;
+    let facts = well.store().facts(&parent, &compactions::KINDS)?;
     if facts.iter().any(|fact| matches!(fact.event, Event::Compacted(_))) {
         begins.push(Extent::at(&facts, at).edited().into());
     }

@@ -1,6 +1,6 @@
 use serde::Serialize;
+use stepwell::gates::{Asked, Gates};
 use stepwell::{Access, Filter, Query, SessionId, Status};
-use stepwell_agent::gates::{Asked, Gates};
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Go, Well, each_session};

@@ -1,8 +1,8 @@
+use stepwell::gates::Gates;
 use stepwell::{
     Access, Answer, Driver, Error, Family, Filter, GateAnswered, Head, Origin, Query, SessionId,
     Span, Status,
 };
-use stepwell_agent::gates::Gates;
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
 use stepwell_workspace::restore_worktree;

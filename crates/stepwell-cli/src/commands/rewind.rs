@@ -3,18 +3,18 @@ mod say;
 use std::path::PathBuf;
 
 use stepwell::{Access, Head, Scope, SessionId, Standing};
-use stepwell_agent::files::moves::{self, Asked, Way};
-use stepwell_agent::files::plan::Others;
-use stepwell_agent::files::rewind::{self, Done, Foreign};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::tool::Place;
+use stepwell_files::plan::Others;
+use stepwell_files::rewind::{self, Done, Foreign};
+use stepwell_files::rewind_history::{self, Asked, Direction};
+use stepwell_files::safe_path::Root;
 
 use self::say::{Said, refused, say, say_cut_off};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{let_go, place, refuse_half, settle, site, tell_of_half};
+use crate::files::{let_go, refuse_half, root, settle, site, tell_of_half};
 use crate::output::note;
 use crate::point::{FORMS, last_words, point};
 
@@ -62,15 +62,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (well, id) = app.session(&args.session, access)?;
     let redactor = Redactor::new([]);
-    let way = if args.undo { Way::Forth } else { Way::Back };
+    let way = if args.undo { Direction::Forth } else { Direction::Back };
     if args.dry_run {
         let standing = well.standing(&id)?;
         if standing.head.rewinding.is_some() {
             return unfinished(&well, &standing, app);
         }
         let asked = asked(args, &well, &id)?;
-        let place = workspace(&asked, &standing.head, app)?;
-        let preview = rewind::preview(&**well.store(), &id, &asked, &site(&place, &redactor, app))?;
+        let root = workspace(&asked, &standing.head, app)?;
+        let preview = rewind::preview(&**well.store(), &id, &asked, &site(&root, &redactor, app))?;
         say(
             &Said {
                 id: &id,
@@ -94,8 +94,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     settle(&mut session, Foreign::Refused, app)?;
     let asked = asked(args, &well, &id)?;
     let head = session.standing()?.head;
-    let place = workspace(&asked, &head, app)?;
-    let site = site(&place, &redactor, app);
+    let root = workspace(&asked, &head, app)?;
+    let site = site(&root, &redactor, app);
     match rewind::rewind(&mut session, &site, &asked, &mut |_| {})? {
         Done::Refused(preview) => Err(refused(&id, &asked, &preview)),
         Done::Rewound { seq, checkpoint, preview } => {
@@ -115,9 +115,9 @@ fn unfinished(well: &Well, standing: &Standing, app: &mut App) -> Result<Exit> {
         refuse_half(standing)?;
     }
     tell_of_half(standing);
-    let (place, redactor) = (place(&standing.head, app)?, Redactor::new([]));
+    let (root, redactor) = (root(&standing.head, app)?, Redactor::new([]));
     let id = &standing.head.id;
-    if let Some(half) = rewind::cut_off(&**well.store(), id, &site(&place, &redactor, app))? {
+    if let Some(half) = rewind::cut_off(&**well.store(), id, &site(&root, &redactor, app))? {
         say_cut_off(id, &half, app)?;
     }
     Ok(Exit::Done)
@@ -126,9 +126,10 @@ fn unfinished(well: &Well, standing: &Standing, app: &mut App) -> Result<Exit> {
 fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
     let others = if args.force { Others::Overwritten } else { Others::Respected };
     if args.undo || args.redo {
-        let back = if args.undo { Way::Back } else { Way::Forth };
-        let (facts, head) = (well.store().facts(id, &moves::MOVES)?, well.standing(id)?.head.seq);
-        return moves::taking_back(&facts, head, back, others).ok_or_else(|| {
+        let back = if args.undo { Direction::Back } else { Direction::Forth };
+        let (facts, head) =
+            (well.store().facts(id, &rewind_history::MOVES)?, well.standing(id)?.head.seq);
+        return rewind_history::taking_back(&facts, head, back, others).ok_or_else(|| {
             let what = if args.undo { "rewind" } else { "--undo" };
             Failure::new(Exit::Failed, format_args!("{id} has no {what} to take back"))
                 .hint(format_args!("stepwell show {id} --events shows what it did"))
@@ -147,9 +148,9 @@ fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
 }
 
 /// The folder whose files are moved. A chat can be moved back where there is none.
-fn workspace(asked: &Asked, head: &Head, app: &App) -> Result<Place> {
+fn workspace(asked: &Asked, head: &Head, app: &App) -> Result<Root> {
     match asked.scope.moves_files() {
-        true => place(head, app),
-        false => Ok(Place::new(PathBuf::new())),
+        true => root(head, app),
+        false => Ok(Root::new(PathBuf::new())),
     }
 }

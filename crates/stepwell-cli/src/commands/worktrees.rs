@@ -1,6 +1,6 @@
 use serde::Serialize;
 use stepwell::Status;
-use stepwell_agent::worktree::State;
+use stepwell_files::worktree::State;
 use stepwell_workspace::{SubagentWorktree, subagent_worktrees};
 
 use crate::app::App;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use stepwell::gates::Gates;
 use stepwell::{Lane, LaneState, Session, Spent, Standing, State, Status, StopReason};
-use stepwell_agent::gates::Gates;
 use stepwell_agent::provider::Fault;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Ended;

@@ -23,9 +23,9 @@ const FOR_TESTS: [&str; 5] = [
 /// What only front ends may depend on, also by way of others.
 const ONLY_FOR_DOORS: [&str; 2] = ["clap", "crossterm"];
 
-/// Still reads the environment: git is started with a few of its variables. They are to arrive as
-/// an argument, as what commands inherit does; then this goes.
-const STILL_READS: &str = "stepwell-agent/src/git/environment.rs";
+/// The one file that may name the environment: it decides which few variables git inherits, and
+/// reads none of them.
+const PASSES_ON: &str = "stepwell-files/src/git/environment.rs";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -135,7 +135,7 @@ fn nothing_below_the_front_ends_reads_the_environment() {
     for id in graph.below() {
         let mut found = Vec::new();
         lines_on_environment(&sources(&graph.names[id]), &mut found);
-        found.retain(|line| !line.contains(STILL_READS));
+        found.retain(|line| !line.contains(PASSES_ON));
         assert!(found.is_empty(), "{found:#?}");
     }
     // The test sees what it looks for.

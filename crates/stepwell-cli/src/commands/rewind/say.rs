@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use stepwell::{FileChanged, FileState, Head, Scope, Seq, SessionId, Status};
-use stepwell_agent::files::moves::{Asked, Way};
-use stepwell_agent::files::plan::Remark;
-use stepwell_agent::files::rewind::{CutOff, Preview};
-use stepwell_agent::files::shift::{Shift, Work};
+use stepwell_files::plan::Remark;
+use stepwell_files::rewind::{CutOff, Preview};
+use stepwell_files::rewind_effect::{RewindEffect, Work};
+use stepwell_files::rewind_history::{Asked, Direction};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -20,7 +20,7 @@ pub(super) struct Said<'a> {
     /// The session before it.
     pub(super) head: &'a Head,
     /// Which way it goes.
-    pub(super) way: Way,
+    pub(super) way: Direction,
     pub(super) preview: &'a Preview,
     /// The event that ended it and the checkpoint before it, if it was done.
     pub(super) done: Option<(Seq, &'a str)>,
@@ -170,8 +170,8 @@ fn hint(said: &Said<'_>) {
         _ => format!("stepwell resume {id} goes on from there; "),
     };
     let back = match said.way {
-        Way::Back => "--undo",
-        Way::Forth => "--redo",
+        Direction::Back => "--undo",
+        Direction::Forth => "--redo",
     };
     note(format_args!("{goes_on}stepwell rewind {id} {back} takes it back"));
 }
@@ -198,7 +198,7 @@ fn object(said: &Said<'_>, app: &mut App) -> Result<()> {
 }
 
 /// What happens to the conversation, line by line.
-fn conversation(asked: &Asked, shift: &Shift) -> Vec<(Style, String)> {
+fn conversation(asked: &Asked, shift: &RewindEffect) -> Vec<(Style, String)> {
     let mut lines = Vec::new();
     let (leaves, later) = (shift.leaves, shift.later);
     let planned = leaves.without(later);

@@ -1,0 +1,151 @@
+//! What other sessions of the store say of the same files.
+//!
+//! What a command changes is found by looking before and after it, so that whatever someone else
+//! did meanwhile looks like the command's. If that someone is a session of the same store, its log
+//! says so, and a rewind must not take its work away.
+
+use std::collections::HashMap;
+
+use stepwell::{FileState, Filter, Kind, Order, Query, Seq, SessionId, Span, Store, Time};
+
+use crate::error::Result;
+use crate::history::{Entry, History};
+use crate::plan::{Plan, Remark};
+
+/// The states of files that other sessions recorded as theirs, by path.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    by_path: HashMap<String, Vec<(SessionId, FileState)>>,
+}
+
+impl Claims {
+    /// What other sessions of a workspace did since a session was at `to`.
+    pub(crate) fn of(
+        store: &dyn Store,
+        id: &SessionId,
+        history: &History,
+        to: Seq,
+    ) -> Result<Self> {
+        let mut claims = Self::default();
+        // Most sessions change nothing after the point, or are alone.
+        if !history.entries().iter().any(|entry| entry.seq > to) {
+            return Ok(claims);
+        }
+        let since = time_of(store, id, to)?;
+        let workspace = Some(store.standing(id)?.head.workspace);
+        let filter = Filter { workspace, since: Some(since), ..Filter::default() };
+        let mut query = Query { filter, ..Query::default() };
+        loop {
+            let page = store.list(&query)?;
+            let others = page.sessions.iter().filter(|it| it.head.id != *id);
+            for other in others.filter(|it| it.damage.is_none()) {
+                let facts = store.facts(&other.head.id, &[Kind::File])?;
+                let theirs = History::of(facts.into_iter().filter(|it| it.at >= since));
+                claims.add(&other.head.id, &theirs, history);
+            }
+            let Some(next) = page.next else { return Ok(claims) };
+            query.after = Some(next);
+        }
+    }
+
+    /// Takes in how another session left files. What it shares with this one, because one is a
+    /// fork of the other, is this one's, also if a rewind brought it back.
+    fn add(&mut self, other: &SessionId, theirs: &History, ours: &History) {
+        let ours = ours.entries();
+        let (shared, own): (Vec<&Entry>, Vec<&Entry>) =
+            theirs.entries().iter().partition(|entry| ours.contains(entry));
+        let last: HashMap<&str, &FileState> =
+            own.iter().map(|it| (it.change.path.as_str(), &it.change.after)).collect();
+        for (path, after) in last {
+            let is_shared = |it: &&Entry| it.change.path == path && it.change.after == *after;
+            if !shared.iter().any(is_shared) {
+                self.by_path
+                    .entry(path.to_owned())
+                    .or_default()
+                    .push((other.clone(), after.clone()));
+            }
+        }
+    }
+
+    /// Makes conflicts of the moves that would take another session's work away: this session
+    /// recorded a change after `to` that the other one recorded too.
+    pub(crate) fn object_to(&self, plan: &mut Plan, history: &History, to: Seq) {
+        let mut moves = std::mem::take(&mut plan.moves);
+        moves.retain(|change| {
+            let ours = history.entries().iter().filter(|it| it.seq > to);
+            let mut ours = ours.filter(|it| it.change.path == change.path);
+            let claims = self.by_path.get(&change.path).map(Vec::as_slice).unwrap_or_default();
+            let claim = ours.find_map(|entry| {
+                claims
+                    .iter()
+                    .find(|(_, after)| *after == entry.change.after && *after != change.after)
+            });
+            if let Some((other, _)) = claim {
+                let why = format!("session {other} changed it too");
+                plan.conflicts.push(Remark { path: change.path.clone(), why });
+            }
+            claim.is_none()
+        });
+        plan.moves = moves;
+    }
+}
+
+/// When an event was recorded; before the first one, when the session began.
+fn time_of(store: &dyn Store, id: &SessionId, seq: Seq) -> Result<Time> {
+    let from = seq.max(Seq::FIRST);
+    let span = Span { from, to: from, order: Order::Oldest, limit: 1 };
+    let events = store.events(id, span)?.intact(id)?;
+    Ok(events.first().map_or(Time::EPOCH, |event| event.at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::{history, text};
+
+    fn objected(ours: &History, theirs: &History, to: u64) -> Plan {
+        let mut plan = Plan::default();
+        for (path, net) in ours.net(Seq::new(to), Seq::MAX) {
+            let (before, after) = (net.after, net.before);
+            plan.moves.push(stepwell::FileChanged { path, before, after, renamed_from: None });
+        }
+        let mut claims = Claims::default();
+        claims.add(&"other".parse().unwrap(), theirs, ours);
+        claims.object_to(&mut plan, ours, Seq::new(to));
+        plan
+    }
+
+    #[test]
+    fn what_another_session_finished_meanwhile_is_a_conflict() {
+        let ours =
+            history(&[(3, "mine", "", "m"), (4, "theirs", "", "t"), (6, "theirs", "t", "u")]);
+        let plan = objected(&ours, &history(&[(9, "theirs", "", "t")]), 0);
+        assert_eq!(plan.moves.len(), 1);
+        assert_eq!(plan.conflicts[0].path, "theirs");
+        assert_eq!(plan.conflicts[0].why, "session other changed it too");
+    }
+
+    #[test]
+    fn what_was_built_on_another_sessions_work_goes_back_to_it() {
+        let ours = history(&[(3, "a", "t", "m")]);
+        let plan = objected(&ours, &history(&[(9, "a", "", "t")]), 0);
+        assert!(plan.conflicts.is_empty());
+        assert_eq!(plan.moves[0].after, text("t"));
+    }
+
+    #[test]
+    fn what_a_fork_shares_is_no_conflict_even_if_it_came_back() {
+        let ours = history(&[(3, "a", "", "x")]);
+        let back = [(3, "a", "", "x"), (5, "a", "x", ""), (7, "a", "", "x")];
+        for theirs in [&back[..1], &back] {
+            assert!(objected(&ours, &history(theirs), 0).conflicts.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_another_session_took_back_is_no_claim() {
+        let ours = history(&[(3, "a", "1", "2")]);
+        let theirs = history(&[(5, "a", "1", "2"), (6, "a", "2", "1")]);
+        assert!(objected(&ours, &theirs, 0).conflicts.is_empty());
+    }
+}

@@ -1,0 +1,25 @@
+//! What can go wrong when files are captured or moved back.
+
+/// The result of working with a session's files.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why files could not be captured or moved back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store could not be read or written.
+    #[error(transparent)]
+    Store(#[from] stepwell::Error),
+    /// Files could not be moved back; they are as they were.
+    #[error("the files could not be moved back and are as they were: {why}")]
+    NotMoved {
+        /// What was in the way.
+        why: String,
+    },
+    /// Files could not be moved back, and what was done of it could not be taken back.
+    #[error("the files were moved back in part only: {why}")]
+    HalfMoved {
+        /// What was in the way.
+        why: String,
+    },
+}

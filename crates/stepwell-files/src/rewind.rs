@@ -1,0 +1,430 @@
+//! Moving a session back, files and all: wholly, or not at all.
+//!
+//! What is about to be moved is recorded first, with every content that is needed to do it
+//! and to take it back. Then each file is replaced at once. A move that was cut off is
+//! finished by [`settle`], which whoever takes the session up calls first.
+
+use stepwell::compactions::{self, Extent};
+use stepwell::gates::Gates;
+use stepwell::{
+    Checkpoint, Digest, Driver, Event, FileChanged, FileState, Kind, NewEvent, Order, Recorded,
+    Restored, Rewinding, Rewound, Seq, Session, SessionId, Span, Status, StatusChanged, StopReason,
+    Store, Timeline, Undone,
+};
+
+use crate::claims::Claims;
+use crate::error::{Error, Result};
+use crate::history::History;
+use crate::plan::{Look as _, Others, Plan, Remark, in_the_way};
+use crate::rewind_effect::RewindEffect;
+use crate::rewind_history::{Asked, MOVES, unfinished};
+use crate::site::Site;
+
+/// Where a rewind is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage<'a> {
+    /// What is to be done is recorded.
+    Recorded,
+    /// A file is about to be moved.
+    Moving(&'a str),
+    /// A file was moved.
+    Moved(&'a str),
+    /// All files are moved; that they are is recorded next.
+    Placed,
+}
+
+/// Told where a rewind is.
+pub type Watch<'a> = &'a mut dyn FnMut(Stage<'_>);
+
+/// What a move would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Preview {
+    /// To files.
+    pub plan: Plan,
+    /// To the conversation.
+    pub shift: RewindEffect,
+}
+
+impl Preview {
+    /// Is something in the way?
+    #[must_use]
+    pub fn is_refused(&self, asked: &Asked) -> bool {
+        let respected = asked.others == Others::Respected;
+        !self.plan.conflicts.is_empty() || (respected && self.shift.sets_work_aside())
+    }
+}
+
+/// What a rewind did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Done {
+    /// All of it.
+    Rewound {
+        /// The event that says so.
+        seq: Seq,
+        /// The checkpoint before it.
+        checkpoint: String,
+        /// What was done.
+        preview: Preview,
+    },
+    /// Nothing: something is in the way.
+    Refused(Preview),
+}
+
+/// What becomes of files that someone else changed while a rewind was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// They are in the way: nothing is done.
+    Refused,
+    /// They are left as they are.
+    Left,
+}
+
+/// What became of a rewind that was cut off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settled {
+    /// Where it had begun.
+    pub began: Seq,
+    /// The event that ended it; absent, files that someone else changed are in the way.
+    pub seq: Option<Seq>,
+    /// Those files.
+    pub left: Vec<Remark>,
+}
+
+/// A rewind that was cut off, and what finishing it would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CutOff {
+    /// Where it began.
+    pub began: Seq,
+    /// What was asked for.
+    pub asked: Asked,
+    /// The files that are not moved yet.
+    pub moves: Vec<FileChanged>,
+    /// Those that someone else changed meanwhile.
+    pub left: Vec<Remark>,
+}
+
+/// The rewind of a session that was cut off, if there is one.
+pub fn cut_off(store: &dyn Store, id: &SessionId, site: &Site<'_>) -> Result<Option<CutOff>> {
+    if store.standing(id)?.head.rewinding.is_none() {
+        return Ok(None);
+    }
+    let facts = store.facts(id, &MOVES)?;
+    let Some((began, asked, files)) = unfinished(&facts) else { return Ok(None) };
+    let all = recorded(store.facts(id, &[Kind::File])?, began, files);
+    let left = foreign(&all, site);
+    let mut moves = all;
+    moves.retain(|change| {
+        let is_left = left.iter().any(|left| left.path == change.path);
+        !is_left && !site.now(&change.path).is(&change.after)
+    });
+    Ok(Some(CutOff { began, asked, moves, left }))
+}
+
+/// The moves of files that a rewind recorded where it began.
+fn recorded(files: Vec<Recorded>, began: Seq, many: u64) -> Vec<FileChanged> {
+    let within = |seq: Seq| seq > began && seq.get() <= began.get() + many;
+    let moves = files.into_iter().filter(|fact| within(fact.seq));
+    let moves = moves.filter_map(|fact| match fact.event {
+        Event::File(change) => Some(change),
+        _ => None,
+    });
+    moves.collect()
+}
+
+/// The files that someone else changed since they were to be moved.
+fn foreign(moves: &[FileChanged], site: &Site<'_>) -> Vec<Remark> {
+    let foreign = moves.iter().filter(|change| is_foreign(change, moves, site));
+    foreign.map(|change| changed_meanwhile(&change.path)).collect()
+}
+
+/// What a rewind would do.
+pub fn preview(
+    store: &dyn Store,
+    id: &SessionId,
+    asked: &Asked,
+    site: &Site<'_>,
+) -> Result<Preview> {
+    let history = History::of(store.facts(id, &[Kind::File])?);
+    let mut plan = match asked.scope.moves_files() {
+        true => Plan::of(&history, asked.to, asked.others, site),
+        false => Plan::default(),
+    };
+    if asked.others == Others::Respected && !plan.moves.is_empty() {
+        Claims::of(store, id, &history, asked.to)?.object_to(&mut plan, &history, asked.to);
+    }
+    let moves = store.facts(id, &MOVES)?;
+    let shift = RewindEffect::of(store, id, asked, (&moves, &history, &plan))?;
+    Ok(Preview { plan, shift })
+}
+
+/// Moves a session back.
+pub fn rewind(
+    session: &mut Session,
+    site: &Site<'_>,
+    asked: &Asked,
+    watch: Watch<'_>,
+) -> Result<Done> {
+    let store = session.well().store().clone();
+    let mut preview = preview(&*store, session.id(), asked, site)?;
+    if preview.is_refused(asked) {
+        return Ok(Done::Refused(preview));
+    }
+    let checkpoint = safety_name(&session.facts(&[Kind::Checkpoint])?);
+    let mut events: Vec<NewEvent> = vec![Checkpoint::automatic(checkpoint.clone()).into()];
+    let plan = &mut preview.plan;
+    if plan.moves.is_empty() {
+        events.extend(end(session, asked)?);
+        let seq = session.append_all(events)?.first.next();
+        return Ok(Done::Rewound { seq, checkpoint, preview });
+    }
+    check(session, &plan.moves)?;
+    keep(session, site, &plan.moves)?;
+    let Asked { to, scope, undoes, .. } = *asked;
+    events.push(Rewinding::Begun { to, scope, undoes, files: plan.moves.len() as u64 }.into());
+    events.extend(plan.moves.iter().cloned().map(NewEvent::from));
+    let began = session.append_all(events)?.first.next();
+    watch(Stage::Recorded);
+    let left = carry_out(session, site, began, &plan.moves, watch)?;
+    watch(Stage::Placed);
+    let seq = session.append_all(end(session, asked)?)?.first;
+    plan.moves.retain(|change| left.iter().all(|left| left.path != change.path));
+    plan.left.extend(left);
+    Ok(Done::Rewound { seq, checkpoint, preview })
+}
+
+/// Finishes a rewind that was cut off, if there is one. A fork inherits none: the files were
+/// its parent's to move.
+pub fn settle(
+    session: &mut Session,
+    site: &Site<'_>,
+    others: Foreign,
+    watch: Watch<'_>,
+) -> Result<Option<Settled>> {
+    if session.standing()?.head.rewinding.is_none() {
+        return Ok(None);
+    }
+    let Some((began, asked, files)) = unfinished(&session.facts(&MOVES)?) else { return Ok(None) };
+    let moves = recorded(session.facts(&[Kind::File])?, began, files);
+    if others == Foreign::Refused {
+        let left = foreign(&moves, site);
+        if !left.is_empty() {
+            return Ok(Some(Settled { began, seq: None, left }));
+        }
+    }
+    let left = carry_out(session, site, began, &moves, watch)?;
+    watch(Stage::Placed);
+    let seq = Some(session.append_all(end(session, &asked)?)?.first);
+    Ok(Some(Settled { began, seq, left }))
+}
+
+/// Did someone else change a file that is neither as it was nor as it is to be, or put
+/// something in its way?
+fn is_foreign(change: &FileChanged, moves: &[FileChanged], site: &Site<'_>) -> bool {
+    let now = site.now(&change.path);
+    if now.is(&change.after) {
+        return false;
+    }
+    let blocked = in_the_way(change, &now, moves, site).map_or(true, |ways| !ways.is_empty());
+    !now.is(&change.before) || blocked
+}
+
+fn changed_meanwhile(path: &str) -> Remark {
+    Remark { path: path.to_owned(), why: "someone else changed it meanwhile".to_owned() }
+}
+
+/// The events that end a move: the move itself, and what the metadata says of the view that it
+/// leads to.
+fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
+    let Asked { to, scope, .. } = *asked;
+    // The store fills in what comes back.
+    let restored = Restored::default();
+    let moved: Event = match asked.undoes {
+        Some(of) => Undone::Rewind { of, scope, restored }.into(),
+        None => Rewound { to, scope, restored }.into(),
+    };
+    let mut events: Vec<NewEvent> = vec![moved.into()];
+    if scope.moves_view() {
+        let extent = Extent::at(&session.facts(&compactions::KINDS)?, asked.follows());
+        if extent != Extent::of(&session.standing()?.head) {
+            events.push(extent.edited().into());
+        }
+        events.extend(stands(session, asked)?.map(NewEvent::from));
+    }
+    Ok(events)
+}
+
+/// How the run stands where a move leads to, if it stands otherwise now: one that was not done
+/// there can be taken up again, and one that was is done; one waits if a question does. What the
+/// user gave up stays so, and how an agent of someone else's stands, its phase says.
+fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
+    let head = session.standing()?.head;
+    if head.status == Status::Abandoned || head.driver == Driver::External {
+        return Ok(None);
+    }
+    let timeline = Timeline::at(asked.follows(), session.facts(&MOVES)?.iter());
+    let then = last_status(session, asked.follows(), &timeline)?;
+    let waits = || -> Result<bool> {
+        let store = session.well().store();
+        Ok(Gates::once(&**store, session.id(), asked.follows())?.open().next().is_some())
+    };
+    let then = match then {
+        // An answer counts before the run that it lets go on.
+        Some(it) if it.status == Status::Paused && !waits()? => None,
+        Some(it) if it.status == Status::Running => None,
+        // It is this move that leads here, not the crash.
+        Some(it) if it.reason == Some(StopReason::Crashed) => {
+            Some(StatusChanged { reason: None, ..it })
+        }
+        it => it,
+    };
+    // Nobody is at it: it was cut off nowhere.
+    let nobody = StatusChanged { status: Status::Interrupted, reason: None, error: None };
+    let then = then.unwrap_or(nobody);
+    let differs = (head.status, head.stop_reason) != (then.status, then.reason);
+    // One that was stopped is as resumable as before.
+    let weighs = |status| matches!(status, Status::Success | Status::Paused);
+    Ok((differs && (weighs(then.status) || weighs(head.status))).then_some(then))
+}
+
+/// The last status that counts on a branch.
+fn last_status(session: &Session, to: Seq, timeline: &Timeline) -> Result<Option<StatusChanged>> {
+    /// How many events are read at a time.
+    const PAGE: usize = 1_000;
+    let mut span = Span { from: Seq::FIRST, to, order: Order::Newest, limit: PAGE };
+    loop {
+        let events = session.events(span)?.intact(session.id())?;
+        let Some(first) = events.last().map(|event| event.seq) else { return Ok(None) };
+        let counting = events.into_iter().filter(|event| timeline.contains(event.seq));
+        let found = counting.into_iter().find_map(|event| match event.event {
+            Event::Status(status) => Some(status),
+            _ => None,
+        });
+        if found.is_some() || first <= Seq::FIRST {
+            return Ok(found);
+        }
+        span.to = first.prev();
+    }
+}
+
+fn safety_name(checkpoints: &[Recorded]) -> String {
+    const NAME: &str = "before-rewind-";
+    let number = |fact: &Recorded| match &fact.event {
+        Event::Checkpoint(it) => it.name.strip_prefix(NAME)?.parse::<u64>().ok(),
+        _ => None,
+    };
+    let last = checkpoints.iter().filter_map(number).max().unwrap_or(0);
+    format!("{NAME}{}", last.saturating_add(1))
+}
+
+/// Makes sure that every content is there before anything is touched.
+fn check(session: &Session, moves: &[FileChanged]) -> Result<()> {
+    for change in moves {
+        if let FileState::File { blob, .. } = &change.after {
+            session.blob(blob)?;
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes of contents are held at once while they are stored.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// Keeps what is about to be overwritten.
+fn keep(session: &Session, site: &Site<'_>, moves: &[FileChanged]) -> Result<()> {
+    let mut batch: Vec<(Digest, Vec<u8>)> = Vec::new();
+    let store = |batch: &mut Vec<(Digest, Vec<u8>)>| -> Result<()> {
+        let bytes: Vec<(Digest, &[u8])> =
+            batch.iter().map(|(digest, bytes)| (*digest, bytes.as_slice())).collect();
+        session.keep_blobs(&bytes)?;
+        batch.clear();
+        Ok(())
+    };
+    for change in moves {
+        if let FileState::File { blob, .. } = &change.before {
+            let bytes = site.bytes(&change.path, blob);
+            batch.push((*blob, bytes.map_err(|why| Error::NotMoved { why })?));
+        }
+        if batch.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > BATCH_BYTES {
+            store(&mut batch)?;
+        }
+    }
+    store(&mut batch)
+}
+
+/// Moves the files that are not moved yet. If one cannot be moved, those that were are moved
+/// back, which is recorded. The answer is what someone else changed meanwhile.
+fn carry_out(
+    session: &mut Session,
+    site: &Site<'_>,
+    began: Seq,
+    moves: &[FileChanged],
+    watch: Watch<'_>,
+) -> Result<Vec<Remark>> {
+    let mut left = Vec::new();
+    for change in in_order(moves) {
+        watch(Stage::Moving(&change.path));
+        match step(session, site, change) {
+            Ok(Step::Moved | Step::WasThere) => watch(Stage::Moved(&change.path)),
+            Ok(Step::Foreign) => left.push(changed_meanwhile(&change.path)),
+            Err(why) => {
+                take_back(session, site, began, moves, &why)?;
+                return Err(Error::NotMoved { why });
+            }
+        }
+    }
+    Ok(left)
+}
+
+fn take_back(
+    session: &mut Session,
+    site: &Site<'_>,
+    began: Seq,
+    moves: &[FileChanged],
+    why: &str,
+) -> Result<()> {
+    let back: Vec<FileChanged> = moves.iter().map(reversed).collect();
+    for change in in_order(&back) {
+        step(session, site, change).map_err(|why| Error::HalfMoved { why })?;
+    }
+    let dropped = Rewinding::Dropped { of: began, why: why.to_owned() };
+    // What was recorded as moved stands where it stood.
+    let events = [dropped.into()].into_iter().chain(back.into_iter().map(NewEvent::from));
+    session.append_all(events.collect())?;
+    Ok(())
+}
+
+/// What became of one file.
+enum Step {
+    Moved,
+    WasThere,
+    /// Someone else changed it: it is left as it is.
+    Foreign,
+}
+
+fn step(session: &Session, site: &Site<'_>, change: &FileChanged) -> Result<Step, String> {
+    if site.now(&change.path).is(&change.after) {
+        return Ok(Step::WasThere);
+    }
+    // What was to go is gone by now, or was someone else's.
+    if is_foreign(change, &[], site) {
+        return Ok(Step::Foreign);
+    }
+    let contents = |digest: &Digest| session.blob(digest).map_err(|error| error.to_string());
+    site.put(&change.path, &change.after, contents).map(|()| Step::Moved)
+}
+
+fn reversed(change: &FileChanged) -> FileChanged {
+    let FileChanged { path, before, after, .. } = change.clone();
+    FileChanged { path, before: after, after: before, renamed_from: None }
+}
+
+/// What goes, deepest first, before what comes: a file may take a folder's place, and a
+/// folder a file's.
+fn in_order(moves: &[FileChanged]) -> Vec<&FileChanged> {
+    let (mut gone, mut come): (Vec<_>, Vec<_>) =
+        moves.iter().partition(|change| change.after == FileState::Absent);
+    gone.sort_by(|a, b| b.path.cmp(&a.path));
+    come.sort_by(|a, b| a.path.cmp(&b.path));
+    gone.extend(come);
+    gone
+}

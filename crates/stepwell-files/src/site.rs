@@ -1,0 +1,152 @@
+//! One recorded path on disk: what stands there, and putting something else in its place.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType};
+use stepwell::{Digest, FileState};
+
+use crate::plan::{Look, Now};
+use stepwell::Redactor;
+
+use crate::safe_fs::Content;
+use crate::safe_path::{Exact, Root, SafePath};
+
+/// Where files are looked at and put.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The workspace.
+    pub root: &'a Root,
+    /// Knows what must not be kept.
+    pub redactor: &'a Redactor,
+    /// Larger files are not kept.
+    pub max_file: u64,
+}
+
+/// How many files a folder may hold that stands in the way: more are not moved aside.
+const MAX_WITHIN: usize = 10_000;
+
+impl Look for Site<'_> {
+    fn now(&self, path: &str) -> Now {
+        let spot = match SafePath::exact(self.root, path) {
+            Ok(Exact::Found(spot)) => spot,
+            Ok(Exact::Blocked(by)) => return Now::Blocked(by),
+            Err(why) => return Now::Other(why),
+        };
+        match spot.kind() {
+            None => Now::Absent,
+            Some(FileType::Directory) => Now::Folder,
+            Some(FileType::Symlink) => match spot.content() {
+                Ok(Content::Symlink(target)) => Now::Symlink(target),
+                Ok(_) => Now::Other(spot.says("it was changed meanwhile")),
+                Err(why) => Now::Other(why),
+            },
+            Some(FileType::RegularFile) => self.look_into(&spot),
+            Some(_) => Now::Other("it is not a regular file".to_owned()),
+        }
+    }
+
+    fn within(&self, folder: &str) -> Result<Vec<String>, String> {
+        let fault = |error| format!("{folder}: {error}");
+        let (mut found, mut waiting) = (Vec::new(), vec![PathBuf::from(folder)]);
+        while let Some(below) = waiting.pop() {
+            for entry in std::fs::read_dir(self.root.path.join(&below)).map_err(fault)? {
+                let entry = entry.map_err(fault)?;
+                let path = below.join(entry.file_name());
+                if entry.file_type().map_err(fault)?.is_dir() {
+                    waiting.push(path);
+                    continue;
+                }
+                let path = path.into_os_string().into_string();
+                found.push(path.map_err(|_| format!("{folder} holds a name that is not UTF-8"))?);
+                if found.len() > MAX_WITHIN {
+                    return Err(format!("{folder} holds more than {MAX_WITHIN} files"));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Site<'_> {
+    fn look_into(&self, spot: &SafePath) -> Now {
+        let size = spot.stat.as_ref().and_then(|stat| u64::try_from(stat.st_size).ok());
+        if size.is_some_and(|size| size > self.max_file) {
+            let unkept = Some(too_large(self.max_file));
+            return match spot.measure() {
+                Ok((digest, _, mode)) => Now::File { digest, mode, unkept },
+                Err(why) => Now::Other(why),
+            };
+        }
+        match spot.content() {
+            Ok(Content::File { bytes, mode }) => {
+                let unkept = self.redactor.holds_secret(&bytes).map(secret);
+                Now::File { digest: Digest::of(&bytes), mode, unkept }
+            }
+            Ok(_) => Now::Other(spot.says("it was changed meanwhile")),
+            Err(why) => Now::Other(why),
+        }
+    }
+
+    /// The bytes of the file at a path, if they are still those.
+    pub(crate) fn bytes(&self, path: &str, digest: &Digest) -> Result<Vec<u8>, String> {
+        let found = match SafePath::exact(self.root, path)? {
+            Exact::Found(spot) => spot.content()?,
+            Exact::Blocked(_) => Content::Absent,
+        };
+        match found {
+            Content::File { bytes, .. } if digest.matches(&bytes) => Ok(bytes),
+            _ => Err(format!("{path}: it was changed meanwhile")),
+        }
+    }
+
+    /// Puts a state at a path, at once; `blob` hands out contents.
+    pub(crate) fn put(
+        &self,
+        path: &str,
+        state: &FileState,
+        blob: impl FnOnce(&Digest) -> Result<Vec<u8>, String>,
+    ) -> Result<(), String> {
+        let spot = match SafePath::exact(self.root, path)? {
+            Exact::Found(spot) => spot,
+            Exact::Blocked(_) if *state == FileState::Absent => return Ok(()),
+            Exact::Blocked(by) => return Err(format!("{path}: {by} is in the way")),
+        };
+        match state {
+            FileState::Absent => match spot.kind() {
+                None | Some(FileType::Directory) => Ok(()),
+                Some(_) => spot.remove().and_then(|()| self.remove_emptied(path)),
+            },
+            FileState::File { blob: digest, mode } => spot.put_file(&blob(digest)?, *mode),
+            FileState::Symlink { target } => spot.put_link(target),
+            FileState::NotCaptured { why, .. } => Err(format!("{path}: not captured: {why}")),
+        }
+    }
+
+    /// Takes away the folders above a removed file that hold nothing now, as git does.
+    fn remove_emptied(&self, path: &str) -> Result<(), String> {
+        for folder in Path::new(path).ancestors().skip(1) {
+            let Some(folder) = folder.to_str().filter(|folder| !folder.is_empty()) else { break };
+            let Exact::Found(spot) = SafePath::exact(self.root, folder)? else { break };
+            if spot.kind() != Some(FileType::Directory) {
+                continue;
+            }
+            // A folder that stays, be it empty, is in nobody's way.
+            if rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a file is not kept that is larger than the limit.
+#[must_use]
+pub fn too_large(limit: u64) -> String {
+    format!("larger than {limit} bytes")
+}
+
+/// Why a file is not kept that holds a secret.
+#[must_use]
+pub fn secret(rule: &'static str) -> String {
+    format!("holds a secret ({rule})")
+}

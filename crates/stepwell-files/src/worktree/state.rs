@@ -1,0 +1,275 @@
+//! How a worktree stands: what there is in it that nothing else keeps, and what became of what
+//! was merged.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::git::{git, holds, names, without_filters_in};
+use super::registry::{entries, resolved};
+use super::{Fate, Outcome, Worktree};
+
+/// How a worktree stands now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It has no commits and no changes of its own.
+    Clean,
+    /// All of its commits are part of what is checked out, and nothing else was changed.
+    Merged,
+    /// It holds commits that are not merged.
+    Unmerged,
+    /// It holds changes that are not committed.
+    Uncommitted,
+    /// It is clean or merged, but holds files that git ignores.
+    Ignored,
+    /// It holds a git repository of its own.
+    Nested,
+    /// Something other than its branch is checked out in it.
+    Elsewhere,
+    /// Its branch is checked out in the workspace or in another worktree, which is named.
+    CheckedOut,
+    /// Its folder was removed by hand, and its branch holds no commits of its own: whether
+    /// something was lost with the folder, nobody knows.
+    Gone,
+    /// Its folder is there, but git does not know it as a worktree any more.
+    Broken,
+}
+
+impl State {
+    /// Would nothing be lost without it?
+    #[must_use]
+    pub const fn is_done(self) -> bool {
+        matches!(self, Self::Clean | Self::Merged)
+    }
+}
+
+/// How a worktree stands, with the paths that make it so; not more than a few.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How it stands.
+    pub state: State,
+    /// What it holds that nothing else keeps.
+    pub paths: Vec<String>,
+    /// The commit that is not merged, if it is on no branch either.
+    pub stray: Option<String>,
+}
+
+/// What is left of a worktree's folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Folder {
+    /// All of it.
+    Whole,
+    /// Nothing.
+    Missing,
+    /// Files, of which git cannot say what they are.
+    Broken,
+}
+
+/// What became of work after its end was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// It stands as it was recorded.
+    Unchanged,
+    /// What was merged is part of what is checked out, but these files are not as merged.
+    TakenBack(Vec<String>),
+    /// What was merged is no longer part of what is checked out.
+    NotInHead,
+    /// What was kept is part of what is checked out by now.
+    Merged,
+    /// What was kept is gone, with its branch.
+    Removed,
+}
+
+/// How many paths are named.
+const MAX_NAMED: usize = 50;
+
+impl Worktree {
+    pub(super) fn folder(&self) -> Folder {
+        let empty = std::fs::read_dir(&self.path).map_or(true, |mut all| all.next().is_none());
+        // Without a `.git` of its own git would answer for the repository around it.
+        let top = git(&self.path, &["rev-parse", "--show-toplevel"]);
+        let resolved = std::fs::canonicalize(&self.path);
+        match (top, resolved) {
+            _ if empty => Folder::Missing,
+            (Ok(top), Ok(path)) if path == std::path::Path::new(&top) && self.is_known() => {
+                Folder::Whole
+            }
+            _ => Folder::Broken,
+        }
+    }
+
+    /// Does its repository know it? That of a copied worktree knows the one that it was copied
+    /// from, and what git does in the copy it does to that one.
+    fn is_known(&self) -> bool {
+        let (own, known) = (resolved(&self.path), entries(&self.path).unwrap_or_default());
+        known.iter().any(|it| resolved(&it.path) == own)
+    }
+
+    /// The part of a repository that its `.git` names.
+    pub(super) fn leads_to(&self) -> Option<PathBuf> {
+        let text = std::fs::read_to_string(self.path.join(".git")).ok()?;
+        Some(self.path.join(text.strip_prefix("gitdir: ")?.trim_end_matches('\n')))
+    }
+
+    /// Is it a copy, whose `.git` leads to the repository of the one that it was copied from?
+    pub fn is_copy(&self) -> bool {
+        self.leads_to().is_some_and(|it| it.exists()) && self.folder() == Folder::Broken
+    }
+
+    /// Why git cannot say how it stands, though its folder is there.
+    #[must_use]
+    pub fn broken(&self) -> String {
+        let (path, leads_to) = (self.path.display(), self.leads_to());
+        let why = match &leads_to {
+            Some(it) => format!("its .git leads to {}", it.display()),
+            None => "its .git is gone".to_owned(),
+        };
+        format!(
+            "{path} is no worktree of git's any more ({why}), so that nobody can say what in it \
+             is merged"
+        )
+    }
+
+    /// How it stands, given where it began and how it ended, as far as that is known.
+    pub fn state(&self, base: Option<&str>, ended: Option<&Outcome>) -> Result<Standing, String> {
+        let with = |state, paths| Ok(Standing { state, paths, stray: None });
+        let plain = |state| with(state, Vec::new());
+        if let Some(other) = self.borrowed()? {
+            return with(State::CheckedOut, vec![other.display().to_string()]);
+        }
+        match self.folder() {
+            Folder::Broken => return plain(State::Broken),
+            Folder::Missing => {
+                let stray = self.stray()?;
+                let state = match &stray {
+                    Some(_) => State::Unmerged,
+                    None => self.without_folder(base, ended)?,
+                };
+                return Ok(Standing { state, paths: Vec::new(), stray });
+            }
+            Folder::Whole => {}
+        }
+        let here = git(&self.path, &["symbolic-ref", "-q", "--short", "HEAD"]).unwrap_or_default();
+        without_filters_in(&self.path)?;
+        let changed = git(&self.path, &["status", "--porcelain", "-z"])?;
+        let (nested, ignored) = (self.nested()?, self.ignored()?);
+        let tip = git(&self.path, &["rev-parse", "HEAD"])?;
+        let done =
+            self.is_merged(&tip) && (!self.has_branch() || self.is_merged(&self.full_branch()));
+        let few = |paths: Vec<String>| paths.into_iter().take(MAX_NAMED).collect();
+        if !nested.is_empty() {
+            return with(State::Nested, few(nested));
+        }
+        match (changed.is_empty(), here == self.branch, done) {
+            (false, ..) => plain(State::Uncommitted),
+            (true, false, _) => plain(State::Elsewhere),
+            (true, true, false) => plain(State::Unmerged),
+            _ if !ignored.is_empty() => with(State::Ignored, few(ignored)),
+            _ if base.is_none_or(|base| base == tip) => plain(State::Clean),
+            _ => plain(State::Merged),
+        }
+    }
+
+    fn without_folder(&self, base: Option<&str>, ended: Option<&Outcome>) -> Result<State, String> {
+        if !self.has_branch() {
+            return Ok(State::Clean);
+        }
+        let tip = self.tip()?;
+        // A process may have died between removing the folder and the branch.
+        let fate = ended.filter(|ended| ended.tip == tip).map(|ended| ended.fate);
+        Ok(match (self.is_merged(&tip), fate) {
+            (false, _) => State::Unmerged,
+            (true, Some(Fate::Clean)) => State::Clean,
+            (true, Some(Fate::Merged)) => State::Merged,
+            (true, _) if base.is_some_and(|base| base != tip) => State::Merged,
+            (true, _) => State::Gone,
+        })
+    }
+
+    /// Is a commit part of what is checked out in the workspace?
+    pub(super) fn is_merged(&self, commit: &str) -> bool {
+        holds(&self.workspace, &["merge-base", "--is-ancestor", commit, "HEAD"])
+    }
+
+    /// What git ignores in it; a folder of which everything is ignored stands for all of it.
+    pub(super) fn ignored(&self) -> Result<Vec<String>, String> {
+        let listed =
+            ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+        Ok(names(&git(&self.path, &listed)?))
+    }
+
+    /// The git repositories in it that are not its own, tracked or not.
+    pub(super) fn nested(&self) -> Result<Vec<String>, String> {
+        let others =
+            names(&git(&self.path, &["ls-files", "-z", "--others", "--exclude-standard"])?);
+        let tracked = names(&git(&self.path, &["ls-files", "-z", "--stage"])?);
+        let links = tracked.iter().filter(|line| line.starts_with("160000 "));
+        let links = links.filter_map(|line| line.split_once('\t')).map(|(_, path)| path.to_owned());
+        // Git lists what is in a folder, unless that is a repository.
+        let others = others.iter().filter_map(|path| path.strip_suffix('/')).map(str::to_owned);
+        let mut found: Vec<String> = others.chain(links).collect();
+        found.retain(|path| self.path.join(path).join(".git").exists());
+        Ok(found)
+    }
+
+    /// The links to other repositories' commits that came between two commits.
+    pub(super) fn new_links(&self, base: &str, tip: &str) -> Result<Vec<String>, String> {
+        let raw =
+            git(&self.path, &["diff", "--raw", "-z", "--no-renames", "--abbrev=40", base, tip])?;
+        let fields = names(&raw);
+        let changes = fields.chunks_exact(2);
+        let is_new = |pair: &&[String]| {
+            let mut modes = pair[0].trim_start_matches(':').split(' ');
+            modes.next() != Some("160000") && modes.next() == Some("160000")
+        };
+        Ok(changes.filter(is_new).map(|pair| pair[1].clone()).collect())
+    }
+
+    /// What became of it since it ended, for whoever is told of its end again.
+    #[must_use]
+    pub fn since(&self, ended: &Outcome) -> Since {
+        let merged = !ended.tip.is_empty() && self.is_merged(&ended.tip);
+        match ended.fate {
+            Fate::Merged if !merged => Since::NotInHead,
+            Fate::Merged => {
+                let files = self.unlike_head(&ended.files);
+                if files.is_empty() { Since::Unchanged } else { Since::TakenBack(files) }
+            }
+            Fate::Kept if merged => Since::Merged,
+            Fate::Kept if !self.has_branch() && self.folder() == Folder::Missing => Since::Removed,
+            Fate::Clean | Fate::Kept => Since::Unchanged,
+        }
+    }
+
+    /// The files, relative to the repository, that are not in the workspace as they are in what
+    /// is checked out.
+    fn unlike_head(&self, files: &[String]) -> Vec<String> {
+        let Ok(top) = git(&self.workspace, &["rev-parse", "--show-toplevel"]) else {
+            return Vec::new();
+        };
+        let mut args = vec!["--literal-pathspecs", "diff", "--name-only", "-z", "HEAD", "--"];
+        args.extend(files.iter().map(String::as_str));
+        if files.is_empty() {
+            return Vec::new();
+        }
+        names(&git(std::path::Path::new(&top), &args).unwrap_or_default())
+    }
+}
+
+/// Paths in a line, not more than a few.
+pub(super) fn named(paths: &[String]) -> String {
+    let few: Vec<&str> = paths.iter().take(5).map(String::as_str).collect();
+    match paths.len() - few.len() {
+        0 => few.join(", "),
+        more => format!("{}, and {more} more", few.join(", ")),
+    }
+}
+
+/// Why work with repositories in it is neither merged nor removed.
+pub(super) fn repositories(paths: &[String]) -> String {
+    format!(
+        "it holds a git repository of its own ({}), of which git would merge nothing but a link",
+        named(paths)
+    )
+}

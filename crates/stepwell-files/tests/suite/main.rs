@@ -1,0 +1,6 @@
+//! Files and worktrees, from outside: the one test binary of the crate.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod cut_off;
+mod files;
+mod git_attacks;
