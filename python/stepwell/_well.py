@@ -122,6 +122,16 @@ class Well:
             redact=redact,
         )
 
+    def erase(self, id: str, seqs: Sequence[int], events: Sequence[JsonObject], rule: str) -> None:
+        """Appends events, and erases the bodies of records that were appended before."""
+        records = json.loads(self.core.events(id)) if seqs else []
+        keys = {it["seq"]: it["body"] for it in records}
+        gone = []
+        for seq in seqs:
+            body = keys[seq]
+            gone.append(event("record", {**{k: body[k] for k in ("system", "topic", "key")}}))
+        self.append(id, [*gone, *events])
+
     def has(self, id: str) -> bool:
         """Is there a session of that id?"""
         return self.core.exists(id)

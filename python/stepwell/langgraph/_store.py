@@ -1,0 +1,311 @@
+"""LangGraph's long-term memory in Stepwell."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+)
+
+from stepwell._async import run
+from stepwell._names import session_id
+from stepwell._types import JsonObject, record
+from stepwell._well import Well, dumps, well_of
+from stepwell.errors import AbsentError
+
+SYSTEM = "langgraph-store"
+_SEP = "\x1f"
+_END = "\x1e"
+_MOST_HITS = 10_000
+
+
+class StepwellStore(BaseStore):
+    """Keeps what graphs remember across threads: items under namespaces, with filters, words to
+    search for, and a time to live. There are no vectors: a query finds items by their words.
+
+    All items of one `name` are in one session of the store.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        store: Well | str | os.PathLike[str] = ".stepwell",
+        *,
+        name: str = "memory",
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        self.well = well_of(store)
+        self.name = name
+        self.session = session_id(SYSTEM, name)
+        self.ttl_config = ttl
+        self._lock = threading.Lock()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Does several operations. What is put is put at once, all or none."""
+        results: list[Result] = []
+        puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
+        for op in ops:
+            if isinstance(op, GetOp):
+                results.append(self._get(op))
+            elif isinstance(op, SearchOp):
+                results.append(self._search(op))
+            elif isinstance(op, ListNamespacesOp):
+                results.append(self._namespaces(op))
+            elif isinstance(op, PutOp):
+                # Of two puts under one key the later one counts.
+                puts.pop((op.namespace, op.key), None)
+                puts[(op.namespace, op.key)] = op
+                results.append(None)
+            else:
+                raise ValueError(f"Unknown operation type: {type(op)}")
+        if puts:
+            self._put(list(puts.values()))
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """See `batch`."""
+        return await run(self.batch, list(ops))
+
+    def _put(self, puts: Sequence[PutOp]) -> None:
+        now = datetime.datetime.now(datetime.timezone.utc)
+        with self._lock:
+            events: list[JsonObject] = []
+            replaced: list[int] = []
+            for op in puts:
+                rows = self._rows(key_of(op.namespace, op.key), exact=True)
+                replaced += [seq for seq, _, data, _ in rows if data]
+                if op.value is None:
+                    continue
+                before = Stored.of(rows[-1]) if rows and rows[-1][2] else None
+                created = before.created if before is not None and before.lives(now) else now
+                stored = Stored(op.namespace, op.key, dict(op.value), created, now, op.ttl)
+                events.append(stored.record())
+            if events or replaced:
+                self._write(events, replaced)
+
+    def _write(self, events: list[JsonObject], replaced: list[int]) -> None:
+        try:
+            self.well.erase(self.session, replaced, events, "langgraph store")
+        except AbsentError:
+            self.well.ensure(self.session, SYSTEM, self.name, task=f"memory {self.name}")
+            self.well.erase(self.session, replaced, events, "langgraph store")
+
+    def _rows(self, key: str, *, exact: bool = False) -> list[tuple[int, str, str, list[bytes]]]:
+        end = key + "\0" if exact else key[:-1] + chr(ord(key[-1]) + 1)
+        try:
+            return self.well.core.records(self.session, key, end)
+        except AbsentError:
+            return []
+
+    def _get(self, op: GetOp) -> Item | None:
+        rows = self._rows(key_of(op.namespace, op.key), exact=True)
+        if not rows or not rows[-1][2]:
+            return None
+        found = Stored.of(rows[-1])
+        if not found.lives(datetime.datetime.now(datetime.timezone.utc)):
+            return None
+        if op.refresh_ttl:
+            self._refresh([found])
+        return Item(**found.fields())
+
+    def _refresh(self, items: Sequence[Stored]) -> None:
+        """Lets items live on from now."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        events = [item.renewed(now).record() for item in items if item.ttl is not None]
+        replaced = [item.seq for item in items if item.ttl is not None]
+        if events:
+            with self._lock:
+                self._write(events, replaced)
+
+    def _living(self, prefix: tuple[str, ...] = ()) -> Iterator[Stored]:
+        """The items below a namespace, in the order of their keys."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        front = f"{SYSTEM}/item/" + "".join(part + _SEP for part in prefix)
+        last: dict[str, tuple[int, str, str, list[bytes]]] = {}
+        for row in self._rows(front):
+            last[row[1]] = row
+        for row in last.values():
+            if row[2] and (found := Stored.of(row)).lives(now):
+                yield found
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        items = [it for it in self._living(op.namespace_prefix) if matches(it.value, op.filter)]
+        scores: dict[int, float] = {}
+        if op.query and items:
+            hits = self.well.search(
+                op.query, prefix=self.session, limit=_MOST_HITS, by_relevance=True
+            )
+            scores = {hit.seq: 1 / (rank + 1) for rank, hit in enumerate(hits)}
+            items = sorted((it for it in items if it.seq in scores), key=lambda it: -scores[it.seq])
+        page = items[op.offset : op.offset + op.limit]
+        if op.refresh_ttl:
+            self._refresh(page)
+        return [SearchItem(**item.fields(), score=scores.get(item.seq)) for item in page]
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        found = {item.namespace for item in self._living()}
+        conditions = op.match_conditions or ()
+        found = {ns for ns in found if all(fits(ns, condition) for condition in conditions)}
+        if op.max_depth is not None:
+            found = {ns[: op.max_depth] for ns in found}
+        return sorted(found)[op.offset : op.offset + op.limit]
+
+    def sweep_ttl(self) -> int:
+        """Erases the items whose time is over. Returns how many."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        with self._lock:
+            rows = self._rows(f"{SYSTEM}/item/")
+            over = [row[0] for row in rows if row[2] and not Stored.of(row).lives(now)]
+            if over:
+                self._write([], over)
+        return len(over)
+
+
+class Stored:
+    """An item as it is kept."""
+
+    def __init__(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: dict[str, Any],
+        created: datetime.datetime,
+        updated: datetime.datetime,
+        ttl: float | None,
+        read: datetime.datetime | None = None,
+        seq: int = 0,
+    ) -> None:
+        self.namespace = namespace
+        self.key = key
+        self.value = value
+        self.created = created
+        self.updated = updated
+        self.ttl = ttl
+        self.read = read or updated
+        self.seq = seq
+
+    @staticmethod
+    def of(row: tuple[int, str, str, list[bytes]]) -> Stored:
+        """The item that a record tells of."""
+        seq, path, data, _ = row
+        names, key = path.removeprefix(f"{SYSTEM}/item/").split(_END, 1)
+        told = json.loads(data)
+        when = datetime.datetime.fromisoformat
+        return Stored(
+            tuple(names.split(_SEP)[:-1]),
+            key,
+            told["v"],
+            when(told["c"]),
+            when(told["u"]),
+            told.get("t"),
+            when(told["r"]) if "r" in told else None,
+            seq,
+        )
+
+    def lives(self, now: datetime.datetime) -> bool:
+        """Is its time not over?"""
+        return self.ttl is None or now < self.read + datetime.timedelta(minutes=self.ttl)
+
+    def renewed(self, now: datetime.datetime) -> Stored:
+        """The same item, read now."""
+        return Stored(
+            self.namespace, self.key, self.value, self.created, self.updated, self.ttl, now
+        )
+
+    def fields(self) -> JsonObject:
+        """The item as LangGraph tells of it."""
+        return {
+            "namespace": self.namespace,
+            "key": self.key,
+            "value": self.value,
+            "created_at": self.created,
+            "updated_at": self.updated,
+        }
+
+    def record(self) -> JsonObject:
+        """The record that keeps it."""
+        told: JsonObject = {
+            "v": self.value,
+            "c": self.created.isoformat(),
+            "u": self.updated.isoformat(),
+        }
+        if self.ttl is not None:
+            told["t"] = self.ttl
+            told["r"] = self.read.isoformat()
+        path = key_of(self.namespace, self.key).removeprefix(f"{SYSTEM}/item/")
+        return record(SYSTEM, "item", path, dumps(told), text=text_of(self.value) or None)
+
+
+def key_of(namespace: tuple[str, ...], key: str) -> str:
+    """What an item's record is found by."""
+    return f"{SYSTEM}/item/" + "".join(part + _SEP for part in namespace) + _END + key
+
+
+def text_of(value: Any) -> str:
+    """The words of a value."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return "\n".join(filter(None, map(text_of, value.values())))
+    if isinstance(value, list | tuple):
+        return "\n".join(filter(None, map(text_of, value)))
+    return "" if value is None or isinstance(value, bool) else str(value)
+
+
+def fits(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+    """Does a namespace begin or end as a condition says?"""
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :]
+    return all(wanted in ("*", name) for name, wanted in zip(part, path, strict=True))
+
+
+def matches(value: Any, wanted: dict[str, Any] | None) -> bool:
+    """Does an item have what a filter asks for?"""
+    return all(compares(value.get(name), condition) for name, condition in (wanted or {}).items())
+
+
+def compares(value: Any, wanted: Any) -> bool:
+    """Is a value as a condition says: equal, or related by operators?"""
+    if not isinstance(wanted, dict):
+        if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
+            return len(value) == len(wanted) and all(map(compares, value, wanted))
+        return bool(value == wanted)
+    if any(name.startswith("$") for name in wanted):
+        return all(_operate(name, value, operand) for name, operand in wanted.items())
+    return isinstance(value, dict) and all(
+        compares(value.get(name), condition) for name, condition in wanted.items()
+    )
+
+
+def _operate(name: str, value: Any, operand: Any) -> bool:
+    if name == "$eq":
+        return bool(value == operand)
+    if name == "$ne":
+        return bool(value != operand)
+    if name not in ("$gt", "$gte", "$lt", "$lte"):
+        raise ValueError(f"Unsupported operator: {name}")
+    if value is None:
+        return False
+    left, right = float(value), float(operand)
+    return {"$gt": left > right, "$gte": left >= right, "$lt": left < right}.get(
+        name, left <= right
+    )

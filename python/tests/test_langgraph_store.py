@@ -1,0 +1,94 @@
+"""Long-term memory: items, namespaces, filters, words, time to live."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langgraph.store.base")
+from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+
+import stepwell
+from stepwell.langgraph import StepwellStore
+
+
+def names(found: Any) -> list[tuple[Any, ...]]:
+    """What was found, in an order of its own."""
+    return sorted((it.namespace, it.key, str(it.value)) for it in found)
+
+
+def test_items_are_put_read_replaced_and_deleted(well: stepwell.Well) -> None:
+    store = StepwellStore(well)
+    store.put(("users", "ann"), "likes", {"food": "curry", "stars": 5})
+    found = store.get(("users", "ann"), "likes")
+    assert found is not None
+    assert found.value == {"food": "curry", "stars": 5}
+    store.put(("users", "ann"), "likes", {"food": "pasta"})
+    again = store.get(("users", "ann"), "likes")
+    assert again is not None
+    assert (again.value, again.created_at) == ({"food": "pasta"}, found.created_at)
+    assert again.updated_at > found.updated_at
+    store.delete(("users", "ann"), "likes")
+    assert store.get(("users", "ann"), "likes") is None
+    assert StepwellStore(well, name="other").get(("users", "ann"), "likes") is None
+
+
+def test_a_query_finds_items_by_their_words(well: stepwell.Well) -> None:
+    store = StepwellStore(well)
+    store.put(("docs",), "a", {"text": "the refund policy is thirty days"})
+    store.put(("docs",), "b", {"text": "shipping takes a week"})
+    assert [it.key for it in store.search(("docs",), query="refund policy")] == ["a"]
+    store.put(("docs",), "a", {"text": "no more refunds"})
+    assert store.search(("docs",), query="thirty days") == []
+
+
+def test_an_item_ends_with_its_time(folder: Path) -> None:
+    with stepwell.open(folder) as well:
+        store = StepwellStore(well)
+        store.put(("t",), "short", {"x": 1}, ttl=0)
+        store.put(("t",), "long", {"x": 1}, ttl=60)
+        assert store.get(("t",), "short") is None
+        assert [it.key for it in store.search(("t",))] == ["long"]
+        assert store.sweep_ttl() == 1
+
+
+def test_random_operations_do_what_the_store_in_memory_does(well: stepwell.Well) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    ours, theirs = StepwellStore(well), InMemoryStore()
+    spaces = [("a",), ("a", "b"), ("a", "c"), ("d", "b")]
+    for _ in range(120):
+        ns, key = rng.choice(spaces), rng.choice("xyz")
+        value = {"n": rng.randrange(5), "s": rng.choice(["p", "q"])}
+        ops = [
+            PutOp(ns, key, value if rng.random() < 0.7 else None),
+            GetOp(ns, rng.choice("xyz")),
+            SearchOp(rng.choice([(), ("a",), ("d",)]), filter={"n": {"$gte": rng.randrange(5)}}),
+            ListNamespacesOp(
+                match_conditions=(MatchCondition("suffix", ("b",)),),
+                max_depth=rng.choice([1, None]),
+            ),
+        ]
+        for op in ops:
+            (mine,), (other,) = ours.batch([op]), theirs.batch([op])
+            if isinstance(op, ListNamespacesOp):
+                # The store in memory also tells of namespaces that are empty again.
+                assert set(mine) <= set(other)  # type: ignore[arg-type]
+            elif isinstance(op, SearchOp):
+                assert names(mine) == names(other)
+            elif isinstance(op, GetOp):
+                assert (mine and mine.value) == (other and other.value)  # type: ignore[union-attr]
+
+
+async def test_the_async_form_does_the_same(well: stepwell.Well) -> None:
+    store = StepwellStore(well)
+    await store.aput(("u",), "k", {"v": 1})
+    found = await store.aget(("u",), "k")
+    assert found is not None
+    assert found.value == {"v": 1}
+    assert [it.key for it in await store.asearch(("u",), filter={"v": 1})] == ["k"]
