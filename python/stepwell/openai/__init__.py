@@ -1,0 +1,11 @@
+"""OpenAI Agents on Stepwell.
+
+from stepwell.openai import StepwellSession
+
+await Runner.run(agent, "hi", session=StepwellSession("user-123", ".stepwell"))
+"""
+
+from stepwell.openai._items import from_messages, to_message
+from stepwell.openai._session import StepwellSession
+
+__all__ = ["StepwellSession", "from_messages", "to_message"]
