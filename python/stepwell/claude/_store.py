@@ -1,0 +1,182 @@
+"""Transcripts of the Claude Agent SDK in Stepwell."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import threading
+from typing import Any
+
+from claude_agent_sdk import fold_session_summary
+from claude_agent_sdk.types import (
+    SessionKey,
+    SessionListSubkeysKey,
+    SessionStore,
+    SessionStoreEntry,
+    SessionStoreListEntry,
+    SessionSummaryEntry,
+)
+
+from stepwell import _core
+from stepwell._async import run
+from stepwell._continue import continuation
+from stepwell._items import ItemLog
+from stepwell._names import session_id as name_of
+from stepwell._types import SessionInfo, record
+from stepwell._well import Session, Well, dumps, well_of
+from stepwell.claude._entries import from_messages, to_message
+from stepwell.errors import AbsentError, ConflictError
+
+SYSTEM = "claude"
+_SUMMARY = f"{SYSTEM}/summary/now"
+
+
+class StepwellSessionStore(SessionStore):
+    """Keeps the transcripts of sessions and of their subagents.
+
+    `store` is a store, or the name of one. A line with a `uuid` that is there already is ignored.
+    A deleted session is erased, with its subagents'.
+    """
+
+    def __init__(
+        self, store: Well | str | os.PathLike[str] = ".stepwell", *, transcript: bool = True
+    ) -> None:
+        self.well = well_of(store)
+        self.transcript = transcript
+        self._lock = threading.Lock()
+
+    def session(self, key: SessionKey) -> Session:
+        """The session of the store that keeps a transcript."""
+        return Session(self.well, self._log(key).session)
+
+    def _log(self, key: SessionKey) -> ItemLog:
+        project, id, sub = key["project_key"], key["session_id"], key.get("subpath")
+        main = name_of(SYSTEM, project, id)
+        scope = scope_of(project)
+        fields: dict[str, Any] = {"scope": scope}
+        name, session = id, main
+        if sub:
+            name, session = sub, name_of(SYSTEM, project, id, sub)
+            fields = {"scope": f"{scope}\x1f{id}", "origin": {"subagent": {"parent": main}}}
+        return ItemLog(
+            self.well, session, SYSTEM, name, to_message, transcript=self.transcript, fields=fields
+        )
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """Keeps lines of a transcript, in order, all or none."""
+        if entries:
+            await run(self._append, key, entries)
+
+    def _append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        log = self._log(key)
+        if key.get("subpath"):
+            # What a subagent said goes with the session that started it.
+            self._log({"project_key": key["project_key"], "session_id": key["session_id"]}).make()
+        while True:
+            last = log.last_seq()
+            new = self._new(log, entries) if last else dedup(entries)
+            events = [it for entry in new for it in log.events_of(entry, id=event_id(entry))]
+            if not key.get("subpath") and new:
+                folded = fold_session_summary(self._summary(log.session), key, new)
+                events.append(record(SYSTEM, "summary", "now", dumps(folded)))
+            if not events:
+                return
+            try:
+                log.append(events, expected=last or None, items=new)
+                return
+            except ConflictError:
+                # Another process wrote: some of these may be there now.
+                if not last and not self.well.has(log.session):
+                    raise
+
+    def _new(self, log: ItemLog, entries: list[SessionStoreEntry]) -> list[SessionStoreEntry]:
+        def is_new(entry: SessionStoreEntry) -> bool:
+            id = event_id(entry)
+            return id is None or self.well.core.event(log.session, id) is None
+
+        return [entry for entry in dedup(entries) if is_new(entry)]
+
+    def _summary(self, session: str) -> SessionSummaryEntry | None:
+        try:
+            rows = self.well.core.records(session, _SUMMARY, _SUMMARY + "\0", newest=True, limit=1)
+        except AbsentError:
+            return None
+        found: SessionSummaryEntry | None = json.loads(rows[0][2]) if rows else None
+        return found
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """All lines of a transcript; None, if nothing was ever written."""
+        kept = await run(self._log(key).all)
+        return [it.item for it in kept] or None
+
+    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        """The sessions of a project."""
+        found = await run(self._sessions, project_key)
+        return [{"session_id": it.source_id or "", "mtime": milliseconds(it)} for it in found]
+
+    def _sessions(self, project_key: str) -> list[SessionInfo]:
+        found = self.well.sessions(system=SYSTEM, scope=scope_of(project_key))
+        # One in which only a subagent spoke was never written to.
+        return [it for it in found if it.seq > 1]
+
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        """The summaries of a project's sessions."""
+        return await run(self._summaries, project_key)
+
+    def _summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        summaries: list[SessionSummaryEntry] = []
+        for info in self._sessions(project_key):
+            found = self._summary(info.id)
+            if found is not None:
+                found["mtime"] = milliseconds(info)
+                summaries.append(found)
+        return summaries
+
+    async def delete(self, key: SessionKey) -> None:
+        """Erases a transcript; of a session, with its subagents'."""
+        await run(self.well.core.purge, [self._log(key).session])
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        """The subagents of a session."""
+        scope = f"{scope_of(key['project_key'])}\x1f{key['session_id']}"
+        found = await run(self.well.sessions, system=SYSTEM, scope=scope)
+        return [it.source_id or "" for it in found]
+
+    def continuing(self, session: Session, key: SessionKey) -> SessionKey:
+        """Begins a transcript with a conversation that any framework began, to be resumed."""
+        log = self._log(key)
+        entries = from_messages(continuation(session), key["session_id"])
+        if entries and not log.newest(1):
+            self._append(key, entries)  # type: ignore[arg-type]
+        return key
+
+
+def scope_of(project_key: str) -> str:
+    """What the sessions of a project are listed by."""
+    return f"claude/{project_key}"
+
+
+def dedup(entries: list[SessionStoreEntry]) -> list[SessionStoreEntry]:
+    """The entries without those that repeat another's id."""
+    seen: set[str] = set()
+    kept: list[SessionStoreEntry] = []
+    for entry in entries:
+        id = event_id(entry)
+        if id is None or id not in seen:
+            kept.append(entry)
+        if id is not None:
+            seen.add(id)
+    return kept
+
+
+def event_id(entry: SessionStoreEntry) -> str | None:
+    """The event that stands for an entry, if it has a name."""
+    name = entry.get("uuid")
+    return _core.derived_id(f"{SYSTEM}/{name}".encode()) if name else None
+
+
+def milliseconds(info: SessionInfo) -> int:
+    """When a session was last written to."""
+    when = datetime.datetime.fromisoformat(info.updated_at.replace("Z", "+00:00"))
+    return int(when.timestamp() * 1000)
