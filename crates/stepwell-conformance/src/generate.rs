@@ -459,7 +459,7 @@ fn moves() -> BoxedStrategy<Event> {
         .into()),
         (text(), prop::collection::vec((seq(), digest()), 0..3)).prop_map(|(rule, erased)| {
             let erased = erased.into_iter().map(|(seq, body)| Erased { seq, body }).collect();
-            Scrubbed { rule, erased }.into()
+            Scrubbed { rule, erased, ..Scrubbed::default() }.into()
         }),
         (lane(), any::<u64>()).prop_map(|(lane, n)| Step { lane, n }.into()),
         (status(), prop::option::of(reason()), prop::option::of(text()))

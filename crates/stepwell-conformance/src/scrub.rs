@@ -351,7 +351,11 @@ fn a_scrub_elsewhere_needs_one<F: Fixture>(w: &mut World<F>) {
 /// What an imported log says of a scrub.
 fn told(seqs: &[u64]) -> Scrubbed {
     let erased = |seq: &u64| Erased { seq: Seq::new(*seq), body: Digest::of(b"[erased]") };
-    Scrubbed { rule: "tokens".to_owned(), erased: seqs.iter().map(erased).collect() }
+    Scrubbed {
+        rule: "tokens".to_owned(),
+        erased: seqs.iter().map(erased).collect(),
+        ..Scrubbed::default()
+    }
 }
 
 fn a_log_that_was_scrubbed_elsewhere_can_be_recorded<F: Fixture>(w: &mut World<F>) {

@@ -21,7 +21,7 @@ claims! { $ unknown = unknown_claims for Fixture:
 
 fn unknown(kind: &str, version: u32, body: &str) -> NewEvent {
     let unknown = Unknown { kind: kind.to_owned(), version, body: body.to_owned() };
-    NewEvent { id: None, at: None, event: Event::Unknown(unknown) }
+    NewEvent::from(Event::Unknown(unknown))
 }
 
 const ODD: &str = "{ \"z\":1,\n\t\"a\": [1.0,  2e3, \"\\u00e9é\"], \"z\": null }";

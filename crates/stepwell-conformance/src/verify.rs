@@ -20,7 +20,7 @@ claims! { $ verify = verify_claims for Fixture:
 }
 
 fn sound(intact: u64) -> Verdict {
-    Verdict { intact, scrubbed: 0, damage: None, derived: Derived::Right }
+    Verdict { intact, scrubbed: 0, pruned: 0, damage: None, derived: Derived::Right }
 }
 
 fn a_sound_session_verifies<F: Fixture>(w: &mut World<F>) {

@@ -2,6 +2,7 @@
 //! event names them. A foreign key keeps a purge on one machine from taking what an
 //! append on another is about to name.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use stepwell::backend::{Key, Sealed};
@@ -51,7 +52,10 @@ pub(crate) fn get(rows: &PgRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
     let sql = "SELECT size, data FROM stepwell.blobs WHERE namespace = $1 AND digest = $2";
     let params = params![rows.namespace => INT4, digest.as_column() => BYTEA];
     let row = rows.one(sql, params)?.ok_or(Error::NoBlob(*digest))?;
-    let (size, data): (i64, &[u8]) = (rows.get(&row, 0)?, rows.get(&row, 1)?);
+    unpacked(digest, rows.get(&row, 0)?, rows.get(&row, 1)?)
+}
+
+fn unpacked(digest: &Digest, size: i64, data: &[u8]) -> Result<Vec<u8>> {
     let damaged = |what: String| Error::DamagedBlob { digest: *digest, what };
     // The size comes from outside: it bounds, but is not trusted to allocate.
     let limit = usize::try_from(size).unwrap_or(0).min(MAX_BLOB_BYTES);
@@ -94,6 +98,39 @@ pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result
 pub(crate) fn detach(rows: &PgRows<'_>, key: Key, from: Seq, to: Seq) -> Result<()> {
     let named = unname(rows, key, from, to)?;
     drop_unnamed(rows, &named)
+}
+
+/// Forgets what some events named, and the blobs that nothing names now. Returns the stored
+/// bytes of what they named.
+pub(crate) fn detach_all(rows: &PgRows<'_>, key: Key, seqs: &[i64]) -> Result<u64> {
+    let sql = "WITH gone AS (DELETE FROM stepwell.refs WHERE session = $1 AND seq = ANY ($2) \
+         RETURNING digest) SELECT g.digest, sum(b.stored)::bigint FROM gone g \
+         JOIN stepwell.blobs b ON b.namespace = $3 AND b.digest = g.digest GROUP BY g.digest";
+    let params = params![key => INT8, seqs => INT8_ARRAY, rows.namespace => INT4];
+    let (mut named, mut bytes) = (Vec::new(), 0);
+    for row in rows.all(sql, params)? {
+        named.push(rows.get(&row, 0)?);
+        bytes += rows.get::<i64>(&row, 1)?.unsigned_abs();
+    }
+    drop_unnamed(rows, &named)?;
+    Ok(bytes)
+}
+
+/// The bytes of several blobs, in order, each checked against its digest.
+pub(crate) fn get_all(rows: &PgRows<'_>, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
+    let sql = "SELECT digest, size, data FROM stepwell.blobs \
+         WHERE namespace = $1 AND digest = ANY ($2)";
+    let columns: Vec<&[u8]> = digests.iter().map(Digest::as_column).collect();
+    let mut found: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+    for row in rows.all(sql, params![rows.namespace => INT4, columns => BYTEA_ARRAY])? {
+        let (column, size): (&[u8], i64) = (rows.get(&row, 0)?, rows.get(&row, 1)?);
+        let Some(digest) = digests.iter().find(|digest| digest.as_column() == column) else {
+            continue;
+        };
+        found.insert(column.to_vec(), unpacked(digest, size, rows.get(&row, 2)?)?);
+    }
+    let bytes = |digest: &Digest| found.get(digest.as_column()).cloned();
+    digests.iter().map(|digest| bytes(digest).ok_or(Error::NoBlob(*digest))).collect()
 }
 
 /// Notes which blobs an event names now. One that it named before and still does stays.

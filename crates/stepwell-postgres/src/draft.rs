@@ -11,7 +11,8 @@ use stepwell::backend::{
     Base, Facts, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::{
-    Digest, Error, EventId, Lane, LaneState, Order, Result, Seq, SessionId, State, Time,
+    Digest, Error, EventId, Lane, LaneState, Order, RecordQuery, Result, Seq, SessionId, State,
+    Time,
 };
 
 use crate::blob;
@@ -150,6 +151,14 @@ impl Rows for Desk<'_> {
     }
 
     fn facts(&self, _stretch: Stretch, _facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+        unknown()
+    }
+
+    fn records(&self, _stretch: Stretch, _query: &RecordQuery) -> Result<Vec<OwnRow>> {
+        unknown()
+    }
+
+    fn prune(&self, _key: Key, _emptied: &[Sealed<'_>]) -> Result<u64> {
         unknown()
     }
 

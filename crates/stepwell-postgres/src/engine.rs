@@ -47,7 +47,7 @@ pub(crate) enum Doubt {
 }
 
 /// Who else may move sessions about meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Structure {
     /// Anyone: only one session is touched, and its row is locked.
     Open,

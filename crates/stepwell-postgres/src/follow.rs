@@ -52,6 +52,8 @@ struct News {
     count: u64,
     /// The sessions that are waited for, and by how many.
     awaited: HashMap<String, usize>,
+    /// How many wait for any session.
+    any: usize,
 }
 
 impl Shared {
@@ -61,17 +63,17 @@ impl Shared {
 
     fn came(&self, session: &str) {
         let mut news = self.news();
-        if news.awaited.contains_key(session) {
+        if news.any > 0 || news.awaited.contains_key(session) {
             news.count += 1;
             self.came.notify_all();
         }
     }
 }
 
-/// One who waits for a session's news.
+/// One who waits for a session's news, or for anyone's.
 pub(crate) struct Watch<'a> {
     shared: &'a Shared,
-    session: &'a str,
+    session: Option<&'a str>,
     seen: u64,
 }
 
@@ -101,16 +103,25 @@ impl Followers {
         }
     }
 
-    /// Begins to wait for a session's news. What comes from now on is not missed.
-    pub(crate) fn watch<'a>(&'a self, link: &Link, namespace: i32, id: &'a SessionId) -> Watch<'a> {
+    /// Begins to wait for a session's news, or for anyone's. What comes from now on is not missed.
+    pub(crate) fn watch<'a>(
+        &'a self,
+        link: &Link,
+        namespace: i32,
+        id: Option<&'a SessionId>,
+    ) -> Watch<'a> {
         if self.tell.is_some() {
             self.listen(link, namespace);
         }
+        let session = id.map(SessionId::as_str);
         let mut news = self.shared.news();
-        *news.awaited.entry(id.as_str().to_owned()).or_default() += 1;
+        match session {
+            Some(session) => *news.awaited.entry(session.to_owned()).or_default() += 1,
+            None => news.any += 1,
+        }
         let seen = news.count;
         drop(news);
-        Watch { shared: &self.shared, session: id.as_str(), seen }
+        Watch { shared: &self.shared, session, seen }
     }
 
     /// Starts to listen, once.
@@ -153,10 +164,14 @@ impl Watch<'_> {
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         let mut news = self.shared.news();
-        if let Some(count) = news.awaited.get_mut(self.session) {
+        let Some(session) = self.session else {
+            news.any -= 1;
+            return;
+        };
+        if let Some(count) = news.awaited.get_mut(session) {
             *count -= 1;
             if *count == 0 {
-                news.awaited.remove(self.session);
+                news.awaited.remove(session);
             }
         }
     }

@@ -24,6 +24,7 @@ mod dial;
 mod draft;
 mod engine;
 mod fault;
+mod feed;
 mod follow;
 mod line;
 mod link;

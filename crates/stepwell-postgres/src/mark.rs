@@ -41,6 +41,7 @@ impl Marks {
         let named = match write {
             Write::Create(create) => create.event_id.is_some(),
             Write::Append(append) => append.events.first().is_none_or(|event| event.id.is_some()),
+            Write::Prune(_) => false,
         };
         let mut mark = [0; 16];
         mark[..8].copy_from_slice(&self.store);

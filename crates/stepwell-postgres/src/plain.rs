@@ -1,11 +1,11 @@
-//! The append that is made all the time, as nearly every step of a run is: one event, with a
-//! lease, and nothing that goes with it.
+//! The append that is made all the time, as nearly every step of a run is: one event, and nothing
+//! that goes with it. Another program's records come without a lease; that nobody holds one is
+//! known from the head's version, which a lease that is taken or given back moves on.
 //!
 //! Its statement is the same text each time, and has values in place of lists: of a list the
 //! server cannot tell how long it will be, and would plan the statement anew for each. Each
 //! value costs both sides, so what the head already says is not sent again.
 
-use stepwell::Epoch;
 use tokio_postgres::types::Type;
 
 use crate::draft::Entry;
@@ -20,7 +20,7 @@ use crate::rows::{number, signed};
 const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \
      change = pg_current_xact_id(), seq = seq + 1, bytes = bytes + length($15), unindexed = true, updated = $4, cost = $5, \
      steps = $6, chain = $7, sum = $8, lane = $9, head = $10 \
-     WHERE session = $1 AND version = $2 AND fence = $3 AND chain = $16 RETURNING seq, namespace) \
+     WHERE session = $1 AND version = $2 AND fence = coalesce($3, fence) AND chain = $16 RETURNING seq, namespace) \
      INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, chain, id, \
      mark, key, body) SELECT $1, seq, namespace, $4, 1, false, $11, $7, $12, $13, $14, $15 \
      FROM moved";
@@ -29,17 +29,17 @@ const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = vers
 /// it was kept.
 pub(crate) fn send(conn: &Conn, order: &Order) -> Option<Result<Sent, Trouble>> {
     let event = order.only_event()?;
-    Some(write(conn, order.epoch?, (order, event)))
+    Some(write(conn, order, event))
 }
 
-fn write(conn: &Conn, epoch: Epoch, (order, event): (&Order, &Entry)) -> Result<Sent, Trouble> {
+fn write(conn: &Conn, order: &Order, event: &Entry) -> Result<Sent, Trouble> {
     let (head, row) = (&order.columns, &event.row);
     let id = row.id.as_ref().map(|id| id.as_bytes().as_slice());
     debug_assert_eq!((number(row.seq), row.chain), (head.seq, head.chain));
     let params: [Param<'_>; 16] = [
         (&order.known.row.key, Type::INT8),
         (&order.known.version, Type::INT8),
-        (&signed(epoch.get()), Type::INT8),
+        (&order.fence(), Type::INT8),
         (&head.updated, Type::INT8),
         (&head.cost, Type::INT8),
         (&head.steps, Type::INT8),

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use stepwell::backend::{Facts, Rows as _, read, remove, write};
 use stepwell::{
-    Access, Claim, Clock, Counts, Damage, Digest, DiskUse, Error, EventId, Filter, Found, Holder,
-    Lane, LaneState, Lease, Page, Processes, Query, Recorded, Removal, Result, Scrub, Search, Seq,
-    SessionId, Slice, Span, Standing, Store, SystemProcesses, Target, Time, Verdict, Written,
+    Access, ChangeCursor, Changes, Claim, Clock, Counts, Damage, Digest, DiskUse, Error, EventId,
+    Filter, Found, Holder, Lane, LaneState, Lease, Page, Processes, Query, RecordQuery, Recorded,
+    Removal, Result, Scrub, Search, Seq, SessionId, Slice, Span, Standing, Store, SystemProcesses,
+    Target, Time, Verdict, Written,
 };
 
 use crate::address::Address;
@@ -21,7 +22,7 @@ use crate::rows::{PgRows, number, seq};
 use crate::search::Left;
 use crate::standings::{Known, Standings};
 use crate::status::Status;
-use crate::{blob, list, schema, search, status, write as batches};
+use crate::{blob, feed, list, schema, search, status, write as batches};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -198,6 +199,10 @@ impl Store for PostgresStore {
         self.engine.read(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
     }
 
+    fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {
+        self.engine.read(|rows, _| read::records(rows, &read::find(rows, id)?, query))
+    }
+
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
         self.engine.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
     }
@@ -235,6 +240,7 @@ impl Store for PostgresStore {
             }
             self.engine.standings.keep(Box::new(known));
         }
+        self.engine.told(id);
         Ok(lease)
     }
 
@@ -245,7 +251,9 @@ impl Store for PostgresStore {
 
     fn release(&self, lease: &Lease) -> Result<()> {
         let once = (Structure::Open, Unsure::Repeat, Doubt::None);
-        self.engine.change(once, |rows, _, _| write::release(rows, lease))
+        self.engine.change(once, |rows, _, _| write::release(rows, lease))?;
+        self.engine.told(&lease.session);
+        Ok(())
     }
 
     fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()> {
@@ -265,6 +273,10 @@ impl Store for PostgresStore {
         self.engine.glance(|rows| blob::get(rows, digest))
     }
 
+    fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
+        self.engine.glance(|rows| blob::get_all(rows, digests))
+    }
+
     fn search(&self, search: &Search) -> Result<Found> {
         let only = || self.engine.read(|rows, world| search::find_only(rows, world, search));
         if self.engine.access == Access::Read {
@@ -282,23 +294,31 @@ impl Store for PostgresStore {
 
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
         let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
-        self.engine.change(alone, |rows, world, _| remove::trash(rows, world, targets))
+        let removal =
+            self.engine.change(alone, |rows, world, _| remove::trash(rows, world, targets))?;
+        removal.taken.iter().for_each(|id| self.engine.told(id));
+        Ok(removal)
     }
 
     fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
         let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
-        self.engine.change(alone, |rows, _, _| remove::restore(rows, ids))
+        let removal = self.engine.change(alone, |rows, _, _| remove::restore(rows, ids))?;
+        removal.taken.iter().for_each(|id| self.engine.told(id));
+        Ok(removal)
     }
 
     fn purge(&self, targets: &[Target]) -> Result<Removal> {
         let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
-        self.engine.change(alone, |rows, world, _| {
+        let removal = self.engine.change(alone, |rows, world, _| {
             let removal = remove::purge(rows, world, targets)?;
             if !removal.taken.is_empty() {
                 blob::sweep(rows)?;
+                feed::forget_removed(rows)?;
             }
             Ok(removal)
-        })
+        })?;
+        removal.taken.iter().for_each(|id| self.engine.told(id));
+        Ok(removal)
     }
 
     fn scrub(&self, scrub: Scrub) -> Result<Seq> {
@@ -328,7 +348,8 @@ impl Store for PostgresStore {
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     fn wait_after(&self, id: &SessionId, after: Seq, timeout: Duration) -> Result<Seq> {
         let started = std::time::Instant::now();
-        let mut watch = self.engine.followers.watch(&self.engine.link, self.engine.namespace, id);
+        let followers = &self.engine.followers;
+        let mut watch = followers.watch(&self.engine.link, self.engine.namespace, Some(id));
         loop {
             let last = self.engine.glance(|rows| {
                 let sql = "SELECT h.seq FROM stepwell.heads h JOIN stepwell.sessions s \
@@ -340,6 +361,26 @@ impl Store for PostgresStore {
             let left = timeout.saturating_sub(started.elapsed());
             if number(last) > number(after) || left.is_zero() {
                 return Ok(last);
+            }
+            watch.wait(left);
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
+        let started = std::time::Instant::now();
+        let look =
+            || self.engine.glance(|rows| feed::since(rows, self.engine.world(rows.now), after));
+        if after.is_none() {
+            return look();
+        }
+        let followers = &self.engine.followers;
+        let mut watch = followers.watch(&self.engine.link, self.engine.namespace, None);
+        loop {
+            let found = look()?;
+            let left = timeout.saturating_sub(started.elapsed());
+            if !found.is_empty() || left.is_zero() {
+                return Ok(found);
             }
             watch.wait(left);
         }

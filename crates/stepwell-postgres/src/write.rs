@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use stepwell::backend::write::{self, Prepared};
 use stepwell::backend::{Rows as _, SessionRow};
-use stepwell::{Append, Create, Lease, Origin, Result, Seq, SessionId, Write, Written};
+use stepwell::{Append, Create, Lease, NewEvent, Origin, Result, Seq, SessionId, Write, Written};
 
 use crate::append;
 use crate::draft::Desk;
@@ -48,8 +48,7 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
             }
         }
     }
-    let structure =
-        if prepared.iter().any(joins_family) { Structure::Shared } else { Structure::Open };
+    let structure = prepared.iter().map(structure).max().unwrap_or(Structure::Open);
     let known = RefCell::new(None);
     let written = engine.change((structure, Unsure::Repeat, doubt), |rows, world, doubt| {
         let mut answers = Vec::with_capacity(prepared.len());
@@ -80,21 +79,32 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
     Ok(written)
 }
 
-/// Does this write make a session that belongs to another?
-fn joins_family(prepared: &Prepared) -> bool {
-    matches!(prepared.write(), Write::Create(create) if create.created.origin != Origin::Root)
+/// Who must not move sessions about meanwhile: a session that belongs to another is made, or
+/// events are emptied that no fork may come to share.
+fn structure(prepared: &Prepared) -> Structure {
+    match prepared.write() {
+        Write::Create(create) if create.created.origin != Origin::Root => Structure::Shared,
+        Write::Prune(_) => Structure::Alone,
+        _ => Structure::Open,
+    }
 }
 
 fn session(write: &Write) -> &SessionId {
     match write {
         Write::Create(create) => &create.created.id,
         Write::Append(append) => &append.session,
+        Write::Prune(prune) => &prune.session,
     }
 }
 
 /// Does an append with one statement, if this process knows how the session stands.
 fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Result<Quick> {
     let Some(known) = engine.standings.take(&append.session) else { return Ok(Quick::Not) };
+    // A holder may have renewed its lease since: whether it lives is the database's to say.
+    let free = |event: &NewEvent| event.event.needs_no_lease();
+    if append.epoch.is_none() && known.row.held().is_some() && !append.events.iter().all(free) {
+        return Ok(Quick::Not);
+    }
     let desk = Desk::new(&known);
     let world = engine.world(engine.link.time.now());
     let Ok(written) = write::write(&desk, world, one.clone()) else { return Ok(Quick::Not) };
@@ -134,7 +144,7 @@ fn recorded(
     let Some(row) = rows.session(session(write))? else { return Ok(None) };
     let from = match write {
         Write::Create(_) => row.own_from(),
-        Write::Append(_) => match from {
+        Write::Append(_) | Write::Prune(_) => match from {
             Some(from) => from,
             None => return Ok(None),
         },
@@ -147,7 +157,7 @@ fn recorded(
     let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
     let lease = match write {
         Write::Create(create) => lease_of(&row, create),
-        Write::Append(_) => None,
+        Write::Append(_) | Write::Prune(_) => None,
     };
     Ok(Some(Written { first: seq(first), last: seq(last), lease }))
 }

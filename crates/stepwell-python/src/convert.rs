@@ -73,7 +73,8 @@ impl Given {
         line.push_str(self.body.get());
         line.push('}');
         let event = serde_json::from_str::<Recorded>(&line)?.event;
-        Ok((NewEvent { id: self.id, at: self.at, event }, self.attach))
+        let new = NewEvent { id: self.id, at: self.at, ..NewEvent::from(event) };
+        Ok((new, self.attach))
     }
 }
 

@@ -12,6 +12,11 @@ pub use crate::store::rows::{
     Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World, head_sum, stand_in,
 };
 
+/// What changed in a whole store.
+pub mod changes {
+    pub use crate::store::changes::{HeldLease, Position, ended, in_order};
+}
+
 /// Creating, appending, leases, scrubbing.
 pub mod write {
     pub use crate::store::write::{
@@ -22,7 +27,7 @@ pub mod write {
 /// Reading through shared prefixes, checking as it goes.
 pub mod read {
     pub use crate::store::read::{
-        Reread, event, facts, find, lanes, own_row, reread, slice, standing,
+        Reread, event, facts, find, lanes, own_row, records, reread, slice, standing,
     };
 }
 

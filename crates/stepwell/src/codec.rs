@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::{Algorithm, Digest, Error, Event, EventId, Recorded, Result, Seq, Time};
+use crate::{
+    Algorithm, Attachment, Digest, Error, Event, EventId, NewEvent, Recorded, Result, Seq, Time,
+};
 
 /// The largest body that is accepted, spilled parts apart. A length is read before
 /// it can be trusted, so this bounds what one damaged row can make us allocate.
@@ -73,7 +75,7 @@ pub struct Sealed<'a> {
     pub row: Row<'a>,
     /// The name by which it can be found again.
     pub key: Option<String>,
-    /// Texts that spilled.
+    /// Texts that spilled, and blobs that came with the event.
     pub spill: Vec<(Digest, Vec<u8>)>,
     /// Blobs that the event names and that must be there already.
     pub names: Vec<Digest>,
@@ -86,6 +88,8 @@ pub(crate) struct Body<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     digest: Digest,
     spill: Spill,
+    /// Blobs that come with the event.
+    attached: Spill,
 }
 
 /// Texts that were moved out of a body.
@@ -96,7 +100,7 @@ impl Body<'static> {
     pub(crate) fn of(event: &Event) -> Result<Self> {
         let mut bytes = Vec::new();
         let (digest, spill) = encode(event, &mut bytes)?;
-        Ok(Self { bytes: bytes.into(), digest, spill })
+        Ok(Self { bytes: bytes.into(), digest, spill, attached: Vec::new() })
     }
 }
 
@@ -115,6 +119,7 @@ pub(crate) struct Place {
     range: Range<usize>,
     digest: Digest,
     spill: Spill,
+    attached: Spill,
 }
 
 impl Bodies {
@@ -124,13 +129,15 @@ impl Bodies {
         Self { bytes, places: Vec::with_capacity(self.places.len()), spilled: 0 }
     }
 
-    /// Adds the body of an event.
-    pub(crate) fn push(&mut self, event: &Event) -> Result<()> {
+    /// Adds the body of an event, and takes its attachments.
+    pub(crate) fn push(&mut self, new: &mut NewEvent) -> Result<()> {
+        let event = &new.event;
+        let attached = attached(event, std::mem::take(&mut new.attachments))?;
         let start = self.bytes.len();
         let (digest, spill) =
             encode(event, &mut self.bytes).inspect_err(|_| self.bytes.truncate(start))?;
-        self.spilled += spill.iter().map(|(_, text)| text.len()).sum::<usize>();
-        self.places.push(Place { range: start..self.bytes.len(), digest, spill });
+        self.spilled += spill.iter().chain(&attached).map(|(_, text)| text.len()).sum::<usize>();
+        self.places.push(Place { range: start..self.bytes.len(), digest, spill, attached });
         Ok(())
     }
 
@@ -179,9 +186,23 @@ impl Said<'_> {
 impl Place {
     /// The body that lies here.
     pub(crate) fn body(self, bytes: &[u8]) -> Body<'_> {
-        let Self { range, digest, spill } = self;
-        Body { bytes: bytes[range].into(), digest, spill }
+        let Self { range, digest, spill, attached } = self;
+        Body { bytes: bytes[range].into(), digest, spill, attached }
     }
+}
+
+/// Attachments, if the event names them all.
+fn attached(event: &Event, attachments: Vec<Attachment>) -> Result<Spill> {
+    if attachments.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = event.blobs();
+    if let Some(stray) = attachments.iter().find(|one| !names.contains(&one.digest)) {
+        let what = format!("a {} event", event.kind());
+        let why = format!("it does not name its attachment {}", stray.digest);
+        return Err(Error::Unreadable { what, why });
+    }
+    Ok(attachments.into_iter().map(|one| (one.digest, one.bytes)).collect())
 }
 
 /// Encodes an event behind other bytes, moving long texts out of it.
@@ -219,7 +240,7 @@ fn encode(event: &Event, bytes: &mut Vec<u8>) -> Result<(Digest, Spill)> {
 
 /// Turns an event into the row that follows the row with the chain `prev`.
 pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Sealed<'a> {
-    let Body { bytes, digest, spill } = body;
+    let Body { bytes, digest, mut spill, attached } = body;
     let mut row = Row {
         seq: event.seq,
         at: event.at,
@@ -234,7 +255,10 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
     };
     row.chain = row.link(Algorithm::Blake3, prev, &digest);
     let key = event.event.key().map(Cow::into_owned);
-    Sealed { row, key, spill, names: event.event.blobs() }
+    let mut names = event.event.blobs();
+    names.retain(|name| attached.iter().all(|(digest, _)| digest != name));
+    spill.extend(attached);
+    Sealed { row, key, spill, names }
 }
 
 impl Row<'_> {
@@ -449,8 +473,8 @@ mod tests {
         assert!(next.follows(&old.chain).is_ok() && next.follows(&new.row.chain).is_err());
         // Told again, it is known to be the same.
         let mut again = Bodies::default();
-        again.push(&first.event).unwrap();
-        again.push(&second.event).unwrap();
+        again.push(&mut first.event.clone().into()).unwrap();
+        again.push(&mut second.event.clone().into()).unwrap();
         let same: Vec<bool> = again.each().map(|said| said.is_in(&old)).collect();
         assert_eq!(same, [true, false]);
     }

@@ -117,6 +117,9 @@ pub struct Head {
     /// The lease whose runner was last asked to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_asked: Option<Epoch>,
+    /// Do prunes hide some of its events, which a fork shares?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hides: bool,
     /// When a person is asked, as its runner last set it, and who chose that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
@@ -259,6 +262,7 @@ impl Head {
             open_gates: 0,
             unheard: 0,
             stop_asked: None,
+            hides: false,
             settings: None,
             rewinding: None,
             elsewhere: Elsewhere::default(),
@@ -285,6 +289,7 @@ impl Head {
             }
             Event::Said(_) => self.unheard += 1,
             Event::StopAsked(stop) => self.stop_asked = Some(stop.epoch),
+            Event::Scrubbed(scrubbed) => self.hides |= !scrubbed.hidden.is_empty(),
             Event::Settings(settings) => self.set(settings),
             Event::Step(_) => self.steps += 1,
             Event::Status(change) => {

@@ -110,6 +110,7 @@ mod search;
 mod session;
 mod sqlite;
 mod store;
+mod subscribe;
 mod tasks;
 mod timeline;
 mod view;
@@ -128,7 +129,7 @@ pub use lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesse
 pub use memory::MemoryStore;
 pub use model::attribute::{Change, Edited, Elsewhere};
 pub use model::digest::{Algorithm, Digest, NotADigest};
-pub use model::event::{Event, Kind, NewEvent, Recorded, Unknown};
+pub use model::event::{Attachment, Event, Kind, NewEvent, Recorded, Unknown};
 pub use model::id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};
 pub use model::message::{
     Image, Message, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult,
@@ -138,6 +139,7 @@ pub use model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
 pub use model::origin::{Created, Driver, Flow, Origin, Project, Source};
 pub use model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
 pub use model::position::{Epoch, Seq};
+pub use model::ranges::SeqRanges;
 pub use model::status::{Status, StopReason, UnknownStatus};
 pub use model::talk::{
     Answer, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked, Who,
@@ -158,15 +160,17 @@ pub use retention::{Because, Plan, Policy, Protection, Taken};
 pub use search::MAX_SEARCHED_BYTES;
 pub use session::Session;
 pub use sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
+pub use store::changes::{ChangeCursor, ChangeKind, Changes, NotACursor, SessionChange};
 pub use store::query::{
-    Cursor, Family, Filter, Found, Hit, InScope, Page, Place, Query, Rank, Search, Snippet, Sort,
-    SystemPrompts,
+    Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Place, Query, Rank, RecordQuery,
+    Search, Snippet, Sort, SystemPrompts,
 };
 pub use store::rows::Facts;
 pub use store::{
-    Append, Claim, Counts, Create, Damage, Derived, DiskUse, Order, Removal, Scrub, Slice, Span,
-    Standing, Store, Target, Verdict, Write, Written,
+    Append, Claim, Counts, Create, Damage, Derived, DiskUse, Order, Prune, Removal, Scrub, Slice,
+    Span, Standing, Store, Target, Verdict, Write, Written,
 };
+pub use subscribe::{Notice, Subscription};
 pub use tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};
 pub use timeline::Timeline;
 pub use view::{INTERRUPTED, Invalid, Made, Shown, View};

@@ -7,7 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    Compacted, Event, Lane, Message, Part, Recorded, Role, Seq, Timeline, ToolResult, Undone,
+    Compacted, Event, Lane, Message, Part, Recorded, Role, Scrubbed, Seq, SeqRanges, Timeline,
+    ToolResult, Undone,
 };
 
 /// What stands in for the result of a call that has none.
@@ -70,8 +71,8 @@ pub enum Invalid {
 
 impl View {
     /// The view of `lane` after all of `events`, which are a session's events in
-    /// order from the first; kinds other than messages, compactions, rewinds and
-    /// undoings may be left out. The events are consumed: a long conversation is
+    /// order from the first; kinds other than messages, compactions, rewinds,
+    /// undoings and scrubs may be left out. The events are consumed: a long conversation is
     /// moved into its view, not copied.
     #[must_use]
     pub fn of(lane: &Lane, events: Vec<Recorded>) -> Self {
@@ -85,9 +86,19 @@ impl View {
                 _ => None,
             })
             .collect();
+        let hidden: Vec<SeqRanges> = events
+            .iter()
+            .filter_map(|event| match &event.event {
+                Event::Scrubbed(Scrubbed { hidden, .. }) if !hidden.is_empty() => {
+                    Some(hidden.clone())
+                }
+                _ => None,
+            })
+            .collect();
         let mut shown: Vec<Item> = Vec::with_capacity(events.len());
         for Recorded { seq, event, .. } in events {
-            if event.lane() != Some(lane) || !timeline.contains(seq) {
+            let gone = || hidden.iter().any(|hidden| hidden.contains(seq));
+            if event.lane() != Some(lane) || !timeline.contains(seq) || gone() {
                 continue;
             }
             match event {

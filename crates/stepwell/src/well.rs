@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::keeper::Keeper;
 use crate::redact::redact_created;
 use crate::session::Session;
+use crate::subscribe::{Hub, Subscription};
 use crate::{
     Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Family,
     Filter, Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent,
@@ -29,6 +30,7 @@ struct Shared {
     store: Arc<dyn Store>,
     surroundings: Surroundings,
     keeper: Keeper,
+    hub: Arc<Hub>,
 }
 
 /// What a well takes from the world around it.
@@ -85,7 +87,8 @@ impl Stepwell {
     #[must_use]
     pub fn with(store: Arc<dyn Store>, surroundings: Surroundings) -> Self {
         let keeper = Keeper::new(Arc::clone(&store), surroundings.lease_ttl);
-        Self { shared: Arc::new(Shared { store, surroundings, keeper }) }
+        let hub = Hub::new(Arc::clone(&store));
+        Self { shared: Arc::new(Shared { store, surroundings, keeper, hub }) }
     }
 
     /// The folder of the store that a folder belongs to: its own, or that of the
@@ -342,6 +345,17 @@ impl Stepwell {
         let seq = self.store().write(Write::Append(append))?.last;
         tracing::info!(session = %id, %seq, "session_saved");
         Ok(seq)
+    }
+
+    /// Subscribes to what changes in the whole store from now on. However many subscribe, one of
+    /// them looks.
+    pub fn subscribe(&self) -> Result<Subscription> {
+        self.shared.hub.subscribe(None)
+    }
+
+    /// Subscribes to what becomes of one session from now on.
+    pub fn subscribe_to(&self, id: &SessionId) -> Result<Subscription> {
+        self.shared.hub.subscribe(Some(id.clone()))
     }
 
     /// Whether a session can be taken up again.

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use stepwell::{Access, Error, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell::{
+    Access, ChangeKind, Error, Notice, Recorded, Seq, SessionChange, SessionId, Span, Stepwell,
+};
 
 use crate::app::{App, each_event};
 use crate::failure::{Exit, Failure, Result};
@@ -26,8 +28,7 @@ pub(crate) struct Args {
     kind: Vec<String>,
 }
 
-/// How long one wait for a new event lasts, before it is asked whether the session
-/// still runs.
+/// How long one wait for news lasts, before it is asked whether anybody still reads.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -69,6 +70,11 @@ struct Stream<'a> {
 impl Stream<'_> {
     fn print(&self, mut next: Seq, app: &mut App) -> Result<Exit> {
         let Self { well, id, end, .. } = *self;
+        // Made before the first look, so that nothing comes between.
+        let news = match end {
+            End::Now => None,
+            End::WhenItStops => Some(well.subscribe_to(id)?),
+        };
         loop {
             // Read before the events, so that one that was recorded since is not missed.
             let stopped = end == End::Now || has_stopped(well, id)?;
@@ -92,13 +98,13 @@ impl Stream<'_> {
             if app.out.is_abandoned() {
                 return Err(Failure::ClosedPipe);
             }
-            match well.store().wait_after(id, next.prev(), PATIENCE) {
-                Ok(_) => {}
-                Err(Error::NoSession(_)) => {
-                    note(format_args!("{id} was erased"));
-                    return Ok(Exit::Done);
-                }
-                Err(error) => return Err(error.into()),
+            let removed = match &news {
+                Some(news) => news.next(PATIENCE)?.is_some_and(|notice| is_removal(&notice)),
+                None => false,
+            };
+            if removed && !well.store().exists(id)? {
+                note(format_args!("{id} was erased"));
+                return Ok(Exit::Done);
             }
         }
     }
@@ -107,6 +113,10 @@ impl Stream<'_> {
         let wanted = self.kinds.is_empty() || self.kinds.iter().any(|it| it == event.event.kind());
         if wanted { app.out.object(event) } else { Ok(()) }
     }
+}
+
+fn is_removal(notice: &Notice) -> bool {
+    matches!(notice, Notice::Changed(SessionChange { kind: ChangeKind::Removed, .. }))
 }
 
 fn has_stopped(well: &Stepwell, id: &SessionId) -> Result<bool> {

@@ -263,6 +263,17 @@ fn scrubbed(well: &Well, event: &Recorded, pattern: &Regex) -> Result<Option<Rec
             changed |= forget(well, state, pattern)?;
         }
     }
+    // Whatever another program keeps in a blob: one that matches goes as a whole.
+    if let Event::Record(record) = &mut scrubbed.event {
+        let mut kept = Vec::with_capacity(record.blobs.len());
+        for blob in &record.blobs {
+            if !blob_matches(well, blob, pattern)? {
+                kept.push(*blob);
+            }
+        }
+        changed |= kept.len() < record.blobs.len();
+        record.blobs = kept;
+    }
     Ok(changed.then_some(scrubbed))
 }
 
@@ -353,7 +364,7 @@ fn is_structure(event: &Event, path: &str) -> bool {
         Event::Rewinding(_) => &["begun.to", "begun.scope", "begun.undoes", "dropped.of"],
         Event::Rewound(_) => &["to", "scope", "restored.phase"],
         Event::Undone(_) => &["rewind.of", "rewind.scope", "rewind.restored.phase"],
-        Event::Scrubbed(_) => &["erased"],
+        Event::Scrubbed(_) => &["erased", "pruned", "hidden"],
         Event::Artifact(_) => &["digest"],
         Event::Task(_) => &["status"],
         Event::Edited(_) => &["budget", "elsewhere.cost"],
@@ -366,11 +377,15 @@ fn is_structure(event: &Event, path: &str) -> bool {
     fields.contains(&path)
 }
 
+fn blob_matches(well: &Well, blob: &Digest, pattern: &Regex) -> Result<bool> {
+    let bytes = well.store().blob(blob)?;
+    Ok(pattern.is_match(&String::from_utf8_lossy(&bytes)))
+}
+
 /// Forgets a file's contents if they match.
 fn forget(well: &Well, state: &mut FileState, pattern: &Regex) -> Result<bool> {
     let FileState::File { blob, .. } = state else { return Ok(false) };
-    let bytes = well.store().blob(blob)?;
-    if !pattern.is_match(&String::from_utf8_lossy(&bytes)) {
+    if !blob_matches(well, blob, pattern)? {
         return Ok(false);
     }
     *state = FileState::NotCaptured { digest: Some(*blob), why: "scrubbed".to_owned() };

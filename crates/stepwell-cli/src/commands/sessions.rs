@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stepwell::{
-    Access, Family, Filter, FlowState, Origin, Query, Seq, SessionId, Sort, Spent, Standing,
-    Stepwell, Time,
+    Access, Family, Filter, FlowState, InScope, Origin, Query, Seq, SessionId, Sort, Spent,
+    Standing, Stepwell, Time,
 };
 use stepwell_workspace::NamedWell;
 
@@ -27,6 +27,12 @@ use crate::{text, wire};
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
+    /// Only those of this program: langgraph, claude-code.
+    #[arg(long, value_name = "NAME", help_heading = "Which sessions")]
+    system: Option<String>,
+    /// Only those that belong to this there: adk/my-app/ann; `adk/*`, to any that begins so.
+    #[arg(long, help_heading = "Which sessions")]
+    scope: Option<String>,
     /// At most so many.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -115,7 +121,12 @@ struct Line<'a> {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let filter = Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
+    let filter = Filter {
+        family: Family::Roots,
+        system: args.system.clone(),
+        scope: args.scope.as_deref().map(InScope::read),
+        ..args.selection.filter(app.now())
+    };
     let query = Query { filter, sort: args.sort.into(), ..Query::default() };
     let limit = if args.all { usize::MAX } else { args.limit };
     // What a session cost with its subagents, only their sum says.

@@ -20,6 +20,7 @@ struct Line<'a> {
     sound: bool,
     intact: u64,
     scrubbed: u64,
+    pruned: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<wire::Damage<'a>>,
     head_is_right: bool,
@@ -84,14 +85,17 @@ fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Resul
             sound: verdict.is_sound(),
             intact: verdict.intact,
             scrubbed: verdict.scrubbed,
+            pruned: verdict.pruned,
             damage: verdict.damage.as_ref().map(wire::Damage::from),
             head_is_right: verdict.derived == Derived::Right,
         });
     }
     let intact = grouped(verdict.intact);
-    let scrubbed = match verdict.scrubbed {
-        0 => String::new(),
-        n => format!(", {n} of them scrubbed"),
+    let gone = match (verdict.scrubbed, verdict.pruned) {
+        (0, 0) => String::new(),
+        (n, 0) => format!(", {n} of them scrubbed"),
+        (0, n) => format!(", {n} of them pruned"),
+        (n, pruned) => format!(", {n} of them scrubbed and {pruned} pruned"),
     };
     if let Some(damage) = &verdict.damage {
         let word = app.out.paint.paint(Style::Red, "damaged");
@@ -101,7 +105,7 @@ fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Resul
         let word = app.out.paint.paint(Style::Yellow, "stale");
         app.out.line(format_args!("{id} {word}: its {intact} events are intact, its head is not"))
     } else if named {
-        app.out.line(format_args!("{id} sound: {intact} events{scrubbed}"))
+        app.out.line(format_args!("{id} sound: {intact} events{gone}"))
     } else {
         Ok(())
     }

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session, Standing,
-    Stepwell, Usage,
+    Change, Created, Driver, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session,
+    Standing, Stepwell, Usage,
 };
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
@@ -183,7 +183,9 @@ impl Prepared {
         let agent_name = flags.agent.clone().or_else(|| known_agent(session?, app));
         let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
         let agent = find_agent(&agent_name, app)?;
-        let mode = kept(MODE).and_then(|mode| mode.parse().ok());
+        // Another program's session says nothing of how the user wants to be asked.
+        let ran_here = session.is_none_or(|head| head.driver == Driver::Own);
+        let mode = kept(MODE).filter(|_| ran_here).and_then(|mode| mode.parse().ok());
         let usual = agent.mode.unwrap_or(settings.mode);
         let is_own = |head: &Head| app.is_own(&head.id);
         let own = session.is_none_or(is_own) || flags.mode.is_some();

@@ -63,7 +63,11 @@ impl Chunk {
     }
 
     pub(super) fn push(&mut self, event: Recorded, bytes: usize) -> Result<()> {
-        self.events.push(NewEvent { id: event.id, at: Some(event.at), event: event.event });
+        self.events.push(NewEvent {
+            id: event.id,
+            at: Some(event.at),
+            ..NewEvent::from(event.event)
+        });
         self.bytes += bytes;
         if self.events.len() < CHUNK_EVENTS && self.bytes < CHUNK_BYTES {
             return Ok(());

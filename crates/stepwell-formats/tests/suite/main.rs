@@ -8,6 +8,7 @@ mod claude;
 mod codex;
 mod continuing;
 mod converting;
+mod copy;
 mod crash;
 mod damage;
 mod drafts;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stepwell::backend::write::Prepared;
 use stepwell::{
-    Claim, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Lane, LaneState, Lease, Page,
-    Query, Recorded, Removal, Result, Scrub, Search, Seq, SessionId, Slice, Span, Standing, Store,
-    Target, Verdict, Written,
+    ChangeCursor, Changes, Claim, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Lane,
+    LaneState, Lease, Page, Query, RecordQuery, Recorded, Removal, Result, Scrub, Search, Seq,
+    SessionId, Slice, Span, Standing, Store, Target, Verdict, Written,
 };
 
 /// Does the process die before its last write, or when that is durable?
@@ -69,7 +69,9 @@ impl Store for Mortal {
         lanes(id: &SessionId) -> BTreeMap<Lane, LaneState>;
         events(id: &SessionId, span: Span) -> Slice;
         keyed(id: &SessionId, facts: Facts<'_>) -> Vec<Recorded>;
+        records(id: &SessionId, query: &RecordQuery) -> Vec<Recorded>;
         event(id: &SessionId, event: &EventId) -> Option<Recorded>;
+        blobs(digests: &[Digest]) -> Vec<Vec<u8>>;
         list(query: &Query) -> Page;
         count(filter: &Filter) -> Counts;
         acquire(id: &SessionId, claim: &Claim) -> Lease;
@@ -82,6 +84,7 @@ impl Store for Mortal {
         scrub(scrub: Scrub) -> Seq;
         disk_use() -> DiskUse;
         wait_after(id: &SessionId, seq: Seq, timeout: Duration) -> Seq;
+        changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
         verify(id: &SessionId) -> Verdict;
         repair(id: &SessionId) -> Verdict;
     }

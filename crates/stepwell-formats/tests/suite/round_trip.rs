@@ -75,7 +75,11 @@ impl World {
                 for (event, n) in events.iter().zip(last..) {
                     let at = Time::from_micros(i64::try_from(n).unwrap() * 1_000_001);
                     let event_id = EventId::derived(format!("{}{n}", session.id()).as_bytes());
-                    let event = NewEvent { id: Some(event_id), at: Some(at), event: event.clone() };
+                    let event = NewEvent {
+                        id: Some(event_id),
+                        at: Some(at),
+                        ..NewEvent::from(event.clone())
+                    };
                     session.append(event).ok();
                 }
             }

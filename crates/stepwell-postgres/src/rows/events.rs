@@ -1,7 +1,7 @@
 //! Events' rows: written, walked in order, moved to a fork.
 
 use stepwell::backend::{Base, Facts, Flow, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
-use stepwell::{Digest, EventId, Order, Result, Seq, Time};
+use stepwell::{Digest, EventId, Order, RecordQuery, Result, Seq, Time};
 
 use super::sessions::digest;
 use super::{PgRows, number, seq};
@@ -167,6 +167,74 @@ impl PgRows<'_> {
             ahead.insert((stretch.key, event.seq), event);
         }
         Ok(found)
+    }
+
+    /// Records by their keys, with the rows before them, which checking them needs. The index
+    /// has the front of each key, and a record's is never longer than that.
+    pub(super) fn by_key(&self, stretch: Stretch, query: &RecordQuery) -> Result<Vec<OwnRow>> {
+        let direction = if query.order == Order::Oldest { "ASC" } else { "DESC" };
+        let (first, last) = query.keys.ends();
+        let sql = format!(
+            "WITH found AS MATERIALIZED (SELECT seq AS place, row_number() OVER () AS n FROM (\
+             SELECT seq FROM stepwell.events WHERE session = $1 AND kind = 'record'::bytea \
+             AND key IS NOT NULL AND substr(key, 1, 1024) >= $2 AND substr(key, 1, 1024) < $3 \
+             AND seq BETWEEN $4 AND $5 \
+             ORDER BY substr(key, 1, 1024) {direction}, seq {direction} LIMIT $6) ordered) \
+             SELECT {EVENT_COLUMNS}, n FROM found \
+             JOIN stepwell.events ON session = $1 AND seq = place \
+             UNION ALL SELECT {EVENT_COLUMNS}, NULL FROM found \
+             JOIN stepwell.events ON session = $1 AND seq = place - 1 ORDER BY n"
+        );
+        let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+        let params = params![
+            stretch.key => INT8, first.as_bytes() => BYTEA, last.as_bytes() => BYTEA,
+            number(stretch.from) => INT8, number(stretch.to) => INT8, limit => INT8,
+        ];
+        let mut found = Vec::new();
+        let mut ahead = self.ahead.borrow_mut();
+        ahead.clear();
+        for row in self.all(&sql, params)? {
+            let event = read_event(self, &row)?.into_owned();
+            if self.get::<Option<i64>>(&row, 10)?.is_some() {
+                found.push(event.clone());
+            }
+            ahead.insert((stretch.key, event.seq), event);
+        }
+        Ok(found)
+    }
+
+    /// Empties events, however many, with few statements.
+    pub(super) fn empty_events(&self, key: Key, emptied: &[Sealed<'_>]) -> Result<u64> {
+        if emptied.is_empty() {
+            return Ok(0);
+        }
+        self.changed(key);
+        let seqs: Vec<i64> = emptied.iter().map(|sealed| number(sealed.row.seq)).collect();
+        let bodies: Vec<&[u8]> = emptied.iter().map(|sealed| &*sealed.row.body).collect();
+        let erased = |sealed: &'_ Sealed<'_>| sealed.row.erased;
+        let erased: Vec<Option<Digest>> = emptied.iter().map(erased).collect();
+        let erased: Vec<Option<&[u8]>> =
+            erased.iter().map(|digest| digest.as_ref().map(Digest::as_column)).collect();
+        let freed = self.one(
+            "WITH old AS (SELECT coalesce(sum(length(body)), 0)::bigint AS bytes \
+             FROM stepwell.events WHERE session = $1 AND seq = ANY ($2)), \
+             emptied AS (UPDATE stepwell.events e SET body = n.body, erased = n.erased, \
+             key = NULL, spilled = false \
+             FROM unnest($2, $3, $4) AS n (seq, body, erased) \
+             WHERE e.session = $1 AND e.seq = n.seq), \
+             forgotten AS (DELETE FROM stepwell.docs WHERE session = $1 AND seq = ANY ($2)) \
+             SELECT bytes FROM old",
+            params![
+                key => INT8, seqs => INT8_ARRAY, bodies => BYTEA_ARRAY, erased => BYTEA_ARRAY,
+            ],
+        )?;
+        let old: i64 = match &freed {
+            Some(row) => self.get(row, 0)?,
+            None => 0,
+        };
+        let new: usize = bodies.iter().map(|body| body.len()).sum();
+        let bodies = old.unsigned_abs().saturating_sub(new as u64);
+        Ok(bodies + blob::detach_all(self, key, &seqs)?)
     }
 
     /// Moves a session's own events up to a seq to one of its forks.

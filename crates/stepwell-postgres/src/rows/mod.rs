@@ -11,7 +11,8 @@ use stepwell::backend::{
     Base, Facts, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::{
-    Digest, Error, EventId, Lane, LaneState, Order, Result, Seq, SessionId, State, Time,
+    Digest, Error, EventId, Lane, LaneState, Order, RecordQuery, Result, Seq, SessionId, State,
+    Time,
 };
 use tokio_postgres::types::FromSql;
 
@@ -258,6 +259,14 @@ impl Rows for PgRows<'_> {
 
     fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         self.keyed(stretch, facts)
+    }
+
+    fn records(&self, stretch: Stretch, query: &RecordQuery) -> Result<Vec<OwnRow>> {
+        self.by_key(stretch, query)
+    }
+
+    fn prune(&self, key: Key, emptied: &[Sealed<'_>]) -> Result<u64> {
+        self.empty_events(key, emptied)
     }
 
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {

@@ -292,6 +292,15 @@ impl PgRows<'_> {
     pub(super) fn write_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
         let epoch = signed(lease.epoch.get());
         let fence = if lease.held.is_some() { epoch } else { 0 };
+        // Whoever follows the store learns of another holder, or of one that came back after its
+        // lease had run out, and not of every renewal.
+        let fenced = self.one(
+            "UPDATE stepwell.heads SET fence = $2, version = version + 1, \
+             change = pg_current_xact_id() WHERE session = $1 AND (fence <> $2 OR EXISTS (\
+             SELECT 1 FROM stepwell.leases l WHERE l.session = $1 AND l.holder IS NOT NULL \
+             AND l.expires <= $3)) RETURNING version",
+            params![key => INT8, fence => INT8, self.now.as_micros() => INT8],
+        )?;
         self.run(
             "INSERT INTO stepwell.leases (session, namespace, epoch, holder, expires) \
              VALUES ($1, $2, $3, $4, $5) ON CONFLICT (session) DO UPDATE \
@@ -303,11 +312,6 @@ impl PgRows<'_> {
                 lease.held.as_ref().map(|(holder, _)| json(holder)) => BYTEA,
                 lease.held.as_ref().map(|(_, expires)| expires.as_micros()) => INT8,
             ],
-        )?;
-        let fenced = self.one(
-            "UPDATE stepwell.heads SET fence = $2, version = version + 1, \
-             change = pg_current_xact_id() WHERE session = $1 AND fence <> $2 RETURNING version",
-            params![key => INT8, fence => INT8],
         )?;
         if let Some(fenced) = fenced {
             self.versions.borrow_mut().insert(key, self.get(&fenced, 0)?);

@@ -1,14 +1,17 @@
 //! The store on real servers: the conformance suite, and what only servers can do.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod changes;
 mod conformance;
 mod failover;
 mod lines;
 mod properties;
 mod proxy;
+mod raw;
 mod refusals;
 mod sharing;
 mod tenants;
 mod trips;
+mod upgrade;
 mod world;
 mod writers;

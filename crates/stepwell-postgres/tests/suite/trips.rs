@@ -1,8 +1,9 @@
 //! How many round trips an append takes, and what becomes of one whose answer is lost.
 
 use stepwell::{
-    Append, Claim, Create, Created, Event, EventId, LEASE_TTL, Lane, Lease, Message, NewEvent,
-    Processes, Seq, Span, Store, SystemProcesses, Write, Written,
+    Append, Attachment, Claim, Create, Created, Driver, Event, EventId, KeyRange, LEASE_TTL, Lane,
+    Lease, Message, NewEvent, Processes, Record, RecordQuery, Seq, SessionId, Span, Store,
+    SystemProcesses, Write, Written,
 };
 use stepwell_postgres::PostgresStore;
 
@@ -66,6 +67,44 @@ fn an_append_is_one_round_trip_whatever_it_holds() {
         assert_eq!(proxy.answers() - before, 1, "{what}");
     }
     assert!(store.verify(&lease.session).unwrap().is_sound());
+}
+
+#[test]
+fn a_record_without_a_lease_is_one_round_trip_with_its_blobs_or_without() {
+    let proxy = Proxy::to(server().port());
+    let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
+    let session: SessionId = "a".parse().unwrap();
+    let created = Created { driver: Driver::External, ..Created::new(session.clone(), "t") };
+    let create = Create { created, event_id: None, at: None, claim: None };
+    store.write(Write::Create(create)).unwrap();
+    let record = |n: usize, bytes: Option<Vec<u8>>| {
+        let attachment = bytes.map(Attachment::new);
+        let blobs = attachment.iter().map(|one| one.digest).collect();
+        let (system, topic) = ("langgraph".to_owned(), "checkpoint".to_owned());
+        let record = Record { system, topic, key: n.to_string(), blobs, ..Record::default() };
+        NewEvent::from(record).with(attachment)
+    };
+    let write = |events: Vec<NewEvent>| {
+        let session = session.clone();
+        store
+            .write(Write::Append(Append { session, epoch: None, expected: None, events }))
+            .unwrap();
+    };
+    let blob = |n: usize| Some(format!("blob {n}").repeat(n).into_bytes());
+    for (what, make) in [
+        ("a record", Box::new(|n| vec![record(n, None)]) as Box<dyn Fn(usize) -> Vec<NewEvent>>),
+        ("with a blob", Box::new(|n| vec![record(n, blob(n))])),
+        ("several", Box::new(|n| vec![record(n, blob(n)), record(n + 1, None)])),
+    ] {
+        // The first of its form is prepared: one more.
+        write(make(1));
+        let before = proxy.answers();
+        write(make(2));
+        assert_eq!(proxy.answers() - before, 1, "{what}");
+    }
+    let keys = KeyRange::StartsWith("langgraph/checkpoint/".to_owned());
+    assert_eq!(store.records(&session, &RecordQuery::of(keys)).unwrap().len(), 8);
+    assert!(store.verify(&session).unwrap().is_sound());
 }
 
 #[test]

@@ -7,15 +7,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::search::{Question, searchable, snippet, words};
-use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, Search};
+use crate::store::changes::{self, Position};
+use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, RecordQuery, Search};
 use crate::store::rows::{Facts, Rows, SessionRow, World};
 use crate::store::{
-    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Written,
-    read, remove, write,
+    ChangeCursor, Changes, Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store,
+    Target, Verdict, Written, read, remove, write,
 };
 use crate::{
-    Clock, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Result, Seq,
-    SessionId, SystemClock, SystemProcesses,
+    Clock, Digest, Entropy as _, Error, EventId, Lane, LaneState, Lease, Processes, Recorded,
+    Result, Seq, SessionId, SystemClock, SystemEntropy, SystemProcesses,
 };
 use rows::{MemoryRows, Tables};
 
@@ -26,7 +27,12 @@ pub struct MemoryStore {
     changed: Condvar,
     clock: Arc<dyn Clock>,
     processes: Arc<dyn Processes>,
+    /// Its name in cursors.
+    name: String,
 }
+
+/// How long a reader waits before it looks for leases that ended, which nobody writes down.
+const LEASES: Duration = Duration::from_millis(500);
 
 impl Default for MemoryStore {
     fn default() -> Self {
@@ -44,7 +50,32 @@ impl MemoryStore {
     /// An empty store with a clock and a view of processes of the caller's.
     #[must_use]
     pub fn with(clock: Arc<dyn Clock>, processes: Arc<dyn Processes>) -> Self {
-        Self { tables: Mutex::default(), changed: Condvar::new(), clock, processes }
+        // Two stores in memory know nothing of each other's cursors.
+        let name = format!("memory-{}", Digest::blake3(&SystemEntropy.random()));
+        Self { tables: Mutex::default(), changed: Condvar::new(), clock, processes, name }
+    }
+
+    /// What changed since a cursor.
+    fn since(&self, tables: &Tables, after: Option<&ChangeCursor>) -> Changes {
+        let world = World { now: self.clock.now(), processes: &*self.processes };
+        let now = Position {
+            store: self.name.clone(),
+            change: tables.change().to_string(),
+            at: world.now,
+            gone: Vec::new(),
+        };
+        let known = after.map(ChangeCursor::position).filter(|known| known.store == self.name);
+        let seen: Option<u64> = known.and_then(|known| known.change.parse().ok());
+        let since = known.unwrap_or(&now);
+        let leases = tables.held_leases(since.at.min(world.now));
+        let (ended, gone) = changes::ended(leases, since, world);
+        let changes = seen.map_or_else(Vec::new, |seen| {
+            let mut updated = tables.updated_since(seen);
+            updated.extend(ended);
+            changes::in_order(tables.removed_since(seen), updated)
+        });
+        let gap = after.is_some() && seen.is_none();
+        Changes { changes, cursor: Position { gone, ..now }.into(), gap }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -55,10 +86,11 @@ impl MemoryStore {
     fn transact<T>(&self, work: impl FnOnce(&MemoryRows<'_>, World<'_>) -> Result<T>) -> Result<T> {
         let mut tables = self.tables();
         let world = World { now: self.clock.now(), processes: &*self.processes };
-        let rows = MemoryRows::new(&mut tables);
+        let rows = MemoryRows::new(&mut tables, world.now);
         let result = work(&rows, world);
         match &result {
-            Ok(_) => self.changed.notify_all(),
+            Ok(_) if rows.has_changed() => self.changed.notify_all(),
+            Ok(_) => {}
             Err(_) => rows.roll_back(),
         }
         result
@@ -106,6 +138,10 @@ impl Store for MemoryStore {
 
     fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
         self.transact(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
+    }
+
+    fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {
+        self.transact(|rows, _| read::records(rows, &read::find(rows, id)?, query))
     }
 
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
@@ -156,6 +192,10 @@ impl Store for MemoryStore {
 
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
         self.transact(|rows, _| rows.blob(digest))
+    }
+
+    fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
+        self.transact(|rows, _| digests.iter().map(|digest| rows.blob(digest)).collect())
     }
 
     fn search(&self, search: &Search) -> Result<Found> {
@@ -214,6 +254,21 @@ impl Store for MemoryStore {
                 return Ok(last);
             }
             let waited = self.changed.wait_timeout(tables, left);
+            tables = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
+        let started = std::time::Instant::now();
+        let mut tables = self.tables();
+        loop {
+            let found = self.since(&tables, after);
+            let left = timeout.saturating_sub(started.elapsed());
+            if after.is_none() || !found.is_empty() || left.is_zero() {
+                return Ok(found);
+            }
+            let waited = self.changed.wait_timeout(tables, left.min(LEASES));
             tables = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

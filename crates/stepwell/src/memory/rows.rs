@@ -6,8 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::codec::{MAX_BLOB_BYTES, OwnRow, Row, Sealed};
 use crate::store::Order;
+use crate::store::changes::{ChangeKind, HeldLease, SessionChange};
+use crate::store::query::RecordQuery;
 use crate::store::rows::{Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
-use crate::{Digest, Error, EventId, Lane, LaneState, Origin, Result, Seq, SessionId, State, Time};
+use crate::{
+    Digest, Error, EventId, Kind, Lane, LaneState, Origin, Result, Seq, SessionId, State, Time,
+};
 
 /// All rows.
 #[derive(Debug, Default)]
@@ -16,12 +20,20 @@ pub(super) struct Tables {
     keys: HashMap<SessionId, Key>,
     born: Key,
     blobs: HashMap<Digest, Blob>,
+    /// The number of the last change.
+    change: u64,
+    /// The sessions by the number of their last change.
+    changed: BTreeMap<u64, Key>,
+    /// Sessions that were purged.
+    removed: BTreeMap<u64, SessionId>,
 }
 
 /// A session with all that belongs to it.
 #[derive(Clone, Debug)]
 struct Session {
     row: SessionRow,
+    /// The number of its last change.
+    change: u64,
     lanes: BTreeMap<Lane, LaneState>,
     events: BTreeMap<Seq, Stored>,
     ids: HashMap<EventId, Seq>,
@@ -45,6 +57,42 @@ struct Blob {
 impl Tables {
     pub(super) fn last_seq(&self, id: &SessionId) -> Option<Seq> {
         Some(self.sessions.get(self.keys.get(id)?)?.row.head.seq)
+    }
+
+    /// The number of the last change.
+    pub(super) fn change(&self) -> u64 {
+        self.change
+    }
+
+    /// The sessions that changed after that number, the oldest change first.
+    pub(super) fn updated_since(&self, change: u64) -> Vec<SessionChange> {
+        let changed = self.changed.range(change + 1..);
+        changed.filter_map(|(_, key)| self.sessions.get(key)).map(Session::as_change).collect()
+    }
+
+    /// The sessions that were purged after that number.
+    pub(super) fn removed_since(&self, change: u64) -> Vec<SessionId> {
+        self.removed.range(change + 1..).map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Leases that are held and had not run out by then.
+    pub(super) fn held_leases(&self, at: Time) -> Vec<HeldLease> {
+        let held = |session: &Session| {
+            let held = session.row.held().filter(|held| held.expires > at)?;
+            Some(HeldLease { key: session.row.key, change: session.as_change(), held })
+        };
+        self.sessions.values().filter_map(held).collect()
+    }
+
+    /// Gives a session's change the next number, which stays used if the transaction fails: then
+    /// whoever follows the store is told in vain.
+    fn touch(&mut self, key: Key) {
+        self.change += 1;
+        if let Some(session) = self.sessions.get_mut(&key) {
+            self.changed.remove(&session.change);
+            session.change = self.change;
+            self.changed.insert(self.change, key);
+        }
     }
 
     fn session(&mut self, key: Key) -> &mut Session {
@@ -72,17 +120,31 @@ impl Tables {
     }
 }
 
+impl Session {
+    fn as_change(&self) -> SessionChange {
+        let updated = ChangeKind::Updated { seq: self.row.head.seq };
+        let kind = if self.row.trashed_at.is_some() { ChangeKind::Trashed } else { updated };
+        SessionChange { session: self.row.head.id.clone(), kind }
+    }
+}
+
 /// The rows within one transaction, with the way back from each change.
 pub(super) struct MemoryRows<'a> {
     tables: RefCell<&'a mut Tables>,
+    now: Time,
     undo: RefCell<Vec<Undo>>,
 }
 
 type Undo = Box<dyn FnOnce(&mut Tables)>;
 
 impl<'a> MemoryRows<'a> {
-    pub(super) fn new(tables: &'a mut Tables) -> Self {
-        Self { tables: RefCell::new(tables), undo: RefCell::default() }
+    pub(super) fn new(tables: &'a mut Tables, now: Time) -> Self {
+        Self { tables: RefCell::new(tables), now, undo: RefCell::default() }
+    }
+
+    /// Has this transaction changed anything?
+    pub(super) fn has_changed(&self) -> bool {
+        !self.undo.borrow().is_empty()
     }
 
     /// Takes back what this transaction changed.
@@ -117,6 +179,16 @@ impl<'a> MemoryRows<'a> {
             self.undoing(move |tables| drop(tables.blobs.remove(&digest)));
         }
         Ok(())
+    }
+
+    /// Notes that a session is gone, under the next number.
+    fn remember_removed(&self, id: &SessionId, changed: u64) -> u64 {
+        let mut tables = self.tables.borrow_mut();
+        tables.changed.remove(&changed);
+        tables.change += 1;
+        let change = tables.change;
+        tables.removed.insert(change, id.clone());
+        change
     }
 
     fn undoing(&self, undo: impl FnOnce(&mut Tables) + 'static) {
@@ -193,6 +265,7 @@ impl Rows for MemoryRows<'_> {
         let (key, id) = (tables.born, row.head.id.clone());
         let session = Session {
             row: SessionRow { key, ..row.clone() },
+            change: 0,
             lanes: BTreeMap::new(),
             events: BTreeMap::new(),
             ids: HashMap::new(),
@@ -200,6 +273,7 @@ impl Rows for MemoryRows<'_> {
         };
         tables.keys.insert(id.clone(), key);
         tables.sessions.insert(key, session);
+        tables.touch(key);
         self.undoing(move |tables| {
             tables.sessions.remove(&key);
             tables.keys.remove(&id);
@@ -213,6 +287,7 @@ impl Rows for MemoryRows<'_> {
         let row = SessionRow { lease: session.row.lease.clone(), ..row.clone() };
         let key = row.key;
         let before = std::mem::replace(&mut session.row, row);
+        tables.touch(key);
         self.undoing(move |tables| tables.session(key).row = before);
         Ok(())
     }
@@ -220,6 +295,7 @@ impl Rows for MemoryRows<'_> {
     fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
         let before = std::mem::replace(&mut tables.session(key).row.trashed_at, when);
+        tables.touch(key);
         self.undoing(move |tables| tables.session(key).row.trashed_at = before);
         Ok(())
     }
@@ -227,6 +303,15 @@ impl Rows for MemoryRows<'_> {
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
         let before = tables.session(key).row.lease.replace(lease.clone());
+        // Another holder, or one that came back after its lease had run out, and no renewal.
+        let renewed = before.as_ref().is_some_and(|before| {
+            let holder = |lease: &LeaseRow| lease.held.clone().map(|(holder, _)| holder);
+            let ran_out = before.held.as_ref().is_some_and(|(_, expires)| self.now >= *expires);
+            before.epoch == lease.epoch && holder(before) == holder(lease) && !ran_out
+        });
+        if !renewed {
+            tables.touch(key);
+        }
         self.undoing(move |tables| tables.session(key).row.lease = before);
         Ok(())
     }
@@ -328,6 +413,46 @@ impl Rows for MemoryRows<'_> {
         Ok(found.unwrap_or_default())
     }
 
+    fn records(&self, stretch: Stretch, query: &RecordQuery) -> Result<Vec<OwnRow>> {
+        let (first, last) = query.keys.ends();
+        let found = self.get(stretch.key, |session| {
+            let events = session.events.range(stretch.from..=stretch.to).map(|(_, event)| event);
+            let mut found: Vec<(&str, &OwnRow)> = events
+                .filter(|event| event.row.kind == Kind::Record.as_str())
+                .filter_map(|event| Some((event.key.as_deref()?, &event.row)))
+                .filter(|(key, _)| *key >= &*first && *key < &*last)
+                .collect();
+            found.sort_by_key(|(key, row)| (*key, row.seq));
+            if query.order == Order::Newest {
+                found.reverse();
+            }
+            found.into_iter().take(query.limit).map(|(_, row)| row.clone()).collect()
+        });
+        Ok(found.unwrap_or_default())
+    }
+
+    fn prune(&self, key: Key, emptied: &[Sealed<'_>]) -> Result<u64> {
+        let mut freed = 0;
+        let mut named = Vec::new();
+        self.change(key, |session| {
+            for sealed in emptied {
+                let row = sealed.row.clone().into_owned();
+                let new = row.body.len();
+                let stored = Stored { row, key: None, names: Vec::new() };
+                if let Some(old) = session.events.insert(sealed.row.seq, stored) {
+                    freed += old.row.body.len().saturating_sub(new) as u64;
+                    named.extend(old.names);
+                }
+            }
+        });
+        let tables = self.tables.borrow();
+        let size = |digest| tables.blobs.get(digest).map_or(0, |blob| blob.bytes.len() as u64);
+        freed += named.iter().map(size).sum::<u64>();
+        drop(tables);
+        self.detach(&named);
+        Ok(freed)
+    }
+
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
         let tables = self.tables.borrow();
         let bytes = tables.blobs.get(digest).map(|blob| blob.bytes.clone());
@@ -420,9 +545,12 @@ impl Rows for MemoryRows<'_> {
         };
         let id = session.row.head.id.clone();
         self.tables.borrow_mut().keys.remove(&id);
+        let change = self.remember_removed(&id, session.change);
         let names = session.events.values().flat_map(|event| event.names.clone());
         let names: Vec<Digest> = names.collect();
         self.undoing(move |tables| {
+            tables.removed.remove(&change);
+            tables.changed.insert(session.change, key);
             tables.keys.insert(id, key);
             tables.sessions.insert(key, session);
         });

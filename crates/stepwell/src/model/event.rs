@@ -135,6 +135,9 @@ const BODY_VERSION: u32 = 1;
 /// The version of a gate's answer that is more than words.
 const TYPED_ANSWER: u32 = 2;
 
+/// The key of an event that hides others.
+pub(crate) const HIDDEN: &str = "hidden";
+
 kinds! {
     /// The session begins, or a fork's own part does.
     Created(Box<Created>) = "created",
@@ -241,8 +244,9 @@ impl Event {
             | Self::StopAsked(_)
             | Self::Rewinding(_)
             | Self::Rewound(_)
-            | Self::Undone(_)
-            | Self::Scrubbed(_) => "",
+            | Self::Undone(_) => "",
+            Self::Scrubbed(scrubbed) if scrubbed.hidden.is_empty() => "",
+            Self::Scrubbed(_) => HIDDEN,
             _ => return None,
         };
         Some(Cow::Borrowed(key))
@@ -312,6 +316,33 @@ impl Event {
         }
     }
 
+    /// The same event without its contents, as a prune leaves it: what a head and lanes are
+    /// folded from is kept. Other kinds are not pruned.
+    pub(crate) fn emptied(&self) -> Option<Self> {
+        match self {
+            Self::Record(Record { system, topic, .. }) => {
+                let (system, topic) = (system.clone(), topic.clone());
+                Some(Self::Record(Record { system, topic, ..Record::default() }))
+            }
+            Self::Message(message) => {
+                Some(Self::Message(Message { parts: Vec::new(), ..message.clone() }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Is there nothing in it but what a prune leaves?
+    pub(crate) fn is_emptied(&self) -> bool {
+        match self {
+            Self::Record(record) => {
+                let Record { key, data, text, blobs, .. } = record;
+                key.is_empty() && data.is_empty() && text.is_none() && blobs.is_empty()
+            }
+            Self::Message(message) => message.parts.is_empty(),
+            _ => false,
+        }
+    }
+
     /// About how many bytes its body takes, as far as its texts tell.
     #[must_use]
     pub fn weight(&self) -> usize {
@@ -363,11 +394,30 @@ pub struct NewEvent {
     pub at: Option<Time>,
     /// What it says.
     pub event: Event,
+    /// Blobs that it names and that are stored with it, in the same transaction.
+    pub attachments: Vec<Attachment>,
+}
+
+/// The bytes of a blob that an event names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// Their digest, which the event names.
+    pub digest: Digest,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Attachment {
+    /// Bytes under their BLAKE3 digest.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
+        Self { digest: Digest::blake3(&bytes), bytes }
+    }
 }
 
 impl<E: Into<Event>> From<E> for NewEvent {
     fn from(event: E) -> Self {
-        Self { id: None, at: None, event: event.into() }
+        Self { id: None, at: None, event: event.into(), attachments: Vec::new() }
     }
 }
 
@@ -376,6 +426,13 @@ impl NewEvent {
     #[must_use]
     pub fn with_id(mut self, id: EventId) -> Self {
         self.id = Some(id);
+        self
+    }
+
+    /// The same event with blobs that it names.
+    #[must_use]
+    pub fn with(mut self, attachments: impl IntoIterator<Item = Attachment>) -> Self {
+        self.attachments.extend(attachments);
         self
     }
 

@@ -13,6 +13,7 @@ pub(crate) mod node;
 pub(crate) mod origin;
 pub(crate) mod phase;
 pub(crate) mod position;
+pub(crate) mod ranges;
 pub(crate) mod status;
 pub(crate) mod talk;
 mod text;

@@ -11,6 +11,7 @@ use super::id::{Lane, SessionId};
 use super::money::Money;
 use super::phase::Phase;
 use super::position::Seq;
+use super::ranges::SeqRanges;
 use super::status::{Status, StopReason};
 use super::talk::{Answer, Who};
 use super::time::Time;
@@ -489,12 +490,20 @@ impl Permission {
 }
 
 /// Bodies were erased.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scrubbed {
     /// The rule that they matched.
     pub rule: String,
     /// Which events, and what stands there now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub erased: Vec<Erased>,
+    /// Events that a prune emptied.
+    #[serde(default, skip_serializing_if = "SeqRanges::is_empty")]
+    pub pruned: SeqRanges,
+    /// Events that a prune left as they are, because a fork shares them, and that no longer
+    /// count here.
+    #[serde(default, skip_serializing_if = "SeqRanges::is_empty")]
+    pub hidden: SeqRanges,
 }
 
 /// One erased body.

@@ -73,10 +73,15 @@ pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Re
     Ok(bytes)
 }
 
-/// Forgets what the events in a range named, and the blobs that nothing names now.
-pub(super) fn detach(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<()> {
+/// Forgets what the events in a range named, and the blobs that nothing names now. Returns the
+/// stored bytes of what they named.
+pub(super) fn detach(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<u64> {
+    let sql = "SELECT coalesce(sum(length(b.data)), 0) FROM refs r JOIN blobs b \
+         ON b.digest = r.digest WHERE r.pos BETWEEN ?1 AND ?2";
+    let bytes = rows.one(sql, [from, to], |row| row.get(0))?.unwrap_or(0);
     let named = unname(rows, from, to)?;
-    drop_unnamed(rows, &named)
+    drop_unnamed(rows, &named)?;
+    Ok(bytes)
 }
 
 /// Notes which blobs an event names now. One that it named before and still does stays.

@@ -20,9 +20,11 @@ pub(super) struct Conditions {
 impl Conditions {
     pub(super) fn of(filter: &Filter) -> Self {
         let mut all = Self::default();
+        // What another index finds few of.
+        let few = filter.rewinding || filter.system.is_some() || filter.scope.is_some();
         match filter.place {
-            // The plus keeps SQLite from reading all of them in order, to find a few.
-            Place::Kept if filter.rewinding => all.clauses.push("+s.trashed IS NULL".to_owned()),
+            // The plus keeps SQLite from reading all of them in order, to find those.
+            Place::Kept if few => all.clauses.push("+s.trashed IS NULL".to_owned()),
             Place::Kept => all.clauses.push("s.trashed IS NULL".to_owned()),
             Place::Trash => all.clauses.push("s.trashed IS NOT NULL".to_owned()),
             Place::Anywhere => {}
@@ -134,25 +136,43 @@ impl Conditions {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::{Connection, params_from_iter};
+    use rusqlite::params_from_iter;
 
     use super::*;
-    use crate::SqliteOptions;
+    use crate::SqliteStore;
 
     #[test]
     fn a_rewind_at_work_is_found_without_reading_every_head() {
-        let conn = Connection::open_in_memory().unwrap();
-        conn.execute_batch(super::super::schema::TABLES).unwrap();
-        super::super::add_functions(&conn, &SqliteOptions::default()).unwrap();
-        let conditions = Conditions::of(&Filter { rewinding: true, ..Filter::default() });
+        let plan = plan(&Filter { rewinding: true, ..Filter::default() });
+        assert!(plan[0].contains("sessions_rewinding"), "{plan:?}");
+    }
+
+    #[test]
+    fn a_programs_sessions_are_found_by_its_name_or_their_scope_newest_first() {
+        let system = Some("langgraph".to_owned());
+        let by_system = plan(&Filter { system, ..Filter::default() });
+        assert!(by_system[0].contains("sessions_system (system=?)"), "{by_system:?}");
+        let scope = |scope| plan(&Filter { scope: Some(scope), ..Filter::default() });
+        let by_scope = scope(InScope::Is("adk/app".to_owned()));
+        assert!(by_scope[0].contains("sessions_scope (scope=?)"), "{by_scope:?}");
+        // Neither is sorted after it was found.
+        let sorted = |plan: &[String]| plan.iter().any(|step| step.contains("B-TREE"));
+        assert!(!sorted(&by_system) && !sorted(&by_scope), "{by_system:?} {by_scope:?}");
+        let by_front = scope(InScope::StartsWith("adk/".to_owned()));
+        assert!(by_front[0].contains("sessions_scope (scope>? AND scope<?)"), "{by_front:?}");
+    }
+
+    /// How SQLite answers a list.
+    fn plan(filter: &Filter) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let conditions = Conditions::of(filter);
         let sql = format!(
             "EXPLAIN QUERY PLAN SELECT s.key FROM sessions s LEFT JOIN leases l ON \
              l.session = s.key WHERE {} ORDER BY s.updated DESC, s.key DESC LIMIT 10",
             conditions.sql()
         );
-        let mut asked = conn.prepare(&sql).unwrap();
-        let plan = asked.query_map(params_from_iter(conditions.values()), |row| row.get(3));
-        let plan: Vec<String> = plan.unwrap().map(Result::unwrap).collect();
-        assert!(plan[0].contains("sessions_rewinding"), "{plan:?}");
+        let values = params_from_iter(conditions.values());
+        store.read(|rows, _| rows.all(&sql, values, |row| row.get(3))).unwrap()
     }
 }

@@ -3,6 +3,7 @@
 mod blob;
 mod conditions;
 mod copier;
+mod feed;
 mod file;
 mod list;
 mod pipeline;
@@ -22,11 +23,11 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::failpoint::failpoint;
-use crate::store::query::{Filter, Found, Page, Query, Search};
+use crate::store::query::{Filter, Found, Page, Query, RecordQuery, Search};
 use crate::store::rows::{Facts, Rows, World};
 use crate::store::{
-    Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store, Target, Verdict, Written,
-    read, remove, write,
+    ChangeCursor, Changes, Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store,
+    Target, Verdict, Written, read, remove, write,
 };
 use crate::{
     Clock, Damage, Digest, Error, EventId, Holder, Lane, LaneState, Lease, Processes, Recorded,
@@ -96,8 +97,9 @@ struct Commits {
 /// How many connections that nobody uses are kept open.
 const MAX_IDLE: usize = 8;
 
-/// How long a follower sleeps before it looks for other processes' commits.
-const POLL: Duration = Duration::from_millis(10);
+/// How long a follower waits before it looks for other processes' commits. One look costs some
+/// microseconds.
+const POLL: Duration = Duration::from_millis(8);
 
 impl SqliteStore {
     /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
@@ -274,11 +276,15 @@ impl SqliteStore {
             let transaction = conn.unchecked_transaction().map_err(fault)?;
             work(&SqliteRows::new(&transaction, &self.path, world.now, None), world)
         };
+        self.give_back(conn);
+        result
+    }
+
+    fn give_back(&self, conn: Connection) {
         let mut idle = lock(&self.idle);
         if idle.len() < MAX_IDLE {
             idle.push(conn);
         }
-        result
     }
 
     /// Writes within one durable transaction.
@@ -405,6 +411,10 @@ impl Store for SqliteStore {
         self.read(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
     }
 
+    fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {
+        self.read(|rows, _| read::records(rows, &read::find(rows, id)?, query))
+    }
+
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
         self.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
     }
@@ -447,6 +457,10 @@ impl Store for SqliteStore {
         self.read(|rows, _| blob::get(rows, digest))
     }
 
+    fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
+        self.read(|rows, _| digests.iter().map(|digest| rows.blob(digest)).collect())
+    }
+
     fn search(&self, search: &Search) -> Result<Found> {
         if self.pipeline.is_none() {
             return self.read(|rows, _| search::find_only(rows, search));
@@ -479,6 +493,7 @@ impl Store for SqliteStore {
             let removal = remove::purge(rows, world, &targets)?;
             if !removal.taken.is_empty() {
                 blob::sweep(rows)?;
+                feed::forget_removed(rows)?;
                 search::compact(rows)?;
             }
             failpoint("purge.before_commit");
@@ -539,6 +554,10 @@ impl Store for SqliteStore {
                 lock(&self.commits).awaited -= 1;
             }
         }
+    }
+
+    fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
+        self.next_changes(after, timeout)
     }
 
     fn verify(&self, id: &SessionId) -> Result<Verdict> {

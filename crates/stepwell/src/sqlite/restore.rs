@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::file::{self, FILE_NAME, io_error};
-use super::{Access, SqliteOptions, SqliteStore};
+use super::{Access, SqliteOptions, SqliteStore, feed};
 use crate::{Error, Result, Time};
 
 impl SqliteStore {
@@ -28,8 +28,8 @@ impl SqliteStore {
         }
         file::copy(&conn, backup, &path)?;
         // What an older version wrote is upgraded now, not at a user's first step.
-        drop(Self::open_with(folder, SqliteOptions::default())?);
-        Ok(())
+        let store = Self::open_with(folder, SqliteOptions::default())?;
+        store.write_rows(|rows, _| feed::begin_anew(rows))
     }
 
     /// Moves the store of a folder to another name beside it, which is the answer. Nobody may

@@ -11,6 +11,7 @@ use super::schema::NEXT_CHANGE;
 use super::sql::{SqliteRows, pos, seq_of};
 use crate::codec::{Login, OwnRow, Row, Sealed};
 use crate::failpoint::failpoint;
+use crate::store::query::RecordQuery;
 use crate::store::rows::{
     Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
 };
@@ -284,13 +285,15 @@ impl Rows for SqliteRows<'_> {
 
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
         let holder = lease.held.as_ref().map(|(holder, _)| json(holder));
-        // Whoever follows the store learns of another holder, and not of every renewal.
+        // Whoever follows the store learns of another holder, or of one that came back after its
+        // lease had run out, and not of every renewal.
         self.run(
             &format!(
                 "UPDATE sessions SET change = {NEXT_CHANGE} WHERE key = ?1 AND NOT EXISTS \
-                 (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2 AND holder IS ?3)"
+                 (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2 AND holder IS ?3 \
+                 AND (holder IS NULL OR expires > ?4))"
             ),
-            params![key, lease.epoch.get(), holder],
+            params![key, lease.epoch.get(), holder, self.now.as_micros()],
         )?;
         self.run(
             "INSERT INTO leases (session, epoch, holder, expires) VALUES (?1, ?2, ?3, ?4) \
@@ -424,6 +427,32 @@ impl Rows for SqliteRows<'_> {
         Ok(found)
     }
 
+    fn records(&self, stretch: Stretch, query: &RecordQuery) -> Result<Vec<OwnRow>> {
+        let sql = records_sql(query.order);
+        let (first, last) = query.keys.ends();
+        let (from, to) = (pos(stretch.key, stretch.from), pos(stretch.key, stretch.to));
+        let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+        self.all(&sql, params![stretch.key, first, last, from, to, limit], own_event)
+    }
+
+    fn prune(&self, key: Key, emptied: &[Sealed<'_>]) -> Result<u64> {
+        let mut freed = 0;
+        for sealed in emptied {
+            let row = &sealed.row;
+            let pos = pos(key, row.seq);
+            let sql = "SELECT octet_length(body) FROM events WHERE pos = ?1";
+            let size: u64 = self.one(sql, [pos], |row| row.get(0))?.unwrap_or(0);
+            self.run_keeping(
+                "UPDATE events SET body = ?2, key = NULL, spilled = 0, erased = ?3 WHERE pos = ?1",
+                params![pos, body_text(row), row.erased.as_ref().map(Digest::as_column)],
+            )?;
+            freed += size.saturating_sub(row.body.len() as u64);
+            freed += blob::detach(self, pos, pos)?;
+            super::search::forget(self, pos, pos)?;
+        }
+        Ok(freed)
+    }
+
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
         blob::get(self, digest)
     }
@@ -528,6 +557,16 @@ impl Rows for SqliteRows<'_> {
     }
 }
 
+/// Records of a stretch, by the index of keys.
+pub(super) fn records_sql(order: Order) -> String {
+    let direction = if order == Order::Oldest { "ASC" } else { "DESC" };
+    format!(
+        "SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND kind = 'record' \
+         AND key IS NOT NULL AND key >= ?2 AND key < ?3 AND pos BETWEEN ?4 AND ?5 \
+         ORDER BY key {direction}, pos {direction} LIMIT ?6"
+    )
+}
+
 fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
     let Some(epoch) = row.get(15)? else { return Ok(None) };
     let holder: Option<String> = row.get(16)?;
@@ -541,4 +580,24 @@ fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
 /// `serde_json`, which writes UTF-8.
 fn body_text<'a>(row: &'a Row<'_>) -> ToSqlOutput<'a> {
     ToSqlOutput::Borrowed(ValueRef::Text(&row.body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_found_by_the_index_of_keys_in_its_own_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = crate::SqliteStore::open(folder.path()).unwrap();
+        for order in [Order::Oldest, Order::Newest] {
+            let sql = format!("EXPLAIN QUERY PLAN {}", records_sql(order));
+            let read = |rows: &SqliteRows<'_>| {
+                rows.all(&sql, params![1, "a", "b", 0, 1, 1], |row| row.get::<_, String>(3))
+            };
+            let plan = store.read(|rows, _| read(rows)).unwrap();
+            assert!(plan.len() == 1 && plan[0].contains("events_facts"), "{plan:?}");
+            assert!(plan[0].contains("key>"), "{plan:?}");
+        }
+    }
 }

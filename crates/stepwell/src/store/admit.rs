@@ -40,11 +40,13 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
         // elsewhere: without them its replaced bodies would pass for the original ones.
         Event::Scrubbed(scrubbed) => {
             let earlier = Seq::FIRST..=head.seq;
-            match scrubbed.erased.iter().find(|erased| !earlier.contains(&erased.seq)) {
+            let erased = scrubbed.erased.iter().map(|Erased { seq, .. }| *seq);
+            let ranges = scrubbed.pruned.iter().chain(scrubbed.hidden.iter());
+            let named = erased.chain(ranges.flat_map(|(first, last)| [first, last]));
+            let stray = named.into_iter().find(|seq| !earlier.contains(seq));
+            match stray {
                 None => Ok(event),
-                Some(Erased { seq, .. }) => {
-                    Err(refuse(format!("{seq} is none of its events 1..{}", head.seq)))
-                }
+                Some(seq) => Err(refuse(format!("{seq} is none of its events 1..{}", head.seq))),
             }
         }
         Event::Phase(change) => {

@@ -1,6 +1,8 @@
 //! The contract that every store keeps, and the words of its questions and answers.
 
 pub(crate) mod admit;
+pub(crate) mod changes;
+pub(crate) mod prune;
 pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod remove;
@@ -14,7 +16,8 @@ use crate::{
     Created, Digest, Epoch, EventId, Head, Held, Holder, Kind, Lane, LaneState, Lease, NewEvent,
     Recorded, Result, Seq, SessionId, Time,
 };
-use query::{Filter, Found, Page, Query, Search};
+pub(crate) use changes::{ChangeCursor, Changes};
+use query::{Filter, Found, Page, Query, RecordQuery, Search};
 use rows::Facts;
 use write::Prepared;
 
@@ -31,8 +34,8 @@ use write::Prepared;
 ///   the process and, for a store on disk, loss of power. When it returns an
 ///   error, none of it is there, except that an [`ErrorKind::Io`](crate::ErrorKind::Io)
 ///   may leave the caller not knowing: it then asks again under the same event ids.
-/// - **Append-only.** No method but [`purge`](Store::purge) and
-///   [`scrub`](Store::scrub) removes or changes an event.
+/// - **Append-only.** Nothing but [`purge`](Store::purge), [`scrub`](Store::scrub) and
+///   [`Write::Prune`] removes or changes an event.
 /// - **Dense.** A session's seqs are 1, 2, 3, … without a gap, in the order in
 ///   which their appends returned.
 /// - **Fenced.** An append with an epoch other than the newest MUST be refused,
@@ -72,6 +75,10 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
         self.keyed(id, Facts::of(kinds))
     }
+
+    /// Records by their keys. MUST NOT read other events, but for the one before each, which
+    /// the chain needs. What was pruned is not found.
+    fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>>;
 
     /// A session's event that bears a client's id, be it one that it shares.
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>>;
@@ -122,6 +129,11 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// The bytes of a blob, checked against their digest.
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
 
+    /// The bytes of several blobs, in order, each checked against its digest.
+    fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
+        digests.iter().map(|digest| self.blob(digest)).collect()
+    }
+
     /// Searches tasks, messages, calls, results, paths and errors. Events that a fork
     /// shares are found in the session that they were recorded in. Everything that
     /// was acknowledged before the call MUST be found, unless the store is open
@@ -151,6 +163,16 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Waits until the session has an event after `seq`, or `timeout` has passed.
     /// Returns its last seq.
     fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq>;
+
+    /// What changed in the whole store since a cursor, as soon as something did, or when
+    /// `timeout` has passed. Without a cursor it answers at once with where the store is now: a
+    /// caller takes that first, then lists sessions, then asks for changes.
+    ///
+    /// Nothing MUST be missed: a session that was made, written to, trashed, restored or purged,
+    /// and one whose lease was taken, given back, ran out or lost its holder, is named by the
+    /// next answer or a later one. A cursor MUST stay good when the store is opened again. If a
+    /// store cannot tell what changed since a cursor, it says so ([`Changes::gap`]).
+    fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes>;
 
     /// Re-reads, re-hashes and re-folds a session.
     fn verify(&self, id: &SessionId) -> Result<Verdict>;
@@ -184,6 +206,8 @@ pub enum Write {
     Create(Create),
     /// Appends to one.
     Append(Append),
+    /// Empties events of one.
+    Prune(Prune),
 }
 
 /// Makes a session. With [`Origin::Fork`](crate::Origin::Fork) it shares its
@@ -224,6 +248,24 @@ pub struct Append {
     /// What to record. If the first one's id was recorded before, the whole append
     /// was: it is answered again, and nothing is written.
     pub events: Vec<NewEvent>,
+}
+
+/// Empties events that are no longer needed: records, and messages of a session that another
+/// program drives. What a head is folded from stays, the chain still verifies, and a `scrubbed`
+/// event says which they are. An event that a fork shares keeps its contents for the fork and no
+/// longer counts here. The cost depends on the events that are named, and on nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prune {
+    /// The session.
+    pub session: SessionId,
+    /// The epoch of the lease under which this is done. A session that another program drives
+    /// needs none while nobody holds it.
+    pub epoch: Option<Epoch>,
+    /// Which events. Those that were pruned before are passed over; if there are no others,
+    /// nothing is recorded.
+    pub seqs: Vec<Seq>,
+    /// Why, for the record.
+    pub rule: String,
 }
 
 /// What a write did.
@@ -321,6 +363,8 @@ pub struct Slice {
     pub events: Vec<Recorded>,
     /// Of these, how many say what a scrub put there.
     pub scrubbed: u64,
+    /// How many were emptied by a prune.
+    pub pruned: u64,
     /// Why there are no more.
     pub damage: Option<Damage>,
 }
@@ -412,6 +456,8 @@ pub struct Verdict {
     pub intact: u64,
     /// Of those, the ones whose bodies a scrub replaced.
     pub scrubbed: u64,
+    /// Of those, the ones that a prune emptied.
+    pub pruned: u64,
     /// The first event that is not.
     pub damage: Option<Damage>,
     /// Does what is stored beside the events equal their fold?

@@ -88,6 +88,61 @@ impl Filter {
     }
 }
 
+/// A question for records of one session, by their keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordQuery {
+    /// Under which keys.
+    pub keys: KeyRange,
+    /// Which come first: the smallest keys and, under one key, the oldest records; or the
+    /// largest and the newest.
+    pub order: Order,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// Which keys are meant: a record's whole [path](crate::Record::path), `system/topic/key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyRange {
+    /// This one.
+    Is(String),
+    /// Those that begin so.
+    StartsWith(String),
+    /// Those from one on, up to another that is not meant.
+    Between {
+        /// The first.
+        from: String,
+        /// The end, which is not meant.
+        to: String,
+    },
+}
+
+impl KeyRange {
+    /// The first key that may be meant, and the first one behind that is not.
+    #[must_use]
+    pub fn ends(&self) -> (String, String) {
+        match self {
+            // No key is between one and the same with the first character behind.
+            Self::Is(key) => (key.clone(), format!("{key}\0")),
+            Self::StartsWith(front) => (front.clone(), format!("{front}\u{10ffff}")),
+            Self::Between { from, to } => (from.clone(), to.clone()),
+        }
+    }
+}
+
+impl RecordQuery {
+    /// All records under some keys, the smallest keys first.
+    #[must_use]
+    pub const fn of(keys: KeyRange) -> Self {
+        Self { keys, order: Order::Oldest, limit: usize::MAX }
+    }
+
+    /// The last of them: the newest under the largest key.
+    #[must_use]
+    pub const fn last(keys: KeyRange, limit: usize) -> Self {
+        Self { keys, order: Order::Newest, limit }
+    }
+}
+
 /// Which scopes are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InScope {
@@ -98,6 +153,15 @@ pub enum InScope {
 }
 
 impl InScope {
+    /// What a user means: `adk/app`, or with a star at its end those that begin so.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        match text.strip_suffix('*') {
+            Some(front) => Self::StartsWith(front.to_owned()),
+            None => Self::Is(text.to_owned()),
+        }
+    }
+
     fn takes(&self, scope: Option<&str>) -> bool {
         match (self, scope) {
             (_, None) => false,

@@ -1,11 +1,17 @@
 //! Reading a session through its shared prefix, checking as it goes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::query::RecordQuery;
 use super::rows::{Base, Facts, Flow, Key, Rows, SessionRow, Stretch, World};
 use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
 use crate::codec::{OwnRow, Row};
-use crate::{Digest, Error, EventId, Lane, LaneState, Recorded, Result, Seq, SessionId, State};
+use crate::model::event::HIDDEN;
+use crate::{
+    Digest, Error, Event, EventId, Kind, Lane, LaneState, Recorded, Result, Seq, SeqRanges,
+    SessionId, State,
+};
 
 /// The session, or that there is none.
 pub fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
@@ -149,8 +155,12 @@ impl Reader<'_> {
         let opened = row.follows(prev).and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
         match opened {
             Ok(event) => {
+                if row.erased.is_some() {
+                    let pruned = event.event.is_emptied();
+                    self.slice.pruned += u64::from(pruned);
+                    self.slice.scrubbed += u64::from(!pruned);
+                }
                 self.slice.events.push(event);
-                self.slice.scrubbed += u64::from(row.erased.is_some());
                 let full = self.slice.events.len() >= self.span.limit;
                 if full { Flow::Enough } else { Flow::More }
             }
@@ -164,8 +174,59 @@ impl Reader<'_> {
     }
 }
 
+/// A session's records by their keys.
+pub fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result<Vec<Recorded>> {
+    let hidden = hidden(rows, row)?;
+    let passed_over: u64 = hidden.iter().map(SeqRanges::count).sum();
+    let passed_over = usize::try_from(passed_over).unwrap_or(usize::MAX);
+    let limit = query.limit.saturating_add(passed_over);
+    let asked = RecordQuery { limit, ..query.clone() };
+    let stretches = stretches(rows, row, row.head.seq)?;
+    let mut found = Vec::new();
+    for stretch in &stretches {
+        for record in rows.records(*stretch, &asked)? {
+            if !hidden.iter().any(|hidden| hidden.contains(record.seq)) {
+                found.push(checked(rows, row, *stretch, &record)?);
+            }
+        }
+    }
+    if stretches.len() > 1 {
+        found.sort_by_cached_key(|record| (record.event.key().map(Cow::into_owned), record.seq));
+        if query.order == Order::Newest {
+            found.reverse();
+        }
+    }
+    found.truncate(query.limit);
+    Ok(found)
+}
+
+/// The events that prunes had to leave to forks, and that no longer count in this session.
+pub(crate) fn hidden(rows: &dyn Rows, row: &SessionRow) -> Result<Vec<SeqRanges>> {
+    if !row.head.hides {
+        return Ok(Vec::new());
+    }
+    let hiding = |event: Recorded| match event.event {
+        Event::Scrubbed(scrubbed) => Some(scrubbed.hidden),
+        _ => None,
+    };
+    let found = keyed(rows, row, Facts::under(&[Kind::Scrubbed], HIDDEN))?;
+    Ok(found.into_iter().filter_map(hiding).collect())
+}
+
 /// A session's keyed events, in order.
 pub fn facts(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Recorded>> {
+    let mut found = keyed(rows, row, facts)?;
+    if row.head.hides && facts.kinds.contains(&Kind::Record) {
+        let hidden = hidden(rows, row)?;
+        found.retain(|event| {
+            let record = matches!(event.event, Event::Record(_));
+            !record || !hidden.iter().any(|hidden| hidden.contains(event.seq))
+        });
+    }
+    Ok(found)
+}
+
+fn keyed(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Recorded>> {
     let mut found = Vec::new();
     for stretch in stretches(rows, row, row.head.seq)? {
         let wanted = Stretch { from: stretch.from.max(facts.from), ..stretch };
@@ -334,12 +395,13 @@ const VERIFY_STRIDE: u64 = 1_000;
 pub fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
     let mut state: Option<State> = None;
     let mut damage = None;
-    let (mut intact, mut scrubbed) = (Seq::ZERO, 0);
+    let (mut intact, mut scrubbed, mut pruned) = (Seq::ZERO, 0, 0);
     while damage.is_none() && intact < row.head.seq {
         let to = Seq::new(intact.get() + VERIFY_STRIDE).min(row.head.seq);
         let slice = slice(rows, row, Span { to, ..Span::after(intact) })?;
         damage = slice.damage;
         scrubbed += slice.scrubbed;
+        pruned += slice.pruned;
         for event in &slice.events {
             let lost = event.event.blobs().into_iter().find_map(|blob| rows.blob(&blob).err());
             match &mut state {
@@ -363,7 +425,7 @@ pub fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
         && state.as_ref().is_some_and(|state| state.head == row.head)
         && state.as_ref().map(|state| &state.lanes) == Some(&lanes(rows, row)?);
     let derived = if right { Derived::Right } else { Derived::Wrong };
-    let verdict = Verdict { intact: intact.get(), scrubbed, damage, derived };
+    let verdict = Verdict { intact: intact.get(), scrubbed, pruned, damage, derived };
     Ok(Reread { verdict, state, chain })
 }
 

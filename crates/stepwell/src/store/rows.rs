@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::query::RecordQuery;
 use super::{Damage, Order};
 use crate::codec::{OwnRow, Row, Sealed};
 use crate::{
@@ -169,6 +170,12 @@ pub trait Rows {
     ) -> Result<Flow>;
     /// A stretch's keyed events, oldest first.
     fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>>;
+
+    /// A stretch's records, in the order and up to the limit that were asked for.
+    fn records(&self, stretch: Stretch, query: &RecordQuery) -> Result<Vec<OwnRow>>;
+    /// Replaces the rows of events that a prune emptied, takes them out of the search index, and
+    /// forgets what only they named. Returns the bytes that this frees.
+    fn prune(&self, key: Key, emptied: &[Sealed<'_>]) -> Result<u64>;
 
     /// The bytes of a blob, checked against their digest.
     fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::admit::{admit, check_edit};
+use super::prune;
 use super::read::{self, find};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
 use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
@@ -44,7 +45,7 @@ impl PreparedEvents {
 
     /// Prepares an event.
     pub fn push(&mut self, mut event: NewEvent) -> Result<()> {
-        self.bodies.push(&event.event)?;
+        self.bodies.push(&mut event)?;
         event.event.shed();
         self.events.push(event);
         Ok(())
@@ -82,7 +83,7 @@ impl Prepared {
     /// Prepares the writes of a batch.
     pub fn all(writes: Vec<Write>) -> Result<Vec<Self>> {
         let prepare = |write: Write| match write {
-            Write::Create(_) => Ok(Self { write, bodies: Bodies::default() }),
+            Write::Create(_) | Write::Prune(_) => Ok(Self { write, bodies: Bodies::default() }),
             Write::Append(mut append) => {
                 let mut events = PreparedEvents::default();
                 for event in std::mem::take(&mut append.events) {
@@ -120,6 +121,7 @@ pub fn write(rows: &dyn Rows, world: World<'_>, prepared: Prepared) -> Result<Wr
     match prepared.write {
         Write::Create(create) => make(rows, world, create),
         Write::Append(append) => extend(rows, world, append, prepared.bodies),
+        Write::Prune(prune) => prune::prune(rows, world, prune),
     }
 }
 
@@ -325,7 +327,7 @@ fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
 }
 
 /// Records one event: its row, its lane, and the head in `row`, which the caller saves.
-fn record(
+pub(super) fn record(
     rows: &dyn Rows,
     world: World<'_>,
     row: &mut SessionRow,
@@ -483,7 +485,7 @@ fn check_without_lease(world: World<'_>, row: &SessionRow, events: &[NewEvent]) 
     Ok(())
 }
 
-fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
+pub(super) fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
     let held = row.lease.as_ref().filter(|lease| lease.held.is_some());
     match held.map(|lease| lease.epoch) {
         Some(current) if current == epoch => Ok(()),
@@ -491,7 +493,7 @@ fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
     }
 }
 
-fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
+pub(super) fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
     match &row.damage {
         Some(Damage { seq, what }) if *seq <= upto => {
             Err(Damage { seq: *seq, what: what.clone() }.into_error(&row.head.id))
@@ -605,7 +607,7 @@ pub fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
         rows.replace_event(row.key, &sealed)?;
     }
     let since = erased.iter().map(|erased| erased.seq).min().unwrap_or(Seq::MAX);
-    let event = Event::Scrubbed(Scrubbed { rule: scrub.rule, erased });
+    let event = Event::Scrubbed(Scrubbed { rule: scrub.rule, erased, ..Scrubbed::default() });
     let body = Body::of(&event)?;
     let seq = record(rows, world, &mut row, event.into(), body)?;
     refold(rows, row, since)?;

@@ -1,0 +1,324 @@
+//! Claims about the changes of a whole store.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use stepwell::{
+    Append, ChangeCursor, ChangeKind, Changes, Edited, LEASE_TTL, Notice, Seq, SessionChange,
+    Stepwell, Store, Surroundings, Write,
+};
+
+use crate::claims::claims;
+use crate::world::{claim, created, id, say, targets};
+use crate::{Fixture, TestProcesses, World};
+
+claims! { $ changes = changes_claims for Fixture:
+    without_a_cursor_the_answer_is_where_the_store_is_now,
+    what_is_made_and_written_is_named_once,
+    a_refused_write_is_no_change,
+    trash_restore_and_purge_are_changes,
+    a_name_that_is_used_again_is_told_as_gone_and_as_new,
+    a_lease_that_is_taken_or_given_back_is_a_change_and_a_renewal_is_none,
+    a_lease_that_runs_out_is_told_once,
+    a_lease_that_is_renewed_after_it_ran_out_is_told,
+    a_holder_that_dies_is_told_once,
+    a_cursor_outlives_the_store_that_gave_it,
+    a_cursor_that_is_not_understood_is_a_gap,
+    a_wait_ends_with_a_change_of_another_handle,
+    a_wait_ends_when_a_lease_runs_out,
+    nothing_is_missed_while_many_write,
+    a_subscriber_is_told_what_changes_and_another_what_concerns_it,
+    many_subscribers_wait_while_one_looks,
+}
+
+/// Longer than any machine needs; a wait that lasts so long has failed.
+const LONG: Duration = Duration::from_secs(60);
+
+fn now<F: Fixture>(w: &World<F>) -> ChangeCursor {
+    w.store().changes(None, Duration::ZERO).unwrap().cursor
+}
+
+/// What changed since a cursor, which then stands there.
+fn since<F: Fixture>(w: &World<F>, cursor: &mut ChangeCursor) -> Vec<String> {
+    let found = w.store().changes(Some(cursor), Duration::ZERO).unwrap();
+    assert!(!found.gap);
+    *cursor = found.cursor;
+    let mut told: Vec<String> = found.changes.iter().map(told).collect();
+    let removed = told.iter().take_while(|it| it.ends_with("removed")).count();
+    told[removed..].sort();
+    told
+}
+
+fn told(change: &SessionChange) -> String {
+    match change.kind {
+        ChangeKind::Updated { seq } => format!("{} {seq}", change.session),
+        ChangeKind::Trashed => format!("{} trashed", change.session),
+        ChangeKind::Removed => format!("{} removed", change.session),
+    }
+}
+
+fn edit(name: &str) -> Write {
+    Write::Append(Append {
+        session: id(name),
+        epoch: None,
+        expected: None,
+        events: vec![Edited::default().into()],
+    })
+}
+
+fn without_a_cursor_the_answer_is_where_the_store_is_now<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    let Changes { changes, gap, mut cursor } = w.store().changes(None, LONG).unwrap();
+    assert!(changes.is_empty() && !gap);
+    assert!(since(w, &mut cursor).is_empty());
+}
+
+fn what_is_made_and_written_is_named_once<F: Fixture>(w: &mut World<F>) {
+    let mut cursor = now(w);
+    let lease = w.begin("a");
+    w.chat(&lease, "x", 2);
+    w.chat(&lease, "x", 3);
+    w.make(created("b"));
+    assert_eq!(since(w, &mut cursor), ["a 6", "b 1"]);
+    assert!(since(w, &mut cursor).is_empty());
+    w.store().write(edit("b")).unwrap();
+    assert_eq!(since(w, &mut cursor), ["b 2"]);
+}
+
+fn a_refused_write_is_no_change<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let mut cursor = now(w);
+    w.tell("a", say("x")).unwrap_err();
+    let stale = stepwell::Lease { epoch: lease.epoch.next(), ..lease };
+    w.try_add(&stale, vec![say("y")]).unwrap_err();
+    assert!(since(w, &mut cursor).is_empty());
+}
+
+fn trash_restore_and_purge_are_changes<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    let lease = w.subagent("a", "b");
+    w.release(&lease);
+    let mut cursor = now(w);
+    w.store().trash(&targets(&["a"])).unwrap();
+    assert_eq!(since(w, &mut cursor), ["a trashed", "b trashed"]);
+    w.store().restore(&[id("a")]).unwrap();
+    assert_eq!(since(w, &mut cursor), ["a 1", "b 1"]);
+    w.store().purge(&targets(&["a"])).unwrap();
+    let gone = since(w, &mut cursor);
+    assert!(gone.len() == 2 && gone.contains(&"b removed".to_owned()), "{gone:?}");
+    assert!(since(w, &mut cursor).is_empty());
+}
+
+fn a_name_that_is_used_again_is_told_as_gone_and_as_new<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    w.chat(&lease, "x", 5);
+    w.release(&lease);
+    let mut cursor = now(w);
+    w.store().purge(&targets(&["a"])).unwrap();
+    w.make(created("a"));
+    assert_eq!(since(w, &mut cursor), ["a removed", "a 1"]);
+}
+
+fn a_lease_that_is_taken_or_given_back_is_a_change_and_a_renewal_is_none<F: Fixture>(
+    w: &mut World<F>,
+) {
+    w.make(created("a"));
+    let mut cursor = now(w);
+    let lease = w.store().acquire(&id("a"), &claim(1)).unwrap();
+    assert_eq!(since(w, &mut cursor), ["a 1"]);
+    w.tick();
+    let lease = w.store().renew(&lease, LEASE_TTL).unwrap();
+    assert!(since(w, &mut cursor).is_empty());
+    w.release(&lease);
+    assert_eq!(since(w, &mut cursor), ["a 1"]);
+    w.release(&lease);
+    assert!(since(w, &mut cursor).is_empty());
+}
+
+fn a_lease_that_runs_out_is_told_once<F: Fixture>(w: &mut World<F>) {
+    w.begin("a");
+    let mut cursor = now(w);
+    w.clock.advance(LEASE_TTL / 2);
+    assert!(since(w, &mut cursor).is_empty());
+    w.clock.advance(LEASE_TTL / 2);
+    assert_eq!(since(w, &mut cursor), ["a 1"]);
+    w.clock.advance(LEASE_TTL);
+    assert!(since(w, &mut cursor).is_empty());
+}
+
+fn a_lease_that_is_renewed_after_it_ran_out_is_told<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let mut cursor = now(w);
+    w.clock.advance(LEASE_TTL);
+    assert_eq!(since(w, &mut cursor), ["a 1"]);
+    w.store().renew(&lease, LEASE_TTL).unwrap();
+    assert_eq!(since(w, &mut cursor), ["a 1"]);
+}
+
+fn a_holder_that_dies_is_told_once<F: Fixture>(w: &mut World<F>) {
+    w.begin("a");
+    let mut cursor = now(w);
+    w.processes.mark_gone(&TestProcesses::holder(1));
+    assert_eq!(since(w, &mut cursor), ["a 1"]);
+    assert!(since(w, &mut cursor).is_empty());
+    w.clock.advance(LEASE_TTL);
+    assert!(since(w, &mut cursor).is_empty(), "its lease ran out, as was to be expected");
+}
+
+fn a_cursor_outlives_the_store_that_gave_it<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let text = now(w).to_string();
+    w.chat(&lease, "x", 1);
+    w.reopen();
+    let mut cursor: ChangeCursor = text.parse().unwrap();
+    assert_eq!(since(w, &mut cursor), ["a 2"]);
+}
+
+fn a_cursor_that_is_not_understood_is_a_gap<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    let mut here = now(w);
+    let words: Vec<String> = here.to_string().split(' ').map(str::to_owned).collect();
+    for text in ["elsewhere 1 0".to_owned(), format!("{} x 0", words[0])] {
+        let cursor: ChangeCursor = text.parse().unwrap();
+        let found = w.store().changes(Some(&cursor), LONG).unwrap();
+        assert!(found.gap && found.changes.is_empty(), "{text}: {found:?}");
+        here = found.cursor;
+    }
+    w.store().write(edit("a")).unwrap();
+    assert_eq!(since(w, &mut here), ["a 2"]);
+}
+
+fn a_wait_ends_with_a_change_of_another_handle<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    let other = w.another();
+    let (store, cursor) = (w.store(), now(w));
+    let (ready, go) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(move || {
+            ready.send(()).unwrap();
+            store.changes(Some(&cursor), LONG)
+        });
+        go.recv().unwrap();
+        other.write(edit("a")).unwrap();
+        let found = waiter.join().unwrap().unwrap();
+        assert_eq!(found.changes.iter().map(told).collect::<Vec<_>>(), ["a 2"]);
+    });
+}
+
+fn a_wait_ends_when_a_lease_runs_out<F: Fixture>(w: &mut World<F>) {
+    w.begin("a");
+    let (store, cursor) = (w.store(), now(w));
+    let (ready, go) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(move || {
+            ready.send(()).unwrap();
+            store.changes(Some(&cursor), LONG)
+        });
+        go.recv().unwrap();
+        w.clock.advance(LEASE_TTL);
+        let found = waiter.join().unwrap().unwrap();
+        assert_eq!(found.changes.iter().map(told).collect::<Vec<_>>(), ["a 1"]);
+    });
+}
+
+/// Writers on two handles, several sessions each; a reader that only follows changes knows in
+/// the end how every session stands.
+fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut World<F>) {
+    const WRITERS: usize = 4;
+    const WRITES: usize = 40;
+    let names: Vec<String> = (0..6).map(|n| format!("s{n}")).collect();
+    names.iter().for_each(|name| drop(w.make(created(name))));
+    let other = w.another();
+    let (store, mut cursor) = (w.store(), now(w));
+    let done = AtomicBool::new(false);
+    let known = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut known: HashMap<String, Seq> = HashMap::new();
+            loop {
+                // Looked at before: what was written by then is in the answer.
+                let last = done.load(Ordering::SeqCst);
+                let wait = if last { Duration::ZERO } else { Duration::from_millis(20) };
+                let found = store.changes(Some(&cursor), wait).unwrap();
+                assert!(!found.gap);
+                for SessionChange { session, kind } in found.changes {
+                    let ChangeKind::Updated { seq } = kind else { panic!("{kind:?}") };
+                    known.insert(session.to_string(), seq);
+                }
+                cursor = found.cursor;
+                if last {
+                    return known;
+                }
+            }
+        });
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|n| {
+                let (store, names) = if n % 2 == 0 { (store, &names) } else { (&*other, &names) };
+                scope.spawn(move || {
+                    for turn in 0..WRITES {
+                        store.write(edit(&names[(n * 7 + turn * 5) % names.len()])).unwrap();
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::SeqCst);
+        reader.join().unwrap()
+    });
+    for name in &names {
+        assert_eq!(known.get(name), Some(&w.head(name).seq), "{name}");
+    }
+}
+
+fn well<F: Fixture>(w: &mut World<F>) -> (Stepwell, Arc<dyn Store>) {
+    let store = w.another();
+    (Stepwell::with(Arc::clone(&store), Surroundings::default()), store)
+}
+
+fn a_subscriber_is_told_what_changes_and_another_what_concerns_it<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    w.make(created("b"));
+    let (well, store) = well(w);
+    let (all, of_b) = (well.subscribe().unwrap(), well.subscribe_to(&id("b")).unwrap());
+    assert_eq!(all.next(Duration::ZERO).unwrap(), None);
+    for name in ["a", "a", "b"] {
+        store.write(edit(name)).unwrap();
+    }
+    let notice = |name: &str, seq| {
+        let kind = ChangeKind::Updated { seq: Seq::new(seq) };
+        Some(Notice::Changed(SessionChange { session: id(name), kind }))
+    };
+    assert_eq!(of_b.next(LONG).unwrap(), notice("b", 2));
+    assert_eq!(of_b.next(Duration::ZERO).unwrap(), None);
+    let mut told = [all.next(LONG).unwrap(), all.next(LONG).unwrap()];
+    told.sort_by_key(|notice| format!("{notice:?}"));
+    assert_eq!(told, [notice("a", 3), notice("b", 2)]);
+    store.purge(&targets(&["b"])).unwrap();
+    let gone = Notice::Changed(SessionChange { session: id("b"), kind: ChangeKind::Removed });
+    assert_eq!(of_b.next(LONG).unwrap(), Some(gone));
+}
+
+fn many_subscribers_wait_while_one_looks<F: Fixture>(w: &mut World<F>) {
+    const MANY: usize = 20;
+    let names: Vec<String> = (0..MANY).map(|n| format!("s{n}")).collect();
+    names.iter().for_each(|name| drop(w.make(created(name))));
+    let (well, _) = well(w);
+    let subscribed: Vec<_> =
+        names.iter().map(|name| well.subscribe_to(&id(name)).unwrap()).collect();
+    let store = w.store();
+    std::thread::scope(|scope| {
+        let waiting: Vec<_> = subscribed
+            .iter()
+            .map(|subscription| scope.spawn(move || subscription.next(LONG).unwrap()))
+            .collect();
+        // The one that looks is told at some time, and another has to take its place.
+        names.iter().for_each(|name| drop(store.write(edit(name)).unwrap()));
+        for (name, waiter) in names.iter().zip(waiting) {
+            let Some(Notice::Changed(change)) = waiter.join().unwrap() else {
+                panic!("{name} waited in vain")
+            };
+            assert_eq!(told(&change), format!("{name} 2"));
+        }
+    });
+}

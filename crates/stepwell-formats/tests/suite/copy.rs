@@ -1,0 +1,68 @@
+//! Copying sessions out of a store that an earlier version made, without upgrading it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stepwell::{
+    Access, Filter, Place, Query, Recorded, SessionId, Span, SqliteOptions, SqliteStore, Standing,
+    Stepwell, Surroundings,
+};
+use stepwell_formats::copy;
+
+/// A store of version 1 that the command line made: runs, flows with gates, forks, rewinds,
+/// compactions, imports, a scrub, the trash.
+fn worked() -> tempfile::TempDir {
+    let golden =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../stepwell/tests/suite/golden/v1-work.db.zst");
+    let bytes = zstd::decode_all(&*std::fs::read(golden).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("stepwell.db"), bytes).unwrap();
+    folder
+}
+
+fn sessions(well: &Stepwell) -> Vec<Standing> {
+    let filter = Filter { place: Place::Kept, ..Filter::default() };
+    well.list(&Query { filter, ..Query::default() }).unwrap().sessions
+}
+
+fn log(well: &Stepwell, id: &SessionId) -> Vec<Recorded> {
+    well.store().events(id, Span::ALL).unwrap().intact(id).unwrap()
+}
+
+#[test]
+fn sessions_of_a_store_of_version_1_are_copied_whole_and_the_store_stays_as_it_is() {
+    let folder = worked();
+    let before = std::fs::read(folder.path().join("stepwell.db")).unwrap();
+    let options = SqliteOptions { access: Access::Read, ..SqliteOptions::default() };
+    let old = SqliteStore::open_with(folder.path(), options).unwrap();
+    let old = Stepwell::with(Arc::new(old), Surroundings::default());
+    let target = tempfile::tempdir().unwrap();
+    let new = Stepwell::open(target.path()).unwrap();
+    let there = sessions(&old);
+    assert!(there.len() > 5);
+    for standing in &there {
+        copy(&old, &new, &standing.head.id).unwrap();
+    }
+    for standing in &there {
+        let id = &standing.head.id;
+        assert_eq!(log(&new, id), log(&old, id), "{id}");
+        let copied = new.store().standing(id).unwrap();
+        assert_eq!(
+            (&copied.head.status, copied.head.spent),
+            (&standing.head.status, standing.head.spent)
+        );
+        let verdict = new.store().verify(id).unwrap();
+        assert!(verdict.is_sound(), "{id}: {verdict:?}");
+    }
+    // Systems are found in the new store, though the old one had no column for them.
+    let of = |well: &Stepwell, system: &str| {
+        let filter = Filter { system: Some(system.to_owned()), ..Filter::default() };
+        well.store().count(&filter).unwrap().total()
+    };
+    for system in ["claude-code", "codex"] {
+        assert!(of(&new, system) > 0);
+        assert_eq!(of(&new, system), of(&old, system));
+    }
+    drop(old);
+    assert_eq!(std::fs::read(folder.path().join("stepwell.db")).unwrap(), before);
+}

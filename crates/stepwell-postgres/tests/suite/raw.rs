@@ -1,0 +1,43 @@
+//! A connection beside the store's, for what a store never does.
+
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, NoTls};
+
+use crate::world::server;
+
+/// A connection to a database of the shared server.
+pub(crate) struct Raw {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Raw {
+    pub(crate) fn to(database: &str) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let url = url(database);
+        let (client, connection) = runtime.block_on(tokio_postgres::connect(&url, NoTls)).unwrap();
+        drop(runtime.spawn(connection));
+        Self { runtime, client }
+    }
+
+    /// Runs statements.
+    pub(crate) fn run(&self, sql: &str) {
+        self.runtime.block_on(self.client.batch_execute(sql)).unwrap();
+    }
+
+    /// The first column of the only row.
+    pub(crate) fn count(&self, sql: &str) -> i64 {
+        self.runtime.block_on(self.client.query_one(sql, &[])).unwrap().get(0)
+    }
+}
+
+/// The address of a database of the shared server.
+pub(crate) fn url(database: &str) -> String {
+    let url = server().url();
+    format!("{}/{database}", url.strip_suffix("/postgres").unwrap())
+}
+
+/// Makes an empty database on the shared server.
+pub(crate) fn make_database(name: &str) {
+    Raw::to("postgres").run(&format!("CREATE DATABASE {name}"));
+}

@@ -1,0 +1,80 @@
+//! Many seqs, said briefly.
+
+use serde::{Deserialize, Serialize};
+
+use super::position::Seq;
+
+/// Seqs as ranges, both ends included: `[[2,40],[44,44]]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SeqRanges(Vec<(Seq, Seq)>);
+
+impl SeqRanges {
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many seqs they are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|(first, last)| (last.get() + 1).saturating_sub(first.get())).sum()
+    }
+
+    /// Is this one of them?
+    #[must_use]
+    pub fn contains(&self, seq: Seq) -> bool {
+        // They are in order, unless another program wrote them.
+        self.0.iter().any(|(first, last)| (*first..=*last).contains(&seq))
+    }
+
+    /// The ranges, each with its first and last.
+    pub fn iter(&self) -> impl Iterator<Item = (Seq, Seq)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The last of them all.
+    #[must_use]
+    pub fn last(&self) -> Option<Seq> {
+        self.0.iter().map(|(_, last)| *last).max()
+    }
+
+    /// The first of them all.
+    #[must_use]
+    pub fn first(&self) -> Option<Seq> {
+        self.0.iter().map(|(first, _)| *first).min()
+    }
+}
+
+impl FromIterator<Seq> for SeqRanges {
+    fn from_iter<I: IntoIterator<Item = Seq>>(seqs: I) -> Self {
+        let mut seqs: Vec<Seq> = seqs.into_iter().collect();
+        seqs.sort_unstable();
+        seqs.dedup();
+        let mut ranges: Vec<(Seq, Seq)> = Vec::new();
+        for seq in seqs {
+            match ranges.last_mut() {
+                Some((_, last)) if last.next() == seq => *last = seq,
+                _ => ranges.push((seq, seq)),
+            }
+        }
+        Self(ranges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seqs_become_ranges_whatever_their_order() {
+        let ranges: SeqRanges = [7, 3, 2, 9, 8, 3].map(Seq::new).into_iter().collect();
+        assert_eq!(serde_json::to_string(&ranges).unwrap(), "[[2,3],[7,9]]");
+        assert_eq!((ranges.count(), ranges.last()), (5, Some(Seq::new(9))));
+        for n in 0..12 {
+            assert_eq!(ranges.contains(Seq::new(n)), [2, 3, 7, 8, 9].contains(&n), "{n}");
+        }
+        assert!(SeqRanges::default().is_empty());
+    }
+}

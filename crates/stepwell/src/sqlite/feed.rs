@@ -1,0 +1,184 @@
+//! What changed in the whole store, by the numbers that writers give to their changes.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use super::file::sqlite_error;
+use super::pipeline::lock;
+use super::schema::NEXT_CHANGE;
+use super::sql::SqliteRows;
+use super::{POLL, SqliteStore};
+use crate::store::changes::{
+    ChangeCursor, ChangeKind, Changes, HeldLease, Position, SessionChange, ended, in_order,
+};
+use crate::store::rows::World;
+use crate::{Epoch, Held, Result, Seq, SessionId, Time};
+
+/// The name of this kind of store in a cursor.
+const STORE: &str = "sqlite";
+
+/// How many purged sessions are remembered. A reader that was away for longer lists anew.
+const REMEMBERED: u64 = 10_000;
+
+/// How far the numbers jump when a backup was restored: further than anything that was written
+/// after the backup and is now lost.
+const JUMP: u64 = 1 << 40;
+
+/// How long a reader waits before it looks for leases that ended, which nobody writes down.
+const LEASES: Duration = Duration::from_millis(500);
+
+impl SqliteStore {
+    /// Waits for changes. Nobody is woken by another process, so its commits are looked for on a
+    /// connection of the reader's own, by a count that SQLite keeps.
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    pub(super) fn next_changes(
+        &self,
+        after: Option<&ChangeCursor>,
+        timeout: Duration,
+    ) -> Result<Changes> {
+        if after.is_none() {
+            return self.read(|rows, world| since(rows, world, None));
+        }
+        let started = std::time::Instant::now();
+        let fault = |error| sqlite_error(&self.path, "reading", &error);
+        let conn = self.reader()?;
+        let unnumbered = is_unnumbered(&conn).map_err(fault)?;
+        loop {
+            let seen = lock(&self.commits).count;
+            let version = data_version(&conn).map_err(fault)?;
+            let found = self.read(|rows, world| since(rows, world, after))?;
+            let left = timeout.saturating_sub(started.elapsed());
+            if left.is_zero() || !(found.is_empty() || unnumbered) {
+                self.give_back(conn);
+                return Ok(Changes { gap: found.gap || unnumbered, ..found });
+            }
+            let until = started.elapsed() + left.min(LEASES);
+            let moved = || -> Result<bool> { Ok(data_version(&conn).map_err(fault)? != version) };
+            while self.wait_for_commit(seen, until.saturating_sub(started.elapsed())) {
+                if moved()? {
+                    break;
+                }
+            }
+            if unnumbered && moved()? {
+                return Ok(Changes { gap: true, ..found });
+            }
+        }
+    }
+
+    /// Waits a moment for a commit of this process. Is there still none, and time left?
+    fn wait_for_commit(&self, seen: u64, left: Duration) -> bool {
+        let mut commits = lock(&self.commits);
+        if left.is_zero() || commits.count != seen {
+            return false;
+        }
+        commits.awaited += 1;
+        drop(self.committed.wait_timeout(commits, left.min(POLL)));
+        let mut commits = lock(&self.commits);
+        commits.awaited -= 1;
+        commits.count == seen
+    }
+}
+
+/// What changed since a cursor; without one, nothing but where the store is now.
+pub(super) fn since(
+    rows: &SqliteRows<'_>,
+    world: World<'_>,
+    after: Option<&ChangeCursor>,
+) -> Result<Changes> {
+    let last: u64 =
+        rows.one(&format!("SELECT {NEXT_CHANGE} - 1"), [], |row| row.get(0))?.unwrap_or(0);
+    let now = Position {
+        store: STORE.to_owned(),
+        change: last.to_string(),
+        at: world.now,
+        gone: Vec::new(),
+    };
+    let known = after.map(ChangeCursor::position);
+    let seen: Option<u64> = known
+        .filter(|known| known.store == STORE)
+        .and_then(|known| known.change.parse().ok())
+        .filter(|seen| *seen <= last);
+    let removed = removed_since(rows, seen.unwrap_or(last))?;
+    let gap = known.is_some() && (seen.is_none() || removed.is_none());
+    // A clock that was set back has leases looked at again.
+    let since = known.filter(|_| !gap).unwrap_or(&now);
+    let leases = held_leases(rows, since.at.min(world.now))?;
+    let (ended, gone) = ended(leases, since, world);
+    let mut changes = Vec::new();
+    if let Some(seen) = seen.filter(|_| !gap) {
+        let mut updated = updated_since(rows, seen)?;
+        updated.extend(ended);
+        changes = in_order(removed.unwrap_or_default(), updated);
+    }
+    Ok(Changes { changes, cursor: Position { gone, ..now }.into(), gap })
+}
+
+/// The sessions that were purged; nothing, if they are not remembered so far back.
+fn removed_since(rows: &SqliteRows<'_>, seen: u64) -> Result<Option<Vec<SessionId>>> {
+    let sql = "SELECT id FROM removed WHERE change > ?1 ORDER BY change";
+    let removed: Vec<String> = rows.all(sql, [seen], |row| row.get(0))?;
+    let forgotten = removed.iter().any(String::is_empty);
+    let removed = removed.iter().filter_map(|id| id.parse().ok()).collect();
+    Ok((!forgotten).then_some(removed))
+}
+
+fn updated_since(rows: &SqliteRows<'_>, seen: u64) -> Result<Vec<SessionChange>> {
+    let sql = "SELECT id, seq, trashed IS NOT NULL FROM sessions WHERE change > ?1 ORDER BY change";
+    let found = rows
+        .all(sql, [seen], |row| Ok(change(row.get_ref(0)?.as_str()?, row.get(1)?, row.get(2)?)))?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn change(id: &str, seq: u64, trashed: bool) -> Option<SessionChange> {
+    let updated = ChangeKind::Updated { seq: Seq::new(seq) };
+    let kind = if trashed { ChangeKind::Trashed } else { updated };
+    Some(SessionChange { session: id.parse().ok()?, kind })
+}
+
+/// Leases that are held and had not run out by then.
+fn held_leases(rows: &SqliteRows<'_>, at: Time) -> Result<Vec<HeldLease>> {
+    let sql = "SELECT s.id, s.seq, s.trashed IS NOT NULL, s.key, l.epoch, l.holder, l.expires \
+         FROM leases l JOIN sessions s ON s.key = l.session \
+         WHERE l.holder IS NOT NULL AND l.expires > ?1 ORDER BY l.expires";
+    let read = |row: &rusqlite::Row<'_>| {
+        let change = change(row.get_ref(0)?.as_str()?, row.get(1)?, row.get(2)?);
+        let holder: String = row.get(5)?;
+        let (epoch, expires) = (Epoch::new(row.get(4)?), Time::from_micros(row.get(6)?));
+        // What cannot be read belongs to a damaged session.
+        let Some((change, holder)) = change.zip(serde_json::from_str(&holder).ok()) else {
+            return Ok(None);
+        };
+        let held = Held { epoch, holder, expires, login: None };
+        Ok(Some(HeldLease { key: row.get(3)?, change, held }))
+    };
+    Ok(rows.all(sql, params![at.as_micros()], read)?.into_iter().flatten().collect())
+}
+
+/// Forgets the oldest purged sessions, where there are many. An empty name says up to where.
+pub(super) fn forget_removed(rows: &SqliteRows<'_>) -> Result<()> {
+    let sql = "SELECT change FROM removed ORDER BY change DESC LIMIT 1 OFFSET ?1";
+    if let Some(oldest) = rows.one(sql, [REMEMBERED], |row| row.get::<_, i64>(0))? {
+        rows.run("DELETE FROM removed WHERE change <= ?1", [oldest])?;
+        rows.run("INSERT INTO removed (change, id) VALUES (?1, '')", [oldest])?;
+    }
+    Ok(())
+}
+
+/// Makes every cursor that was given before a stranger here: the store was restored.
+pub(super) fn begin_anew(rows: &SqliteRows<'_>) -> Result<()> {
+    let sql = format!("INSERT INTO removed (change, id) VALUES ({NEXT_CHANGE} + ?1, '')");
+    rows.run(&sql, [JUMP])?;
+    Ok(())
+}
+
+/// Does the connection see a store of version 1, which numbers no changes?
+pub(super) fn is_unnumbered(conn: &Connection) -> rusqlite::Result<bool> {
+    let version: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(version < 2)
+}
+
+/// SQLite's count of commits that other connections made, as this one sees them.
+pub(super) fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
