@@ -24,7 +24,7 @@ claims! { $ gate = gate_claims for Fixture:
 }
 
 fn ask(id: &str) -> Gate {
-    Gate { id: id.to_owned(), prompt: format!("{id}?"), default: None, deadline: None }
+    Gate::new(id, format!("{id}?"))
 }
 
 fn answer(id: &str, who: &str) -> GateAnswered {

@@ -366,7 +366,8 @@ fn work() -> BoxedStrategy<Event> {
         }
         .into()),
         (text(), text(), prop::option::of(text()), prop::option::of(time())).prop_map(
-            |(id, prompt, default, deadline)| Gate { id, prompt, default, deadline }.into()
+            |(id, prompt, default, deadline)| Gate { default, deadline, ..Gate::new(id, prompt) }
+                .into()
         ),
         (text(), answer(), who())
             .prop_map(|(id, answer, who)| { GateAnswered { id, answer, who, seen: None }.into() }),

@@ -123,8 +123,7 @@ fn an_edit_needs_no_lease_while_another_holds_it<F: Fixture>(w: &mut World<F>) {
 
 fn an_answer_needs_no_lease_while_another_holds_it<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let gate =
-        Gate { id: "g".to_owned(), prompt: "Ship it?".to_owned(), default: None, deadline: None };
+    let gate = Gate::new("g", "Ship it?");
     w.add(&lease, gate);
     assert_eq!(w.head("a").open_gates, 1);
     let answer = GateAnswered::new("g", "yes", "ann");

@@ -68,7 +68,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
             error: None,
         }
         .into(),
-        Gate { id: "g".into(), prompt: "?".into(), default: None, deadline: None }.into(),
+        Gate::new("g", "?").into(),
         GateAnswered::new("g", "y", "ann").into(),
         Checkpoint { name: "c".into(), reason: CheckpointReason::Phase, metadata: BTreeMap::new() }
             .into(),

@@ -228,7 +228,7 @@ fn an_undo_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
 
 fn an_answer_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let gate = Gate { id: "g".to_owned(), prompt: "?".to_owned(), default: None, deadline: None };
+    let gate = Gate::new("g", "?");
     w.add(&lease, gate);
     let answer: NewEvent = GateAnswered::new("g", "yes", "ann").into();
     let answer = answer.with_id(event_id("answer"));

@@ -49,7 +49,7 @@ fn go(from: Phase, to: Phase) -> PhaseChanged {
 }
 
 fn gate(name: &str) -> Gate {
-    Gate { id: name.to_owned(), prompt: String::new(), default: None, deadline: None }
+    Gate::new(name, String::new())
 }
 
 fn stand<F: Fixture>(w: &World<F>, name: &str) -> (Option<Phase>, Option<String>, u64) {

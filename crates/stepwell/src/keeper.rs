@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::{Error, Lease, SessionId, Store};
+use crate::{Error, Event, Facts, Kind, Lease, SessionId, StopAsked, Store};
 
 /// The shortest pause between two renewals, however short the leases are.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -26,10 +26,21 @@ struct Shared {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+/// Told, once, that somebody asked a session's runner to stop.
+pub(crate) type OnStop = Arc<dyn Fn(&StopAsked) + Send + Sync>;
+
+#[derive(Default)]
 struct Kept {
     leases: HashMap<SessionId, Lease>,
+    /// Who is told when a session's runner is asked to stop.
+    on_stop: HashMap<SessionId, OnStop>,
     closing: bool,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept").field("leases", &self.leases).finish_non_exhaustive()
+    }
 }
 
 impl Keeper {
@@ -51,6 +62,11 @@ impl Keeper {
         }
     }
 
+    /// Looks at each renewal whether somebody asked the lease's holder to stop, and tells so once.
+    pub(crate) fn watch_stops(&self, lease: &Lease, on_stop: OnStop) {
+        self.shared.kept().on_stop.insert(lease.session.clone(), on_stop);
+    }
+
     /// Renews it no longer. A later holding of the same session goes on.
     pub(crate) fn forget(&self, lease: &Lease) {
         self.shared.kept().forget(lease);
@@ -61,6 +77,7 @@ impl Kept {
     fn forget(&mut self, lease: &Lease) {
         if self.leases.get(&lease.session).is_some_and(|kept| kept.epoch == lease.epoch) {
             self.leases.remove(&lease.session);
+            self.on_stop.remove(&lease.session);
         }
     }
 }
@@ -90,13 +107,35 @@ impl Shared {
             kept = guard;
             if timeout.timed_out() && !kept.closing {
                 let leases: Vec<Lease> = kept.leases.values().cloned().collect();
+                let watched = kept.on_stop.clone();
                 drop(kept);
-                let lost: Vec<Lease> =
-                    leases.into_iter().filter(|lease| self.is_lost(lease)).collect();
+                let mut told = Vec::new();
+                for lease in &leases {
+                    if let Some(on_stop) = watched.get(&lease.session)
+                        && let Some(stop) = self.stop_asked(lease)
+                    {
+                        on_stop(&stop);
+                        told.push(&lease.session);
+                    }
+                }
+                let lost: Vec<&Lease> = leases.iter().filter(|lease| self.is_lost(lease)).collect();
                 kept = self.kept();
+                for session in told {
+                    kept.on_stop.remove(session);
+                }
                 lost.iter().for_each(|lease| kept.forget(lease));
             }
         }
+    }
+
+    /// The request to stop that names a lease, if there is one.
+    fn stop_asked(&self, lease: &Lease) -> Option<StopAsked> {
+        // What cannot be read now is looked for again at the next renewal.
+        let asked = self.store.keyed(&lease.session, Facts::of(&[Kind::StopAsked])).ok()?;
+        asked.into_iter().rev().find_map(|asked| match asked.event {
+            Event::StopAsked(stop) if stop.epoch == lease.epoch => Some(stop),
+            _ => None,
+        })
     }
 
     /// Renews a lease. Is it lost for good? The session's next append says so.

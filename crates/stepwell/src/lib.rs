@@ -147,10 +147,10 @@ pub use model::talk::{
 pub use model::time::{NotATime, Time};
 pub use model::usage::{Spent, Usage};
 pub use model::work::{
-    About, Artifact, Checkpoint, CheckpointReason, Compacted, Effect, Erased, Failure, FileChanged,
-    FileState, Foreign, Gate, GateAnswered, Node, NodeState, Outcome, Permission, PhaseChanged,
-    Question, Restored, Rewinding, Rewound, Scope, Scrubbed, StatusChanged, Step, Task, TaskStatus,
-    ToolFinished, ToolStarted, ToolTarget, Undone,
+    About, Artifact, AskedCall, Checkpoint, CheckpointReason, Choice, Compacted, Effect, Erased,
+    Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Node, NodeState, Outcome,
+    Permission, PhaseChanged, Question, Restored, Rewinding, Rewound, Scope, Scrubbed,
+    StatusChanged, Step, Task, TaskStatus, ToolFinished, ToolStarted, ToolTarget, Undone,
 };
 pub use names::{nearest, telling_parts};
 pub use pins::Pins;

@@ -70,6 +70,10 @@ fn redact_event(by: &Redactor, event: &mut Event) {
         Event::Gate(gate) => {
             hide(by, &mut gate.prompt);
             replace_some(by, &mut gate.default);
+            if let Some(call) = &mut gate.call {
+                hide(by, &mut call.arguments);
+                replace_some(by, &mut call.detail);
+            }
         }
         Event::GateAnswered(answered) => {
             redact_answer(by, &mut answered.answer);

@@ -1,11 +1,12 @@
 //! One session, held by its runner.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
     NewEvent, Origin, Phase, PhaseChanged, Pins, Recorded, Redacted, Restored, Result, Rewound,
-    Scope, Seq, SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell,
+    Scope, Seq, SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell, StopAsked,
     StopReason, Time, Undone, View, Work, Write, Written,
 };
 
@@ -41,6 +42,12 @@ impl Session {
     #[must_use]
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// Has a function told, once, when somebody asks this session's runner to stop: at the next
+    /// renewal of the lease at the latest. A request that names an earlier lease is ignored.
+    pub fn on_stop(&self, tell: impl Fn(&StopAsked) + Send + Sync + 'static) {
+        self.well.keeper().watch_stops(&self.lease, Arc::new(tell));
     }
 
     /// How it stands.

@@ -15,7 +15,7 @@ use crate::{
     Order, Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor,
     Removal, Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span,
     SqliteOptions, SqliteStore, Standing, StopAsked, Store, SystemClock, SystemEntropy,
-    SystemProcesses, Target, Time, Work, Write,
+    SystemProcesses, Target, Time, Work, Write, Written,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -309,6 +309,16 @@ impl Stepwell {
     /// Answers a gate, whoever runs the session.
     pub fn answer(&self, id: &SessionId, answer: GateAnswered) -> Result<Seq> {
         self.append_freely(id, answer.into())
+    }
+
+    /// Records events under a lease that this process holds, from any of its threads.
+    pub fn append_held(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<Written> {
+        let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
+        let events = self.redacted(events);
+        let append = Append { session, epoch, expected: None, events };
+        let written = self.store().write(Write::Append(append))?;
+        tracing::info!(session = %lease.session, seq = %written.last, "session_saved");
+        Ok(written)
     }
 
     /// Says something to a session's runner, or to its next one.

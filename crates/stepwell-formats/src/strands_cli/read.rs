@@ -216,7 +216,7 @@ impl Tell<'_> {
 
     fn answered_gate(&mut self, done: &Done, prompt: &str) -> Result<()> {
         let (id, prompt) = (done.key.clone(), prompt.to_owned());
-        self.sink.take(Item::new(None, Gate { id, prompt, default: None, deadline: None }))?;
+        self.sink.take(Item::new(None, Gate::new(id, prompt)))?;
         let (id, answer, who) = (done.key.clone(), done.response(), SYSTEM.to_owned());
         self.sink.take(Item::new(None, GateAnswered::new(id, answer, who))).map(drop)
     }
@@ -225,7 +225,7 @@ impl Tell<'_> {
         for gate in &self.progress.gates {
             let Pending { key, prompt, default, deadline, answer } = gate.clone();
             self.node(&key, NodeState::Started, None, None)?;
-            let asked = Gate { id: key.clone(), prompt, default, deadline };
+            let asked = Gate { default, deadline, ..Gate::new(key.as_str(), prompt) };
             self.sink.take(Item::new(None, asked))?;
             if let Some(answer) = answer {
                 let output = serde_json::json!({"response": answer, "who": SYSTEM});

@@ -81,7 +81,7 @@ fn a_call_that_waits_for_leave_was_not_run() {
     let well = Stepwell::in_memory();
     let session = begin(&well);
     session.append(Message::assistant("I clean").calling("c1", "run_command", "{}")).unwrap();
-    let gate = Gate { id: "c1".into(), prompt: "clean?".into(), default: None, deadline: None };
+    let gate = Gate::new("c1", "clean?");
     session.append(gate).unwrap();
     let id = session.id().clone();
     drop(session);

@@ -80,12 +80,7 @@ fn rich(well: &Stepwell) {
     let edit = r#"{"path":"src/login.rs","old_text":"fn login() {\n    todo!()\n}\n","new_text":"fn login() {\n    check(user)\n}\n"}"#;
     it.add(Message::assistant("I change it.").calling("c3", "edit_file", edit));
     it.add(Message::tool_result("c3", "1 change"));
-    it.add(Gate {
-        id: "g".to_owned(),
-        prompt: "Ship it?".to_owned(),
-        default: None,
-        deadline: None,
-    });
+    it.add(Gate::new("g", "Ship it?"));
     it.add(GateAnswered::new("g", "yes", "ann"));
     it.add(file("src/login.rs", kept_elsewhere(), kept_elsewhere()));
     it.add(file("src/new.rs", FileState::Absent, kept_elsewhere()));

@@ -214,7 +214,7 @@ impl Node {
 }
 
 /// A question for a human that pauses the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// Its name within the session.
     pub id: String,
@@ -226,6 +226,59 @@ pub struct Gate {
     /// Until when it may be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    /// The tool call that may not run unasked; absent, the gate asks for words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<AskedCall>>,
+    /// The subagent's session that asks; absent, the session itself does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<SessionId>,
+}
+
+impl Gate {
+    /// A question that asks for words.
+    pub fn new(id: impl Into<String>, prompt: impl Into<String>) -> Self {
+        Self { id: id.into(), prompt: prompt.into(), ..Self::default() }
+    }
+}
+
+/// A tool call that waits for a person: what they need to know to decide.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedCall {
+    /// The tool.
+    pub tool: String,
+    /// What it may do.
+    pub effect: Effect,
+    /// The call's arguments, without secrets.
+    pub arguments: String,
+    /// What it would change, line by line, where that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// What may be answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
+    /// Did the arguments hold a secret? It is not kept. So only the process that runs the session
+    /// can carry the call out, and only an answer under its lease can allow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub holds_secret: bool,
+}
+
+/// What may be answered to a call that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// It may run.
+    Once,
+    /// It may run, and so may every later call of the tool in this session.
+    Always,
+    /// It may not run.
+    Deny,
+    /// Neither it nor any later call of the tool in this session may run.
+    Never,
+}
+
+impl Choice {
+    /// Every choice.
+    pub const ALL: [Self; 4] = [Self::Once, Self::Always, Self::Deny, Self::Never];
 }
 
 /// A gate was answered. Each gate takes one answer; it may come from anyone.

@@ -20,9 +20,23 @@ const MAX_KEY_BYTES: usize = 4 << 10;
 /// Reads a session's keyed events, in order.
 pub(crate) type Past<'a> = dyn FnMut(Facts<'_>) -> Result<Vec<Recorded>> + 'a;
 
+/// Who appends an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// Whoever holds the session's lease.
+    Holder,
+    /// Anyone.
+    Anyone,
+}
+
 /// Checks that the session takes this event next, and completes it with what only
 /// the store can know.
-pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Event> {
+pub(crate) fn admit(
+    event: Event,
+    head: &Head,
+    writer: Writer,
+    past: &mut Past<'_>,
+) -> Result<Event> {
     let refuse = |why: String| Error::Illegal {
         session: head.id.clone(),
         kind: event.kind().to_owned(),
@@ -78,7 +92,7 @@ pub(crate) fn admit(event: Event, head: &Head, past: &mut Past<'_>) -> Result<Ev
         }
         Event::Gate(gate) => check_gate(gate, head, past)?.map_err(refuse).map(|()| event),
         Event::GateAnswered(answer) => {
-            check_answer(answer, head, past)?.map_err(refuse).map(|()| event)
+            check_answer(answer, head, writer, past)?.map_err(refuse).map(|()| event)
         }
         Event::Rewinding(crate::Rewinding::Begun { to, .. })
             if *to == Seq::ZERO || *to > head.seq =>
@@ -183,17 +197,25 @@ fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
     Ok(if asked { Err(format!("gate {:?} was asked before", gate.id)) } else { Ok(()) })
 }
 
-fn check_answer(answer: &GateAnswered, head: &Head, past: &mut Past<'_>) -> Check<()> {
+fn check_answer(
+    answer: &GateAnswered,
+    head: &Head,
+    writer: Writer,
+    past: &mut Past<'_>,
+) -> Check<()> {
     if let Some(seen) = answer.seen {
         let moves = past(Facts::of(&[Kind::Rewound, Kind::Undone]))?;
         if !Timeline::at(head.seq, moves.iter()).contains(seen) {
             return Ok(Err(format!("event {seen}, at which it was given, was taken back since")));
         }
     }
-    let (mut asked, mut answered) = (false, None);
+    let (mut asked, mut answered, mut secret) = (false, None, false);
     for fact in live_gate(&answer.id, head, past)? {
         match fact.event {
-            Event::Gate(gate) if gate.id == answer.id => asked = true,
+            Event::Gate(gate) if gate.id == answer.id => {
+                asked = true;
+                secret = gate.call.is_some_and(|call| call.holds_secret);
+            }
             Event::GateAnswered(other) if other.id == answer.id => answered = Some(other.who),
             _ => {}
         }
@@ -201,6 +223,10 @@ fn check_answer(answer: &GateAnswered, head: &Head, past: &mut Past<'_>) -> Chec
     Ok(match (asked, answered) {
         (false, _) => Err(format!("there is no gate {:?}", answer.id)),
         (true, Some(who)) => Err(format!("gate {:?} was answered by {who}", answer.id)),
+        (true, None) if secret && writer == Writer::Anyone && answer.answer.allows() => {
+            Err("the call holds a secret that is not kept: only where it runs can it be allowed"
+                .to_owned())
+        }
         (true, None) => Ok(()),
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::admit::{admit, check_edit};
+use super::admit::{Writer, admit, check_edit};
 use super::prune;
 use super::read::{self, find};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
@@ -290,10 +290,11 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Bodies) -> 
         return Err(Error::UnexpectedSeq { session, expected, actual: row.head.seq });
     }
     let first = row.head.seq.next();
+    let writer = if epoch.is_some() { Writer::Holder } else { Writer::Anyone };
     refuse_known_ids(rows, &row, &events)?;
     let (bytes, places) = bodies.parts();
     for (event, place) in events.into_iter().zip(places) {
-        let event = NewEvent { event: complete(rows, &row, event.event)?, ..event };
+        let event = NewEvent { event: complete(rows, &row, writer, event.event)?, ..event };
         // What the store completed has another body now.
         let completed = is_completed(&event.event);
         let body = if completed { Body::of(&event.event)? } else { place.body(&bytes) };
@@ -309,7 +310,7 @@ fn is_completed(event: &Event) -> bool {
     matches!(event, Event::Rewound(_) | Event::Undone(_))
 }
 
-fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
+fn complete(rows: &dyn Rows, row: &SessionRow, writer: Writer, event: Event) -> Result<Event> {
     if let Event::Message(message) = &event
         && let Some(said) = message.said
     {
@@ -323,7 +324,7 @@ fn complete(rows: &dyn Rows, row: &SessionRow, event: Event) -> Result<Event> {
             return Err(Error::Illegal { session, kind, why });
         }
     }
-    admit(event, &row.head, &mut |facts| read::facts(rows, row, facts))
+    admit(event, &row.head, writer, &mut |facts| read::facts(rows, row, facts))
 }
 
 /// Records one event: its row, its lane, and the head in `row`, which the caller saves.

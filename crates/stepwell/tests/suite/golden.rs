@@ -125,7 +125,7 @@ fn fill(folder: &Path) {
             Question { id: "q1".into(), text: "which?".into(), answer: None }.into(),
             Permission::new("make", true).into(),
             Failure { message: "it broke".into() }.into(),
-            Gate { id: "g1".into(), prompt: "go?".into(), default: None, deadline: None }.into(),
+            Gate::new("g1", "go?").into(),
             Node {
                 key: "n1".into(),
                 state: NodeState::Done,

@@ -56,7 +56,7 @@ fn events() -> Vec<NewEvent> {
         usage: None,
         error: Some(says()),
     };
-    let gate = Gate { id: "g".into(), prompt: says(), default: Some(says()), deadline: None };
+    let gate = Gate { default: Some(says()), ..Gate::new("g", says()) };
     let answered = GateAnswered::new("g", says(), "me");
     let denied = GateAnswered::new("g", Answer::deny(says()), "me");
     let settings = Settings { model: Some(says()), agent: Some(says()), ..Settings::default() };
@@ -166,7 +166,7 @@ fn other_programs_data_and_ids_stay() {
     let foreign = Foreign { system: "x".into(), about: stepwell::About::Session, data: says() };
     let kept = Redacted::by(&redactor, foreign.clone());
     assert_eq!(kept.event(), &Event::from(foreign));
-    let gate = Gate { id: secret(), prompt: "?".into(), default: None, deadline: None };
+    let gate = Gate::new(secret(), "?");
     assert_eq!(Redacted::by(&redactor, gate.clone()).event(), &Event::from(gate));
     let record = Record { data: says(), text: Some(says()), ..Record::default() };
     assert_eq!(Redacted::by(&redactor, record.clone()).event(), &Event::from(record));

@@ -168,7 +168,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     session.enter(Phase::Initialize).unwrap();
     let error = session.enter(Phase::Ship).unwrap_err();
     assert!(error.to_string().contains("possible are discuss, execute, idle"), "{error}");
-    let gate = Gate { id: "g".into(), prompt: "go?".into(), default: None, deadline: None };
+    let gate = Gate::new("g", "go?");
     session.append(gate).unwrap();
     let answer = GateAnswered::new("g", "yes", "me");
     well.answer(session.id(), answer.clone()).unwrap();

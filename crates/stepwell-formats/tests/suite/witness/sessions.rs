@@ -49,7 +49,7 @@ pub(super) fn cut_off(session: &Session) {
 pub(super) fn waits(session: &Session) {
     session.append(Message::user("Sell the scales")).unwrap();
     call(session, "call_4", "run_command", r#"{"command":"sell"}"#);
-    let gate = Gate { id: "call_4".into(), prompt: "sell?".into(), default: None, deadline: None };
+    let gate = Gate::new("call_4", "sell?");
     session.append(gate).unwrap();
 }
 
