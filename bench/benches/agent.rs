@@ -6,8 +6,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark's table is its answer")]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Happening, Keeping, Question, Reply, Run, Setup, Watcher};
+use stepwell_agent::run::{EventSink, FrontEnd, Keeping, Run, RunEvent, Setup};
 use stepwell_agent::tool::{Done, Place, Plan, Tool};
 use stepwell_bench::{Table, Times};
 
@@ -76,17 +76,17 @@ impl Tool for Look {
 }
 
 /// When each step was complete.
-struct Stopwatch(Vec<Instant>);
+struct Stopwatch(Arc<Mutex<Vec<Instant>>>);
 
-impl Watcher for Stopwatch {
-    fn saw(&mut self, happening: Happening<'_>) {
-        if let Happening::Step(..) = happening {
-            self.0.push(Instant::now());
-        }
-    }
-
-    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
-        Reply::Yes
+impl Stopwatch {
+    /// A front end that notes the time of each step.
+    fn front(&self) -> FrontEnd {
+        let steps = Arc::clone(&self.0);
+        FrontEnd::watching(EventSink::to(move |event| {
+            if let RunEvent::Step { .. } = event {
+                steps.lock().unwrap().push(Instant::now());
+            }
+        }))
     }
 }
 
@@ -128,18 +128,19 @@ fn main() {
     };
     let well = Stepwell::open(folder.path().join(".stepwell")).unwrap();
     let session = well.create(well.draft("bench")).unwrap();
-    let mut watch = Stopwatch(Vec::new());
+    let watch = Stopwatch(Arc::default());
     let before = memory();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut run = Run::new(&session, &setup, &mut watch).unwrap();
+        let mut run = Run::new(&session, &setup, watch.front()).unwrap();
         run.say("go").unwrap();
         let (_stop, interrupt) = tokio::sync::watch::channel(false);
         run.drive(interrupt).await.unwrap();
     });
     let grown = memory() - before;
-    let steps: Vec<Duration> = watch.0.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let steps: Vec<Duration> =
+        watch.0.lock().unwrap().windows(2).map(|pair| pair[1] - pair[0]).collect();
     let around = |from: usize, to: usize| Times::from_samples(steps[from..to].iter().copied());
     let (early, late) = (around(10, 510), around(STEPS - 502, STEPS - 2));
     let table = Table::begin();

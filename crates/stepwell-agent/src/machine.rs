@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Effect, Event, Lane, Message, Money, Outcome, Recorded, Role, Seq, SessionId, Spent, Status,
-    StatusChanged, StopReason, Task, TaskStatus, Tasks, Timeline, ToolCall, ToolTarget,
+    Answer, Effect, Event, Grant, Lane, Message, Money, Outcome, Recorded, Role, Seq, SessionId,
+    Spent, Status, StatusChanged, StopReason, Task, TaskStatus, Tasks, Timeline, ToolCall,
+    ToolTarget, Who,
 };
 
 use crate::context::window::is_request;
@@ -25,7 +26,7 @@ pub struct State {
     /// Choices of the user that are remembered for this session.
     remembered: BTreeMap<String, bool>,
     /// Questions for permission, by the call that each is about, and how they were answered.
-    gates: BTreeMap<String, Option<GateAnswer>>,
+    gates: BTreeMap<String, GateState>,
     /// What is planned.
     pub tasks: Tasks,
     /// What this session spent itself.
@@ -85,23 +86,48 @@ pub struct Started {
     pub child: Option<SessionId>,
 }
 
+/// A question for permission, and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct GateState {
+    /// Where it was asked.
+    asked: Seq,
+    answer: Option<GateAnswer>,
+}
+
 /// An answer to a question for permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateAnswer {
     seq: Seq,
-    allow: bool,
-    reason: String,
+    answer: Answer,
+    who: Who,
 }
 
 impl GateAnswer {
-    /// The answer in words, as it is recorded.
+    /// The answer, as it is recorded.
     #[must_use]
-    pub fn words(&self) -> String {
-        match (self.allow, self.reason.as_str()) {
-            (true, _) => "approve".to_owned(),
-            (false, "") => "deny".to_owned(),
-            (false, reason) => format!("deny: {reason}"),
-        }
+    pub const fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// Who gave it.
+    #[must_use]
+    pub const fn who(&self) -> &Who {
+        &self.who
+    }
+
+    /// Does it allow the call?
+    #[must_use]
+    pub fn allows(&self) -> bool {
+        self.answer.allows()
+    }
+
+    /// Is it meant for later calls of the tool too?
+    #[must_use]
+    pub const fn lasts(&self) -> bool {
+        matches!(
+            self.answer,
+            Answer::Allow { scope: Grant::Always } | Answer::Deny { never: true, .. }
+        )
     }
 }
 
@@ -193,6 +219,19 @@ pub enum Move {
     Seal,
     /// Stop.
     Stop(Stop),
+}
+
+impl Move {
+    /// May what was said meanwhile be taken in before it? Only where no call waits for its result,
+    /// and the run does not stop at a limit.
+    #[must_use]
+    pub fn can_listen(&self) -> bool {
+        match self {
+            Self::CallModel | Self::Compact(_) => true,
+            Self::Stop(stop) => stop.reason == StopReason::LlmDone,
+            _ => false,
+        }
+    }
 }
 
 /// Why a call is answered without being run.
@@ -316,14 +355,16 @@ impl State {
             }
             Event::Task(task) => self.tasks.put(task.clone()),
             Event::Gate(gate) => {
-                self.gates.insert(gate.id.clone(), None);
+                let asked = GateState { asked: recorded.seq, answer: None };
+                self.gates.insert(gate.id.clone(), asked);
             }
             Event::GateAnswered(answer) => {
-                let (allow, reason) = (answer.answer.allows(), answer.answer.reason());
-                let gate = answer.id.clone();
-                let reason = reason.unwrap_or_default().to_owned();
-                let answer = GateAnswer { seq: recorded.seq, allow, reason };
-                self.gates.insert(gate, Some(answer));
+                let (given, who) = (answer.answer.clone(), answer.who.clone());
+                let given = GateAnswer { seq: recorded.seq, answer: given, who };
+                let asked = GateState { asked: recorded.seq, answer: None };
+                let gate = self.gates.entry(answer.id.clone()).or_insert(asked);
+                // The first answer counts.
+                gate.answer.get_or_insert(given);
             }
             _ => {}
         }
@@ -390,8 +431,8 @@ impl State {
     /// Forgets what was allowed up to a seq.
     pub fn distrust(&mut self, to: Seq) {
         self.remembered.retain(|_, allow| !*allow);
-        for answer in self.gates.values_mut() {
-            answer.take_if(|answer| answer.allow && answer.seq <= to);
+        for gate in self.gates.values_mut() {
+            gate.answer.take_if(|answer| answer.allows() && answer.seq <= to);
         }
     }
 
@@ -424,7 +465,19 @@ impl State {
     /// Was a person asked about this call, without an answer yet?
     #[must_use]
     pub fn is_asked(&self, id: &str) -> bool {
-        matches!(self.gates.get(id), Some(None))
+        self.asked(id).is_some()
+    }
+
+    /// Where a person was asked about this call, if there is no answer yet.
+    #[must_use]
+    pub fn asked(&self, id: &str) -> Option<Seq> {
+        self.gates.get(id).filter(|gate| gate.answer.is_none()).map(|gate| gate.asked)
+    }
+
+    /// What is remembered under a rule.
+    #[must_use]
+    pub fn remembers(&self, rule: &str) -> Option<bool> {
+        self.remembered.get(rule).copied()
     }
 
     /// What this session and those of its subagents spent.
@@ -447,14 +500,14 @@ impl State {
     pub fn open_below(&self, id: &str) -> Vec<String> {
         let below = format!("{id}/");
         let open =
-            self.gates.iter().filter(|(gate, answer)| answer.is_none() && gate.starts_with(&below));
+            self.gates.iter().filter(|(id, gate)| gate.answer.is_none() && id.starts_with(&below));
         open.map(|(gate, _)| gate.clone()).collect()
     }
 
     /// What a person answered to a question.
     #[must_use]
     pub fn answered(&self, gate: &str) -> Option<&GateAnswer> {
-        self.gates.get(gate)?.as_ref()
+        self.gates.get(gate)?.answer.as_ref()
     }
 
     fn hear(&mut self, message: &Message) {
@@ -542,12 +595,13 @@ impl State {
         let Some(effect) = rules.effects.get(&call.name) else {
             return Move::Settle(call, Settled::NoSuchTool);
         };
-        match self.gates.get(&call.id) {
-            Some(Some(GateAnswer { allow: true, .. })) => return Move::RunTool(call),
-            Some(Some(GateAnswer { allow: false, reason, .. })) => {
-                return Move::Settle(call, Settled::Denied(reason.clone()));
+        match self.answered(&call.id) {
+            Some(answer) if answer.allows() => return Move::RunTool(call),
+            Some(answer) => {
+                let reason = answer.answer.reason().unwrap_or_default().to_owned();
+                return Move::Settle(call, Settled::Denied(reason));
             }
-            _ => {}
+            None => {}
         }
         // A subagent that only looks is judged as what looks.
         let looks = *effect == Effect::Resumable && is_read_only(&call.arguments);

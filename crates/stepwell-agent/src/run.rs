@@ -1,22 +1,25 @@
 //! The driver: performs the moves that the machine decides on, and records each event
 //! before the next thing begins.
 
+mod approval;
 mod charge;
 mod compact;
 mod dispatch;
+mod event;
 mod fit;
+mod front_end;
 mod ground;
 mod hear;
 mod lane;
 mod limit;
-mod permit;
+mod notice;
 mod purse;
 mod record;
 mod relay;
 mod sendable;
+mod talk;
 mod tick;
 mod tools;
-mod watch;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -43,10 +46,12 @@ pub use charge::Charge;
 use compact::Due;
 pub use compact::Shrunk;
 pub use dispatch::{Dispatcher, Hired, Terms};
+pub use event::{EventSink, GateAnswer, Here, NodeStatus, OpenGate, RunEvent};
+pub use front_end::{FrontEnd, Patience, Wisher, Wishes};
 pub use lane::{Ids, InLane, Past};
+pub use notice::{Measure, Notice, Whole};
 pub use purse::{Allowed, Purse, Reserved};
 pub use sendable::check_sendable;
-pub use watch::{Happening, Question, Reply, Watcher};
 
 /// What a run works with. It does not change while it runs.
 #[derive(Clone)]
@@ -117,7 +122,7 @@ pub struct Ended {
 pub struct Run<'a> {
     session: &'a Session,
     setup: &'a Setup,
-    watcher: &'a mut dyn Watcher,
+    front: FrontEnd,
     lane: Lane,
     /// What all lanes of the session may use; absent, the run is alone and keeps to its own
     /// limits.
@@ -186,26 +191,17 @@ const THE_USER: &str = "the user";
 
 impl<'a> Run<'a> {
     /// Takes up a session where it stands.
-    pub fn new(
-        session: &'a Session,
-        setup: &'a Setup,
-        watcher: &'a mut dyn Watcher,
-    ) -> Result<Self> {
+    pub fn new(session: &'a Session, setup: &'a Setup, front: FrontEnd) -> Result<Self> {
         let events = session.events(Span::ALL)?.intact(session.id())?;
         let below = dispatch::below(session)?;
         let head = session.standing()?.head;
         let truncated = Extent::of(&head) == Extent::Truncated;
         let (ids, goal) = (Ids::default(), head.goal);
         let taken = Taken { lane: Lane::main(), purse: None, events, ids, goal, below, truncated };
-        Ok(Self::take(session, setup, watcher, taken))
+        Ok(Self::take(session, setup, front, taken))
     }
 
-    fn take(
-        session: &'a Session,
-        setup: &'a Setup,
-        watcher: &'a mut dyn Watcher,
-        taken: Taken<'a>,
-    ) -> Self {
+    fn take(session: &'a Session, setup: &'a Setup, front: FrontEnd, taken: Taken<'a>) -> Self {
         let Taken { lane, purse, events, ids, goal, below, truncated } = taken;
         let mut state = State::new(lane.clone());
         let last = events.last().map(|event| event.seq).unwrap_or_default();
@@ -263,7 +259,7 @@ impl<'a> Run<'a> {
         Self {
             session,
             setup,
-            watcher,
+            front,
             lane,
             purse,
             state,
@@ -363,7 +359,7 @@ impl<'a> Run<'a> {
 
     /// Runs until something stops it. `interrupt` becomes true when the user wants it to.
     pub async fn drive(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Ended> {
-        if self.is_new() {
+        if self.is_new() && !self.take_in()? {
             return Err(sendable::nothing(self.session.id(), sendable::UNSAID));
         }
         // A time that cannot be told is never up.
@@ -383,6 +379,10 @@ impl<'a> Run<'a> {
             self.due = self.due()?;
             let estimate = self.estimate();
             let next = self.state.next(&self.setup.rules, &self.since, &estimate);
+            // What was said meanwhile goes before the next call, and before a happy end.
+            if next.can_listen() && self.take_in()? {
+                continue;
+            }
             let cut = Cut { interrupt: &mut interrupt, deadline };
             if let Some((stop, error)) = self.make(next, cut).await? {
                 return self.stop(stop, error);
@@ -399,10 +399,16 @@ impl<'a> Run<'a> {
         match next {
             Move::CallModel => return self.ask(cut).await,
             Move::Compact(by) => return self.compact(by, cut).await,
-            Move::RunTool(call) => return self.perform(call, cut).await,
+            Move::RunTool(call) => {
+                self.keep_choice(&call)?;
+                return self.perform(call, cut).await;
+            }
             Move::Inspect(call, targets) => self.inspect(call, &targets, cut).await?,
-            Move::Settle(call, settled) => self.settle(&call, &settled)?,
-            Move::Ask(call) => return self.permit(call, cut).await,
+            Move::Settle(call, settled) => {
+                self.keep_choice(&call)?;
+                self.settle(&call, &settled)?;
+            }
+            Move::Ask(call) => return self.ask_person(call, cut).await,
             Move::Seal => self.seal()?,
             Move::Stop(stop) => {
                 self.tell_refusal(&stop);
@@ -415,8 +421,14 @@ impl<'a> Run<'a> {
     /// Records that the step is complete.
     fn seal(&mut self) -> Result<()> {
         self.record(self.sealed())?;
-        self.watcher.saw(Happening::Step(self.state.steps, &self.state.total()));
+        self.tell_step();
         Ok(())
+    }
+
+    /// Tells that a step is complete.
+    fn tell_step(&self) {
+        let (steps, spent) = (self.state.steps, self.state.total());
+        self.front.events.tell(RunEvent::Step { steps, spent });
     }
 
     /// Forgets what the log says, up to a seq, that the user allowed: it is not known that
@@ -441,7 +453,7 @@ impl<'a> Run<'a> {
             self.state.apply(&recorded);
             self.window.apply(&recorded);
             let event = written.into_new().event;
-            self.watcher.saw(Happening::Recorded(&Recorded { seq, at, id: None, event }));
+            self.front.events.tell(RunEvent::Recorded(Recorded { seq, at, id: None, event }));
             seq = seq.next();
         }
         Ok(())

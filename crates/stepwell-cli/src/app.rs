@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use stepwell::{Query, SessionId, Span, Standing, Stepwell};
-use stepwell_workspace::config::{Config, Override};
+use stepwell_workspace::config::Override;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace, sessions};
 
 pub(crate) use stepwell_workspace::Well;
@@ -95,15 +95,9 @@ impl App {
         Ok(Self { workspace, config_fault, terminal, out, definition })
     }
 
-    /// Another one with other settings, for what goes on beside a command.
-    pub(crate) fn with_config(&self, config: Config) -> Self {
-        Self {
-            workspace: self.workspace.with_config(config),
-            config_fault: self.config_fault.clone(),
-            terminal: self.terminal,
-            out: Output::new(self.out.form, self.out.paint, self.terminal),
-            definition: self.definition,
-        }
+    /// The workspace.
+    pub(crate) const fn workspace(&self) -> &Workspace {
+        &self.workspace
     }
 
     /// A line, no wider than the terminal.

@@ -231,6 +231,40 @@ impl From<stepwell_workspace::Error> for Failure {
     }
 }
 
+impl From<stepwell_runtime::Error> for Failure {
+    fn from(error: stepwell_runtime::Error) -> Self {
+        use stepwell_runtime::{Error as Run, ErrorKind as Kind};
+        let exit = match error.kind() {
+            Kind::Store(kind) => exit_of(kind),
+            Kind::Config => Exit::Absent,
+            Kind::Usage => Exit::Usage,
+            Kind::Credentials => Exit::Credentials,
+            Kind::Busy => Exit::Busy,
+            Kind::Unsaved => Exit::Damaged,
+            Kind::Interrupted => Exit::Interrupted,
+            Kind::Workspace(_) | Kind::Invalid => Exit::Failed,
+        };
+        let hint = error.remedy().map(|remedy| wording::run_remedy(&remedy));
+        match error {
+            Run::Store(error) => error.into(),
+            Run::Workspace(error) => error.into(),
+            Run::Agent(error) => error.into(),
+            Run::Files(error) => error.into(),
+            Run::Flow(error) => error.into(),
+            Run::Broken { error, .. } => (*error).into(),
+            Run::RootOutside { ref source_of, .. } => {
+                let source = source_of.as_ref().map(wording::source).unwrap_or_default();
+                Self::Said { message: format!("{source}: {error}"), hint, exit }
+            }
+            Run::OtherVariable { .. } => {
+                let message = error.to_string().replacen("variable ", "--var ", 1);
+                Self::Said { message, hint, exit }
+            }
+            error => Self::Said { message: error.to_string(), hint, exit },
+        }
+    }
+}
+
 impl From<io::Error> for Failure {
     /// Of writing the answer: every other file names itself, with [`Failure::file`].
     fn from(error: io::Error) -> Self {

@@ -1,6 +1,10 @@
 //! Values as users type them, for several commands.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
+
+use crate::failure::{Exit, Failure, Result};
 
 /// An entry of metadata: `K=V` is a text, `K:=JSON` any value.
 pub(crate) fn entry(text: &str) -> Result<(String, Value), String> {
@@ -33,5 +37,27 @@ mod tests {
         for wrong in ["", "x", "=1", ":=1", "n:=nonsense"] {
             assert!(entry(wrong).is_err(), "{wrong}");
         }
+    }
+}
+
+/// Variables that were typed, each once.
+pub(crate) fn each_once(typed: &[(String, String)]) -> Result<BTreeMap<String, String>> {
+    let mut set = BTreeMap::new();
+    for (name, value) in typed {
+        if set.insert(name.clone(), value.clone()).is_some() {
+            let message = format!("--var sets {name} twice");
+            return Err(Failure::new(Exit::Usage, message));
+        }
+    }
+    Ok(set)
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err(format!("{text:?} sets nothing; write NAME=VALUE")),
     }
 }

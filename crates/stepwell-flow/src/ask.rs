@@ -1,15 +1,16 @@
 //! A node that an agent works on: its lane gets a prompt, or resumes where it stopped.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use stepwell::{Event, Lane, Message, NodeKey, NodeState, Recorded, Role, Seq, Status, Usage};
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
 use stepwell_agent::redact::RedactMessages as _;
-use stepwell_agent::run::{Ended, Happening, Question as Permission, Reply, Run, Watcher};
+use stepwell_agent::run::{Ended, EventSink, FrontEnd, NodeStatus, Patience, Run, RunEvent};
 
-use crate::flow::{AgentSetup, Flow, FlowState, NodeEvent};
+use crate::flow::{AgentSetup, Flow, NodeEvent, locked};
 use crate::halt::Halt;
-use crate::observer::{FlowEvent, NodeStatus};
 
 /// Turns an answer into a node's output. The error tells the agent why its answer is unusable.
 type Read<'a> = dyn Fn(&str) -> Result<Map<String, Value>, String> + 'a;
@@ -126,9 +127,8 @@ impl Flow<'_> {
         ask: &Ask<'_>,
         agent_setup: &AgentSetup,
     ) -> Result<Ended, Halt> {
-        let mut watcher = LaneWatcher { state: &self.state, key };
         let at = self.state().past.lane(&ask.lane, &self.purse);
-        let mut run = Run::in_lane(self.session, &agent_setup.setup, &mut watcher, at);
+        let mut run = Run::in_lane(self.session, &agent_setup.setup, self.lane_front(key), at);
         let ended = async {
             if !run.is_over() && !agent_setup.system.trim().is_empty() {
                 run.instruct(&agent_setup.system)?;
@@ -154,10 +154,27 @@ impl Flow<'_> {
     }
 
     fn report_running(&self, key: &NodeKey, agent: &str) {
-        let spent = self.purse.spent();
-        let (agent, state, error) = (Some(agent), NodeState::Started, None);
-        let status = NodeStatus { key, agent, who: None, state, error, spent: &spent };
-        self.state().observer.on_event(FlowEvent::Node(status));
+        self.events.tell(RunEvent::Node(NodeStatus {
+            key: key.to_string(),
+            agent: Some(agent.to_owned()),
+            who: None,
+            state: NodeState::Started,
+            error: None,
+            spent: self.purse.spent(),
+        }));
+    }
+
+    /// What a lane's run sees of whoever watches the flow. It never waits for an answer while other
+    /// lanes run: the question is recorded, and asked once all lanes have stopped.
+    fn lane_front(&self, key: &NodeKey) -> FrontEnd {
+        let (state, above, node) = (Arc::clone(&self.state), self.events.clone(), key.to_string());
+        let events = EventSink::to(move |event| match event {
+            RunEvent::Recorded(event) => locked(&state).apply(event),
+            RunEvent::Notice(_) => above.tell(event),
+            RunEvent::Approval(_) => {}
+            event => above.tell(RunEvent::Within { node: node.clone(), event: Box::new(event) }),
+        });
+        FrontEnd { events, patience: Patience::Pause, wishes: self.wishes.clone() }
     }
 
     /// The newest system message of a lane.
@@ -233,27 +250,4 @@ fn message(event: &Recorded) -> Option<(Seq, &Message)> {
 /// Whether the event is a message that asks the agent for something.
 fn is_prompt(event: &Recorded) -> bool {
     message(event).is_some_and(|(_, message)| is_request(message))
-}
-
-/// Forwards what happens in a lane's run to the flow.
-struct LaneWatcher<'a, 'd> {
-    state: &'a std::sync::Mutex<FlowState<'d>>,
-    key: &'a NodeKey,
-}
-
-impl Watcher for LaneWatcher<'_, '_> {
-    fn saw(&mut self, happening: Happening<'_>) {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match happening {
-            Happening::Recorded(event) => state.apply(event.clone()),
-            Happening::Notice(text) => state.observer.on_event(FlowEvent::Notice(text)),
-            happening => state.observer.on_event(FlowEvent::Within(self.key, &happening)),
-        }
-    }
-
-    /// Never asks while other lanes run. The question is recorded, and asked once all lanes
-    /// have stopped.
-    fn ask(&mut self, _: &Permission<'_>, _: &dyn Fn() -> bool) -> Reply {
-        Reply::Later
-    }
 }

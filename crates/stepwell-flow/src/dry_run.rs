@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use stepwell::{NodeKey, Session};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Allowed, Purse, Setup};
+use stepwell_agent::run::{Allowed, FrontEnd, Purse, Setup};
 
 use crate::agents::Agents;
 use crate::error::Result;
@@ -17,7 +17,6 @@ use crate::flow::{Flow, Parts};
 use crate::halt::Halt;
 use crate::history::History;
 use crate::node::Work;
-use crate::observer::{FlowEvent, Observer};
 use crate::pattern::walk;
 use crate::spec::Spec;
 use crate::template::Scope;
@@ -50,7 +49,7 @@ pub struct Upcoming {
 /// The nodes that a flow would run next; none if all of them are done.
 pub async fn next_nodes(dry_run: DryRun<'_>) -> Result<Vec<Upcoming>> {
     let DryRun { session, history, spec, variables, redactor } = dry_run;
-    let (agents, mut observer) = (NoAgents(redactor), NoObserver);
+    let agents = NoAgents(redactor);
     let (_stop, interrupt) = tokio::sync::watch::channel(false);
     let purse = Purse::new(Allowed::default(), history.spent, history.calls);
     let parts = Parts {
@@ -58,7 +57,7 @@ pub async fn next_nodes(dry_run: DryRun<'_>) -> Result<Vec<Upcoming>> {
         spec,
         agents: &agents,
         variables,
-        observer: &mut observer,
+        front: FrontEnd::nobody(),
         interrupt,
         purse,
     };
@@ -114,16 +113,5 @@ impl Agents for NoAgents<'_> {
 
     fn redactor(&self) -> &Redactor {
         self.0
-    }
-}
-
-/// A dry run reports no events and asks no questions.
-struct NoObserver;
-
-impl Observer for NoObserver {
-    fn on_event(&mut self, _: FlowEvent<'_>) {}
-
-    fn can_ask(&self) -> bool {
-        false
     }
 }

@@ -4,28 +4,17 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::{Artifact, Gate, GateAnswered, NodeKey, Status, StatusChanged, StopReason};
+use stepwell::{Artifact, Facts, Gate, Kind, Status, StatusChanged, StopReason};
 use stepwell_agent::provider::Fault;
+use stepwell_agent::run::{Here, OpenGate, Patience, RunEvent};
 
 use crate::artifact::{ArtifactPath, Folder, Unwritten, WriteError};
 use crate::error::{Error, Result};
 use crate::flow::Flow;
-use crate::gate::{NoAnswer, accept};
 use crate::halt::{Halt, NodeFailure};
-use crate::observer::FlowEvent;
 use crate::pattern::{Completed, walk};
-use crate::revision::gate_of;
 use crate::spec;
 use crate::template::Scope;
-
-/// What a flow does while a question to a person is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
-    /// It pauses: the run ends and can be resumed.
-    Pause,
-    /// It waits for an answer or for the question's timeout.
-    Wait,
-}
 
 /// How a flow ended.
 #[derive(Clone, Debug)]
@@ -44,8 +33,8 @@ pub struct Ended {
     pub open: Vec<Gate>,
 }
 
-/// How often a waiting flow checks for answers that another process recorded.
-const ANSWER_POLL: Duration = Duration::from_millis(200);
+/// How long one look for an answer waits. A deadline is seen within this time.
+const ANSWER_LOOK: Duration = Duration::from_millis(200);
 
 impl Flow<'_> {
     /// Runs until something stops the flow, then records its status. An error means that
@@ -81,23 +70,22 @@ impl Flow<'_> {
         }
     }
 
-    /// Gets an answer: one that is already recorded, one from the observer, or, if `patience`
-    /// says so, one that is waited for. Returns true if there is one or a question's time is
-    /// up. The waiting does not count as running time.
+    /// Gets an answer: one that is already recorded or, if `patience` says so, one that is waited
+    /// for. Returns true if there is one or a question's time is up. The waiting does not count as
+    /// running time.
     async fn await_answer(&self, patience: Patience, late: usize) -> Result<bool> {
         if self.read_new_answers().map_err(record_error)? {
             return Ok(true);
         }
-        let can_ask = self.state().observer.can_ask();
-        if !can_ask && patience == Patience::Pause {
+        if patience == Patience::Pause || self.wishes.wants_pause() {
             return Ok(false);
         }
         let since = tokio::time::Instant::now();
         let (status, reason) = (Status::Paused, Some(StopReason::Gate));
         let paused = StatusChanged { status, reason, error: None };
         self.record(vec![paused.into()]).map_err(record_error)?;
-        let answered = can_ask && self.ask_all_open()?;
-        let answered = answered || (patience == Patience::Wait && self.wait(late).await?);
+        self.announce_open()?;
+        let answered = self.wait(late).await?;
         self.purse.extend(since.elapsed());
         if answered {
             self.record(vec![running_again()]).map_err(record_error)?;
@@ -105,64 +93,47 @@ impl Flow<'_> {
         Ok(answered)
     }
 
-    /// Asks the observer every open question. Overdue ones are resolved, not asked.
-    fn ask_all_open(&self) -> Result<bool> {
+    /// Tells whoever watches of every open question, each once. Overdue ones are resolved, not
+    /// asked.
+    fn announce_open(&self) -> Result<()> {
         let open: Vec<Gate> = self.state().memo.open().into_iter().cloned().collect();
-        let mut answered = false;
-        for gate in open.iter().filter(|gate| !self.is_overdue(gate)) {
-            if *self.interrupt.borrow() {
-                break;
+        for gate in open.into_iter().filter(|gate| !self.is_overdue(gate)) {
+            if !self.announced.borrow_mut().insert(gate.id.clone()) {
+                continue;
             }
-            answered |= self.ask_until_valid(gate)?;
+            let facts = Facts::under(&[Kind::Gate], &gate.id);
+            let asked = self.session.well().store().keyed(self.session.id(), facts)?;
+            let Some(asked) = asked.last() else { continue };
+            let (lease, preview) = (self.session.lease().clone(), gate.prompt.clone());
+            let here = Some(Here { lease, call: None, preview, detail: None });
+            let session = self.session.id().clone();
+            let open = OpenGate { session, gate, seq: asked.seq, at: asked.at, here };
+            self.events.tell(RunEvent::Approval(Box::new(open)));
         }
-        Ok(answered)
-    }
-
-    /// Asks the observer until the answer is valid or no longer needed. Returns true if the
-    /// flow can continue.
-    fn ask_until_valid(&self, gate: &Gate) -> Result<bool> {
-        // Checks the store: `state` is locked while the observer asks.
-        let is_over =
-            || *self.interrupt.borrow() || self.is_overdue(gate) || self.is_answered(&gate.id);
-        loop {
-            let typed = self.state().observer.ask(gate, &is_over);
-            let Some(typed) = typed else {
-                let answered = self.read_new_answers().map_err(record_error)?;
-                return Ok(answered || self.is_overdue(gate));
-            };
-            let key = gate.id.parse::<NodeKey>().ok();
-            let described = key.and_then(|key| gate_of(self.spec, &key));
-            let why = match accept(gate, described, &typed, self.session.now()) {
-                Ok(answer) => {
-                    let answer = self.agents.redactor().redact(&answer).into_owned();
-                    let (id, who) = (gate.id.clone(), self.state().observer.who());
-                    let answer = GateAnswered::new(id, answer, who);
-                    self.record_answer(answer).map_err(record_error)?;
-                    return Ok(true);
-                }
-                Err(why) => why,
-            };
-            self.state().observer.on_event(FlowEvent::Notice(&why.to_string()));
-            if let NoAnswer::Late { .. } = why {
-                return Ok(true);
-            }
-        }
+        Ok(())
     }
 
     /// Waits for an answer, or until more than `late` questions are overdue. Returns false on
-    /// an interrupt.
+    /// an interrupt, or if whoever watches does not want to wait any more.
     async fn wait(&self, late: usize) -> Result<bool> {
-        let mut interrupt = self.interrupt.clone();
+        let (mut interrupt, mut wishes) = (self.interrupt.clone(), self.wishes.clone());
+        let mut last = self.session.standing()?.head.seq;
         loop {
-            if *interrupt.borrow() {
-                return Ok(false);
-            }
             if self.read_new_answers().map_err(record_error)? || self.overdue() > late {
                 return Ok(true);
             }
+            if *interrupt.borrow() || wishes.wants_pause() {
+                return Ok(false);
+            }
+            let (well, id) = (self.session.well().clone(), self.session.id().clone());
+            let look = move || well.store().wait_after(&id, last, ANSWER_LOOK);
             tokio::select! {
                 _ = interrupt.wait_for(|asked| *asked) => {}
-                () = tokio::time::sleep(ANSWER_POLL) => {}
+                () = wishes.pause() => {}
+                // A look that failed is taken again.
+                seen = tokio::task::spawn_blocking(look) => {
+                    last = seen.ok().and_then(std::result::Result::ok).unwrap_or(last);
+                }
             }
         }
     }

@@ -4,7 +4,7 @@
 //! between threads.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use stepwell::{
     Digest, Event, NewEvent, Node, NodeKey, NodeState, Recorded, Seq, Session, Spent, Usage,
 };
 use stepwell_agent::provider::Fault;
-use stepwell_agent::run::{Past, Purse, Setup};
+use stepwell_agent::run::{EventSink, FrontEnd, NodeStatus, Past, Purse, RunEvent, Setup, Wishes};
 use tokio::sync::{Semaphore, watch};
 
 use crate::agents::Agents;
@@ -21,7 +21,6 @@ use crate::dry_run::Upcoming;
 use crate::halt::{Halt, NodeFailure};
 use crate::history::History;
 use crate::memo::Memo;
-use crate::observer::{FlowEvent, NodeStatus, Observer};
 use crate::spec::Spec;
 use crate::template::Scope;
 
@@ -32,7 +31,13 @@ pub struct Flow<'a> {
     pub(crate) agents: &'a dyn Agents,
     /// The flow's variables, as templates see them.
     pub(crate) variables: Scope,
-    pub(crate) state: Mutex<FlowState<'a>>,
+    pub(crate) state: Arc<Mutex<FlowState>>,
+    /// Where events go.
+    pub(crate) events: EventSink,
+    /// What whoever watches it wants.
+    pub(crate) wishes: Wishes,
+    /// Questions that whoever watches it was told of.
+    pub(crate) announced: RefCell<HashSet<String>>,
     pub(crate) purse: Purse,
     /// The last event that was read when the flow started.
     pub(crate) read_to: Seq,
@@ -55,11 +60,15 @@ struct AgentKey {
     tools: Option<Vec<String>>,
 }
 
-/// What the session recorded so far, and who observes it.
-pub(crate) struct FlowState<'a> {
+/// What the session recorded so far, and who is told.
+pub(crate) struct FlowState {
     pub(crate) memo: Memo,
     pub(crate) past: Past,
-    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) events: EventSink,
+}
+
+pub(crate) fn locked(state: &Mutex<FlowState>) -> MutexGuard<'_, FlowState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What an agent runs with, and its rendered system prompt.
@@ -78,8 +87,8 @@ pub struct Parts<'a> {
     pub agents: &'a dyn Agents,
     /// The values of its variables.
     pub variables: Scope,
-    /// Sees every event and answers questions.
-    pub observer: &'a mut dyn Observer,
+    /// Who watches it. Whether it waits for answers is said when it [runs](Flow::run).
+    pub front: FrontEnd,
     /// Becomes true when the user interrupts.
     pub interrupt: watch::Receiver<bool>,
     /// The budget that all its agents share.
@@ -90,7 +99,8 @@ impl<'a> Flow<'a> {
     /// Starts a flow, or resumes it from its session's history.
     #[must_use]
     pub fn new(parts: Parts<'a>, history: History) -> Self {
-        let Parts { session, spec, agents, mut variables, observer, interrupt, purse } = parts;
+        let Parts { session, spec, agents, mut variables, front, interrupt, purse } = parts;
+        let FrontEnd { events, wishes, .. } = front;
         if !variables.has("name") {
             variables.set("name", &spec.name);
         }
@@ -101,7 +111,10 @@ impl<'a> Flow<'a> {
             spec,
             agents,
             variables,
-            state: Mutex::new(FlowState { memo, past, observer }),
+            state: Arc::new(Mutex::new(FlowState { memo, past, events: events.clone() })),
+            events,
+            wishes,
+            announced: RefCell::default(),
             purse,
             read_to: seq,
             permits: Semaphore::new(max.min(Semaphore::MAX_PERMITS)),
@@ -113,8 +126,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, FlowState<'a>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> MutexGuard<'_, FlowState> {
+        locked(&self.state)
     }
 
     /// Whether no further node may start.
@@ -182,10 +195,14 @@ impl<'a> Flow<'a> {
         let mut events = vec![node.into()];
         events.extend(more);
         self.record(events)?;
-        let spent = self.purse.spent();
-        let (error, who) = (reported_error.as_deref(), who.as_deref());
-        let status = NodeStatus { key, agent, who, state, error, spent: &spent };
-        self.state().observer.on_event(FlowEvent::Node(status));
+        self.events.tell(RunEvent::Node(NodeStatus {
+            key: key.to_string(),
+            agent: agent.map(str::to_owned),
+            who,
+            state,
+            error: reported_error,
+            spent: self.purse.spent(),
+        }));
         Ok(())
     }
 
@@ -237,11 +254,11 @@ impl<'a> NodeEvent<'a> {
     }
 }
 
-impl FlowState<'_> {
+impl FlowState {
     /// Applies a recorded event, and reports it.
     pub(crate) fn apply(&mut self, event: Recorded) {
         self.memo.apply(&event);
-        self.observer.on_event(FlowEvent::Recorded(&event));
+        self.events.tell(RunEvent::Recorded(event.clone()));
         self.past.take(event);
     }
 }

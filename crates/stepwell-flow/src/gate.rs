@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Gate, GateAnswered, NodeKey, NodeState, Time};
+use stepwell::{Facts, Gate, GateAnswered, Kind, NodeKey, NodeState, Time};
+use stepwell_agent::run::{GateAnswer, Notice, RunEvent};
 
 use crate::error::Error;
 use crate::flow::{Flow, NodeEvent};
 use crate::halt::Halt;
-use crate::observer::FlowEvent;
 use crate::spec;
 use crate::template::Scope;
 
@@ -109,11 +109,11 @@ impl Flow<'_> {
             Some(context) => format!("{}\n\n{}", prompt.trim_end(), context.trim_end()),
             None => prompt.trim_end().to_owned(),
         };
+        let prompt = self.agents.redactor().redact(&prompt).into_owned();
         let asked = Gate {
-            id: key.to_string(),
-            prompt: self.agents.redactor().redact(&prompt).into_owned(),
             default: gate.default.clone(),
             deadline: deadline(gate.timeout_seconds, self.session.now()),
+            ..Gate::new(key.to_string(), prompt)
         };
         let started = NodeEvent::new(key, None, NodeState::Started);
         self.record_node(started, vec![asked.into()])?;
@@ -144,18 +144,10 @@ impl Flow<'_> {
         if !was_halted {
             self.restart();
         }
-        let notice = format!("[{}] was already answered by {}", first.id, first.who);
-        self.state().observer.on_event(FlowEvent::Notice(&notice));
+        let why = format!("it was already answered by {}", first.who);
+        let notice = Notice::AnswerRefused { gate: first.id.clone(), why };
+        self.events.tell(RunEvent::Notice(notice));
         Ok(first)
-    }
-
-    /// Whether the store has an answer that the state does not have yet.
-    pub(crate) fn is_answered(&self, id: &str) -> bool {
-        let facts = self.session.facts(&[stepwell::Kind::GateAnswered]).unwrap_or_default();
-        facts.iter().any(|fact| {
-            fact.seq > self.read_to
-                && matches!(&fact.event, stepwell::Event::GateAnswered(it) if it.id == id)
-        })
     }
 
     /// Whether a question's deadline has passed.
@@ -163,17 +155,24 @@ impl Flow<'_> {
         gate.deadline.is_some_and(|deadline| deadline <= self.session.now())
     }
 
-    /// Reads answers that other processes recorded. Returns whether there were any.
+    /// Reads answers that someone else recorded since the flow began. Returns whether there were
+    /// any. Earlier gates are not looked at.
     pub(crate) fn read_new_answers(&self) -> Result<bool, Halt> {
-        let facts = self.session.facts(&[stepwell::Kind::GateAnswered])?;
-        let mut state = self.state();
+        let from = self.read_to.next();
+        let facts = Facts { from, ..Facts::of(&[Kind::GateAnswered]) };
+        let facts = self.session.well().store().keyed(self.session.id(), facts)?;
         let mut found = false;
         for fact in facts {
             let stepwell::Event::GateAnswered(answer) = &fact.event else { continue };
-            let open = state.memo.gate(&answer.id).is_some_and(|asked| asked.answer.is_none());
-            if open && fact.seq > self.read_to {
-                state.apply(fact);
+            let mut state = self.state();
+            if state.memo.gate(&answer.id).is_some_and(|asked| asked.answer.is_none()) {
                 found = true;
+                let (session, gate) = (self.session.id().clone(), answer.id.clone());
+                let (answer, who, at) = (answer.answer.clone(), answer.who.clone(), fact.at);
+                state.apply(fact);
+                drop(state);
+                let answered = GateAnswer { session, gate, answer, who, at };
+                self.events.tell(RunEvent::Answered(answered));
             }
         }
         Ok(found)

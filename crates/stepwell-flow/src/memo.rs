@@ -159,12 +159,7 @@ mod tests {
     #[test]
     fn only_the_first_answer_to_a_gate_counts() {
         let mut memo = Memo::default();
-        let gate = |id: &str| Gate {
-            id: id.to_owned(),
-            prompt: "?".to_owned(),
-            default: None,
-            deadline: None,
-        };
+        let gate = |id: &str| Gate::new(id, "?");
         let answer =
             |text: &str| GateAnswered::new("a".to_owned(), text.to_owned(), "me".to_owned());
         memo.apply(&at(1, gate("a")));

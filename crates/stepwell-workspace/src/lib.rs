@@ -39,7 +39,7 @@ pub use events::each_event;
 pub use git::{Commits, repository};
 pub use host::{Environment, Host};
 pub use location::{CONFIG_FILE, Found, Location};
-pub use mirror::{Mirror, Mirroring};
+pub use mirror::Mirror;
 pub use notice::{Notice, Notices};
 pub use other_agents::AgentPlace;
 pub use price_list::{NoPriceList, PriceListFile};

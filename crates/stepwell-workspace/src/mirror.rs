@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{Access, Driver, Event, Family, Filter, Query, Sort, Standing, Status};
-use stepwell_agent::run::{Happening, Question, Reply, Watcher};
+use stepwell_agent::run::RunEvent;
 use stepwell_formats::{state_markdown, tasks_markdown};
 
 use crate::error::{Error, Result};
@@ -102,38 +102,14 @@ impl Workspace {
     }
 }
 
-/// A watcher of a run beside whom the files are kept current.
-#[derive(Debug)]
-pub struct Mirroring<W> {
-    watcher: W,
-    mirror: Option<Mirror>,
-}
-
-impl<W: Watcher> Mirroring<W> {
-    /// A watcher, and the files beside it.
-    pub fn new(watcher: W, mirror: Option<Mirror>) -> Self {
-        mirror.iter().for_each(Mirror::refresh);
-        Self { watcher, mirror }
-    }
-
-    /// The watcher alone.
-    pub fn into_inner(self) -> W {
-        self.watcher
-    }
-}
-
-impl<W: Watcher> Watcher for Mirroring<W> {
-    fn saw(&mut self, happening: Happening<'_>) {
-        if let (Some(mirror), Happening::Recorded(recorded)) = (&self.mirror, &happening)
+impl Mirror {
+    /// Brings the files up to date if something was recorded that they show.
+    pub fn on_event(&self, event: &RunEvent) {
+        if let RunEvent::Recorded(recorded) = event
             && shows(&recorded.event)
         {
-            mirror.refresh();
+            self.refresh();
         }
-        self.watcher.saw(happening);
-    }
-
-    fn ask(&mut self, question: &Question<'_>, is_over: &dyn Fn() -> bool) -> Reply {
-        self.watcher.ask(question, is_over)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::trust::OwnSessions;
 
 /// A workspace: a folder, the store of its sessions, the settings that hold in it, and whose
 /// machine it is on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Workspace {
     /// What surrounds the process.
     pub host: Host,
@@ -40,7 +40,7 @@ pub struct Workspace {
     /// Settings that were given for this one time.
     overrides: Vec<Override>,
     /// Was this workspace's store opened for writing?
-    written: AtomicBool,
+    written: Arc<AtomicBool>,
     /// Takes secrets out of what is written, the user's own included.
     redactor: Redactor,
 }
@@ -125,7 +125,7 @@ impl Workspace {
             Some(team) => place.shared(with_password(team, &host)),
             None => place,
         };
-        let written = AtomicBool::new(false);
+        let written = Arc::new(AtomicBool::new(false));
         let password = place.team.as_ref().and_then(Address::password);
         let redactor = Redactor::with_environment(password, host.secrets());
         Ok((Self { host, config, place, notices, overrides, written, redactor }, fault))
@@ -140,7 +140,7 @@ impl Workspace {
             place: self.place.clone(),
             notices: self.notices.clone(),
             overrides: self.overrides.clone(),
-            written: AtomicBool::new(false),
+            written: Arc::clone(&self.written),
             redactor: self.redactor.clone(),
         }
     }

@@ -8,7 +8,8 @@ use stepwell::{Compacted, Lane, Made, Pins, Role, Seq};
 use super::window::{Entry, Window};
 
 /// Why the window should shrink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// It is near to what fits.
     Near,

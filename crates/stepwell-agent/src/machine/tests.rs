@@ -119,7 +119,7 @@ fn permission_follows_mode_memory_and_gates() {
     assert!(matches!(remembered(true).next(&sensitive), Move::RunTool(_)));
     let denied = remembered(false).next(&sensitive);
     assert!(matches!(denied, Move::Settle(_, Settled::Denied(_))));
-    let gate = Gate { id: "a".into(), prompt: "?".into(), default: None, deadline: None };
+    let gate = Gate::new("a", "?");
     let waiting = asked("run").then(gate);
     assert!(matches!(waiting.next(&sensitive), Move::Ask(_)));
     assert!(waiting.0.is_asked("a"));

@@ -99,7 +99,8 @@ pub struct ToolSpec {
 }
 
 /// A piece of an answer, as it comes. For showing only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Delta {
     /// Text.
     Text(String),

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Edited, Head, SessionId, ToolCall};
 use stepwell_files::worktree::{Outcome, WorktreeRef};
 
-use super::watch::{Happening, Question, Reply, Watcher};
 use crate::tool::{Ground, Order};
 
 /// The metadata key under which a charge is kept.
@@ -76,24 +75,6 @@ impl Charge {
     pub fn edited(&self) -> Edited {
         let value = serde_json::to_value(self).unwrap_or_default();
         Edited { metadata: [(KEY.to_owned(), value)].into(), ..Edited::default() }
-    }
-}
-
-/// A watcher as a subagent's run has it: whose it is, is told with everything.
-pub(super) struct Below<'a> {
-    pub(super) watcher: &'a mut dyn Watcher,
-    pub(super) id: &'a SessionId,
-}
-
-impl Watcher for Below<'_> {
-    fn saw(&mut self, happening: Happening<'_>) {
-        self.watcher.saw(Happening::Below(self.id, &happening));
-    }
-
-    fn ask(&mut self, question: &Question<'_>, is_over: &dyn Fn() -> bool) -> Reply {
-        let preview = wants(self.id, question.preview);
-        let detail = question.detail.clone();
-        self.watcher.ask(&Question { call: question.call, preview: &preview, detail }, is_over)
     }
 }
 

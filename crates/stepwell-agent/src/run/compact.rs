@@ -4,7 +4,7 @@ use stepwell::compactions::Extent;
 use stepwell::{Compacted, Event, Lane, Made, Message, Money, StopReason, Usage};
 use tokio::sync::watch as signal;
 
-use super::{Cut, Happening, Reserved, Run, record};
+use super::{Cut, Reserved, Run, RunEvent, record};
 use crate::context::plan::{Ask, Keep, Plan, Room, Why};
 use crate::context::summary::{self, Held, NoSummary, Wanted};
 use crate::context::tokens::Counter;
@@ -210,7 +210,8 @@ impl Run<'_> {
         }
         self.refused = false;
         self.tokens = self.most();
-        self.watcher.saw(Happening::Compacted(&compacted, why));
+        let shrank = Box::new(compacted.clone());
+        self.front.events.tell(RunEvent::Compacted { compacted: shrank, why });
         Ok(Ok(compacted))
     }
 

@@ -11,9 +11,9 @@ use stepwell::{
 };
 use tokio::sync::watch as signal;
 
-use super::charge::{Below, Charge, MAX_DEPTH};
+use super::charge::{Charge, MAX_DEPTH};
 use super::ground;
-use super::{Cut, Ended, Run, Setup};
+use super::{Cut, Ended, FrontEnd, Notice, Run, RunEvent, Setup};
 use crate::error::{Error, Result};
 use crate::machine::Stop;
 use crate::permission::Mode;
@@ -77,7 +77,7 @@ impl Run<'_> {
     async fn dispatch(&mut self, call: ToolCall, cut: Cut<'_>) -> Result<Halt> {
         let begun = tokio::time::Instant::now();
         if let Some(notice) = self.taken(&call)? {
-            self.watcher.saw(super::Happening::Notice(&notice));
+            self.front.events.notice(notice);
             return Ok(Some((super::interrupted(), None)));
         }
         let ready = match self.ready(&call) {
@@ -92,7 +92,8 @@ impl Run<'_> {
         };
         self.state.below = below(self.session)?;
         if cut.is_due() {
-            self.watcher.saw(super::Happening::CutOff(&call));
+            let (call, tool) = (call.id, call.name);
+            self.front.events.tell(RunEvent::ToolCutOff { call, tool });
             return Ok(None);
         }
         match (ended.status, ended.reason) {
@@ -219,27 +220,23 @@ impl Run<'_> {
 
     /// Why a call's child cannot be gone on with now: a user may run it by hand, have deleted it,
     /// or be in a copy of the workspace. It is waited for.
-    fn taken(&self, call: &ToolCall) -> Result<Option<String>> {
+    fn taken(&self, call: &ToolCall) -> Result<Option<Notice>> {
         let (id, child) = self.child_of(call)?;
         if child.is_none() {
             return Ok(None);
         }
         let standing = self.session.well().store().standing(&id)?;
         if standing.trashed_at.is_some() {
-            return Ok(Some(format!(
-                "subagent {id} is in the trash: stepwell trash restore {id}, then resume this"
-            )));
+            return Ok(Some(Notice::SubagentInTrash { session: id }));
         }
         if let Some(held) = standing.held {
-            let notice = "resume this when it is done";
-            return Ok(Some(format!("subagent {id} is run by {}: {notice}", held.holder)));
+            let holder = held.holder.to_string();
+            return Ok(Some(Notice::SubagentHeld { session: id, holder }));
         }
         let works = |it: Charge| it.ground == Ground::Worktree && it.outcome.is_none();
         let is_copy = Charge::of(&standing.head).is_some_and(works)
             && ground::Site::new(&self.setup.place, &id).is_copy();
-        Ok(is_copy.then(|| {
-            format!("subagent {id}: this workspace is a copy; resume this in the original")
-        }))
+        Ok(is_copy.then_some(Notice::WorkspaceIsCopy { session: id }))
     }
 
     /// What is left of what the run may use.
@@ -377,8 +374,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let child = self.session.well().hold(id)?;
-        let mut below = Below { watcher: self.watcher, id };
-        let run = Run::new(&child, setup, &mut below)?;
+        let run = Run::new(&child, setup, FrontEnd::nobody())?;
         Ok(Some(Ended { status: head.status, reason, ..run.ended }))
     }
 
@@ -398,8 +394,7 @@ impl Run<'_> {
             Some(child) => child,
             None => self.session.well().resume(id)?,
         };
-        let mut below = Below { watcher: self.watcher, id };
-        let mut run = Run::new(&child, &hired.setup, &mut below)?;
+        let mut run = Run::new(&child, &hired.setup, self.front.child(id))?;
         if !run.is_over() {
             run.instruct(&hired.system)?;
         }

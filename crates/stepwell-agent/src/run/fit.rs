@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use stepwell::{Failure, Made, StopReason};
 
-use super::{Happening, Run};
+use super::{Notice, Run};
 use crate::error::Result;
 use crate::machine::Stop;
 use crate::provider::{CallError, Fault};
@@ -46,12 +46,8 @@ impl Run<'_> {
         }
         self.shortest_refused = Some(refused);
         let now = self.max_output();
-        let notice = format!(
-            "{} takes less than was thought: answers may have {now} tokens from here on (the \
-             model's context can be set)",
-            self.setup.provider.name()
-        );
-        self.watcher.saw(Happening::Notice(&notice));
+        let provider = self.setup.provider.name().to_owned();
+        self.front.events.notice(Notice::ShorterAnswers { provider, tokens: now });
         true
     }
 

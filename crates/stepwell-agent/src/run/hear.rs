@@ -1,13 +1,12 @@
 //! Asking the model, and taking in its answer.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use stepwell::{Event, Failure, Message, Status, StopReason, Usage};
 
 use super::compact::turn;
 use super::tick::ticking;
-use super::{Cut, Happening, MAX_BLANK, MAX_CUT_SHORT, Run, Watcher, record};
+use super::{Cut, MAX_BLANK, MAX_CUT_SHORT, Notice, Run, RunEvent, record};
 use crate::error::Result;
 use crate::machine::Stop;
 use crate::provider::{
@@ -15,27 +14,11 @@ use crate::provider::{
 };
 use crate::redact::Redactor;
 
-/// A watcher while the model answers: before its first word, how long that takes.
-struct Listening<'a> {
-    watcher: &'a mut dyn Watcher,
-    heard: bool,
-}
-
-impl Listening<'_> {
-    fn hear(&mut self, delta: Delta) {
-        self.heard = delta != Delta::Void;
-        self.watcher.saw(Happening::Delta(delta));
-    }
-
-    fn wait(&mut self, waited: Duration) {
-        if !self.heard {
-            self.watcher.saw(Happening::Waiting(waited));
-        }
-    }
-}
-
-fn locked<'a, 'w>(watcher: &'a Mutex<Listening<'w>>) -> MutexGuard<'a, Listening<'w>> {
-    watcher.lock().unwrap_or_else(PoisonError::into_inner)
+/// How a call of the model went.
+enum Answering {
+    Done(std::result::Result<provider::Answer, CallError>),
+    Stopped(Stop),
+    Hurried,
 }
 
 impl Run<'_> {
@@ -59,19 +42,34 @@ impl Run<'_> {
             max_output: self.max_output(),
             turn: turn(&self.state, &self.lane, Purpose::Answer),
         };
-        let watcher = Mutex::new(Listening { watcher: &mut *self.watcher, heard: false });
-        let mut told = |delta| locked(&watcher).hear(delta);
+        let (events, heard) = (&self.front.events, AtomicBool::new(false));
+        let mut wishes = self.front.wishes.clone();
+        let mut told = |delta: Delta| {
+            heard.store(delta != Delta::Void, Ordering::Relaxed);
+            events.tell(RunEvent::Delta(delta));
+        };
         let answering = async {
             tokio::select! {
-                answer = self.setup.provider.answer(request, &mut told) => Ok(answer),
-                stop = cut.off() => Err(stop),
+                answer = self.setup.provider.answer(request, &mut told) => Answering::Done(answer),
+                stop = cut.off() => Answering::Stopped(stop),
+                () = wishes.hurry() => Answering::Hurried,
             }
         };
-        let answered = ticking(answering, |waited| locked(&watcher).wait(waited)).await;
-        let answer = match answered {
-            Err(stop) => return Ok(Some((stop, None))),
-            Ok(Err(error)) => return self.call_failed(error),
-            Ok(Ok(answer)) => answer,
+        // Before its first word, how long that takes is told.
+        let answered = ticking(answering, |waited| {
+            if !heard.load(Ordering::Relaxed) {
+                events.tell(RunEvent::Waiting(waited));
+            }
+        });
+        let answer = match answered.await {
+            Answering::Stopped(stop) => return Ok(Some((stop, None))),
+            // Something was said that goes first. What the model began to say is gone.
+            Answering::Hurried => {
+                self.front.events.tell(RunEvent::Delta(Delta::Void));
+                return Ok(None);
+            }
+            Answering::Done(Err(error)) => return self.call_failed(error),
+            Answering::Done(Ok(answer)) => answer,
         };
         self.learn(answer.usage);
         let heard = self.hear(answer);
@@ -119,9 +117,8 @@ impl Run<'_> {
         }
         self.record(events)?;
         self.pay(usage, message.cost);
-        self.watcher.saw(Happening::Answered(&message));
         if !asks {
-            self.watcher.saw(Happening::Step(self.state.steps, &self.state.total()));
+            self.tell_step();
         }
         let what = match ended {
             provider::Ended::Filtered => "the provider filtered its answer".to_owned(),
@@ -139,11 +136,8 @@ impl Run<'_> {
     /// About what an answer took, for a provider that does not say.
     pub(super) fn estimated(&mut self, message: &Message) -> Usage {
         if !std::mem::replace(&mut self.estimates, true) {
-            let notice = format!(
-                "{} does not say how many tokens it used: they are estimated",
-                self.setup.provider.name()
-            );
-            self.watcher.saw(Happening::Notice(&notice));
+            let provider = self.setup.provider.name().to_owned();
+            self.front.events.notice(Notice::TokensEstimated { provider });
         }
         let output = record::tokens("", std::slice::from_ref(message), &[]);
         Usage { input: self.tokens, output, ..Usage::default() }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::{Answer, Event, Lane, NodeKey, Part, Recorded, Role, Session, Spent};
 
-use super::{Purse, Run, Setup, Taken, Watcher};
+use super::{FrontEnd, Purse, Run, Setup, Taken};
 
 /// The ids of all calls of a session: what was said about one must never be taken for
 /// another, in whichever lane it is.
@@ -122,12 +122,12 @@ impl<'a> Run<'a> {
     pub fn in_lane(
         session: &'a Session,
         setup: &'a Setup,
-        watcher: &'a mut dyn Watcher,
+        front: FrontEnd,
         at: InLane<'a>,
     ) -> Self {
         let InLane { lane, events, ids, purse } = at;
         let (goal, below, truncated) = (None, Spent::default(), false);
         let taken = Taken { lane, purse: Some(purse), events, ids, goal, below, truncated };
-        Self::take(session, setup, watcher, taken)
+        Self::take(session, setup, front, taken)
     }
 }

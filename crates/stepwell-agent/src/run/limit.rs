@@ -2,7 +2,7 @@
 
 use stepwell::{Money, StopReason};
 
-use super::{Happening, Run};
+use super::{Notice, Run, Whole};
 use crate::machine::{Estimate, Limits, Stop};
 
 impl Run<'_> {
@@ -18,7 +18,7 @@ impl Run<'_> {
             total_cost: total.cost,
         };
         if let Some(why) = refusal(&self.setup.rules.limits, &used, &self.estimate()) {
-            self.watcher.saw(Happening::Notice(&why));
+            self.front.events.notice(why);
         }
     }
 }
@@ -34,23 +34,18 @@ struct Used {
     total_cost: Money,
 }
 
-/// Which limit the next call may break, in words.
-fn refusal(limits: &Limits, used: &Used, call: &Estimate) -> Option<String> {
-    let longest = "with the longest answer that it may give (model.max_output)";
+/// Which limit the next call may break.
+fn refusal(limits: &Limits, used: &Used, call: &Estimate) -> Option<Notice> {
     let (tokens, may) = (used.tokens, call.tokens);
     if let Some(most) = limits.tokens.filter(|most| tokens.saturating_add(may) > *most) {
-        return Some(format!(
-            "the next call may take {may} tokens {longest}; {tokens} of at most {most} are used"
-        ));
+        return Some(Notice::TokensSpent { next: may, used: tokens, most });
     }
     let cost = call.cost?;
-    let here = limits.budget.map(|most| (used.cost, most, "in this run"));
-    let whole = limits.budget_total.map(|most| (used.total_cost, most, "in the whole session"));
-    let breaks = |(spent, most, _): &(Money, Money, &str)| spent.plus(cost) > *most;
-    let (spent, most, where_) = here.into_iter().chain(whole).find(breaks)?;
-    Some(format!(
-        "the next call may cost ${cost} {longest}; ${spent} of at most ${most} is spent {where_}"
-    ))
+    let here = limits.budget.map(|most| (used.cost, most, Whole::Run));
+    let whole = limits.budget_total.map(|most| (used.total_cost, most, Whole::Session));
+    let breaks = |(spent, most, _): &(Money, Money, Whole)| spent.plus(cost) > *most;
+    let (spent, most, of) = here.into_iter().chain(whole).find(breaks)?;
+    Some(Notice::BudgetSpent { next: cost, spent, most, of })
 }
 
 #[cfg(test)]
@@ -67,15 +62,18 @@ mod tests {
         let used =
             Used { tokens: 200, cost: money("0.6").unwrap(), total_cost: money("2").unwrap() };
         let by = |limits: Limits| refusal(&limits, &used, &call);
-        let tokens = by(Limits { tokens: Some(1_000), ..Limits::default() }).unwrap();
-        assert!(tokens.contains("may take 900 tokens"), "{tokens}");
-        assert!(tokens.ends_with("200 of at most 1000 are used"), "{tokens}");
-        let here = by(Limits { budget: money("1"), ..Limits::default() }).unwrap();
-        assert!(here.contains("may cost $0.5 with"), "{here}");
-        assert!(here.ends_with("$0.6 of at most $1 is spent in this run"), "{here}");
+        let tokens = by(Limits { tokens: Some(1_000), ..Limits::default() });
+        assert_eq!(tokens, Some(Notice::TokensSpent { next: 900, used: 200, most: 1_000 }));
+        let spent = |spent: &str, most: &str, of| {
+            let next = money("0.5").unwrap();
+            let (spent, most) = (money(spent).unwrap(), money(most).unwrap());
+            Some(Notice::BudgetSpent { next, spent, most, of })
+        };
+        let here = by(Limits { budget: money("1"), ..Limits::default() });
+        assert_eq!(here, spent("0.6", "1", Whole::Run));
         let whole =
             by(Limits { budget: money("9"), budget_total: money("2.1"), ..Limits::default() });
-        assert!(whole.unwrap().ends_with("$2 of at most $2.1 is spent in the whole session"));
+        assert_eq!(whole, spent("2", "2.1", Whole::Session));
         assert_eq!(by(Limits::default()), None);
     }
 }

@@ -7,7 +7,7 @@ use stepwell::{Money, Spent, StopReason, Usage};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Cut, Happening, Run};
+use super::{Cut, Measure, Notice, Run, Whole};
 use crate::machine::{Estimate, Stop};
 
 /// What all lanes together may use.
@@ -157,28 +157,24 @@ impl Purse {
     }
 
     /// Why a call is not made, where that is not plain: what is left may seem to be enough.
-    fn refusal(&self, limit: StopReason, call: &Estimate) -> Option<String> {
+    fn refusal(&self, limit: StopReason, call: &Estimate) -> Option<Notice> {
         if limit != StopReason::BudgetExceeded {
             return None;
         }
         let spent = self.spent();
         let (used, may) = (spent.usage.total(), call.tokens);
         let tokens = self.allowed.tokens.filter(|most| used.saturating_add(may) > *most);
-        let whole = "with the longest answer that it may give (max_tokens, model.max_output)";
         match (tokens, self.allowed.cost, call.cost) {
-            (Some(most), ..) => Some(format!(
-                "the next call may take {may} tokens {whole}; {used} of at most {most} are used"
-            )),
-            (None, Some(most), Some(may)) => Some(format!(
-                "the next call may cost ${may} {whole}; ${} of at most ${most} is spent",
-                spent.cost
-            )),
+            (Some(most), ..) => Some(Notice::TokensSpent { next: may, used, most }),
+            (None, Some(most), Some(next)) => {
+                Some(Notice::BudgetSpent { next, spent: spent.cost, most, of: Whole::Flow })
+            }
             _ => None,
         }
     }
 
     /// What to tell of the purse, once, when so much of it is gone that it is worth a warning.
-    fn warning(&self) -> Option<String> {
+    fn warning(&self) -> Option<Notice> {
         let warn_at = self.allowed.warn_at?;
         let mut inside = self.inside();
         if inside.warned {
@@ -190,22 +186,22 @@ impl Purse {
         let picos = |money: Money| u128::try_from(money.as_picos()).unwrap_or(0);
         let tokens = inside.spent.usage.total();
         let cost = inside.spent.cost;
-        let said = if let Some(most) =
+        let what = if let Some(most) =
             self.allowed.tokens.filter(|most| near(tokens.into(), (*most).into()))
         {
-            format!("{tokens} of at most {most} tokens are used")
+            Measure::Tokens { used: tokens, most }
         } else if let Some(most) = self.allowed.cost.filter(|most| near(picos(cost), picos(*most)))
         {
-            format!("${cost} of at most ${most} is spent")
+            Measure::Cost { used: cost, most }
         } else if let Some(most) =
             self.allowed.calls.filter(|most| near(inside.calls.into(), (*most).into()))
         {
-            format!("{} of at most {most} calls are made", inside.calls)
+            Measure::Calls { used: inside.calls, most }
         } else {
             return None;
         };
         inside.warned = true;
-        Some(format!("warning: {said}"))
+        Some(Notice::NearlySpent { what })
     }
 }
 
@@ -224,14 +220,14 @@ impl<'a> Run<'a> {
     ) -> Result<Option<Reserved<'a>>, Stop> {
         let Some(purse) = self.purse else { return Ok(None) };
         if let Some(warning) = purse.warning() {
-            self.watcher.saw(Happening::Notice(&warning));
+            self.front.events.notice(warning);
         }
         let estimate = self.estimate();
         tokio::select! {
             reserved = purse.reserve(estimate.tokens, estimate.cost) => {
                 reserved.map(Some).map_err(|limit| {
                     if let Some(why) = purse.refusal(limit, &estimate) {
-                        self.watcher.saw(Happening::Notice(&why));
+                        self.front.events.notice(why);
                     }
                     Stop::limit(limit)
                 })
@@ -246,7 +242,7 @@ impl<'a> Run<'a> {
         let Some(purse) = self.purse else { return };
         purse.pay(usage, cost);
         if let Some(warning) = purse.warning() {
-            self.watcher.saw(Happening::Notice(&warning));
+            self.front.events.notice(warning);
         }
     }
 }
@@ -301,7 +297,8 @@ mod tests {
         let purse = purse(100);
         assert_eq!(purse.warning(), None);
         purse.pay(used(80), None);
-        assert_eq!(purse.warning().unwrap(), "warning: 80 of at most 100 tokens are used");
+        let what = Measure::Tokens { used: 80, most: 100 };
+        assert_eq!(purse.warning(), Some(Notice::NearlySpent { what }));
         assert_eq!(purse.warning(), None);
     }
 }

@@ -18,7 +18,9 @@ impl Run<'_> {
             let ours = above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
                 let prompt = wants(id, &asked.gate.prompt);
-                events.push(Gate { id: ours, prompt, ..asked.gate.clone() }.into());
+                // What the child holds that is secret is known to nobody here.
+                let asker = Some(asked.gate.asker.clone().unwrap_or_else(|| id.clone()));
+                events.push(Gate { id: ours, prompt, asker, ..asked.gate.clone() }.into());
             }
         }
         if !events.is_empty() {
@@ -36,8 +38,8 @@ impl Run<'_> {
             let id_below = asked.gate.id.clone();
             let given = self.state.answered(&above(&charge.call, &id_below, gates.moved));
             if let Some(given) = given {
-                let answer = GateAnswered::new(id_below, Answer::read(&given.words()), THE_USER);
-                self.session.well().answer(id, answer)?;
+                let (answer, who) = (given.answer().clone(), given.who().clone());
+                self.session.well().answer(id, GateAnswered::new(id_below, answer, who))?;
             }
         }
         Ok(())

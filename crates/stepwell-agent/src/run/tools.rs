@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use stepwell::{Effect, Event, Message, Outcome, ToolCall, ToolTarget};
+use stepwell::{Answer, Effect, Event, Message, Outcome, ToolCall, ToolTarget, Who};
 
 use stepwell_files::safe_fs;
 
+use super::approval::the_user;
 use super::tick::ticking;
-use super::{Cut, Happening, Run, THE_USER};
+use super::{Cut, Run, RunEvent};
 use crate::error::Result;
 use crate::machine::{Found, Settled, inspect, told};
 use crate::tool::{Changed, Content, Done, Plan, Tool};
@@ -59,16 +60,18 @@ impl Run<'_> {
                         _ = cut.off() => None,
                     }
                 };
-                let (watcher, redactor) = (&mut *self.watcher, &self.setup.redactor);
+                let (events, redactor) = (&self.front.events, &self.setup.redactor);
                 let done = ticking(running, |ran| {
-                    let lines = redactor.redact(&place.tail.lines()).into_owned();
-                    watcher.saw(Happening::Running(&call, ran, &lines));
+                    let tail = redactor.redact(&place.tail.lines()).into_owned();
+                    let (call, tool) = (call.id.clone(), call.name.clone());
+                    events.tell(RunEvent::ToolOutput { call, tool, ran, tail });
                 });
                 match done.await {
                     Some(done) => done,
                     // As after a crash: the run that takes it up finds what became of it.
                     None => {
-                        self.watcher.saw(Happening::CutOff(&call));
+                        let (call, name) = (call.id, call.name);
+                        self.front.events.tell(RunEvent::ToolCutOff { call, tool: name });
                         return self.look_after_cut_off(&*tool).await;
                     }
                 }
@@ -89,16 +92,18 @@ impl Run<'_> {
             targets: plan.targets,
             child: plan.child,
         };
-        let who = format!("mode {}", self.setup.rules.mode.as_str());
-        let mut events: Vec<Event> = Vec::from_iter(self.closed_gate(call, "approve", who));
+        let who = Who::from(format!("mode {}", self.setup.rules.mode.as_str()));
+        let mut events: Vec<Event> =
+            Vec::from_iter(self.closed_gate(call, Answer::ALLOW_ONCE, who));
         events.push(started.into());
         self.record(events)?;
         if !self.ended.tools_used.contains(&call.name) {
             self.ended.tools_used.push(call.name.clone());
         }
         let preview = self.preview(call);
-        let preview = self.setup.redactor.redact(&preview);
-        self.watcher.saw(Happening::ToolStarted(call, &preview));
+        let preview = self.setup.redactor.redact(&preview).into_owned();
+        let (call, tool) = (call.id.clone(), call.name.clone());
+        self.front.events.tell(RunEvent::ToolStarted { call, tool, preview });
         Ok(())
     }
 
@@ -141,10 +146,12 @@ impl Run<'_> {
     /// Records what a tool did, together with what the model is told of it.
     pub(super) fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
         let who = match done.outcome {
-            Outcome::Denied if !self.setup.dry_run => THE_USER,
-            _ => "stepwell",
+            Outcome::Denied if !self.setup.dry_run => the_user(),
+            _ => Who::from("stepwell"),
         };
-        let closed = self.closed_gate(call, "deny", who.to_owned());
+        // What closes unasked says why, in place of what the model is told.
+        let why = Answer::Deny { reason: Some(done.text.clone()), never: false };
+        let closed = self.closed_gate(call, why, who);
         let mut events: Vec<Event> = Vec::from_iter(closed);
         for changed in &done.changed {
             events.push(self.file_event(changed)?.into());
@@ -173,8 +180,9 @@ impl Run<'_> {
         events.push(finished.into());
         events.push(message.into());
         self.record(events)?;
-        let told = self.setup.redactor.redact(&done.text);
-        self.watcher.saw(Happening::ToolFinished(call, done.outcome, &told));
+        let told = self.setup.redactor.redact(&done.text).into_owned();
+        let (call, tool, outcome) = (call.id.clone(), call.name.clone(), done.outcome);
+        self.front.events.tell(RunEvent::ToolFinished { call, tool, outcome, told });
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Purpose, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Dispatcher, Happening, Hired, Keeping, Question, Reply, Run, Setup, Terms, Watcher,
+    Dispatcher, EventSink, FrontEnd, Hired, Keeping, Run, RunEvent, Setup, Terms,
 };
 use stepwell_agent::tool::{self, Done, Place, Plan, Tool};
 
@@ -113,20 +113,13 @@ impl Tool for Doomed {
     }
 }
 
-struct Silent(Arc<Fate>);
-
-impl Watcher for Silent {
-    fn saw(&mut self, happening: Happening<'_>) {
-        match happening {
-            Happening::Recorded(_) | Happening::Below(_, Happening::Recorded(_)) => {
-                self.0.meet("append");
-            }
-            _ => {}
+fn watch(fate: &Fate, event: &RunEvent) {
+    match event {
+        RunEvent::Recorded(_) => fate.meet("append"),
+        RunEvent::Child { event, .. } if matches!(**event, RunEvent::Recorded(_)) => {
+            fate.meet("append");
         }
-    }
-
-    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
-        Reply::Later
+        _ => {}
     }
 }
 
@@ -213,8 +206,8 @@ async fn main() {
     } else {
         well.resume(&id).unwrap()
     };
-    let mut watcher = Silent(fate);
-    let mut run = Run::new(&session, &setup, &mut watcher).unwrap();
+    let events = EventSink::to(move |event| watch(&fate, &event));
+    let mut run = Run::new(&session, &setup, FrontEnd::watching(events)).unwrap();
     if run.is_new() {
         run.say("the task").unwrap();
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use stepwell::{
-    Event, Message, Part, Role, Session, Span, Status, StatusChanged, Stepwell, StopReason, Task,
-    Text, Usage,
+    Event, GateAnswered, Message, Part, Role, Session, Span, Status, StatusChanged, Stepwell,
+    StopReason, Task, Text, Usage,
 };
 use stepwell_agent::context::tokens::Family;
 use stepwell_agent::context::{Context, Policy, Summariser};
@@ -17,7 +17,9 @@ use stepwell_agent::provider::{
     Answer, CallError, Delta, Ended as How, Fault, NOT_DONE, Provider, Purpose, Request,
 };
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Ended, Happening, Keeping, Question, Reply, Run, Setup, Watcher};
+use stepwell_agent::run::{
+    Ended, EventSink, FrontEnd, Keeping, Notice, Patience, Run, RunEvent, Setup,
+};
 use stepwell_agent::tool::{self, Place};
 use stepwell_strict::{Rules as StrictRules, Say, Strict, Tokens};
 
@@ -92,18 +94,31 @@ fn too_long() -> Said {
 #[derive(Default)]
 struct Person {
     denies: bool,
-    notices: Vec<String>,
+    notices: Arc<Mutex<Vec<Notice>>>,
 }
 
-impl Watcher for Person {
-    fn saw(&mut self, happening: Happening<'_>) {
-        if let Happening::Notice(text) = happening {
-            self.notices.push(text.to_owned());
-        }
+impl Person {
+    /// A front end behind which the person sits: they answer through the log, as anyone does.
+    fn front(&self, session: &Session) -> FrontEnd {
+        let (notices, denies, well) =
+            (Arc::clone(&self.notices), self.denies, session.well().clone());
+        let events = EventSink::to(move |event| match event {
+            RunEvent::Notice(notice) => notices.lock().unwrap().push(notice),
+            RunEvent::Approval(open) => {
+                let answer = match denies {
+                    true => stepwell::Answer::deny("not here"),
+                    false => stepwell::Answer::ALLOW_ONCE,
+                };
+                let answer = GateAnswered::new(open.gate.id.as_str(), answer, "ann@desk");
+                well.answer(&open.session, answer.having_seen(open.seq)).unwrap();
+            }
+            _ => {}
+        });
+        FrontEnd { events, patience: Patience::Wait, ..FrontEnd::default() }
     }
 
-    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
-        if self.denies { Reply::No("not here".to_owned()) } else { Reply::Yes }
+    fn notices(&self) -> Vec<Notice> {
+        self.notices.lock().unwrap().clone()
     }
 }
 
@@ -141,8 +156,8 @@ impl Scene {
         }
     }
 
-    async fn run(&self, setup: &Setup, person: &mut Person, words: Option<&str>) -> Ended {
-        let mut run = Run::new(&self.session, setup, person).unwrap();
+    async fn run(&self, setup: &Setup, person: &Person, words: Option<&str>) -> Ended {
+        let mut run = Run::new(&self.session, setup, person.front(&self.session)).unwrap();
         if let Some(words) = words {
             run.say(words).unwrap();
         }
@@ -163,8 +178,7 @@ async fn a_model_that_says_nothing_is_asked_again() {
         let scene = scene();
         let model =
             Model::new(move |n, _| if n < 2 { says(nothing.clone()) } else { text("Done.") });
-        let ended =
-            scene.run(&scene.setup(model.clone()), &mut Person::default(), Some("go")).await;
+        let ended = scene.run(&scene.setup(model.clone()), &Person::default(), Some("go")).await;
         assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "Done."));
         assert_eq!(model.asked(), 3);
         assert!(model.last.lock().unwrap()[1].contains("empty"));
@@ -175,12 +189,12 @@ async fn a_model_that_says_nothing_is_asked_again() {
 async fn a_model_that_only_says_nothing_fails_the_run_and_a_resume_asks_again() {
     let scene = scene();
     let model = Model::new(|_, _| says(vec![]));
-    let ended = scene.run(&scene.setup(model.clone()), &mut Person::default(), Some("go")).await;
+    let ended = scene.run(&scene.setup(model.clone()), &Person::default(), Some("go")).await;
     assert_eq!((ended.status, ended.reason), (Status::Failed, StopReason::LlmError));
     assert!(ended.error.unwrap().what.contains("3 answers in a row were empty"));
     assert_eq!(model.asked(), 3);
     let model = Model::new(|_, _| text("Done."));
-    let ended = scene.run(&scene.setup(model.clone()), &mut Person::default(), None).await;
+    let ended = scene.run(&scene.setup(model.clone()), &Person::default(), None).await;
     assert_eq!((ended.status, model.asked()), (Status::Success, 1));
 }
 
@@ -188,15 +202,15 @@ async fn a_model_that_only_says_nothing_fails_the_run_and_a_resume_asks_again() 
 async fn a_run_in_which_nothing_was_allowed_is_not_a_success() {
     let scene = scene();
     let model = Model::new(|n, _| if n == 0 { runs("touch x") } else { text("I could not.") });
-    let mut person = Person { denies: true, ..Person::default() };
-    let ended = scene.run(&scene.setup(model), &mut person, Some("go")).await;
+    let person = Person { denies: true, ..Person::default() };
+    let ended = scene.run(&scene.setup(model), &person, Some("go")).await;
     assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::LlmDone));
     // One call that ran is enough, and so is none that was wanted.
     let model = Model::new(|n, _| if n == 0 { runs("true") } else { text("Done.") });
-    let ended = scene.run(&scene.setup(model), &mut Person::default(), Some("again")).await;
+    let ended = scene.run(&scene.setup(model), &Person::default(), Some("again")).await;
     assert_eq!(ended.status, Status::Success);
     let model = Model::new(|_, _| text("It is so."));
-    let ended = scene.run(&scene.setup(model), &mut person, Some("is it?")).await;
+    let ended = scene.run(&scene.setup(model), &person, Some("is it?")).await;
     assert_eq!(ended.status, Status::Success);
 }
 
@@ -217,8 +231,7 @@ async fn work_that_was_cut_off_is_not_done_because_the_model_spoke_last() {
         scene.session.append_all(events.map(Into::into).collect()).unwrap();
         let model = Model::new(|_, _| text("Done."));
         let setup = scene.setup(model.clone());
-        let mut person = Person::default();
-        let mut run = Run::new(&scene.session, &setup, &mut person).unwrap();
+        let mut run = Run::new(&scene.session, &setup, FrontEnd::nobody()).unwrap();
         assert!(run.is_over() && run.is_unfinished());
         run.go_on().unwrap();
         let (_stop, interrupt) = tokio::sync::watch::channel(false);
@@ -235,8 +248,7 @@ async fn work_that_was_cut_off_is_not_done_because_the_model_spoke_last() {
         scene.session.append_all(said.into()).unwrap();
         scene.session.append(stopped(status.0, Some(status.1))).unwrap();
         let setup = scene.setup(Model::new(|_, _| text("more")));
-        let mut person = Person::default();
-        assert!(!Run::new(&scene.session, &setup, &mut person).unwrap().is_unfinished());
+        assert!(!Run::new(&scene.session, &setup, FrontEnd::nobody()).unwrap().is_unfinished());
     }
 }
 
@@ -262,7 +274,7 @@ async fn repeated(length: Option<u64>, result: &str) -> (usize, Ended, Vec<Event
     let mut setup = scene.setup(model.clone());
     setup.context = Context { length, policy, summariser: Some(summariser), ..Context::default() };
     setup.rules.mode = Mode::Yolo;
-    let ended = scene.run(&setup, &mut Person::default(), Some(&"go on ".repeat(120))).await;
+    let ended = scene.run(&setup, &Person::default(), Some(&"go on ".repeat(120))).await;
     let ran = std::fs::read_to_string(scene.folder.path().join("ran.txt")).unwrap();
     (ran.lines().count(), ended, scene.events())
 }
@@ -301,11 +313,11 @@ async fn a_result_that_is_too_large_is_cut_before_it_is_dropped() {
     });
     let mut setup = scene.setup(model.clone());
     setup.rules.mode = Mode::Yolo;
-    let ended = scene.run(&setup, &mut Person::default(), Some("find the needle")).await;
+    let ended = scene.run(&setup, &Person::default(), Some("find the needle")).await;
     assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "Done."));
 }
 
-async fn at(strict: &Strict, length: Option<u64>) -> (Ended, Vec<u64>, Vec<String>) {
+async fn at(strict: &Strict, length: Option<u64>) -> (Ended, Vec<u64>, Vec<Notice>) {
     let endpoint = Endpoint {
         provider: "local".to_owned(),
         protocol: Protocol::OpenAi,
@@ -318,11 +330,11 @@ async fn at(strict: &Strict, length: Option<u64>) -> (Ended, Vec<u64>, Vec<Strin
     let mut setup = scene.setup(Arc::new(Remote::new(endpoint).unwrap()));
     setup.max_output = 8_192;
     setup.context.length = length;
-    let mut person = Person::default();
-    let ended = scene.run(&setup, &mut person, Some("go")).await;
+    let person = Person::default();
+    let ended = scene.run(&setup, &person, Some("go")).await;
     let asked = strict.asked();
     let most = asked.iter().map(|asked| asked.body["max_tokens"].as_u64().unwrap()).collect();
-    (ended, most, person.notices)
+    (ended, most, person.notices())
 }
 
 #[tokio::test]
@@ -340,5 +352,6 @@ async fn an_answer_is_asked_for_that_fits_beside_the_conversation() {
     let (ended, most, notices) = at(&strict, Some(128_000)).await;
     assert_eq!(ended.status, Status::Success, "{:?}", ended.error);
     assert_eq!(most, [8_192, 4_096]);
-    assert!(notices[0].contains("4096 tokens"), "{notices:?}");
+    let provider = "local".to_owned();
+    assert_eq!(notices[0], Notice::ShorterAnswers { provider, tokens: 4_096 });
 }

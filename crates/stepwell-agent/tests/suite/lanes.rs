@@ -12,7 +12,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Allowed, Ended, Happening, Keeping, Past, Purse, Question, Reply, Run, Setup, Watcher,
+    Allowed, Ended, EventSink, FrontEnd, Keeping, Past, Purse, Run, RunEvent, Setup,
 };
 use stepwell_agent::tool::{self, Place};
 
@@ -48,19 +48,17 @@ fn setup(script: &str) -> (tempfile::TempDir, Setup) {
 }
 
 /// Tells the past what is recorded.
-struct Ear<'a>(&'a Mutex<Past>);
-
-impl Watcher for Ear<'_> {
-    fn saw(&mut self, happening: Happening<'_>) {
-        if let Happening::Recorded(event) = happening {
-            self.0.lock().unwrap().take(event.clone());
+fn ear(past: &Shared) -> FrontEnd {
+    let past = Arc::clone(past);
+    FrontEnd::watching(EventSink::to(move |event| {
+        if let RunEvent::Recorded(event) = event {
+            past.lock().unwrap().take(event);
         }
-    }
-
-    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
-        Reply::Later
-    }
+    }))
 }
+
+/// The past of a session that several lanes share.
+type Shared = Arc<Mutex<Past>>;
 
 fn events(session: &Session) -> Vec<Recorded> {
     session.events(Span::ALL).unwrap().intact(session.id()).unwrap()
@@ -69,13 +67,12 @@ fn events(session: &Session) -> Vec<Recorded> {
 async fn drive(
     session: &Session,
     setup: &Setup,
-    (past, purse): (&Mutex<Past>, &Purse),
+    (past, purse): (&Shared, &Purse),
     lane: &str,
 ) -> Ended {
     let lane: Lane = lane.parse().unwrap();
-    let mut ear = Ear(past);
     let at = past.lock().unwrap().lane(&lane, purse);
-    let mut run = Run::in_lane(session, setup, &mut ear, at);
+    let mut run = Run::in_lane(session, setup, ear(past), at);
     if run.is_new() {
         run.say("go").unwrap();
     }
@@ -88,8 +85,7 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     let (_folder, setup) = setup(SCRIPT);
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("t")).unwrap();
-    let (past, purse) =
-        (Mutex::new(Past::default()), Purse::new(Allowed::default(), Spent::default(), 0));
+    let (past, purse) = (Shared::default(), Purse::new(Allowed::default(), Spent::default(), 0));
     let shared = (&past, &purse);
     let (left, right) = tokio::join!(
         drive(&session, &setup, shared, "left"),
@@ -110,7 +106,7 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     // Taken up again from what was recorded, each is where it was, and asks for nothing.
     let mut again = Past::default();
     events.iter().for_each(|event| again.take(event.clone()));
-    let again = Mutex::new(again);
+    let again = Arc::new(Mutex::new(again));
     let ended = drive(&session, &setup, (&again, &purse), "left").await;
     assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "L"));
     assert_eq!(session.standing().unwrap().head.seq, events.last().unwrap().seq);
@@ -121,7 +117,7 @@ async fn what_one_lane_spends_another_cannot() {
     let (_folder, setup) = setup(SCRIPT);
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("t")).unwrap();
-    let past = Mutex::new(Past::default());
+    let past = Shared::default();
     let allowed = Allowed { calls: Some(3), ..Allowed::default() };
     let purse = Purse::new(allowed, Spent::default(), 0);
     let shared = (&past, &purse);
@@ -153,9 +149,7 @@ async fn a_lane_costs_the_same_whatever_the_others_said() {
     }
     let purse = Purse::new(Allowed::default(), Spent::default(), 0);
     let short: Lane = "short".parse().unwrap();
-    let heard = Mutex::new(Past::default());
-    let mut ear = Ear(&heard);
-    let run = Run::in_lane(&session, &setup, &mut ear, past.lane(&short, &purse));
+    let run = Run::in_lane(&session, &setup, FrontEnd::nobody(), past.lane(&short, &purse));
     assert!(run.is_new(), "nothing of the other lane is in it");
     assert_eq!(past.said(&long).len(), 1000);
 }

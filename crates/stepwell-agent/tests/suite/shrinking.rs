@@ -20,9 +20,7 @@ use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Fault, Provider, Purpose, Request};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{
-    Ended, Happening, Keeping, Question, Reply, Run, Setup, Shrunk, Watcher,
-};
+use stepwell_agent::run::{Ended, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, Shrunk};
 use stepwell_agent::tool::{self, Place};
 use stepwell_strict::{Say, Strict};
 
@@ -84,18 +82,21 @@ impl Provider for Witness {
 }
 
 /// Notes how often the conversation shrank, and why.
-#[derive(Default)]
-struct Notes(Vec<(Compacted, Why)>);
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<(Compacted, Why)>>>);
 
-impl Watcher for Notes {
-    fn saw(&mut self, happening: Happening<'_>) {
-        if let Happening::Compacted(compacted, why) = happening {
-            self.0.push((compacted.clone(), why));
-        }
+impl Notes {
+    fn front(&self) -> FrontEnd {
+        let notes = Arc::clone(&self.0);
+        FrontEnd::watching(EventSink::to(move |event| {
+            if let RunEvent::Compacted { compacted, why } = event {
+                notes.lock().unwrap().push((*compacted, why));
+            }
+        }))
     }
 
-    fn ask(&mut self, _: &Question<'_>, _: &dyn Fn() -> bool) -> Reply {
-        Reply::Later
+    fn all(&self) -> Vec<(Compacted, Why)> {
+        self.0.lock().unwrap().clone()
     }
 }
 
@@ -171,8 +172,8 @@ fn steps(n: usize, front: &str) -> String {
 }
 
 async fn drive(session: &mut Session, setup: &Setup, say: Option<&str>) -> (Ended, Notes) {
-    let mut notes = Notes::default();
-    let mut run = Run::new(session, setup, &mut notes).unwrap();
+    let notes = Notes::default();
+    let mut run = Run::new(session, setup, notes.front()).unwrap();
     if let Some(text) = say {
         run.say(text).unwrap();
     }
@@ -214,8 +215,8 @@ async fn a_run_of_a_thousand_steps_stays_in_its_context_and_forgets_nothing_pinn
     let largest = model.largest.load(Ordering::SeqCst);
     assert!((8_000..32_000).contains(&largest), "{largest}");
     // About 500 tokens a step, and room for some thousands.
-    assert!((20..400).contains(&notes.0.len()), "{}", notes.0.len());
-    for (compacted, why) in &notes.0 {
+    assert!((20..400).contains(&notes.all().len()), "{}", notes.all().len());
+    for (compacted, why) in &notes.all() {
         assert_eq!(*why, Why::Near);
         assert!(!compacted.is_truncation(), "{compacted:?}");
         assert!(compacted.tokens_after < compacted.tokens_before, "{compacted:?}");
@@ -267,7 +268,7 @@ async fn a_pin_reaches_a_run_that_is_under_way() {
     setup.provider = Arc::new(Pinned { inner: model, well, session: id });
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
     assert_eq!(ended.status, Status::Success);
-    assert!(notes.0.len() >= 2);
+    assert!(notes.all().len() >= 2);
 }
 
 #[tokio::test]
@@ -281,7 +282,7 @@ async fn a_provider_that_says_no_is_asked_again_with_less() {
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
     assert_eq!(ended.status, Status::Success);
     assert!(model.refused.load(Ordering::SeqCst) >= 1);
-    assert!(notes.0.iter().all(|(_, why)| *why == Why::Refused));
+    assert!(notes.all().iter().all(|(_, why)| *why == Why::Refused));
     assert_eq!(session.standing().unwrap().head.errors, 0);
     // Without leave to shrink it stops, as it always did.
     let model = Witness::new(&steps(20, "context: 3000\n"));
@@ -289,7 +290,7 @@ async fn a_provider_that_says_no_is_asked_again_with_less() {
     setup.context.length = None;
     let (ended, notes) = drive(&mut place.session(), &setup, Some(GOAL)).await;
     assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
-    assert!(notes.0.is_empty());
+    assert!(notes.all().is_empty());
 }
 
 #[tokio::test]
@@ -301,7 +302,7 @@ async fn what_is_protected_and_does_not_fit_stops_the_run() {
     let mut session = place.session();
     let (ended, notes) = drive(&mut session, &setup, Some(&long)).await;
     assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
-    assert!(notes.0.is_empty());
+    assert!(notes.all().is_empty());
     assert_eq!(session.standing().unwrap().head.errors, 1);
 }
 
@@ -315,7 +316,7 @@ async fn summarised(line: &str) -> (Session, Ended, Vec<(Compacted, Why)>) {
     let setup = place.setup(&model, policy);
     let mut session = place.session();
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
-    (session, ended, notes.0)
+    (session, ended, notes.all())
 }
 
 #[tokio::test]
@@ -379,7 +380,7 @@ async fn a_summary_that_the_budget_does_not_allow_is_not_asked_for() {
         let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
         assert_eq!(ended.status, Status::Success);
         assert_eq!(model.summaries.load(Ordering::SeqCst), 0);
-        let (first, _) = &notes.0[0];
+        let (first, _) = &notes.all()[0];
         assert_eq!((&first.model, &first.usage), (&None, &None));
         assert!(first.fault.as_deref().unwrap().contains("budget"), "{first:?}");
         assert!(is_truncated(&session));
@@ -397,8 +398,8 @@ async fn truncation_shows_the_last_messages_and_asks_nobody() {
     assert_eq!(ended.status, Status::Success);
     assert_eq!(model.summaries.load(Ordering::SeqCst), 0);
     // 51 messages become the goal and the last 30; then 20 more come.
-    assert_eq!(notes.0.len(), 4);
-    for (compacted, why) in &notes.0 {
+    assert_eq!(notes.all().len(), 4);
+    for (compacted, why) in &notes.all() {
         assert_eq!((*why, &compacted.summary, &compacted.fault), (Why::Long, &None, &None));
     }
     assert!(is_truncated(&session));
@@ -420,10 +421,10 @@ async fn a_new_phase_is_begun_with_a_short_conversation() {
     let mut session = place.well.create(draft).unwrap();
     setup.rules.limits.steps = Some(8);
     let (_, notes) = drive(&mut session, &setup, Some(GOAL)).await;
-    assert!(notes.0.is_empty());
+    assert!(notes.all().is_empty());
     session.enter(Phase::Initialize).unwrap();
     let (_, notes) = drive(&mut session, &setup, None).await;
-    let whys: Vec<Why> = notes.0.iter().map(|(_, why)| *why).collect();
+    let whys: Vec<Why> = notes.all().iter().map(|(_, why)| *why).collect();
     assert_eq!(whys, [Why::Phase]);
 }
 
@@ -435,7 +436,7 @@ async fn a_run_that_shrank_is_replayed_by_its_record() {
     let model = Witness::new(&steps(15, front));
     let mut session = place.session();
     let (_, notes) = drive(&mut session, &place.setup(&model, policy), Some(GOAL)).await;
-    assert!(notes.0.len() >= 3);
+    assert!(notes.all().len() >= 3);
     let log = events(&session);
     let script = Script::of(log.iter().map(|event| &event.event));
     let again = Witness::new(&serde_json::to_string(&script).unwrap());
@@ -456,7 +457,7 @@ async fn a_run_that_shrank_is_replayed_by_its_record() {
         shrank
     };
     assert_eq!(told(&second), told(&session));
-    assert_eq!(replayed.0.len(), notes.0.len());
+    assert_eq!(replayed.all().len(), notes.all().len());
 }
 
 #[tokio::test]
@@ -473,9 +474,9 @@ async fn a_summary_is_written_without_secrets_and_shown_with_them() {
     let mut session = place.session();
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
     assert_eq!(ended.status, Status::Success);
-    assert!(notes.0[0].0.summary.as_deref().unwrap().contains(key));
+    assert!(notes.all()[0].0.summary.as_deref().unwrap().contains(key));
     // The second summary was made of the first, whose secret was still known.
-    assert!(notes.0[1].0.summary.as_deref().unwrap().contains(key));
+    assert!(notes.all()[1].0.summary.as_deref().unwrap().contains(key));
     let log = serde_json::to_string(&events(&session)).unwrap();
     assert!(!log.contains(key) && log.contains("the key is [redacted:"));
 }
@@ -503,8 +504,7 @@ async fn a_conversation_shrinks_when_someone_asks_and_grows_back_when_that_is_un
     drive(&mut session, &setup, Some(GOAL)).await;
     let before = session.view(&Lane::main()).unwrap();
     let shrink = async |session: &mut Session| {
-        let mut notes = Notes::default();
-        let run = Run::new(session, &setup, &mut notes).unwrap();
+        let run = Run::new(session, &setup, FrontEnd::nobody()).unwrap();
         let (_stop, interrupt) = tokio::sync::watch::channel(false);
         run.shrink_now(interrupt).await.unwrap()
     };
@@ -544,8 +544,7 @@ async fn a_wish_that_is_interrupted_changes_nothing() {
     drive(&mut session, &setup, Some(GOAL)).await;
     let before = events(&session);
     setup.context.summariser.as_mut().unwrap().provider = Arc::new(Silent);
-    let mut notes = Notes::default();
-    let run = Run::new(&session, &setup, &mut notes).unwrap();
+    let run = Run::new(&session, &setup, FrontEnd::nobody()).unwrap();
     let (stop, interrupt) = tokio::sync::watch::channel(false);
     let (shrunk, ()) = tokio::join!(run.shrink_now(interrupt), async {
         tokio::task::yield_now().await;
@@ -600,8 +599,12 @@ async fn real_protocols_take_every_conversation_that_shrank() {
         let (ended, notes) = drive(&mut place.session(), &setup, Some(GOAL)).await;
         assert_eq!(ended.status, Status::Success, "{protocol:?}: {ended:?}");
         assert_eq!(strict.rejected(), 0, "{protocol:?}");
-        assert!(notes.0.len() > 3, "{protocol:?}: {}", notes.0.len());
-        assert!(notes.0.iter().all(|(it, _)| !it.is_truncation()), "{protocol:?}: {:?}", notes.0);
+        assert!(notes.all().len() > 3, "{protocol:?}: {}", notes.all().len());
+        assert!(
+            notes.all().iter().all(|(it, _)| !it.is_truncation()),
+            "{protocol:?}: {:?}",
+            notes.all()
+        );
         let asked = strict.asked();
         let over = asked.iter().filter(|asked| asked.text.len() / 4 > 6_000).count();
         assert_eq!(over == 0, length.is_some(), "{protocol:?}: {over}");
@@ -619,8 +622,7 @@ async fn the_sessions_own_goal_is_always_told() {
     let goal = stepwell::Change::Set("never lose a step".to_owned());
     session.append(Edited { goal, ..Edited::default() }).unwrap();
     session.append(Message::system("Be brief.")).unwrap();
-    let mut notes = Notes::default();
-    let mut run = Run::new(&session, &setup, &mut notes).unwrap();
+    let mut run = Run::new(&session, &setup, FrontEnd::nobody()).unwrap();
     run.say(GOAL).unwrap();
     assert_eq!(
         run.window().instructions(),

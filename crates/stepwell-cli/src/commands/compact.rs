@@ -6,6 +6,7 @@ use stepwell::{
     Access, Compacted, Event, Lane, Made, NewEvent, Recorded, Seq, Session, SessionId, Shown, Span,
     Undone, View,
 };
+use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
 
 use super::resume::refuse_external;
@@ -16,7 +17,7 @@ use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::hold_whole;
 use crate::output::{Style, note};
-use crate::runner::{Flags, shrink};
+use crate::runner;
 use crate::text::{grouped, indented};
 
 /// Makes a conversation shorter: a summary stands in for what is old.
@@ -67,13 +68,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
-    let shrunk = shrink(session, &Flags::default(), app)?;
+    let shrunk = runner::runtime(app).compact_held(session, &runner::interrupt())?;
     let id = session.id();
     let compacted = match &shrunk {
         Shrunk::Done(compacted) => Some(&**compacted),
         Shrunk::AsShortAsItGets => None,
         Shrunk::Interrupted => return Ok(Exit::Interrupted),
     };
+    // Why there is no summary, if one was wanted.
+    if let Some(it) = compacted.filter(|it| it.fault.is_some()) {
+        let (style, line) = runner::told_of_compaction(it, Why::Asked);
+        note(app.out.paint.paint(style, &format!("  {line}")));
+    }
     let line = match compacted {
         Some(it) => {
             let how = if it.is_truncation() { "truncated" } else { "compacted" };

@@ -6,7 +6,9 @@ use stepwell_workspace::NamedWell;
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
-use crate::runner::flow::{Waiting, is_permission};
+use stepwell_runtime::flow::is_permission;
+
+use crate::runner::Waiting;
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{ago, one_line};
 

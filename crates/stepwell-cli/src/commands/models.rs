@@ -9,7 +9,9 @@ use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::runner::check_name;
+use stepwell_runtime::check_model_name;
+
+use crate::runner::runtime;
 use crate::table::{Align, Column, Table};
 use crate::text::{count, visible};
 
@@ -73,12 +75,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     })?;
     match &args.action {
         None | Some(Action::List | Action::Prices(_)) => list(&shelf.read()?, app)?,
-        Some(Action::Add { model }) => like(&shelf, &check_name(model, app)?, Liked::Yes, app)?,
+        Some(Action::Add { model }) => {
+            let name = check_model_name(model, &runtime(app))?;
+            like(&shelf, &name, Liked::Yes, app)?;
+        }
         Some(Action::Remove { model }) if shelf.read()?.likes(model) => {
             like(&shelf, model, Liked::No, app)?;
         }
         Some(Action::Remove { model }) => {
-            let name = check_name(model, app).unwrap_or_else(|_| model.clone());
+            let name = check_model_name(model, &runtime(app)).unwrap_or_else(|_| model.clone());
             like(&shelf, &name, Liked::No, app)?;
         }
         Some(Action::Import { file }) => adopt(&shelf, file, app)?,
@@ -92,7 +97,7 @@ fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
         let message = format!("{} holds no recent models: {error}", file.display());
         Failure::new(Exit::Damaged, message).hint("M31A keeps them in ~/.m31a/recent_models.json")
     })?;
-    let (theirs, unknown) = theirs.named(|name| check_name(name, app).ok());
+    let (theirs, unknown) = theirs.named(|name| check_model_name(name, &runtime(app)).ok());
     for name in unknown {
         note(format_args!("{name:?} is left out: --model takes no such name"));
     }

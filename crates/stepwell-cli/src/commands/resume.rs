@@ -1,21 +1,14 @@
-use stepwell::gates::Gates;
-use stepwell::{
-    Access, Answer, Driver, Error, Family, Filter, GateAnswered, Head, Origin, Query, SessionId,
-    Span, Status,
-};
-use stepwell_agent::machine::State;
-use stepwell_agent::run::check_sendable;
-use stepwell_workspace::restore_worktree;
+use stepwell::{Access, Answer, Driver, Family, Filter, Head, Origin, Query, SessionId, Status};
+use stepwell_runtime::{Error, Given, ResumeRequest, Runtime};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::handoff::{Elsewhere, Then, hand_over};
 use crate::output::note;
-use crate::readiness::make_ready;
-use crate::runner::flow::{self as runner_flow, FlowFlags, Reply, each_once, variable};
-use crate::runner::{Flags, Prepared, Words, drive};
+use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::text::{cut, one_line};
+use crate::typed::{each_once, variable};
 
 /// Resumes a session exactly where it stopped, or gives it more to do.
 ///
@@ -43,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["approve", "deny"], help_heading = "Flows")]
     respond: Option<String>,
     /// Which question is answered, if several wait: stepwell gates lists them.
-    #[arg(long, value_name = "GATE", help_heading = "Flows")]
+    #[arg(long, value_name = "GATE")]
     gate: Option<String>,
     /// Goes on with the spec as it is on disk now, if what is done still stands by it.
     #[arg(long, help_heading = "Flows")]
@@ -91,6 +84,7 @@ const TASK: usize = 60;
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_unsaved(app)?;
     if let (Some(name), Some(text)) = (&args.session, &args.text) {
+        let text = super::run::typed(text.clone())?;
         return super::run::say_more(name, text, &args.flags, app);
     }
     let (well, id) = match &args.session {
@@ -118,56 +112,60 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         };
         return hand_over((&well, &id), agent, then, app);
     }
-    let head = well.standing(&id)?.head;
-    refuse_external(&head)?;
-    if head.status == Status::Abandoned {
-        let message = format!("{id} was abandoned");
-        let hint = match head.flow.is_some() {
-            true => "stepwell flow run SPEC begins it anew".to_owned(),
-            false => format!("stepwell run \"TASK\" --session {id} goes on with it"),
-        };
-        return Err(Failure::new(Exit::Failed, message).hint(hint));
+    let is_flow = well.standing(&id)?.head.flow.is_some();
+    drop(well);
+    if !is_flow {
+        args.refuse_flow_flags(&id)?;
     }
-    if head.flow.is_some() {
-        return flow((&well, &id), &args.reply()?, (&args.flags, &args.own), app);
+    go_on(args, id, if is_flow { Runner::Flow } else { Runner::Agent }, app)
+}
+
+/// Goes on with a session, or brings it an answer where it runs.
+pub(crate) fn go_on(args: &Args, id: SessionId, runner: Runner, app: &mut App) -> Result<Exit> {
+    let (runtime, mut flow) = (runner::runtime(app), args.own.options());
+    flow.use_current_spec = args.use_current_spec;
+    flow.variables = each_once(&args.variables)?;
+    if runner == Runner::Flow && args.flags.dry_run {
+        let next = runtime.next_nodes(&id, &flow)?;
+        return super::flow::say_next(&id, &next, app);
     }
-    args.refuse_flow_flags(&id)?;
-    // Before anything is recorded: an empty conversation is never sent.
-    check_sendable(&head, well.store().events(&id, Span::ALL)?.intact(&id)?)?;
-    take_up(&args.flags, &well, &head, app)?;
-    let prepared = Prepared::new(&args.flags, Some(&head), app)?;
-    prepared.check_priced(&head, &well.subagents(&id)?)?;
-    // Known before anything is recorded: a session that is done stays done.
-    let answer =
-        if args.approve || args.deny { Some(answer(args, &prepared, &well, &id)?) } else { None };
-    prepared.connect()?;
-    make_ready(args.flags.touch(), &well, Some(&head), app)?;
-    let done = is_done(&well, &head)?;
-    let session = well.hold(&id).map_err(|error| match error {
-        Error::Held { .. } => Failure::from(error).hint(format_args!(
-            "stepwell resume {id} --attach follows it; stepwell stop {id} stops it"
-        )),
-        error => error.into(),
-    })?;
-    // Another process may have removed it until the lease was taken.
-    take_up(&args.flags, &well, &head, app)?;
-    // First: another process may have answered it until then, which leaves all as it is.
-    if let Some(answer) = answer {
-        well.answer(&id, answer)?;
+    let given = args.given();
+    let request = ResumeRequest {
+        answer: given.clone(),
+        options: args.flags.options(runner, app),
+        flow,
+        interrupt: runner::interrupt(),
+        ..ResumeRequest::new(id.clone(), runtime.trust(&id))
+    };
+    let handle = match (runtime.resume(request.clone()), given) {
+        (Ok(handle), _) => handle,
+        // An answer reaches a session that runs.
+        (Err(Error::RunsElsewhere(_)), Some(given)) => {
+            match answer_elsewhere(&runtime, &given, &request)? {
+                GoesOn::There => return Ok(Exit::Done),
+                GoesOn::Here => runtime.resume(ResumeRequest { answer: None, ..request })?,
+            }
+        }
+        (Err(error), _) => return Err(error.into()),
+    };
+    runner::show(handle, runner, &args.flags, app)
+}
+
+/// Who goes on with an answer.
+enum GoesOn {
+    There,
+    Here,
+}
+
+/// Answers a question of a session that somebody else holds.
+fn answer_elsewhere(runtime: &Runtime, given: &Given, request: &ResumeRequest) -> Result<GoesOn> {
+    let id = &request.session;
+    let answered = runtime.answer(id, given, &request.flow)?;
+    if !answered.goes_on {
+        return Ok(GoesOn::Here);
     }
-    if !done {
-        session.take_up()?;
-        well.edit(&id, prepared.remembered())?;
-    }
-    let exit = drive(session, &prepared, &Words::Nothing, Some(head.seq.get()), app)?;
-    if done {
-        note(format_args!(
-            "{id} was finished already, so nothing was done.\n\
-             hint: stepwell resume {id} \"TEXT\" gives it more to do; stepwell fork {id} or \
-             stepwell rewind {id} goes back to try another way"
-        ));
-    }
-    Ok(exit)
+    note(format_args!("{id} runs elsewhere, and goes on there with the answer"));
+    Ok(GoesOn::There)
 }
 
 /// Whoever types a sentence where a session belongs wants to say it to one.
@@ -178,64 +176,36 @@ fn meant_as_text(failure: Failure, name: &str) -> Failure {
     }
 }
 
-/// Is nothing left to be done in a session? Then taking it up changes nothing, not even when it
-/// ended.
-fn is_done(well: &Well, head: &Head) -> Result<bool> {
-    if head.status != Status::Success {
-        return Ok(false);
-    }
-    // Rewinds of earlier versions left the status as it was, and tasks may be open.
-    let state = State::of(&well.store().events(&head.id, Span::ALL)?.intact(&head.id)?);
-    Ok(state.is_over() && !state.is_unfinished())
-}
-
-/// Sees to it that a session's worktree is whole, if it works in one. A dry run does not need it
-/// to be.
-pub(super) fn take_up(flags: &Flags, well: &Well, head: &Head, app: &App) -> Result<()> {
-    if flags.dry_run { Ok(()) } else { Ok(restore_worktree(well, head, app)?) }
-}
-
 /// How sessions stand that can be taken up again.
 const RESUMABLE: [Status; 4] =
     [Status::Interrupted, Status::Partial, Status::Paused, Status::Failed];
 
-/// Goes on with a flow.
-pub(crate) fn flow(
-    session: (&Well, &SessionId),
-    reply: &Reply,
-    (flags, own): (&Flags, &FlowFlags),
-    app: &mut App,
-) -> Result<Exit> {
-    runner_flow::resume(session, reply, flags, own, app)
-}
-
 impl Args {
-    /// What is said to a flow that waits: an answer, or a word about a tool.
-    fn reply(&self) -> Result<Reply> {
+    /// What goes on with a flow that was begun before, as `flow run` finds it.
+    pub(crate) fn of_flow(variables: Vec<(String, String)>, own: FlowFlags, flags: Flags) -> Self {
+        Self { variables, own, flags, ..Self::default() }
+    }
+
+    /// What is said to a session that waits: an answer, or a word about a tool.
+    fn given(&self) -> Option<Given> {
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let word = match (self.approve, self.deny) {
             (true, _) => Some("approve".to_owned()),
             (_, true) => Some(format!("deny{reason}")),
             _ => None,
         };
-        Ok(Reply {
-            text: self.respond.clone().or(word),
-            gate: self.gate.clone(),
-            use_current_spec: self.use_current_spec,
-            variables: each_once(&self.variables)?,
-        })
+        let answer = Answer::Text(self.respond.clone().or(word)?);
+        Some(Given { gate: self.gate.clone(), answer })
     }
 
     /// What has a meaning for flows only is not passed over in silence.
     fn refuse_flow_flags(&self, id: &SessionId) -> Result<()> {
         let flags = [
             (self.respond.is_some(), "--respond"),
-            (self.gate.is_some(), "--gate"),
             (self.use_current_spec, "--use-current-spec"),
             (!self.variables.is_empty(), "--var"),
             (self.own.output.is_some(), "--output"),
             (self.own.force, "--force"),
-            (self.own.wait, "--wait"),
         ];
         match flags.into_iter().find(|(given, _)| *given) {
             Some((_, flag)) => {
@@ -289,28 +259,12 @@ fn nothing_to_resume() -> Failure {
         .hint("stepwell run \"TASK\" begins one; stepwell import reads in those of other agents")
 }
 
-/// The answer to the question that the session waits with.
-fn answer(args: &Args, prepared: &Prepared, well: &Well, id: &SessionId) -> Result<GateAnswered> {
-    let gates = Gates::of(&**well.store(), id)?;
-    let Some(asked) = gates.open().next_back() else {
-        return Err(Failure::new(Exit::Failed, format_args!("{id} does not wait for an answer")));
-    };
-    let reason = args.reason.as_ref();
-    let reason = reason.map(|reason| prepared.redactor().redact(reason).into_owned());
-    let answer = match args.approve {
-        true => Answer::ALLOW_ONCE,
-        false => Answer::Deny { reason, never: false },
-    };
-    Ok(GateAnswered::new(asked.gate.id.clone(), answer, "the user"))
-}
-
 /// What is not saved cannot be taken up again.
 pub(crate) fn refuse_unsaved(app: &App) -> Result<()> {
     if app.config.settings.auto_save {
         return Ok(());
     }
-    let message = "sessions.auto_save is off, so a session cannot be gone on with";
-    Err(Failure::new(Exit::Absent, message).hint("add --config sessions.auto_save=true"))
+    Err(Error::NotSaved.into())
 }
 
 /// A session that Stepwell does not run is its own agent's.
@@ -318,7 +272,5 @@ pub(crate) fn refuse_external(head: &Head) -> Result<()> {
     if head.driver == Driver::Own {
         return Ok(());
     }
-    let message = format!("{} is driven by an agent of yours, not by Stepwell", head.id);
-    Err(Failure::new(Exit::Failed, message)
-        .hint(format_args!("stepwell agent should-resume {}", head.id)))
+    Err(Error::External { session: head.id.clone() }.into())
 }

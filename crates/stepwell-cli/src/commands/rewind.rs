@@ -14,9 +14,10 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{let_go, refuse_half, root, settle, site, tell_of_half};
+use crate::files::{refuse_half, root, settle, site, tell_of_half};
 use crate::output::note;
 use crate::point::{FORMS, last_words, point};
+use crate::runner;
 
 /// Moves a session back: what the model is shown, and the files that it changed.
 ///
@@ -94,14 +95,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     settle(&mut session, Foreign::Refused, app)?;
     let asked = asked(args, &well, &id)?;
     let head = session.standing()?.head;
-    let root = workspace(&asked, &head, app)?;
-    let site = site(&root, &redactor, app);
-    match rewind::rewind(&mut session, &site, &asked, &mut |_| {})? {
+    match runner::runtime(app).rewind_held(&mut session, &asked)? {
         Done::Refused(preview) => Err(refused(&id, &asked, &preview)),
         Done::Rewound { seq, checkpoint, preview } => {
             let done = Some((seq, checkpoint.as_str()));
             say(&Said { id: &id, asked: &asked, head: &head, way, preview: &preview, done }, app)?;
-            let_go(&well, &session, app)?;
             drop(session);
             tidy(app, &well)?;
             Ok(Exit::Done)
@@ -150,7 +148,7 @@ fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
 /// The folder whose files are moved. A chat can be moved back where there is none.
 fn workspace(asked: &Asked, head: &Head, app: &App) -> Result<Root> {
     match asked.scope.moves_files() {
-        true => root(head, app),
+        true => Ok(root(head, app)?),
         false => Ok(Root::new(PathBuf::new())),
     }
 }

@@ -1,13 +1,12 @@
 use std::io::Read;
 
-use stepwell::{Access, PhaseSet, Stepwell};
+use stepwell::PhaseSet;
+use stepwell_runtime::{ResumeRequest, RunRequest};
 
-use super::resume::{self, refuse_external, refuse_unsaved};
+use super::resume;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::readiness::make_ready;
-use crate::runner::{Flags, Prepared, Words, drive};
+use crate::runner::{self, Flags, Runner};
 
 /// Runs an agent on a task. Each step is saved before the next begins.
 ///
@@ -45,28 +44,23 @@ impl From<Phases> for PhaseSet {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let Some(mut task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };
-    task = typed(task)?;
+    let Some(task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };
+    let task = typed(task)?;
     if let Some(name) = &args.session {
-        return say_more(name, &task, &args.flags, app);
+        return say_more(name, task, &args.flags, app);
     }
-    let prepared = Prepared::new(&args.flags, None, app)?;
-    let prepared = prepared.with_phases(args.phases.map(PhaseSet::from));
-    prepared.connect()?;
-    let well: Stepwell = if app.config.settings.auto_save {
-        let well = app.make()?;
-        make_ready(args.flags.touch(), &well, None, app)?;
-        Stepwell::clone(&*well)
-    } else {
-        note("sessions.auto_save is off: this run is kept in memory only and cannot be resumed.");
-        Stepwell::in_memory()
+    let request = RunRequest {
+        task,
+        phases: args.phases.map(PhaseSet::from),
+        options: args.flags.options(Runner::Agent, app),
+        interrupt: runner::interrupt(),
     };
-    let session = prepared.begin(&well, &task, app)?;
-    drive(session, &prepared, &Words::Begun(task), None, app)
+    let handle = runner::runtime(app).start(request)?;
+    runner::show(handle, Runner::Agent, &args.flags, app)
 }
 
 /// A task as it was typed, or from stdin.
-fn typed(mut task: String) -> Result<String> {
+pub(super) fn typed(mut task: String) -> Result<String> {
     if task == "-" {
         task.clear();
         std::io::stdin().read_to_string(&mut task).map_err(|error| {
@@ -80,32 +74,16 @@ fn typed(mut task: String) -> Result<String> {
 }
 
 /// Gives a session that is there more to do, and goes on with it.
-pub(super) fn say_more(name: &str, text: &str, flags: &Flags, app: &mut App) -> Result<Exit> {
-    let text = typed(text.to_owned())?;
-    refuse_unsaved(app)?;
+pub(super) fn say_more(name: &str, text: String, flags: &Flags, app: &mut App) -> Result<Exit> {
+    resume::refuse_unsaved(app)?;
     app.go_to_session(name)?;
-    let (well, id) = app.session(name, Access::Write)?;
-    let head = well.standing(&id)?.head;
-    refuse_external(&head)?;
-    refuse_flow(&head)?;
-    resume::take_up(flags, &well, &head, app)?;
-    let prepared = Prepared::new(flags, Some(&head), app)?;
-    prepared.check_priced(&head, &well.subagents(&id)?)?;
-    // Whatever can be refused is refused before anything is recorded.
-    prepared.connect()?;
-    make_ready(flags.touch(), &well, Some(&head), app)?;
-    let session = well.resume(&id)?;
-    resume::take_up(flags, &well, &head, app)?;
-    well.edit(&id, prepared.remembered())?;
-    drive(session, &prepared, &Words::More(text), Some(head.seq.get()), app)
-}
-
-/// A flow's agents are asked what its spec says, and nothing else.
-fn refuse_flow(head: &stepwell::Head) -> Result<()> {
-    if head.flow.is_none() {
-        return Ok(());
-    }
-    let message = format!("{} is a flow, and its spec says what is asked", head.id);
-    Err(Failure::new(Exit::Failed, message)
-        .hint(format_args!("stepwell resume {} goes on with it", head.id)))
+    let (_, id) = app.session(name, stepwell::Access::Write)?;
+    let runtime = runner::runtime(app);
+    let request = ResumeRequest {
+        say: Some(text),
+        options: flags.options(Runner::Agent, app),
+        interrupt: runner::interrupt(),
+        ..ResumeRequest::new(id.clone(), runtime.trust(&id))
+    };
+    runner::show(runtime.resume(request)?, Runner::Agent, flags, app)
 }

@@ -4,17 +4,18 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stepwell::{Clock, Head, Message, Money, Outcome, Spent, Time, ToolCall};
+use stepwell::{
+    Clock, Compacted, Event, Lane, Message, Money, Outcome, Recorded, Role, Spent, Time,
+};
 use stepwell_agent::context::plan::Why;
-use stepwell_agent::permission::{Rule, target};
 use stepwell_agent::provider::{Delta, NO_ANSWER};
-use stepwell_agent::run::{Happening, Question, Reply, Watcher};
+use stepwell_runtime::RunEvent;
 
-use super::{Prepared, context};
+use super::Flags;
 use crate::app::App;
 use crate::output::{Form, Paint, Style};
 use crate::text::{cost, cut, grouped, one_line, took, visible};
+use crate::wording;
 
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,6 @@ pub(super) struct Screen {
     show: Show,
     paint: Paint,
     width: usize,
-    can_ask: bool,
     /// What the session may have cost in the end, by the nearest of its limits.
     budget: Option<Money>,
     clock: Arc<dyn Clock>,
@@ -48,35 +48,44 @@ pub(super) struct Screen {
     unwritten: Option<io::Error>,
 }
 
-/// How often someone who is asked is looked after: a wish to stop is heard within this time.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-
 impl Screen {
-    /// `spent` is what the session cost so far, with its subagents.
-    pub(super) fn new(app: &App, prepared: &Prepared, head: &Head, spent: Money) -> Self {
-        let flags = &prepared.flags;
+    /// `budget` is what the session may have cost in the end, by the nearest of its limits.
+    pub(super) fn new(app: &App, flags: &Flags, budget: Option<Money>) -> Self {
         let show = match (flags.events, app.out.form) {
             (true, _) => Show::Events,
             (_, Form::Json) => Show::Nothing,
             _ => Show::Words,
         };
-        let width = app.terminal.width.unwrap_or(100);
-        let can_ask = app.terminal.can_ask;
-        let here = prepared.budget().map(|budget| spent.plus(budget));
-        let budget = here.into_iter().chain(flags.budget_total.or(head.budget)).min();
         Self {
             show,
             paint: app.out.paint,
-            width,
-            can_ask,
+            width: app.terminal.width.unwrap_or(100),
             budget,
             clock: Arc::clone(&app.host.clock),
             begun: app.now(),
-            live: show == Show::Words && app.terminal.output && can_ask,
+            live: show == Show::Words && app.terminal.output && app.terminal.can_ask,
             drawn: 0,
             answer: Shown::default(),
             open_line: false,
             unwritten: None,
+        }
+    }
+
+    /// Shows an event that was recorded: to programs as it is, to people what the model said.
+    fn recorded(&mut self, event: &Recorded) {
+        match (self.show, &event.event) {
+            (Show::Events, _) => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    self.say(&format!("{line}\n"));
+                }
+            }
+            (Show::Words, Event::Message(message))
+                if message.role == Role::Assistant && message.lane == Lane::main() =>
+            {
+                self.wipe();
+                self.answered(message);
+            }
+            _ => {}
         }
     }
 
@@ -105,10 +114,10 @@ impl Screen {
 
     /// Takes in a piece of an answer. A person sees it at once; in a pipe an answer is written when
     /// it is whole, and so never twice.
-    fn hear(&mut self, delta: Delta) {
+    fn hear(&mut self, delta: &Delta) {
         match delta {
             Delta::Text(text) if self.live => {
-                let next = self.answer.hear(&text);
+                let next = self.answer.hear(text);
                 if next.anew {
                     self.end_line();
                 }
@@ -170,17 +179,19 @@ impl Screen {
     }
 
     /// Shows what a subagent does: its words are its parent's to repeat.
-    fn below(&mut self, show: Show, id: &str, happening: &Happening<'_>) {
+    fn below(&mut self, show: Show, id: &str, event: &RunEvent) {
         let front = format!("  {id} ");
-        match (show, happening) {
-            (Show::Words, Happening::ToolStarted(_, preview)) => {
+        match (show, event) {
+            (Show::Words, RunEvent::ToolStarted { preview, .. }) => {
                 self.aside(Style::Dim, &front, &format!("> {preview}"));
             }
-            (Show::Words, Happening::CutOff(call)) => {
-                self.aside(Style::Yellow, &front, &format!("{}: cut off", call.name));
+            (Show::Words, RunEvent::ToolCutOff { tool, .. }) => {
+                self.aside(Style::Yellow, &front, &format!("{tool}: cut off"));
             }
-            (_, Happening::Notice(text)) => self.aside(Style::Yellow, &front, text),
-            (show, Happening::Below(id, happening)) => self.below(show, id.as_str(), happening),
+            (_, RunEvent::Notice(notice)) => {
+                self.aside(Style::Yellow, &front, &wording::run_notice(notice));
+            }
+            (show, RunEvent::Child { session, event }) => self.below(show, session.as_str(), event),
             _ => {}
         }
     }
@@ -194,27 +205,21 @@ impl Screen {
     }
 }
 
-impl Watcher for Screen {
-    fn saw(&mut self, happening: Happening<'_>) {
-        match &happening {
-            Happening::Waiting(waited) => return self.tick("waiting for the model", *waited, ""),
-            Happening::Running(call, ran, lines) => return self.tick(&call.name, *ran, lines),
+impl super::prompt::Show for Screen {
+    fn see(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Waiting(waited) => return self.tick("waiting for the model", *waited, ""),
+            RunEvent::ToolOutput { tool, ran, tail, .. } => return self.tick(tool, *ran, tail),
             // What is recorded is shown by what follows it.
-            Happening::Recorded(_) => {}
+            RunEvent::Recorded(event) => return self.recorded(event),
             _ => self.wipe(),
         }
-        match (self.show, happening) {
-            (Show::Events, Happening::Recorded(event)) => {
-                if let Ok(line) = serde_json::to_string(event) {
-                    self.say(&format!("{line}\n"));
-                }
-            }
-            (Show::Words, Happening::Delta(delta)) => self.hear(delta),
-            (Show::Words, Happening::Answered(message)) => self.answered(message),
-            (Show::Words, Happening::ToolStarted(_, preview)) => {
+        match (self.show, event) {
+            (Show::Words, RunEvent::Delta(delta)) => self.hear(delta),
+            (Show::Words, RunEvent::ToolStarted { preview, .. }) => {
                 self.aside(Style::Cyan, "> ", preview);
             }
-            (Show::Words, Happening::ToolFinished(call, outcome, told)) => {
+            (Show::Words, RunEvent::ToolFinished { tool, outcome, told, .. }) => {
                 let (style, how) = match outcome {
                     Outcome::Done => (Style::Dim, ""),
                     Outcome::Failed => (Style::Red, "failed: "),
@@ -222,90 +227,60 @@ impl Watcher for Screen {
                     Outcome::TimedOut => (Style::Red, "took too long: "),
                     Outcome::Unknown => (Style::Yellow, "cut off: "),
                 };
-                self.aside(style, "  ", &format!("{}: {how}{told}", call.name));
+                self.aside(style, "  ", &format!("{tool}: {how}{told}"));
             }
-            (Show::Words, Happening::Step(steps, spent)) => {
+            (Show::Words, RunEvent::Step { steps, spent }) => {
                 let left = self.budget_left(spent);
                 let (tokens, cost) = (grouped(spent.usage.total()), cost(spent));
                 let time = took(self.clock.now().since(self.begun));
                 let line = format!("step {steps}, {tokens} tokens, {cost}, {time}{left}");
                 self.aside(Style::Dim, "  ", &line);
             }
-            (Show::Words, Happening::CutOff(call)) => {
-                self.aside(Style::Yellow, "  ", &format!("{}: cut off", call.name));
+            (Show::Words, RunEvent::ToolCutOff { tool, .. }) => {
+                self.aside(Style::Yellow, "  ", &format!("{tool}: cut off"));
             }
-            (show, Happening::Compacted(compacted, why))
+            (show, RunEvent::Compacted { compacted, why })
                 // Whoever asked for it is answered.
-                if (show == Show::Words && why != Why::Asked) || compacted.fault.is_some() =>
+                if (show == Show::Words && *why != Why::Asked) || compacted.fault.is_some() =>
             {
-                let (style, line) = context::told(compacted, why);
+                let (style, line) = told(compacted, *why);
                 self.aside(style, "  ", &line);
             }
-            (_, Happening::Notice(text)) => self.aside(Style::Yellow, "", text),
-            (show, Happening::Below(id, happening)) => self.below(show, id.as_str(), happening),
+            (_, RunEvent::Notice(notice)) => {
+                self.aside(Style::Yellow, "", &wording::run_notice(notice));
+            }
+            (show, RunEvent::Child { session, event }) => self.below(show, session.as_str(), event),
             _ => {}
         }
     }
 
-    fn ask(&mut self, question: &Question<'_>, is_over: &dyn Fn() -> bool) -> Reply {
-        if !self.can_ask {
-            return Reply::Later;
-        }
+    fn make_room(&mut self) {
         self.wipe();
         self.end_line();
-        // What was typed before the question is no answer to it.
-        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-        for line in question.detail.iter().flat_map(|detail| detail.lines()) {
-            let style = match line.bytes().next() {
-                Some(b'+') => Style::Green,
-                Some(b'-') => Style::Red,
-                _ => Style::Dim,
-            };
-            let _ = writeln!(io::stderr(), "{}", self.paint.paint(style, line));
-        }
-        let allow = format!("Allow {}?", one_line(question.preview));
-        let allow = self.paint.paint(Style::Bold, &allow);
-        loop {
-            let choices = choices(question.call);
-            let _ = write!(io::stderr(), "{allow} {choices}: ").and_then(|()| io::stderr().flush());
-            let Some(answer) = typed(is_over) else {
-                let _ = writeln!(io::stderr());
-                return Reply::Later;
-            };
-            let (word, reason) = answer.trim().split_once(' ').unwrap_or((answer.trim(), ""));
-            match word.to_lowercase().as_str() {
-                "y" | "yes" => return Reply::Yes,
-                "n" | "no" => return Reply::No(reason.to_owned()),
-                "a" | "always" if reason.is_empty() => return Reply::Always,
-                "v" | "never" if reason.is_empty() => return Reply::Never,
-                word @ ("a" | "always" | "v" | "never") => {
-                    let (pattern, allow) = (reason.trim().to_owned(), word.starts_with('a'));
-                    let rule = Rule::new(question.call.name.as_str(), Some(pattern.clone()));
-                    if rule.fits(question.call) {
-                        return Reply::Like { pattern, allow };
-                    }
-                    let _ = writeln!(io::stderr(), "{pattern:?} does not fit this call");
-                }
-                _ => {}
-            }
-        }
+    }
+
+    fn paint(&self) -> Paint {
+        self.paint
     }
 }
 
-/// What can be answered to the question about a call. A pattern is shown for what it is about.
-fn choices(call: &ToolCall) -> String {
-    let name = visible(&call.name);
-    let like = target(call).map(|target| {
-        let words: Vec<&str> = target.split_whitespace().take(2).collect();
-        let front = match words.as_slice() {
-            // A path has no words: what lies in its folder is like it.
-            [path] if path.contains('/') => path.rsplit_once('/').map_or("", |(folder, _)| folder),
-            _ => return format!(" (or a pattern: a {}*)", cut(&words.join(" "), 30)),
-        };
-        format!(" (or a pattern: a {}/*)", cut(front, 30))
-    });
-    let like = visible(&like.unwrap_or_default());
-    format!("[y]es, [n]o (and why), [a]lways {name} in this session{like}, ne[v]er")
+/// What a person is told when a conversation shrank.
+pub(crate) fn told(compacted: &Compacted, why: Why) -> (Style, String) {
+    let why = match why {
+        Why::Near => "it is near to what fits",
+        Why::Long => "it has many messages",
+        Why::Phase => "a new phase began",
+        Why::Refused => "the provider said that it does not fit",
+        Why::Asked => "as you wished",
+    };
+    let (before, after) = (grouped(compacted.tokens_before), grouped(compacted.tokens_after));
+    let how = match (&compacted.fault, compacted.is_truncation()) {
+        (Some(fault), _) => format!("truncated, not compacted ({fault})"),
+        (None, true) => "truncated".to_owned(),
+        (None, false) => "compacted".to_owned(),
+    };
+    let style = if compacted.fault.is_some() { Style::Yellow } else { Style::Dim };
+    (style, format!("the conversation was {how}, from {before} to {after} tokens: {why}"))
 }
 
 /// What was shown of the answer that comes.
@@ -350,28 +325,6 @@ impl Shown {
         };
         self.text = anew;
         next
-    }
-}
-
-/// A line that the user types; none, if there will be none or nobody waits for it any more.
-pub(super) fn typed(is_over: &dyn Fn() -> bool) -> Option<String> {
-    let stdin = io::stdin();
-    loop {
-        if is_over() {
-            return None;
-        }
-        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut waiting, Some(&LOOK)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-            Ok(_) => {}
-            Err(_) => return None,
-        }
-        // A terminal gives a whole line at once.
-        let mut line = [0; 4096];
-        return match rustix::io::read(&stdin, &mut line) {
-            Ok(0) | Err(_) => None,
-            Ok(len) => Some(String::from_utf8_lossy(&line[..len]).into_owned()),
-        };
     }
 }
 

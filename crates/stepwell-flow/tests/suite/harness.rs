@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::{
-    Created, Event, Flow as Described, Gate, NodeState, Recorded, Role, Session, SessionId, Span,
-    Spent, Status, Stepwell, View,
+    Created, Event, Flow as Described, NodeState, Recorded, Role, Session, SessionId, Span, Spent,
+    Status, Stepwell, View,
 };
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
@@ -18,13 +18,13 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Allowed, Keeping, Purse, Setup};
+use stepwell_agent::run::{
+    Allowed, EventSink, FrontEnd, Keeping, Notice, OpenGate, Purse, RunEvent, Setup, Wisher,
+};
 use stepwell_agent::tool::{self, Place};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
-use stepwell_flow::{
-    Agents, Ended, Flow, FlowEvent, History, Observer, OutputFolder, Over, Parts, Patience, Stored,
-};
+use stepwell_flow::{Agents, Ended, Flow, History, OutputFolder, Over, Parts, Patience, Stored};
 
 /// Called at named points of a run.
 pub(crate) type Hook = Arc<dyn Fn(&str) + Send + Sync>;
@@ -81,33 +81,46 @@ impl Agents for OneSetup {
     }
 }
 
-/// What a person does when asked. The argument tells when no answer is needed any more.
-pub(crate) type Person = Arc<dyn Fn(&dyn Fn() -> bool) -> Option<String> + Send + Sync>;
+/// What a person does when asked: an answer, or none.
+pub(crate) type Person = Arc<dyn Fn(&OpenGate) -> Option<String> + Send + Sync>;
 
 /// Answers questions by their ids; `*` stands for all others.
 #[derive(Default)]
 pub(crate) struct Responder {
     pub(crate) answers: BTreeMap<String, String>,
     pub(crate) person: Option<Person>,
-    pub(crate) notices: Vec<String>,
+    pub(crate) notices: Arc<Mutex<Vec<Notice>>>,
 }
 
-impl Observer for Responder {
-    fn on_event(&mut self, event: FlowEvent<'_>) {
-        if let FlowEvent::Notice(text) = event {
-            self.notices.push(text.to_owned());
-        }
-    }
-
-    fn can_ask(&self) -> bool {
+impl Responder {
+    fn can_answer(&self) -> bool {
         self.person.is_some() || !self.answers.is_empty()
     }
 
-    fn ask(&mut self, gate: &Gate, is_over: &dyn Fn() -> bool) -> Option<String> {
-        if let Some(person) = &self.person {
-            return person(is_over);
-        }
-        self.answers.get(&gate.id).or_else(|| self.answers.get("*")).cloned()
+    /// A front end behind which the person sits. Where they have no answer the flow pauses.
+    fn front(&self, well: Stepwell) -> FrontEnd {
+        let (answers, person) = (self.answers.clone(), self.person.clone());
+        let notices = Arc::clone(&self.notices);
+        let (wisher, wishes) = Wisher::new();
+        let events = EventSink::to(move |event| match event {
+            RunEvent::Notice(notice) => notices.lock().unwrap().push(notice),
+            RunEvent::Approval(open) => {
+                let answer = match &person {
+                    Some(person) => person(&open),
+                    None => answers.get(&open.gate.id).or_else(|| answers.get("*")).cloned(),
+                };
+                match answer {
+                    Some(answer) => {
+                        let answer = stepwell::GateAnswered::new(open.gate.id, answer, "the user");
+                        // Somebody else may have been quicker.
+                        let _ = well.answer(&open.session, answer);
+                    }
+                    None => wisher.pause(),
+                }
+            }
+            _ => {}
+        });
+        FrontEnd { events, patience: Patience::Wait, wishes }
     }
 }
 
@@ -231,20 +244,21 @@ impl Harness {
         let session = self.open(&well, &spec);
         let history = History::read(&session).unwrap();
         let purse = Purse::new(self.allowed.clone(), history.spent, history.calls);
-        let mut responder = self.responder.lock().unwrap();
+        let responder = self.responder.lock().unwrap();
+        let patience = if responder.can_answer() { Patience::Wait } else { self.patience };
         let parts = Parts {
             session: &session,
             spec: &spec,
             agents: &agents,
             variables: self.variables.clone(),
-            observer: &mut *responder,
+            front: responder.front(well.clone()),
             interrupt,
             purse,
         };
         let flow = Flow::new(parts, history);
         let folder = OutputFolder { root: self.root.join("out"), over: self.over, store: None };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(flow.run(self.patience, &folder))
+        runtime.block_on(flow.run(patience, &folder))
     }
 
     /// The session's events.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{Event, NodeState, Status, StopReason};
-use stepwell_agent::run::Allowed;
+use stepwell_agent::run::{Allowed, Measure, Notice, OpenGate};
 use stepwell_flow::{Ended, NOBODY, Over};
 
 use crate::harness::{Harness, id};
@@ -213,54 +213,48 @@ fn a_gate_that_times_out_without_a_default_fails_and_can_still_be_answered() {
 /// Sets what the person does when asked.
 fn set_person(
     fixture: &Fixture,
-    person: impl Fn(&dyn Fn() -> bool) -> Option<String> + Send + Sync + 'static,
+    person: impl Fn(&OpenGate) -> Option<String> + Send + Sync + 'static,
 ) {
     fixture.harness.responder.lock().unwrap().person = Some(Arc::new(person));
 }
 
-/// Waits until no answer is needed any more.
-fn wait_until_over(is_over: &dyn Fn() -> bool) {
-    let poll = |_| {
-        std::thread::park_timeout(Duration::from_millis(10));
-        is_over()
-    };
-    assert!((0..2_000).any(poll), "the question never ends");
+#[test]
+fn waiting_ends_when_the_question_times_out() {
+    let mut fixture = Fixture::new(&timed(", default: 'go on'"));
+    fixture.harness.patience = stepwell_flow::Patience::Wait;
+    assert_eq!(fixture.run().status, Status::Success);
+    assert_eq!(fixture.harness.outcome().nodes["step/1"]["who"], NOBODY);
 }
 
 #[test]
-fn asking_ends_when_the_question_times_out() {
-    for typed in [None, Some("too late".to_owned())] {
-        let fixture = Fixture::new(&timed(", default: 'go on'"));
-        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let counted = Arc::clone(&asked);
-        set_person(&fixture, move |is_over| {
-            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            wait_until_over(is_over);
-            typed.clone()
-        });
-        assert_eq!(fixture.run().status, Status::Success);
-        assert_eq!(fixture.harness.outcome().nodes["step/1"]["who"], NOBODY);
-        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
-    }
-}
-
-#[test]
-fn asking_ends_when_someone_else_answers() {
-    for typed in [None, Some("mine".to_owned())] {
+fn the_first_answer_counts_whoever_gives_it() {
+    for typed in ["theirs", "mine"] {
         let fixture = Fixture::new(&samples::chain());
         let root = fixture.harness.root.clone();
-        set_person(&fixture, move |is_over| {
+        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        set_person(&fixture, move |_| {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            // Somebody else is quicker.
             Harness::new(&root, "", "").answer("step/1", "theirs");
-            if typed.is_none() {
-                wait_until_over(is_over);
-            }
-            typed.clone()
+            Some(typed.to_owned())
         });
         let ended = fixture.run();
         assert_eq!(ended.status, Status::Success, "{ended:?}");
         let node = fixture.harness.outcome().nodes["step/1"].clone();
         assert_eq!((&node["response"], &node["who"]), (&"theirs".into(), &"a colleague".into()));
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1, "nobody is asked twice");
     }
+}
+
+#[test]
+fn a_person_who_has_no_answer_now_has_the_flow_pause() {
+    let fixture = Fixture::new(&samples::chain());
+    set_person(&fixture, |_| None);
+    assert_eq!(fixture.run().status, Status::Paused);
+    fixture.harness.answer("step/1", "ok");
+    fixture.harness.responder.lock().unwrap().person = None;
+    assert_eq!(fixture.run().status, Status::Success);
 }
 
 #[test]
@@ -283,12 +277,7 @@ fn waiting_for_a_person_does_not_count_as_running_time() {
 #[test]
 fn an_empty_answer_means_the_default_or_is_rejected() {
     let sample = samples::chain();
-    let gate = stepwell::Gate {
-        id: "step/1".to_owned(),
-        prompt: "?".to_owned(),
-        default: None,
-        deadline: None,
-    };
+    let gate = stepwell::Gate::new("step/1", "?");
     let now = stepwell::Time::EPOCH;
     let accept = |gate: &stepwell::Gate, text: &str| stepwell_flow::accept(gate, None, text, now);
     assert_eq!(accept(&gate, " \n"), Err(stepwell_flow::NoAnswer::Empty));
@@ -323,12 +312,17 @@ fn a_budget_stops_every_pattern_before_the_call_that_would_exceed_it() {
     }
 }
 
+/// What the flow told the user.
+fn notices(fixture: &Fixture) -> Vec<Notice> {
+    fixture.harness.responder.lock().unwrap().notices.lock().unwrap().clone()
+}
+
 #[test]
 fn a_token_budget_counts_used_tokens_and_warns_once() {
     let mut fixture = Fixture::new(&samples::chain()).answering("*", "ok");
     let warned = |fixture: &Fixture| {
-        let notices = fixture.harness.responder.lock().unwrap().notices.clone();
-        notices.iter().filter(|text| text.contains("tokens are used")).count()
+        let notices = notices(fixture);
+        notices.iter().filter(|it| matches!(it, Notice::NearlySpent { .. })).count()
     };
     // The maximum of a call is reserved beforehand, so not even one call fits.
     let allowed = |tokens| Allowed { tokens: Some(tokens), warn_at: Some(1), ..Allowed::default() };
@@ -336,8 +330,8 @@ fn a_token_budget_counts_used_tokens_and_warns_once() {
     let (ended, calls) = fixture.calls();
     assert_eq!((ended.status, ended.reason), (Status::Partial, Some(StopReason::BudgetExceeded)));
     assert_eq!((calls.len(), warned(&fixture)), (0, 0));
-    let why = fixture.harness.responder.lock().unwrap().notices.last().cloned().unwrap();
-    assert!(why.contains("max_output") && why.ends_with("0 of at most 10 are used"), "{why}");
+    let why = notices(&fixture).last().cloned().unwrap();
+    assert!(matches!(why, Notice::TokensSpent { used: 0, most: 10, .. }), "{why:?}");
     fixture.harness.allowed = allowed(10_000);
     let ended = fixture.run();
     assert_eq!((ended.status, warned(&fixture)), (Status::Success, 1));
@@ -350,8 +344,8 @@ fn the_tokens_of_the_last_call_are_warned_about_too() {
     let (tokens, warn_at) = (Some(46_000), Some(1));
     fixture.harness.allowed = Allowed { tokens, warn_at, ..Allowed::default() };
     assert_eq!(fixture.run().status, Status::Success);
-    let notices = fixture.harness.responder.lock().unwrap().notices.clone();
-    assert_eq!(notices, ["warning: 48 of at most 46000 tokens are used"]);
+    let what = Measure::Tokens { used: 48, most: 46_000 };
+    assert_eq!(notices(&fixture), [Notice::NearlySpent { what }]);
 }
 
 #[test]

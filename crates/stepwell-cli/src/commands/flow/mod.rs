@@ -9,6 +9,8 @@ mod validate;
 
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Result};
+use crate::output::note;
+use crate::text::{one_line, visible};
 
 /// Works with workflows of several agents, described by specs.
 ///
@@ -49,4 +51,33 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Explain(args) => explain::run(args, app),
         Action::Schema(args) => schema::run(args, app),
     }
+}
+
+#[derive(serde::Serialize)]
+struct Next<'a> {
+    session_id: &'a str,
+    next: &'a [stepwell_flow::Upcoming],
+}
+
+/// Says what a flow would go on with.
+pub(crate) fn say_next(
+    id: &stepwell::SessionId,
+    next: &[stepwell_flow::Upcoming],
+    app: &mut App,
+) -> Result<Exit> {
+    if app.out.is_json() {
+        app.out.object(&Next { session_id: id.as_str(), next })?;
+        return Ok(Exit::Done);
+    }
+    if next.is_empty() {
+        app.out.line(format_args!("{id} would only write its results, and end."))?;
+    }
+    for work in next {
+        let who = work.agent.as_deref().unwrap_or("you");
+        let asks = work.asks.as_deref().map(one_line).unwrap_or_default();
+        let line = format!("{}  {who}: {asks}", work.key);
+        app.out.line(app.cut(&visible(&line)))?;
+    }
+    note("This was a dry run: nobody was asked, and nothing was written.");
+    Ok(Exit::Done)
 }

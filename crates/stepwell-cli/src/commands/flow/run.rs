@@ -1,14 +1,16 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use stepwell::Access;
+use stepwell_runtime::{FlowRequest, Interrupt};
 
 use super::spec;
 use crate::app::App;
 use crate::commands::resume;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::runner::Flags;
-use crate::runner::flow::{Asked, FlowFlags, Reply, each_once, start, unfinished, variable};
+use crate::runner::{self, Flags, FlowFlags, Runner};
+use crate::text::visible;
+use crate::typed::{each_once, variable};
 
 /// Runs a workflow. What each of its agents does is saved before the next thing begins.
 ///
@@ -40,14 +42,35 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     spec::warn(&args.spec, &loaded.reading);
     let set = each_once(&args.variables)?;
     let variables = loaded.reading.spec.inputs.resolve(&set).map_err(stepwell_flow::Error::from)?;
-    let asked = Asked { path: &args.spec, text: &loaded.text, reading: &loaded.reading, variables };
-    if args.auto_resume && app.place.has_store() && app.config.settings.auto_save {
-        let well = app.existing(Access::Write)?;
-        if let Some(id) = unfinished(&asked, &well, app)? {
-            note(format_args!("Resuming {id}"));
-            let reply = Reply { variables: set, ..Reply::default() };
-            return resume::flow((&well, &id), &reply, (&args.flags, &args.own), app);
-        }
+    let runtime = runner::runtime(app);
+    let request = FlowRequest {
+        path: args.spec.clone(),
+        text: loaded.text,
+        reading: Arc::new(loaded.reading),
+        variables,
+        options: args.flags.options(Runner::Flow, app),
+        flow: args.own.options(),
+        interrupt: Interrupt::default(),
+    };
+    if args.auto_resume
+        && app.place.has_store()
+        && app.config.settings.auto_save
+        && let Some(id) = runtime.unfinished_flow(&request)?
+    {
+        note(format_args!("Resuming {id}"));
+        let (variables, own) = (args.variables.clone(), args.own.clone());
+        let resumed = resume::Args::of_flow(variables, own, args.flags.clone());
+        return resume::go_on(&resumed, id, Runner::Flow, app);
     }
-    start(&asked, &args.flags, &args.own, app)
+    if args.flags.dry_run {
+        let plan = runtime.plan_flow(&request)?;
+        match app.out.is_json() {
+            true => app.out.object(&plan)?,
+            false => app.out.line(visible(&plan.text()).trim_end())?,
+        }
+        note("This was a dry run: nobody was asked, and nothing was written.");
+        return Ok(Exit::Done);
+    }
+    let handle = runtime.start_flow(FlowRequest { interrupt: runner::interrupt(), ..request })?;
+    runner::show(handle, Runner::Flow, &args.flags, app)
 }

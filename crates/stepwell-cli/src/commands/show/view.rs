@@ -13,7 +13,9 @@ use super::{parts, role};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::output::Style;
-use crate::runner::Gauge;
+use stepwell_runtime::Gauge;
+
+use crate::runner;
 use crate::text::{grouped, indented, one_line};
 
 #[derive(Serialize)]
@@ -56,7 +58,7 @@ struct Shown<'a> {
 /// How large the whole of what would be sent is, if the model were asked now.
 pub(crate) fn tokens(well: &Stepwell, id: &SessionId, app: &App) -> Result<u64> {
     let head = well.standing(id)?.head;
-    let gauge = Gauge::of(&head, app);
+    let gauge = Gauge::of(&head, &runner::runtime(app));
     Ok(whole(&window(well, head, &gauge)?, &gauge))
 }
 
@@ -118,7 +120,7 @@ fn mark_not_run(view: &mut View, started: &[(Seq, String)]) {
 /// Prints what would be sent if the model were asked now.
 pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
     let head = well.standing(id)?.head;
-    let gauge = Gauge::of(&head, app);
+    let gauge = Gauge::of(&head, &runner::runtime(app));
     let pins = Pins::of(&well.store().facts(id, &[Kind::Edited])?);
     let window = window(well, head, &gauge)?;
     let estimate = |counted: u64| gauge.context.calibration.estimate(counted);

@@ -1,0 +1,194 @@
+//! Asking a person whether a call may run.
+//!
+//! The question is on record before anyone is shown it, and the answer is whatever the log says
+//! first: it may come from this process, another one, or another machine.
+
+use std::time::Duration;
+
+use stepwell::{
+    Answer, AskedCall, Choice, Effect, Event, Facts, Gate, GateAnswered, Kind, Message, Permission,
+    Seq, Status, StopReason, ToolCall, Who,
+};
+
+use super::dispatch::Halt;
+use super::event::{GateAnswer, Here, OpenGate, RunEvent};
+use super::front_end::Patience;
+use super::{Cut, Run, THE_USER};
+use crate::error::Result;
+use crate::machine::{Settled, Stop};
+use crate::permission::Rule;
+use crate::redact::RedactMessages as _;
+
+/// How long one look at the log waits for something new. Whoever waits no longer is let go within
+/// this time.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The most bytes of a diff that a gate keeps: as much as a person reads before they decide.
+const MAX_DETAIL: usize = 32 << 10;
+
+/// Why a call with a secret is denied after its process is gone.
+const SECRET_GONE: &str = "its arguments held a secret, which is not kept: the process that knew it \
+                           is gone, so it has to be given anew";
+
+/// Why a call with a secret is denied where nobody can be asked now.
+const SECRET_UNASKED: &str = "nobody can be asked, and what it holds that looks like a secret is \
+                              not kept until someone can";
+
+impl Run<'_> {
+    /// Asks a person whether a call may run: on record first. Then the run waits for an answer, or
+    /// pauses.
+    pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cut<'_>) -> Result<Halt> {
+        if self.redacted.contains(&call.id) {
+            return self.settle(&call, &Settled::Denied(SECRET_GONE.to_owned())).map(|()| None);
+        }
+        let asked = self.open_gate(&call)?;
+        let (seq, secret) = (asked.seq, self.is_secret(&call));
+        self.front.events.tell(RunEvent::Approval(Box::new(asked)));
+        let mut last = seq;
+        while self.front.patience == Patience::Wait && !self.front.wishes.wants_pause() {
+            if self.take_answer(&call.id, seq)? {
+                return Ok(None);
+            }
+            let (well, id) = (self.session.well().clone(), self.session.id().clone());
+            let look =
+                tokio::task::spawn_blocking(move || well.store().wait_after(&id, last, LOOK));
+            tokio::select! {
+                // Why it stops is seen before the next move.
+                _ = cut.off() => return Ok(None),
+                () = self.front.wishes.pause() => {}
+                // A look that failed is taken again; a session that is gone says so when the run
+                // records something.
+                seen = look => last = seen.ok().and_then(std::result::Result::ok).unwrap_or(last),
+            }
+        }
+        if self.take_answer(&call.id, seq)? {
+            return Ok(None);
+        }
+        // What is not kept cannot be allowed later.
+        if secret {
+            return self.settle(&call, &Settled::Denied(SECRET_UNASKED.to_owned())).map(|()| None);
+        }
+        Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
+    }
+
+    /// The question about a call: the one that was asked before, or a new one.
+    fn open_gate(&mut self, call: &ToolCall) -> Result<OpenGate> {
+        let (preview, detail) = (self.preview(call), self.detail(call));
+        let gate = self.gate(call, &preview, detail.as_deref());
+        let at = self.session.now();
+        let seq = match self.state.asked(&call.id) {
+            // A question that was asked before the run stopped waits on.
+            Some(seq) => seq,
+            None => {
+                self.record(vec![gate.clone().into()])?;
+                self.state.asked(&call.id).unwrap_or_default()
+            }
+        };
+        let lease = self.session.lease().clone();
+        let here = Here { lease, call: Some(call.clone()), preview, detail };
+        Ok(OpenGate { session: self.session.id().clone(), gate, seq, at, here: Some(here) })
+    }
+
+    /// A question with what a person needs to answer it, without secrets.
+    fn gate(&self, call: &ToolCall, preview: &str, detail: Option<&str>) -> Gate {
+        let redactor = &self.setup.redactor;
+        let plain = |text: &str| redactor.redact(text).into_owned();
+        let message = Message::assistant("").calling(&call.id, &call.name, &call.arguments);
+        let (message, holds_secret) = redactor.redact_message(message);
+        let arguments = message.calls().next().map(|call| call.arguments.clone());
+        let effect = self.setup.rules.effects.get(&call.name).copied();
+        let asked = AskedCall {
+            tool: call.name.clone(),
+            effect: effect.unwrap_or(Effect::Unsafe),
+            arguments: arguments.unwrap_or_default(),
+            detail: detail.map(|detail| plain(&shortened(detail))),
+            choices: Choice::ALL.to_vec(),
+            holds_secret,
+        };
+        Gate { call: Some(Box::new(asked)), ..Gate::new(call.id.as_str(), plain(preview)) }
+    }
+
+    /// Takes in the answer to a question, if the log has one. Only what has come since the question
+    /// is looked at, however many were asked before.
+    fn take_answer(&mut self, gate: &str, asked: Seq) -> Result<bool> {
+        if self.state.answered(gate).is_some() {
+            return Ok(true);
+        }
+        let (well, id) = (self.session.well(), self.session.id());
+        let facts = Facts { from: asked, ..Facts::under(&[Kind::GateAnswered], gate) };
+        let Some(answered) = well.store().keyed(id, facts)?.into_iter().next() else {
+            return Ok(false);
+        };
+        // What is remembered from now on was recorded together with the answer.
+        let facts = Facts { from: asked, ..Facts::of(&[Kind::Permission]) };
+        for event in well.store().keyed(id, facts)?.into_iter().chain([answered]) {
+            self.state.apply(&event);
+            if let Event::GateAnswered(it) = &event.event {
+                let answer = GateAnswer {
+                    session: self.session.id().clone(),
+                    gate: it.id.clone(),
+                    answer: it.answer.clone(),
+                    who: it.who.clone(),
+                    at: event.at,
+                };
+                self.front.events.tell(RunEvent::Recorded(event.clone()));
+                self.front.events.tell(RunEvent::Answered(answer));
+            } else {
+                self.front.events.tell(RunEvent::Recorded(event));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Remembers a choice that is meant for later calls too, if its answer said so.
+    pub(super) fn keep_choice(&mut self, call: &ToolCall) -> Result<()> {
+        let Some(answer) = self.state.answered(&call.id) else { return Ok(()) };
+        let (lasts, allow, who) = (answer.lasts(), answer.allows(), answer.who().clone());
+        let rule = Rule::new(call.name.as_str(), None).to_string();
+        if !lasts || self.state.remembers(&rule) == Some(allow) {
+            return Ok(());
+        }
+        let permission = Permission { who: Some(who), ..Permission::new(rule, allow) };
+        self.record(vec![permission.into()])
+    }
+
+    /// A question that was asked about a call, and that nothing waits for any more.
+    pub(super) fn closed_gate(&self, call: &ToolCall, answer: Answer, who: Who) -> Option<Event> {
+        let answer = || GateAnswered::new(call.id.clone(), answer, who);
+        self.state.is_asked(&call.id).then(|| answer().into())
+    }
+
+    /// Would the arguments of a call not be kept as they are?
+    fn is_secret(&self, call: &ToolCall) -> bool {
+        let message = Message::assistant("").calling(&call.id, &call.name, &call.arguments);
+        self.setup.redactor.redact_message(message).1
+    }
+
+    pub(super) fn preview(&self, call: &ToolCall) -> String {
+        let arguments = serde_json::from_str(&call.arguments);
+        match (self.tool(&call.name), arguments) {
+            (Some(tool), Ok(arguments)) => tool.preview(&arguments),
+            _ => format!("{} {}", call.name, call.arguments),
+        }
+    }
+
+    fn detail(&self, call: &ToolCall) -> Option<String> {
+        let arguments = serde_json::from_str(&call.arguments).ok()?;
+        self.tool(&call.name)?.detail(&arguments, &self.setup.place)
+    }
+}
+
+/// As much of a diff as a gate keeps.
+fn shortened(detail: &str) -> String {
+    if detail.len() <= MAX_DETAIL {
+        return detail.to_owned();
+    }
+    let cut = crate::tool::cut(detail, MAX_DETAIL);
+    let left = detail.lines().count().saturating_sub(cut.lines().count());
+    format!("{cut}\n… {left} more lines\n")
+}
+
+/// Who closes a question that the user did not allow.
+pub(super) fn the_user() -> Who {
+    Who::from(THE_USER)
+}

@@ -1,0 +1,209 @@
+//! How a flow ended, as text and as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stepwell::{Gate, Status, StopReason, Usage};
+use stepwell_flow::Unwritten;
+use stepwell_runtime::flow::is_permission;
+use stepwell_runtime::{FlowReport, RunReport};
+
+use super::Flags;
+use super::report::{Costs, summary};
+use crate::app::App;
+use crate::failure::Result;
+use crate::output::note;
+use crate::text::{one_line, visible};
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    session_id: &'a str,
+    flow: &'a str,
+    pattern: &'a str,
+    status: Status,
+    stop_reason: Option<StopReason>,
+    output: &'a serde_json::Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    gates: Vec<Waiting<'a>>,
+    artifacts: &'a [String],
+    steps: u64,
+    duration_seconds: f64,
+    model: &'a str,
+    costs: Costs,
+    tokens_by_agent: BTreeMap<&'a str, Tokens>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed_from: Option<u64>,
+}
+
+/// A question that waits, as programs see it.
+#[derive(Serialize)]
+pub(crate) struct Waiting<'a> {
+    id: &'a str,
+    prompt: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<stepwell::Time>,
+    /// The call that waits for leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'a stepwell::AskedCall>,
+    /// The subagent's session that asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asker: Option<&'a stepwell::SessionId>,
+}
+
+impl<'a> Waiting<'a> {
+    pub(crate) fn new(gate: &'a Gate) -> Self {
+        Self {
+            id: &gate.id,
+            prompt: &gate.prompt,
+            default: gate.default.as_deref(),
+            deadline: gate.deadline,
+            call: gate.call.as_deref(),
+            asker: gate.asker.as_ref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Tokens {
+    input: u64,
+    output: u64,
+    cached: u64,
+    total: u64,
+}
+
+/// Prints how a flow ended.
+pub(super) fn print(
+    report: &RunReport,
+    flow: &FlowReport,
+    flags: &Flags,
+    app: &mut App,
+) -> Result<()> {
+    if app.out.is_json() {
+        return app.out.object(&answer(report, flow));
+    }
+    if flags.events {
+        return Ok(());
+    }
+    if report.status == Status::Success {
+        app.out.line(visible(report.redacted_output.trim_end()))?;
+    }
+    app.out.flush()?;
+    for artifact in &flow.artifacts {
+        note(format_args!("wrote {}", flow.folder.join(artifact).display()));
+    }
+    summary(report);
+    if report.saved {
+        hints(report);
+    }
+    Ok(())
+}
+
+fn hints(report: &RunReport) {
+    let id = &report.session;
+    match report.status {
+        Status::Success => {}
+        Status::Paused => waiting(report),
+        Status::Partial if report.reason == Some(StopReason::BudgetExceeded) => {
+            note(format_args!(
+                "hint: stepwell resume {id} --max-tokens N, or --budget USD, gives it more"
+            ));
+        }
+        Status::Partial if report.reason == Some(StopReason::MaxSteps) => {
+            note(format_args!("hint: stepwell resume {id} --max-steps N gives it more"));
+        }
+        Status::Partial if report.reason == Some(StopReason::Timeout) => {
+            note(format_args!("hint: stepwell resume {id} --timeout TIME gives it more"));
+        }
+        _ => note(match report.error.as_ref().and_then(|error| error.unwritten) {
+            Some(Unwritten::InTheWay) => {
+                format!("hint: stepwell resume {id} --force, or --output DIR")
+            }
+            Some(Unwritten::Described) => format!(
+                "hint: mend outputs.artifacts in the spec, then: \
+                 stepwell resume {id} --use-current-spec"
+            ),
+            Some(Unwritten::Folder) => {
+                format!("hint: when that is mended, stepwell resume {id}, or --output DIR")
+            }
+            None => of_failure(report),
+        }),
+    }
+}
+
+/// Says what a flow waits for, and how to answer.
+fn waiting(report: &RunReport) {
+    let id = &report.session;
+    for gate in &report.waiting {
+        note(format_args!("\n[{}] {}", gate.id, gate.prompt));
+        if let Some(default) = &gate.default {
+            note(format_args!("default: {}", one_line(default)));
+        }
+        if let Some(deadline) = gate.deadline {
+            note(format_args!("until: {deadline}"));
+        }
+    }
+    let first = report.waiting.first();
+    let which = match first.filter(|_| report.waiting.len() > 1) {
+        Some(gate) => format!(" --gate {}", gate.id),
+        None => String::new(),
+    };
+    match first {
+        Some(gate) if is_permission(gate) => {
+            note(format_args!("hint: stepwell resume {id}{which} --approve, or --deny"));
+        }
+        _ => note(format_args!("hint: stepwell resume {id}{which} --respond \"your answer\"")),
+    }
+}
+
+/// What helps where something failed that is no file.
+fn of_failure(report: &RunReport) -> String {
+    let id = &report.session;
+    let Some(error) = &report.error else { return format!("hint: stepwell resume {id}") };
+    // Its time is up: only an answer helps.
+    let at = |gate: &&Gate| error.node.as_ref() == Some(&gate.id);
+    if let Some(gate) = report.waiting.iter().find(at) {
+        let which = match report.waiting.len() {
+            1 => String::new(),
+            _ => format!(" --gate {}", gate.id),
+        };
+        return format!("hint: stepwell resume {id}{which} --respond \"your answer\"");
+    }
+    match error.fault {
+        Some(_) => format!("hint: stepwell resume {id}"),
+        // No call failed: what was asked for, or how, is the spec's.
+        None => format!(
+            "hint: stepwell resume {id}; if the spec is to blame, mend it and add \
+             --use-current-spec"
+        ),
+    }
+}
+
+fn answer<'a>(report: &'a RunReport, flow: &'a FlowReport) -> Answer<'a> {
+    let tokens = |usage: &Usage| Tokens {
+        input: usage.input,
+        output: usage.output,
+        cached: usage.cached,
+        total: usage.total(),
+    };
+    let by_agent = flow.by_agent.iter().map(|(name, usage)| (name.as_str(), tokens(usage)));
+    Answer {
+        session_id: report.session.as_str(),
+        flow: &flow.name,
+        pattern: &flow.pattern,
+        status: report.status,
+        stop_reason: report.reason,
+        output: &flow.output,
+        error: report.error.as_ref().map(|error| error.message.as_str()),
+        gates: report.waiting.iter().map(Waiting::new).collect(),
+        artifacts: &flow.artifacts,
+        steps: report.steps,
+        duration_seconds: report.took.as_secs_f64(),
+        model: &report.model,
+        costs: Costs::of(report),
+        tokens_by_agent: by_agent.collect(),
+        resumed_from: report.resumed_from.map(stepwell::Seq::get),
+    }
+}

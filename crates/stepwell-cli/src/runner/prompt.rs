@@ -1,0 +1,302 @@
+//! Questions at a terminal: asked when they come, and let go of when somebody else answers.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stepwell::Answer;
+use stepwell_agent::permission::{Rule, target};
+use stepwell_flow::NoAnswer;
+use stepwell_runtime::flow::is_permission;
+use stepwell_runtime::{Error, EventStream, GateAnswer, OpenGate, RunEvent, RunHandle};
+
+use crate::output::{Paint, Style, note};
+use crate::text::{cut, one_line, visible};
+
+/// Shows a run's events.
+pub(super) trait Show {
+    /// Shows what happened.
+    fn see(&mut self, event: &RunEvent);
+
+    /// Makes room for a question.
+    fn make_room(&mut self);
+
+    fn paint(&self) -> Paint;
+}
+
+/// How often it is looked whether someone who is asked is still to answer.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Shows a run until it is over, and asks its questions if someone can be asked.
+pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, asks: bool) {
+    let mut events = Events { stream: handle.events(), next: VecDeque::new() };
+    while let Some(event) = events.take() {
+        screen.see(&event);
+        if let Some(open) = question(&event) {
+            match asks {
+                true => ask(handle, open, screen, &mut events),
+                false => tell(open),
+            }
+        }
+    }
+}
+
+/// Says what a run waits for that nobody here can be asked.
+fn tell(open: &OpenGate) {
+    note(format_args!(
+        "{} waits: {}\nhint: stepwell gates answer {} yes, or no --reason \"why\"",
+        open.session,
+        one_line(&open.gate.prompt),
+        open.gate.id
+    ));
+}
+
+/// The question that an event asks, be it a subagent's.
+fn question(event: &RunEvent) -> Option<&OpenGate> {
+    match event {
+        RunEvent::Approval(open) => Some(open),
+        RunEvent::Child { event, .. } | RunEvent::Within { event, .. } => question(event),
+        _ => None,
+    }
+}
+
+/// How an event answers a question, or makes it void.
+fn outcome<'a>(event: &'a RunEvent, open: &OpenGate) -> Option<Option<&'a GateAnswer>> {
+    match event {
+        RunEvent::Answered(answer)
+            if answer.gate == open.gate.id && answer.session == open.session =>
+        {
+            Some(Some(answer))
+        }
+        RunEvent::Ended { .. } => Some(None),
+        RunEvent::Child { event, .. } | RunEvent::Within { event, .. } => outcome(event, open),
+        _ => None,
+    }
+}
+
+/// A run's events, with those that came while someone was asked.
+struct Events {
+    stream: EventStream,
+    next: VecDeque<RunEvent>,
+}
+
+impl Events {
+    fn take(&mut self) -> Option<RunEvent> {
+        self.next.pop_front().or_else(|| self.stream.next())
+    }
+
+    /// How a question was answered elsewhere, or that it is void, if either is so by now.
+    fn outcome(&mut self, open: &OpenGate) -> Option<Option<GateAnswer>> {
+        while let Some(event) = self.stream.try_next() {
+            self.next.push_back(event);
+        }
+        self.next.iter().find_map(|event| outcome(event, open)).map(|answer| answer.cloned())
+    }
+}
+
+/// Asks a question until it is answered, here or elsewhere. Whoever does not want to answer now has
+/// the run pause.
+fn ask(handle: &RunHandle, open: &OpenGate, screen: &mut dyn Show, events: &mut Events) {
+    if events.outcome(open).is_some() {
+        return;
+    }
+    screen.make_room();
+    let mut err = io::stderr();
+    // What was typed before the question is no answer to it.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+    let question = Question::new(handle, open, screen.paint());
+    question.show();
+    loop {
+        let _ = write!(err, "{}: ", question.wanted()).and_then(|()| err.flush());
+        match typed(events, open) {
+            Typed::Line(line) => match question.answer(&line, handle) {
+                Heard::Done => return,
+                Heard::Again => {}
+            },
+            Typed::Nothing => {
+                let _ = writeln!(err);
+                return handle.pause();
+            }
+            Typed::Elsewhere(answer) => {
+                let _ = writeln!(err);
+                if let Some(answer) = answer {
+                    note(format_args!("Answered by {}: {}", answer.who, answer.answer));
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// What came of asking.
+enum Typed {
+    Line(String),
+    /// Nobody types: the input has ended.
+    Nothing,
+    /// Somebody else answered, or the question is void.
+    Elsewhere(Option<GateAnswer>),
+}
+
+fn typed(events: &mut Events, open: &OpenGate) -> Typed {
+    let stdin = io::stdin();
+    loop {
+        if let Some(answer) = events.outcome(open) {
+            return Typed::Elsewhere(answer);
+        }
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut waiting, Some(&LOOK)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(_) => return Typed::Nothing,
+        }
+        // A terminal gives a whole line at once.
+        let mut line = [0; 4096];
+        return match rustix::io::read(&stdin, &mut line) {
+            Ok(0) | Err(_) => Typed::Nothing,
+            Ok(len) => Typed::Line(String::from_utf8_lossy(&line[..len]).into_owned()),
+        };
+    }
+}
+
+/// What became of a line that was typed.
+enum Heard {
+    Done,
+    Again,
+}
+
+/// A question, as it is put at a terminal.
+struct Question<'a> {
+    open: &'a OpenGate,
+    preview: String,
+    detail: Option<&'a str>,
+    paint: Paint,
+}
+
+impl<'a> Question<'a> {
+    fn new(handle: &RunHandle, open: &'a OpenGate, paint: Paint) -> Self {
+        let here = open.here.as_ref();
+        let preview = here.map_or(open.gate.prompt.as_str(), |here| &here.preview);
+        let preview = match open.session == *handle.id() {
+            true => preview.to_owned(),
+            false => format!("for subagent {}: {preview}", open.session),
+        };
+        let detail = here.and_then(|here| here.detail.as_deref());
+        Self { open, preview, detail, paint }
+    }
+
+    /// Does it ask for words, as a flow does?
+    fn asks_for_words(&self) -> bool {
+        !is_permission(&self.open.gate)
+    }
+
+    /// Is it about a call that the run knows?
+    fn is_about_call(&self) -> bool {
+        self.open.here.as_ref().is_some_and(|here| here.call.is_some())
+    }
+
+    /// Shows what there is to know before the question itself.
+    fn show(&self) {
+        let mut err = io::stderr();
+        for line in self.detail.into_iter().flat_map(str::lines) {
+            let style = match line.bytes().next() {
+                Some(b'+') => Style::Green,
+                Some(b'-') => Style::Red,
+                _ => Style::Dim,
+            };
+            let _ = writeln!(err, "{}", self.paint.paint(style, line));
+        }
+        if !self.is_about_call() {
+            for line in self.preview.lines() {
+                let _ = writeln!(err, "{}", self.paint.paint(Style::Bold, &visible(line)));
+            }
+        }
+    }
+
+    /// What can be typed.
+    fn wanted(&self) -> String {
+        if let Some(call) = self.open.here.as_ref().and_then(|here| here.call.as_ref()) {
+            let allow = format!("Allow {}?", one_line(&self.preview));
+            return format!("{} {}", self.paint.paint(Style::Bold, &allow), choices(call));
+        }
+        match (self.asks_for_words(), &self.open.gate.default) {
+            (false, _) => "Allow it? [y]es, [n]o".to_owned(),
+            (true, Some(default)) => format!("Your answer [{}]", one_line(default)),
+            (true, None) => "Your answer (Ctrl+D: later)".to_owned(),
+        }
+    }
+
+    /// Gives the answer that a line means.
+    fn answer(&self, line: &str, handle: &RunHandle) -> Heard {
+        let gate = self.open.gate.id.as_str();
+        let (answer, rule) = if self.asks_for_words() {
+            (Answer::Text(line.trim_end_matches(['\n', '\r']).to_owned()), None)
+        } else {
+            match self.choice(line.trim()) {
+                Some(choice) => choice,
+                None => return Heard::Again,
+            }
+        };
+        let who = handle.who().clone();
+        match handle.answer_remembering(gate, answer, rule.as_ref(), who) {
+            Ok(_) | Err(Error::NoGate { .. }) => Heard::Done,
+            Err(error @ Error::BadAnswer { why: NoAnswer::Late { .. }, .. }) => {
+                note(error);
+                Heard::Done
+            }
+            Err(error @ (Error::BadAnswer { .. } | Error::Unclear { .. })) => {
+                note(error);
+                Heard::Again
+            }
+            // Somebody was quicker, or it cannot be saved: the run says what comes of that.
+            Err(error) => {
+                note(error);
+                Heard::Done
+            }
+        }
+    }
+
+    /// What a line about a call means: an answer, and a rule for later calls.
+    fn choice(&self, line: &str) -> Option<(Answer, Option<Rule>)> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = rest.trim();
+        let reason = Some(rest.to_owned()).filter(|reason| !reason.is_empty());
+        let deny = |reason, never| Some((Answer::Deny { reason, never }, None));
+        match word.to_lowercase().as_str() {
+            "y" | "yes" => Some((Answer::ALLOW_ONCE, None)),
+            "n" | "no" => deny(reason, false),
+            _ if !self.is_about_call() => None,
+            "a" | "always" if rest.is_empty() => Some((Answer::read("always"), None)),
+            "v" | "never" if rest.is_empty() => deny(None, true),
+            word @ ("a" | "always" | "v" | "never") => {
+                let call = self.open.here.as_ref()?.call.as_ref()?;
+                let rule = Rule::new(call.name.as_str(), Some(rest.to_owned()));
+                if !rule.fits(call) {
+                    note(format_args!("{rest:?} does not fit this call"));
+                    return None;
+                }
+                let once = match word.starts_with('a') {
+                    true => Answer::ALLOW_ONCE,
+                    false => Answer::Deny { reason: None, never: false },
+                };
+                Some((once, Some(rule)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What can be answered to the question about a call. A pattern is shown for what it is about.
+fn choices(call: &stepwell::ToolCall) -> String {
+    let name = visible(&call.name);
+    let like = target(call).map(|target| {
+        let words: Vec<&str> = target.split_whitespace().take(2).collect();
+        let front = match words.as_slice() {
+            // A path has no words: what lies in its folder is like it.
+            [path] if path.contains('/') => path.rsplit_once('/').map_or("", |(folder, _)| folder),
+            _ => return format!(" (or a pattern: a {}*)", cut(&words.join(" "), 30)),
+        };
+        format!(" (or a pattern: a {}/*)", cut(front, 30))
+    });
+    let like = visible(&like.unwrap_or_default());
+    format!("[y]es, [n]o (and why), [a]lways {name} in this session{like}, ne[v]er")
+}

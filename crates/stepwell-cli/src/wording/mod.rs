@@ -1,0 +1,114 @@
+//! The words of the command line for what the libraries say in types: the next command to type,
+//! and what a person should know although they did not ask.
+
+mod runs;
+
+use stepwell::PhaseSet;
+use stepwell_workspace::config::Source;
+use stepwell_workspace::{ConfigPlace, Notice, Remedy};
+
+use crate::text::count;
+
+pub(crate) use runs::{run_notice, run_remedy, runtime_notice};
+
+/// The hint that follows an error.
+pub(crate) fn remedy(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::SetUpTeamStore => "stepwell init sets the database up, if this role may".to_owned(),
+        Remedy::WriteAddress => "postgres://user@host:port/database?namespace=team".to_owned(),
+        Remedy::BackUpServer => {
+            "pg_dump --schema=stepwell, or stepwell store copy … to a folder".to_owned()
+        }
+        Remedy::ListSessions => "stepwell sessions --all lists what is here".to_owned(),
+        Remedy::MakeStore => "there is no store here; stepwell init makes one".to_owned(),
+        Remedy::Restore(id) => format!("{id} is in the trash; stepwell trash restore {id}"),
+        Remedy::LookOutsideTrash(id) => format!("{id} is not in the trash"),
+        Remedy::UseStore(store) => format!("it is elsewhere; add --store {}", store.display()),
+        Remedy::RewindOnlyChat(id) => format!("stepwell rewind {id} --chat leaves files alone"),
+        Remedy::BringWorktreeBack(id) => format!(
+            "stepwell run \"TASK\" --session {id} brings it back; stepwell rewind {id} --chat \
+             leaves files alone"
+        ),
+        Remedy::ResumeThere { session, root, store } => format!(
+            "stepwell -C {} --store {} resume {session} brings it back there",
+            root.display(),
+            store.display()
+        ),
+        Remedy::ShowAgent(id) => format!("stepwell agent get {id}"),
+        Remedy::ShowSession(id) => format!("stepwell show {id}"),
+        Remedy::NamePhase => {
+            let names = PhaseSet::Lifecycle.phases().iter().map(|phase| phase.as_str());
+            format!("the phases are {}", names.collect::<Vec<_>>().join(", "))
+        }
+        Remedy::ListWorktrees => "stepwell worktrees lists what there is".to_owned(),
+        Remedy::Write(near) => format!("did you mean {near}?"),
+        Remedy::MendRecentModels => {
+            "mend it or remove it; it holds recent models and favourites".to_owned()
+        }
+        // The error says what is wrong; nothing more is known here.
+        _ => String::new(),
+    }
+}
+
+/// What a notice says on stderr.
+pub(crate) fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::GitignoreNotChanged { why } => {
+            format!("warning: .gitignore could not be changed: {why}")
+        }
+        Notice::RegistryNotRead { why } => {
+            format!("warning: the list of known stores cannot be read: {why}")
+        }
+        Notice::StoreNotOpened { why } => format!("warning: {why}"),
+        Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
+        Notice::TrashEmptied { sessions, days } => {
+            let gone = count(*sessions, "session");
+            format!("The trash let go of {gone} that had been in it for {days} days.")
+        }
+        Notice::CleanedUp { sessions } => {
+            format!("Cleaned up {}; stepwell trash list shows them.", count(*sessions, "session"))
+        }
+        Notice::HalfRewoundKept { session } => format!(
+            "{session} stays: a rewind of it was cut off; stepwell rewind {session} --finish \
+             finishes it"
+        ),
+        Notice::HalfRewoundKeptInTrash { session } => format!(
+            "{session} stays in the trash: a rewind of it was cut off\n\
+             hint: stepwell trash restore {session}, then stepwell rewind {session} --finish"
+        ),
+        Notice::MirrorNotCurrent { why } => {
+            format!("warning: STATE.md and TASKS.md are not current: {why}")
+        }
+        Notice::WorktreeRestored { session } => {
+            format!("Brought the worktree back that {session} works in.")
+        }
+        Notice::WorktreeRemoved { session } => {
+            format!("Removed the worktree of subagent {session}: nothing in it is left to merge.")
+        }
+        Notice::WorktreeNotRemoved { session, why } => {
+            format!("warning: the worktree of {session} cannot be removed: {why}")
+        }
+        Notice::WorktreesNotChecked { why } => {
+            format!("warning: subagents' worktrees were not looked at: {why}")
+        }
+        other => format!("warning: {other:?}"),
+    }
+}
+
+/// Where a setting came from.
+pub(crate) fn source(source: &Source) -> String {
+    match source {
+        Source::Default => "default".to_owned(),
+        Source::File(path) => path.display().to_string(),
+        Source::Variable(name) => name.clone(),
+        Source::Override => "--config".to_owned(),
+    }
+}
+
+/// Where the configuration is wrong.
+pub(crate) fn config_place(place: &ConfigPlace) -> String {
+    match place {
+        ConfigPlace::Override => "--config".to_owned(),
+        place => place.to_string(),
+    }
+}

@@ -1,0 +1,278 @@
+//! The words for what the runtime says in types: what would help, and what a person should know.
+
+use stepwell::{Gate, Time};
+use stepwell_agent::run::{Measure, Notice as RunNotice, Whole};
+use stepwell_runtime::{Notice, Remedy, TokenLimit};
+
+use crate::text::{ago, count, cut, one_line, visible};
+
+/// How many sessions that crashed are named; the others are counted.
+const NAMED: usize = 5;
+
+/// How much of a task is shown.
+const TASK: usize = 60;
+
+/// How many lines of a difference are shown.
+const LINES: usize = 40;
+
+/// How many names a hint lists: as many as a person reads.
+const NAMES: usize = 20;
+
+/// The hint that follows an error of a run.
+pub(crate) fn run_remedy(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::NameModel(it) => {
+            let key = match it.has_key {
+                true => String::new(),
+                false => format!(", with a key in {}", it.variable),
+            };
+            let model = it.model;
+            format!(
+                "add --model {model}{key}; stepwell config set --user model.name {model} keeps \
+                 it; stepwell demo needs none"
+            )
+        }
+        Remedy::NameFlowModel => {
+            "add --model provider/name, or runtime.provider and runtime.model_id to the spec"
+                .to_owned()
+        }
+        Remedy::UseProtocol(known) => match known.split_last() {
+            Some((last, others)) => format!("use {} or {last}", others.join(", ")),
+            None => String::new(),
+        },
+        Remedy::SetVariable(name) => format!("set {name}"),
+        Remedy::NameOneOf(known) if known.len() > NAMES => {
+            format!("known are {}, …", known[..NAMES].join(", "))
+        }
+        Remedy::NameOneOf(known) => format!("known are {}", known.join(", ")),
+        Remedy::SetPrice(TokenLimit::Run) => {
+            "set its price in the configuration, or limit --max-tokens".to_owned()
+        }
+        Remedy::SetPrice(TokenLimit::Spec) => {
+            "set its price in the configuration, or limit tokens (budgets.max_tokens)".to_owned()
+        }
+        Remedy::LimitRun => "limit this invocation: --budget USD, or --max-tokens N".to_owned(),
+        Remedy::MendSpecServer(server) => {
+            format!("mend tools.mcp in the spec, where {server} is described")
+        }
+        Remedy::MendServer(server) => {
+            format!("mend mcp.{server} in your configuration, or the agent's tools")
+        }
+        Remedy::ListServers => "stepwell config lists your MCP servers".to_owned(),
+        Remedy::CaptureAll(key) => {
+            format!("stepwell config set {key} . captures the whole workspace")
+        }
+        Remedy::SaveSessions => "add --config sessions.auto_save=true".to_owned(),
+        Remedy::AskDriver(id) => format!("stepwell agent should-resume {id}"),
+        Remedy::BeginFlow => "stepwell flow run SPEC begins it anew".to_owned(),
+        Remedy::Say(id) => format!("stepwell run \"TASK\" --session {id} goes on with it"),
+        Remedy::ShowOrRewind(id) => {
+            format!("stepwell show {id} --events; stepwell rewind {id} --to SEQ takes nodes back")
+        }
+        Remedy::Resume(id) => format!("stepwell resume {id} goes on with it"),
+        Remedy::AttachOrStop(id) => {
+            format!("stepwell resume {id} --attach follows it; stepwell stop {id} stops it")
+        }
+        Remedy::Attach(id) => format!("stepwell resume {id} --attach follows it"),
+        Remedy::TryLater => "try again when that is done".to_owned(),
+        Remedy::AwaitRewind(id) => format!("{id} is being rewound; try again when that is done"),
+        Remedy::FinishRewind(id) => format!("stepwell rewind {id} --finish finishes it"),
+        Remedy::FinishLeaving(id) => {
+            format!("stepwell rewind {id} --finish finishes it and leaves those files as they are")
+        }
+        Remedy::RestoreAndFinish(id) => format!(
+            "stepwell trash restore {id} brings it back; then stepwell rewind {id} --finish \
+             finishes it"
+        ),
+        Remedy::NameGate(open) => format!("add --gate, with one of: {}", listed(open)),
+        Remedy::OpenGates(open) => format!("these wait: {}", listed(open)),
+        Remedy::Respond(id) => format!(
+            "stepwell resume {id} --respond \"your answer\"; stepwell gates shows the question"
+        ),
+        Remedy::TakeDefault(id) => format!("stepwell resume {id} goes on with the default"),
+        Remedy::AllowOrDeny { session, gate } => {
+            format!("stepwell resume {session} --gate {gate} --approve, or --deny --reason \"why\"")
+        }
+        Remedy::Show(id) => format!("stepwell show {id} shows what became of it"),
+        Remedy::UseStoredSpec => "without --use-current-spec the stored one is used".to_owned(),
+        Remedy::UseStoredSpecOrBegin(id) => format!(
+            "stepwell resume {id} goes on with the stored spec; stepwell flow run begins anew"
+        ),
+        Remedy::GiveVariable { session, name } => {
+            format!("stepwell resume {session} --var {name}=…, as it was")
+        }
+        Remedy::BeginOtherFlow => {
+            "with other variables it is another flow: stepwell flow run SPEC --var …".to_owned()
+        }
+        Remedy::ChooseMode => {
+            "if that is what you want, say when you are asked: --mode confirm-sensitive".to_owned()
+        }
+        Remedy::MendAndResume(id) => format!("when that is mended: stepwell resume {id}"),
+        // The error says what is wrong; nothing more is known here.
+        _ => String::new(),
+    }
+}
+
+fn listed(open: &[Gate]) -> String {
+    let line = |gate: &Gate| format!("{} ({})", gate.id, cut(&one_line(&gate.prompt), 40));
+    open.iter().map(line).collect::<Vec<_>>().join(", ")
+}
+
+/// What a notice about how a run begins says on stderr, if it is worth a line there.
+pub(crate) fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<String> {
+    Some(match notice {
+        Notice::NotSaved { is_flow } => {
+            let what = if *is_flow { "flow" } else { "run" };
+            format!(
+                "sessions.auto_save is off: this {what} is kept in memory only and cannot be \
+                 resumed."
+            )
+        }
+        Notice::InstructionsNotRead { why } => format!("warning: AGENTS.md is not read: {why}"),
+        Notice::ModelNotRemembered { why } => {
+            format!("warning: the model was not remembered: {why}")
+        }
+        Notice::NoSummariser { model, why, instead } => {
+            format!("warning: compaction.model {model}: {why}; {instead} writes the summaries")
+        }
+        Notice::ModelUnreachable { model, why } => {
+            format!("warning: {model} cannot be asked: {why}")
+        }
+        Notice::PricesNotRead { why } => {
+            format!("warning: {why}; the prices that ship are used")
+        }
+        Notice::OtherAgent { used, system, instead } => format!(
+            "{used:?} is an agent of {system}; {instead} goes on with its session (--agent NAME \
+             names another)"
+        ),
+        // In a pipe nobody waits.
+        Notice::ServersSlow { .. } if !is_live => return None,
+        Notice::ServersSlow { names } => {
+            let what = if names.len() == 1 { "MCP server" } else { "MCP servers" };
+            visible(&format!("Waiting for {what} {} to start", names.join(", ")))
+        }
+        Notice::ServerAbsent { name, why } => {
+            visible(&format!("MCP server {name}: {why}; going on without it"))
+        }
+        Notice::Server(text) => visible(text),
+        Notice::ToolsLeftOut { count: left, most } => format!(
+            "{} left out: a model is given {most} at most; name those that matter in the agent's \
+             tools",
+            count(*left, "tool")
+        ),
+        Notice::CutOff { sessions } => cut_off(sessions, now),
+        Notice::CutOffUnknown { why } => format!("warning: who was cut off is not known: {why}"),
+        Notice::RewindFinished { session, began, left } => {
+            let mut text =
+                format!("A rewind of {session} that was cut off at seq {began} is finished now.");
+            for left in left {
+                text.push_str(&format!("\n  left {}: {}", one_line(&left.path), left.why));
+            }
+            text
+        }
+        Notice::RewindConflict(left) => {
+            format!("conflict {}: {}", one_line(&left.path), left.why)
+        }
+        Notice::HalfRewound { session, began } => format!(
+            "warning: a rewind of {session} was cut off at seq {began}; its files may be half \
+             moved\nhint: stepwell rewind {session} --finish finishes it; so does the next run here"
+        ),
+        Notice::SpecChanged { path, diff } => format!(
+            "warning: {path} changed since this flow began; the stored spec is used \
+             (--use-current-spec goes on with the changed one)\n{}",
+            shortened(diff)
+        ),
+        Notice::SpecDiff(diff) => shortened(diff),
+        Notice::ToolTakenAway { whose, tool } => format!(
+            "warning: {whose} does not get {tool}: security.guardrails.allow_tools does not name it"
+        ),
+        Notice::WithoutKey { address, provider } => format!(
+            "runtime.host: {address} is asked without your key for {provider}, which is not for a \
+             place that a spec names; to give it one, describe it in your own configuration: \
+             [providers.NAME] with base_url = \"{address}\" and key_env"
+        ),
+        Notice::NotTaken { why, .. } => format!("{why}: your answer is not taken"),
+        Notice::NotWritten { path, why } => format!("warning: {}: {why}", path.display()),
+        other => format!("warning: {other:?}"),
+    })
+}
+
+/// As much of a difference as is shown.
+fn shortened(diff: &str) -> String {
+    let lines: Vec<&str> = diff.lines().collect();
+    let mut text = lines.iter().take(LINES).copied().collect::<Vec<_>>().join("\n");
+    if lines.len() > LINES {
+        text.push_str(&format!("\n… {} more lines", lines.len() - LINES));
+    }
+    text
+}
+
+/// What a person is told of sessions that crashed, when work begins again in their workspace.
+fn cut_off(sessions: &[stepwell_runtime::CutOffSession], now: Time) -> String {
+    let mut text = match sessions {
+        [_] => "A session was cut off here:".to_owned(),
+        all => format!("{} sessions were cut off here:", all.len()),
+    };
+    for session in sessions.iter().take(NAMED) {
+        let (when, task) = (ago(session.updated_at, now), cut(&one_line(&session.task), TASK));
+        text.push_str(&format!("\n  {}  {when}  {task}", session.session));
+    }
+    if sessions.len() > NAMED {
+        text.push_str("\n  and more: stepwell sessions --status interrupted");
+    }
+    let id = sessions.first().map_or("ID", |session| session.session.as_str());
+    text.push_str(&format!("\nhint: stepwell resume {id}"));
+    text
+}
+
+/// What a notice of a run says.
+pub(crate) fn run_notice(notice: &RunNotice) -> String {
+    let longest = "with the longest answer that it may give (model.max_output)";
+    match notice {
+        RunNotice::TokensEstimated { provider } => {
+            format!("{provider} does not say how many tokens it used: they are estimated")
+        }
+        RunNotice::ShorterAnswers { provider, tokens } => format!(
+            "{provider} takes less than was thought: answers may have {tokens} tokens from here on \
+             (the model's context can be set)"
+        ),
+        RunNotice::TokensSpent { next, used, most } => format!(
+            "the next call may take {next} tokens {longest}; {used} of at most {most} are used"
+        ),
+        RunNotice::BudgetSpent { next, spent, most, of } => {
+            let of = match of {
+                Whole::Run => " in this run",
+                Whole::Session => " in the whole session",
+                Whole::Flow => "",
+            };
+            format!(
+                "the next call may cost ${next} {longest}; ${spent} of at most ${most} is spent{of}"
+            )
+        }
+        RunNotice::NearlySpent { what } => match what {
+            Measure::Tokens { used, most } => {
+                format!("warning: {used} of at most {most} tokens are used")
+            }
+            Measure::Cost { used, most } => {
+                format!("warning: ${used} of at most ${most} is spent")
+            }
+            Measure::Calls { used, most } => {
+                format!("warning: {used} of at most {most} calls are made")
+            }
+        },
+        RunNotice::SubagentInTrash { session } => format!(
+            "subagent {session} is in the trash: stepwell trash restore {session}, then resume this"
+        ),
+        RunNotice::SubagentHeld { session, holder } => {
+            format!("subagent {session} is run by {holder}: resume this when it is done")
+        }
+        RunNotice::WorkspaceIsCopy { session } => {
+            format!("subagent {session}: this workspace is a copy; resume this in the original")
+        }
+        RunNotice::Retrying { error, wait, attempt, attempts } => {
+            format!("{error}; asking again in {wait:.0?} ({attempt} of {attempts})")
+        }
+        RunNotice::AnswerRefused { gate, why } => format!("[{gate}] {why}"),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,53 @@
+//! Making a session's conversation shorter, without running it.
+
+use stepwell::{Session, SessionId};
+use stepwell_agent::run::{FrontEnd, Run, Shrunk};
+use stepwell_workspace::lifecycle::hold;
+
+use crate::error::{Error, Result};
+use crate::files::refuse_half;
+use crate::gauge::own_tools;
+use crate::prepare::Prepared;
+use crate::request::Interrupt;
+use crate::resume::refuse_external;
+use crate::runtime::Runtime;
+
+impl Runtime {
+    /// Makes a session's conversation shorter. Without a model that can be asked, old messages are
+    /// left out. Events go nowhere: what changed is the answer.
+    ///
+    /// # Errors
+    /// If somebody runs the session, or a rewind of it was cut off.
+    pub fn compact(&self, id: &SessionId, interrupt: &Interrupt) -> Result<Shrunk> {
+        let well = self.writing()?;
+        refuse_external(&well.standing(id)?.head)?;
+        self.compact_held(&self.hold_whole(id)?, interrupt)
+    }
+
+    /// Takes the lease of a session for a moment, if its files are whole.
+    ///
+    /// # Errors
+    /// If somebody has it, or a rewind of it was cut off.
+    pub fn hold_whole(&self, id: &SessionId) -> Result<Session> {
+        let session = hold(&*self.writing()?, id)?;
+        // Whoever was at it is done: the lease is ours.
+        refuse_half(&stepwell::Standing { held: None, ..session.standing()? })?;
+        Ok(session)
+    }
+
+    /// The same for a session that is held.
+    ///
+    /// # Errors
+    /// If it cannot be saved.
+    pub fn compact_held(&self, session: &Session, interrupt: &Interrupt) -> Result<Shrunk> {
+        let head = session.standing()?.head;
+        let prepared = Prepared::for_shrinking(&head, self)?;
+        let setup = prepared.setup_with(own_tools(&prepared.agent), head.budget, self);
+        let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let tokio = tokio.map_err(Error::Thread)?;
+        let receiver = interrupt.receiver();
+        Ok(tokio.block_on(async {
+            Run::new(session, &setup, FrontEnd::nobody())?.shrink_now(receiver).await
+        })?)
+    }
+}

@@ -1,0 +1,89 @@
+//! The agents that a run can dispatch: the built-in ones and the user's, on the run's own
+//! terms.
+
+use std::sync::Arc;
+
+use stepwell::{Created, Effect, Head};
+use stepwell_agent::run::{Dispatcher, Hired, Terms};
+use stepwell_agent::selection::select;
+use stepwell_agent::tool::{self, Tool};
+
+use crate::error::{Error, Remedy, Result};
+use crate::model_name;
+use crate::prepare::{MODEL, Of, Prepared, find_agent};
+use crate::request::RunOptions;
+use crate::runtime::Runtime;
+
+/// The agents that a run can dispatch.
+pub(crate) struct Crew {
+    runtime: Runtime,
+    /// Tools of the run's own servers that only look: a server works where the run does.
+    borrowed: Vec<Arc<dyn Tool>>,
+    /// What must not be written anywhere, of what those servers need.
+    secrets: Vec<String>,
+}
+
+impl Crew {
+    pub(crate) fn new(tools: &[Arc<dyn Tool>], secrets: &[String], runtime: &Runtime) -> Self {
+        let own = tool::builtin();
+        let is_own = |name: &str| own.iter().any(|tool| tool.spec().name == name);
+        let borrowed = tools.iter().filter(|tool| tool.effect() == Effect::Pure);
+        let borrowed = borrowed.filter(|tool| !is_own(&tool.spec().name)).cloned().collect();
+        // Subagents start no servers, and so nobody is asked for their keys again.
+        let mut config = runtime.config.clone();
+        config.mcp.clear();
+        let runtime = runtime.in_workspace(runtime.with_config(config));
+        Self { runtime, borrowed, secrets: secrets.to_vec() }
+    }
+
+    fn find(&self, terms: &Terms<'_>) -> Result<Hired> {
+        let runtime = &self.runtime;
+        let name = terms.order.agent();
+        let agent = find_agent(name, runtime)?;
+        let model = match (terms.child, &agent.model) {
+            (Some(child), _) => Some(model_of(child)),
+            (None, Some(_)) => None,
+            (None, None) => Some(model_of(terms.parent)),
+        };
+        let options = RunOptions {
+            agent: Some(name.to_owned()),
+            model,
+            mode: Some(agent.mode.map_or(terms.mode, |own| own.min(terms.mode))),
+            budget_total: terms.reserve,
+            ..RunOptions::default()
+        };
+        let mut prepared = Prepared::new(&options, Of::NEW, runtime)?;
+        prepared.mcp.secrets.clone_from(&self.secrets);
+        let mut all = tool::builtin();
+        all.extend(self.borrowed.iter().cloned());
+        let selection = select(&prepared.agent, all, &std::collections::BTreeMap::new());
+        let selection = selection.map_err(|error| Error::Tools {
+            at: format!("agents.{name}.tools"),
+            error,
+            remedy: Box::new(Remedy::ListServers),
+        })?;
+        let task = &terms.order.task;
+        let described = Created::new(terms.parent.id.clone(), prepared.redactor().redact(task));
+        Ok(Hired {
+            setup: prepared.setup_with(selection.tools, None, runtime),
+            created: prepared.describe(described, runtime),
+            begins: prepared.beginning(task, runtime),
+            system: prepared.system(runtime),
+        })
+    }
+}
+
+impl Dispatcher for Crew {
+    fn hire(&self, terms: &Terms<'_>) -> Result<Hired, String> {
+        self.find(terms).map_err(|error| match error.remedy() {
+            Some(Remedy::NameOneOf(known)) => format!("{error} (known are {})", known.join(", ")),
+            _ => error.to_string(),
+        })
+    }
+}
+
+/// The model that a session uses, as it can be given again.
+fn model_of(head: &Head) -> String {
+    let kept = head.metadata.get(MODEL).and_then(|model| model.as_str()).map(str::to_owned);
+    kept.unwrap_or_else(|| model_name(&head.provider, &head.model))
+}

@@ -1,0 +1,659 @@
+//! What can go wrong with a run before it begins or when it cannot be saved, and what would help.
+
+use std::path::PathBuf;
+
+use stepwell::{Gate, Holder, Seq, SessionId};
+use stepwell_agent::provider::CallError;
+use stepwell_flow::NoAnswer;
+
+use crate::report::RunReport;
+
+/// The result of everything that can fail here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, naming the thing and the place.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store said so.
+    #[error(transparent)]
+    Store(#[from] stepwell::Error),
+    /// The workspace did.
+    #[error(transparent)]
+    Workspace(#[from] stepwell_workspace::Error),
+    /// The agent did.
+    #[error(transparent)]
+    Agent(#[from] stepwell_agent::Error),
+    /// What a session does to files did.
+    #[error(transparent)]
+    Files(#[from] stepwell_files::Error),
+    /// The flow or its spec did.
+    #[error(transparent)]
+    Flow(#[from] stepwell_flow::Error),
+    /// Nobody said which model is to be asked.
+    #[error("no model was named")]
+    NoModel {
+        /// One that can be asked here, or could be with a key.
+        suggested: SuggestedModel,
+    },
+    /// Neither the spec nor the user says which model a flow's agent asks.
+    #[error("no model was named")]
+    NoFlowModel,
+    /// A name means no model.
+    #[error("{0}")]
+    ModelName(String),
+    /// A script cannot be read.
+    #[error("the script {}: {why}", path.display())]
+    Script {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The configuration names a protocol that there is none of.
+    #[error("providers.{provider}: {protocol:?} is no protocol")]
+    Protocol {
+        /// The provider.
+        provider: String,
+        /// What it says.
+        protocol: String,
+    },
+    /// The user's prices cannot be understood.
+    #[error("{0}")]
+    Prices(String),
+    /// The command that gives a key failed.
+    #[error("the command for the key of {of} failed")]
+    KeyCommand {
+        /// Whose key.
+        of: String,
+    },
+    /// A provider cannot be asked.
+    #[error("{error}")]
+    Provider {
+        /// Why not.
+        error: CallError,
+        /// The variable that would hold its key, if there is one.
+        variable: Option<String>,
+    },
+    /// There is no such agent.
+    #[error("there is no agent {name:?}")]
+    NoAgent {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A budget on a model whose price nobody knows cannot be kept.
+    #[error("the price of {what} is not known, so a budget cannot be kept")]
+    NoPrice {
+        /// The model.
+        what: String,
+        /// Where tokens can be limited instead.
+        limit: TokenLimit,
+    },
+    /// A budget for all of a session needs the price of all that was done.
+    #[error(
+        "the price of {calls} of the session's calls is not known, so a budget for all of it \
+         cannot be kept"
+    )]
+    Unpriced {
+        /// How many calls have no price.
+        calls: u64,
+    },
+    /// A tool that an agent is to have cannot be had.
+    #[error("{at}: {error}")]
+    Tools {
+        /// Where the tools are listed.
+        at: String,
+        /// What is wrong.
+        error: stepwell_agent::Error,
+        /// What would help.
+        remedy: Box<Remedy>,
+    },
+    /// A folder that is captured leads out of the workspace.
+    #[error("{key} = {name:?}: it leads out of the workspace, to {}", to.display())]
+    RootOutside {
+        /// Where the setting comes from.
+        source_of: Option<stepwell_workspace::config::Source>,
+        /// The setting.
+        key: &'static str,
+        /// The folder.
+        name: String,
+        /// Where it leads.
+        to: PathBuf,
+    },
+    /// No thread could be started.
+    #[error("no threads to run on: {0}")]
+    Thread(std::io::Error),
+    /// It was interrupted before it began; nothing was recorded.
+    #[error("interrupted before it began")]
+    Interrupted,
+    /// Sessions are not saved here, so none can be resumed.
+    #[error("sessions.auto_save is off, so a session cannot be gone on with")]
+    NotSaved,
+    /// Another program drives the session.
+    #[error("{session} is driven by an agent of yours, not by Stepwell")]
+    External {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session was abandoned.
+    #[error("{session} was abandoned")]
+    Abandoned {
+        /// The session.
+        session: SessionId,
+        /// Is it a flow?
+        is_flow: bool,
+    },
+    /// A flow is finished: nothing is left to do.
+    #[error("{session} is finished: there is nothing left to do")]
+    Finished {
+        /// The session.
+        session: SessionId,
+    },
+    /// More to do was said to a flow.
+    #[error("{session} is a flow, and its spec says what is asked")]
+    IsFlow {
+        /// The session.
+        session: SessionId,
+    },
+    /// What has a meaning for flows only was asked of a session that is none.
+    #[error("{what} is for flows, and {session} is none")]
+    NoFlow {
+        /// The session.
+        session: SessionId,
+        /// What was asked.
+        what: &'static str,
+    },
+    /// Somebody else runs the session.
+    #[error(transparent)]
+    RunsElsewhere(stepwell::Error),
+    /// Somebody else rewinds a session of this workspace: its files would get mixed up.
+    #[error(transparent)]
+    RewoundElsewhere(stepwell::Error),
+    /// A session whose files were half moved is being made whole by somebody else.
+    #[error("{session} is being rewound; nothing was done")]
+    BeingRewound {
+        /// The session.
+        session: SessionId,
+    },
+    /// A rewind was cut off, and files may be half moved.
+    #[error(
+        "a rewind of {session} was cut off at seq {began}, and its files may be half moved; \
+         nothing was done"
+    )]
+    HalfRewound {
+        /// The session.
+        session: SessionId,
+        /// Where the rewind began.
+        began: Seq,
+        /// Is it in the trash?
+        trashed: bool,
+    },
+    /// A rewind was cut off, and files changed since that it would overwrite.
+    #[error("a rewind of {session} was cut off at seq {began}, and files changed since")]
+    RewindConflict {
+        /// The session.
+        session: SessionId,
+        /// Where the rewind began.
+        began: Seq,
+    },
+    /// The session does not wait for an answer.
+    #[error("{session} does not wait for an answer")]
+    NotWaiting {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session runs elsewhere, and does not wait for an answer.
+    #[error("{session} runs elsewhere, and does not wait for an answer")]
+    NotWaitingElsewhere {
+        /// The session.
+        session: SessionId,
+    },
+    /// No question of that name waits.
+    #[error("{name:?} is no question that waits in {session}")]
+    NoGate {
+        /// The session.
+        session: SessionId,
+        /// The name.
+        name: String,
+        /// Those that wait.
+        open: Vec<Gate>,
+    },
+    /// Several questions wait, and none was named.
+    #[error("{} questions wait in {session}", open.len())]
+    SeveralGates {
+        /// The session.
+        session: SessionId,
+        /// Those that wait.
+        open: Vec<Gate>,
+    },
+    /// An answer does not fit its question.
+    #[error("[{gate}] {why}")]
+    BadAnswer {
+        /// The session.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// What is wrong with it.
+        why: NoAnswer,
+    },
+    /// Words neither allow nor deny what is asked.
+    #[error("{text:?} neither allows nor denies what is asked: {asked}")]
+    Unclear {
+        /// The session.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// The words.
+        text: String,
+        /// What is asked.
+        asked: String,
+    },
+    /// Somebody else answered first; theirs is the answer.
+    #[error("[{gate}] was answered by {who} at {at}")]
+    AnsweredBefore {
+        /// The session.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// Who answered.
+        who: String,
+        /// When.
+        at: stepwell::Time,
+    },
+    /// An answer is not taken.
+    #[error("[{gate}] {why}")]
+    AnswerRefused {
+        /// The session.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// Why not.
+        why: String,
+    },
+    /// The session does not run.
+    #[error("{session} does not run")]
+    NotRunning {
+        /// The session.
+        session: SessionId,
+    },
+    /// Somebody else changed the spec that a flow goes by, until it was taken.
+    #[error("the spec that {session} goes by was changed meanwhile")]
+    SpecMoved {
+        /// The session.
+        session: SessionId,
+    },
+    /// A flow's spec is not where it was.
+    #[error("the spec of {session} is not where it was")]
+    SpecGone {
+        /// The session.
+        session: SessionId,
+    },
+    /// A changed spec lacks or changes what is done already.
+    #[error("the changed spec lacks or changes what is done already: {}", nodes.join(", "))]
+    SpecBreaks {
+        /// The session.
+        session: SessionId,
+        /// Those nodes.
+        nodes: Vec<String>,
+    },
+    /// A variable held a secret, which is not kept.
+    #[error("{name} holds a secret, which is not kept with {session}")]
+    SecretVariable {
+        /// The session.
+        session: SessionId,
+        /// The variable.
+        name: String,
+    },
+    /// A variable is not what the flow began with.
+    #[error("variable {name}: {session} did not begin with that")]
+    OtherVariable {
+        /// The session.
+        session: SessionId,
+        /// The variable.
+        name: String,
+    },
+    /// A flow needs a secret that is not set.
+    #[error("the flow needs {variable} in the environment")]
+    MissingSecret {
+        /// The variable.
+        variable: String,
+    },
+    /// A flow that someone else began would do something that the user did not allow.
+    #[error("this flow was not begun by you, and would {does}")]
+    NotYours {
+        /// What it would do.
+        does: String,
+    },
+    /// Guardrails allow a tool that there is none of.
+    #[error("security.guardrails.allow_tools: there is no tool {name:?}")]
+    Guardrail {
+        /// The tool.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A flow's agent cannot have its tools.
+    #[error("{0}")]
+    FlowTools(String),
+    /// A server of a spec is described wrongly.
+    #[error("tools.mcp.{server}: {why}")]
+    SpecServer {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Something is wrong with one of a flow's agents.
+    #[error("agent {agent}: {error}")]
+    OfAgent {
+        /// The agent.
+        agent: String,
+        /// What is wrong.
+        error: Box<Error>,
+    },
+    /// What a run did could not be saved, so it stopped.
+    #[error("the {what} stopped: what it did could not be saved: {error}")]
+    Unsaved {
+        /// `run` or `flow`.
+        what: &'static str,
+        /// Why not.
+        error: stepwell::Error,
+        /// How far it was.
+        report: Box<RunReport>,
+    },
+    /// A run stopped with an error of its own.
+    #[error("{error}")]
+    Broken {
+        /// What went wrong.
+        error: Box<Error>,
+        /// How far it was.
+        report: Box<RunReport>,
+    },
+    /// The thread of a run ended without an answer: a defect of ours.
+    #[error("the run's thread ended unexpectedly")]
+    Panicked,
+}
+
+/// A model that a user could name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuggestedModel {
+    /// Its name.
+    pub model: &'static str,
+    /// The variable that holds its key.
+    pub variable: &'static str,
+    /// Is that set?
+    pub has_key: bool,
+}
+
+/// Where tokens can be limited instead of costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenLimit {
+    /// For the run.
+    Run,
+    /// In a flow's spec.
+    Spec,
+}
+
+/// What would help. A front end says it in its own words: the command line with commands, a
+/// server with routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Name a model, such as this one.
+    NameModel(SuggestedModel),
+    /// Name a model, or have the spec name one.
+    NameFlowModel,
+    /// Use one of the protocols that there are.
+    UseProtocol(&'static [&'static str]),
+    /// Set a variable of the environment.
+    SetVariable(String),
+    /// Name one of these.
+    NameOneOf(Vec<String>),
+    /// Set the model's price, or limit tokens.
+    SetPrice(TokenLimit),
+    /// Limit this run instead of the whole session.
+    LimitRun,
+    /// Mend where a spec describes this server.
+    MendSpecServer(String),
+    /// Mend the configuration of this server, or the agent's tools.
+    MendServer(String),
+    /// Look at which servers the configuration has.
+    ListServers,
+    /// Capture the whole workspace.
+    CaptureAll(&'static str),
+    /// Turn saving on.
+    SaveSessions,
+    /// Ask the program that drives the session.
+    AskDriver(SessionId),
+    /// Begin the flow anew.
+    BeginFlow,
+    /// Say something to the session.
+    Say(SessionId),
+    /// Look at the flow's events, or take nodes back.
+    ShowOrRewind(SessionId),
+    /// Resume the session.
+    Resume(SessionId),
+    /// Watch the session where it runs, or stop it.
+    AttachOrStop(SessionId),
+    /// Watch the session where it runs.
+    Attach(SessionId),
+    /// Try again when somebody else is done.
+    TryLater,
+    /// The session is being rewound: try again when that is done.
+    AwaitRewind(SessionId),
+    /// Finish the rewind that was cut off.
+    FinishRewind(SessionId),
+    /// Finish the rewind that was cut off, and leave files that changed since as they are.
+    FinishLeaving(SessionId),
+    /// Restore the session from the trash, then finish its rewind.
+    RestoreAndFinish(SessionId),
+    /// Name one of the questions that wait.
+    NameGate(Vec<Gate>),
+    /// These questions wait.
+    OpenGates(Vec<Gate>),
+    /// Answer the question in words.
+    Respond(SessionId),
+    /// The default is the answer: resume the session.
+    TakeDefault(SessionId),
+    /// Allow or deny this question.
+    AllowOrDeny {
+        /// The session.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+    },
+    /// Look at the session.
+    Show(SessionId),
+    /// Use the stored spec.
+    UseStoredSpec,
+    /// Use the stored spec, or begin anew.
+    UseStoredSpecOrBegin(SessionId),
+    /// Give the variable again.
+    GiveVariable {
+        /// The session.
+        session: SessionId,
+        /// The variable.
+        name: String,
+    },
+    /// With other variables it is another flow.
+    BeginOtherFlow,
+    /// Choose when to be asked, which makes the session the user's own.
+    ChooseMode,
+    /// When that is mended, resume the session.
+    MendAndResume(SessionId),
+}
+
+/// What the caller should do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// What the store's own kind of error asks for.
+    Store(stepwell::ErrorKind),
+    /// What the workspace's own kind of error asks for.
+    Workspace(stepwell_workspace::ErrorKind),
+    /// The configuration or the spec must be mended first, or something named is not there.
+    Config,
+    /// What was asked is wrong; ask differently.
+    Usage,
+    /// It cannot be done as things stand.
+    Invalid,
+    /// The provider refused the credentials.
+    Credentials,
+    /// Somebody else is at it; try again later.
+    Busy,
+    /// What was done could not be saved, or files are half moved.
+    Unsaved,
+    /// It was interrupted.
+    Interrupted,
+}
+
+impl Error {
+    /// What the caller should do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) | Self::RunsElsewhere(error) | Self::RewoundElsewhere(error) => {
+                ErrorKind::Store(error.kind())
+            }
+            Self::Workspace(error) => ErrorKind::Workspace(error.kind()),
+            Self::Agent(stepwell_agent::Error::Store(error))
+            | Self::Files(stepwell_files::Error::Store(error)) => ErrorKind::Store(error.kind()),
+            Self::Files(stepwell_files::Error::HalfMoved { .. }) | Self::Unsaved { .. } => {
+                ErrorKind::Unsaved
+            }
+            Self::KeyCommand { .. } => ErrorKind::Credentials,
+            Self::Provider { error, .. }
+                if error.fault == stepwell_agent::provider::Fault::Auth =>
+            {
+                ErrorKind::Credentials
+            }
+            Self::Flow(_)
+            | Self::NoModel { .. }
+            | Self::NoFlowModel
+            | Self::ModelName(_)
+            | Self::Script { .. }
+            | Self::Protocol { .. }
+            | Self::Prices(_)
+            | Self::Provider { .. }
+            | Self::NoAgent { .. }
+            | Self::NoPrice { .. }
+            | Self::Unpriced { .. }
+            | Self::Tools { .. }
+            | Self::RootOutside { .. }
+            | Self::NotSaved
+            | Self::Finished { .. }
+            | Self::NoGate { .. }
+            | Self::SpecGone { .. }
+            | Self::SpecBreaks { .. }
+            | Self::SecretVariable { .. }
+            | Self::MissingSecret { .. }
+            | Self::Guardrail { .. }
+            | Self::FlowTools(_)
+            | Self::SpecServer { .. } => ErrorKind::Config,
+            Self::NoFlow { .. }
+            | Self::SeveralGates { .. }
+            | Self::BadAnswer { .. }
+            | Self::Unclear { .. }
+            | Self::OtherVariable { .. } => ErrorKind::Usage,
+            Self::BeingRewound { .. }
+            | Self::SpecMoved { .. }
+            | Self::NotWaitingElsewhere { .. }
+            | Self::AnsweredBefore { .. } => ErrorKind::Busy,
+            Self::Interrupted => ErrorKind::Interrupted,
+            Self::OfAgent { error, .. } | Self::Broken { error, .. } => error.kind(),
+            Self::Agent(_)
+            | Self::Files(_)
+            | Self::Thread(_)
+            | Self::External { .. }
+            | Self::Abandoned { .. }
+            | Self::IsFlow { .. }
+            | Self::HalfRewound { .. }
+            | Self::RewindConflict { .. }
+            | Self::NotWaiting { .. }
+            | Self::AnswerRefused { .. }
+            | Self::NotRunning { .. }
+            | Self::NotYours { .. }
+            | Self::Panicked => ErrorKind::Invalid,
+        }
+    }
+
+    /// What would help, if that is known here. The errors of other crates say it themselves.
+    #[must_use]
+    pub fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::NoModel { suggested } => Remedy::NameModel(suggested.clone()),
+            Self::NoFlowModel => Remedy::NameFlowModel,
+            Self::Protocol { .. } => Remedy::UseProtocol(&["openai", "anthropic", "gemini"]),
+            Self::Provider { variable, error } => {
+                let auth = error.fault == stepwell_agent::provider::Fault::Auth;
+                Remedy::SetVariable(variable.clone().filter(|_| auth)?)
+            }
+            Self::MissingSecret { variable } => Remedy::SetVariable(variable.clone()),
+            Self::NoAgent { known, .. } | Self::Guardrail { known, .. } => {
+                Remedy::NameOneOf(known.clone())
+            }
+            Self::NoPrice { limit, .. } => Remedy::SetPrice(*limit),
+            Self::Unpriced { .. } => Remedy::LimitRun,
+            Self::Tools { remedy, .. } => (**remedy).clone(),
+            Self::RootOutside { key, .. } => Remedy::CaptureAll(key),
+            Self::NotSaved => Remedy::SaveSessions,
+            Self::External { session } => Remedy::AskDriver(session.clone()),
+            Self::Abandoned { is_flow: true, .. } => Remedy::BeginFlow,
+            Self::Abandoned { session, .. } => Remedy::Say(session.clone()),
+            Self::Finished { session } => Remedy::ShowOrRewind(session.clone()),
+            Self::IsFlow { session } | Self::NotWaiting { session } => {
+                Remedy::Resume(session.clone())
+            }
+            Self::RunsElsewhere(stepwell::Error::Held { session, .. }) => {
+                Remedy::AttachOrStop(session.clone())
+            }
+            Self::RewoundElsewhere(stepwell::Error::Held { session, .. }) => {
+                Remedy::AwaitRewind(session.clone())
+            }
+            Self::BeingRewound { .. } | Self::SpecMoved { .. } => Remedy::TryLater,
+            Self::HalfRewound { session, trashed: true, .. } => {
+                Remedy::RestoreAndFinish(session.clone())
+            }
+            Self::HalfRewound { session, .. } => Remedy::FinishRewind(session.clone()),
+            Self::RewindConflict { session, .. } => Remedy::FinishLeaving(session.clone()),
+            Self::NotWaitingElsewhere { session } | Self::AnsweredBefore { session, .. } => {
+                Remedy::Attach(session.clone())
+            }
+            Self::NoGate { open, .. } => Remedy::OpenGates(open.clone()),
+            Self::SeveralGates { open, .. } => Remedy::NameGate(open.clone()),
+            Self::BadAnswer { session, why: NoAnswer::Late { .. }, .. } => {
+                Remedy::TakeDefault(session.clone())
+            }
+            Self::BadAnswer { session, .. } => Remedy::Respond(session.clone()),
+            Self::Unclear { session, gate, .. } => {
+                Remedy::AllowOrDeny { session: session.clone(), gate: gate.clone() }
+            }
+            Self::NotRunning { session } => Remedy::Show(session.clone()),
+            Self::SpecGone { .. } => Remedy::UseStoredSpec,
+            Self::SpecBreaks { session, .. } => Remedy::UseStoredSpecOrBegin(session.clone()),
+            Self::SecretVariable { session, name } => {
+                Remedy::GiveVariable { session: session.clone(), name: name.clone() }
+            }
+            Self::OtherVariable { .. } => Remedy::BeginOtherFlow,
+            Self::NotYours { .. } => Remedy::ChooseMode,
+            Self::OfAgent { error, .. } | Self::Broken { error, .. } => return error.remedy(),
+            // Somebody else went on with it, and may be done.
+            Self::Unsaved { error: stepwell::Error::Fenced { .. }, report, .. } => {
+                Remedy::Show(report.session.clone())
+            }
+            Self::Unsaved { report, .. } => Remedy::MendAndResume(report.session.clone()),
+            _ => return None,
+        })
+    }
+
+    /// Who holds the session, if that is why it cannot be run.
+    #[must_use]
+    pub fn holder(&self) -> Option<&Holder> {
+        match self {
+            Self::Store(stepwell::Error::Held { holder, .. })
+            | Self::RunsElsewhere(stepwell::Error::Held { holder, .. }) => Some(holder),
+            _ => None,
+        }
+    }
+}

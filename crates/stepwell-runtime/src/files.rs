@@ -1,0 +1,163 @@
+//! A session's files, as runs need them: what is captured, and a rewind that was cut off.
+
+use stepwell::{Error as StoreError, Filter, Head, Query, Session, SessionId, Standing};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::tool::Place;
+use stepwell_files::capture::Limits;
+use stepwell_files::rewind::{self, Foreign};
+use stepwell_files::safe_path::Root;
+use stepwell_files::site::Site;
+use stepwell_workspace::config::Key;
+use stepwell_workspace::{Well, Workspace, sessions};
+
+use crate::error::{Error, Result};
+use crate::notice::{LeftFile, Notice};
+use crate::runtime::Runtime;
+
+/// What is captured of files.
+#[must_use]
+pub fn limits(workspace: &Workspace) -> Limits {
+    let settings = &workspace.config.settings;
+    Limits {
+        roots: settings.file_roots.names(),
+        max_file: settings.max_file_bytes.get().into(),
+        max_held: settings.max_held_bytes.get().into(),
+        max_files: settings.max_files.get() as usize,
+    }
+}
+
+/// Refuses a folder of `files.roots` that a link leads out of the workspace: nothing in it would
+/// be captured. One that is not there yet may come.
+pub(crate) fn check_roots(place: &Place, runtime: &Runtime) -> Result<()> {
+    const KEY: &str = "files.roots";
+    let Ok(root) = place.root.canonicalize() else { return Ok(()) };
+    for name in runtime.config.settings.file_roots.names() {
+        let Ok(to) = root.join(&name).canonicalize() else { continue };
+        if to.starts_with(&root) {
+            continue;
+        }
+        let source = Key::find(KEY).map(|key| runtime.config.source(key).clone());
+        return Err(Error::RootOutside { source_of: source, key: KEY, name, to });
+    }
+    Ok(())
+}
+
+/// Where a session's files are, and what is none of them.
+///
+/// # Errors
+/// If its folder is gone.
+pub fn root(head: &Head, workspace: &Workspace) -> Result<Root> {
+    let store = std::fs::canonicalize(&workspace.place.store).ok();
+    Ok(Root { store, path: workspace.session_folder(Some(head))? })
+}
+
+/// Where files of a session are looked at and put.
+#[must_use]
+pub fn site<'a>(root: &'a Root, redactor: &'a Redactor, workspace: &Workspace) -> Site<'a> {
+    Site { root, redactor, max_file: limits(workspace).max_file }
+}
+
+/// Finishes the rewinds that were cut off in this workspace, whoever's they are: what a run
+/// does to files would get mixed up with them.
+pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
+    for standing in halves(well, runtime)? {
+        let session = standing.head.id;
+        let held = well.hold(&session).map_err(|error| match error {
+            StoreError::Held { .. } => Error::RewoundElsewhere(error),
+            error => error.into(),
+        });
+        settle(&mut held?, Foreign::Refused, runtime)?;
+    }
+    Ok(())
+}
+
+/// Refuses a run that must not change files, if there are some in this workspace that would
+/// have to be moved first.
+pub(crate) fn refuse_halves(well: &Well, runtime: &Runtime) -> Result<()> {
+    halves(well, runtime)?.iter().try_for_each(refuse_half)
+}
+
+/// The sessions whose files may be half moved in this workspace.
+fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<Standing>> {
+    let filter = Filter { rewinding: true, ..Filter::default() };
+    let mut half = Vec::new();
+    for standing in sessions(well, Query { filter, ..Query::default() }) {
+        let standing = standing?;
+        // What cannot be read is in every list.
+        if standing.head.rewinding.is_some() {
+            half.push(standing);
+        }
+    }
+    // Where the files are gone, or in another folder, nothing gets mixed up.
+    let (here, elsewhere): (Vec<_>, Vec<_>) =
+        half.into_iter().partition(|standing| root(&standing.head, runtime).is_ok());
+    elsewhere.iter().for_each(|standing| tell_of_half(standing, runtime));
+    Ok(here)
+}
+
+/// Finishes a rewind that was cut off, if there is one, and says so. Whoever holds a session
+/// to write to it does this first. Tells whether there was one.
+///
+/// # Errors
+/// If files changed since that it would overwrite.
+pub fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Result<bool> {
+    let head = session.standing()?.head;
+    if head.rewinding.is_none() {
+        return Ok(false);
+    }
+    let (root, redactor) = (root(&head, runtime)?, Redactor::new([]));
+    let site = site(&root, &redactor, runtime);
+    let Some(settled) = rewind::settle(session, &site, foreign, &mut |_| {})? else {
+        return Ok(false);
+    };
+    let (session, began) = (session.id().clone(), settled.began);
+    let left = settled.left.into_iter();
+    let left = left.map(|left| LeftFile { path: left.path, why: left.why.to_string() });
+    if settled.seq.is_none() {
+        left.for_each(|left| runtime.tell(Notice::RewindConflict(left)));
+        return Err(Error::RewindConflict { session, began });
+    }
+    runtime.tell(Notice::RewindFinished { session, began, left: left.collect() });
+    Ok(true)
+}
+
+/// Finishes a rewind of a session that was cut off, if there is one and its files can be had: who
+/// forks it shares them.
+pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Result<()> {
+    let standing = well.standing(id)?;
+    if standing.head.rewinding.is_none() {
+        return Ok(());
+    }
+    if root(&standing.head, runtime).is_err() {
+        tell_of_half(&standing, runtime);
+        return Ok(());
+    }
+    if standing.held.is_some() {
+        refuse_half(&standing)?;
+    }
+    settle(&mut well.hold(id)?, Foreign::Refused, runtime).map(drop)
+}
+
+/// Says that a session's files are half moved, if they are.
+fn tell_of_half(standing: &Standing, runtime: &Runtime) {
+    if let (Some(began), None) = (standing.head.rewinding, &standing.held) {
+        runtime.tell(Notice::HalfRewound { session: standing.head.id.clone(), began });
+    }
+}
+
+/// Refuses what must not be done to a session whose files may be half moved: what is recorded
+/// now is set aside when they are whole again.
+///
+/// # Errors
+/// If they may be.
+pub fn refuse_half(standing: &Standing) -> Result<()> {
+    let session = standing.head.id.clone();
+    let Some(began) = standing.head.rewinding else { return Ok(()) };
+    match standing.held.is_some() {
+        true => Err(Error::BeingRewound { session }),
+        false => {
+            let trashed = standing.trashed_at.is_some();
+            Err(Error::HalfRewound { session, began, trashed })
+        }
+    }
+}

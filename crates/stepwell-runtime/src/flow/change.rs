@@ -1,0 +1,61 @@
+//! A spec whose file changed since its flow began.
+
+use std::path::Path;
+
+use similar::TextDiff;
+use stepwell::Head;
+use stepwell_flow::revision::compare;
+use stepwell_flow::spec::Spec;
+use stepwell_flow::{Memo, Stored};
+
+use super::FLOW;
+use crate::error::{Error, Result};
+use crate::notice::Notice;
+use crate::runtime::Runtime;
+
+/// What is new: a spec to be kept, and the nodes that begin anew by it.
+pub(crate) type Accepted = Option<(Stored, Vec<String>)>;
+
+/// The spec to go on with: the stored one, or the one on disk if it is wanted and what is done
+/// still stands by it.
+pub(crate) fn settle(
+    (stored, old): (&Stored, Spec),
+    (head, memo): (&Head, &Memo),
+    wants_current: bool,
+    runtime: &Runtime,
+) -> Result<(Spec, Accepted)> {
+    let path = head.metadata.get(FLOW).and_then(|kept| kept.get("spec")?.as_str());
+    let now = path.and_then(|path| std::fs::read_to_string(path).ok().map(|now| (path, now)));
+    let Some((path, now)) = now else {
+        if wants_current {
+            return Err(Error::SpecGone { session: head.id.clone() });
+        }
+        return Ok((old, None));
+    };
+    let files_changed = !stored.files.is_empty()
+        && Spec::load(Path::new(path), path)
+            .is_ok_and(|(_, reading)| reading.spec.files() != stored.files);
+    if now == stored.spec && !files_changed {
+        return Ok((old, None));
+    }
+    if !wants_current {
+        let (path, diff) = (path.to_owned(), diff(&stored.spec, &now));
+        runtime.tell(Notice::SpecChanged { path, diff });
+        return Ok((old, None));
+    }
+    let (text, reading) = Spec::load(Path::new(path), path).map_err(stepwell_flow::Error::from)?;
+    let new = reading.spec;
+    let revision = compare(&old, &new, memo);
+    if !revision.broken.is_empty() {
+        runtime.tell(Notice::SpecDiff(diff(&stored.spec, &text)));
+        return Err(Error::SpecBreaks { session: head.id.clone(), nodes: revision.broken });
+    }
+    let kept = Stored::new(&text, new.files());
+    Ok((new, Some((kept, revision.anew))))
+}
+
+/// What changed, as a unified diff.
+fn diff(old: &str, new: &str) -> String {
+    let diff = TextDiff::from_lines(old, new);
+    diff.unified_diff().context_radius(1).header("stored", "now").to_string()
+}

@@ -1,0 +1,69 @@
+//! A flow's variables: as they were typed, and as they are kept, without their secrets.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use stepwell::SessionId;
+use stepwell_agent::redact::Redactor;
+use stepwell_flow::spec::Spec;
+
+use crate::error::{Error, Result};
+
+/// Variables and what they are.
+pub(crate) type Variables = BTreeMap<String, Value>;
+
+/// Variables as they are kept.
+pub(crate) fn kept(variables: &Variables, redactor: &Redactor) -> Variables {
+    variables.iter().map(|(name, value)| (name.clone(), without(value, redactor))).collect()
+}
+
+fn without(value: &Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => Value::from(redactor.redact(text).into_owned()),
+        Value::Array(items) => items.iter().map(|item| without(item, redactor)).collect(),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| (key.clone(), without(value, redactor));
+            Value::Object(entries.iter().map(entry).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn is_redacted(value: &Value) -> bool {
+    match value {
+        Value::String(text) => Redactor::is_redacted(text),
+        Value::Array(items) => items.iter().any(is_redacted),
+        Value::Object(entries) => entries.values().any(is_redacted),
+        _ => false,
+    }
+}
+
+/// What a flow that is taken up goes on with: what is kept, and in place of what is not, what
+/// its spec says or what was typed again.
+pub(crate) fn revealed(
+    kept: &Variables,
+    (typed, spec): (&BTreeMap<String, String>, &Spec),
+    (redactor, id): (&Redactor, &SessionId),
+) -> Result<Variables> {
+    let mut variables = kept.clone();
+    for (name, value) in variables.iter_mut().filter(|(_, value)| is_redacted(value)) {
+        let input = spec.inputs.required.get(name).or_else(|| spec.inputs.optional.get(name));
+        let default = input.and_then(|input| input.default.as_ref());
+        let said = spec.inputs.values.get(name).or(default);
+        match said.filter(|said| without(said, redactor) == *value) {
+            Some(said) => *value = said.clone(),
+            None if typed.contains_key(name) => {}
+            None => {
+                return Err(Error::SecretVariable { session: id.clone(), name: name.clone() });
+            }
+        }
+    }
+    for (name, text) in typed {
+        let value = spec.inputs.typed(name, text).map_err(stepwell_flow::Error::from)?;
+        if kept.get(name) != Some(&without(&value, redactor)) {
+            return Err(Error::OtherVariable { session: id.clone(), name: name.clone() });
+        }
+        variables.insert(name.clone(), value);
+    }
+    Ok(variables)
+}

@@ -1,0 +1,317 @@
+//! A run, as whoever started it holds it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use stepwell::{Answer, Lane, Lease, Money, Said, SessionId, Stepwell, Who};
+use stepwell_agent::permission::Rule;
+use stepwell_agent::run::{OpenGate, RunEvent, Wisher};
+use stepwell_flow::spec::Spec;
+use tokio::sync::mpsc;
+
+use crate::answer::{Answered, answer_here};
+use crate::error::{Error, Result};
+use crate::report::RunReport;
+use crate::request::Interrupt;
+
+/// A run, as whoever started it holds it. Dropping it interrupts the run.
+#[derive(Debug)]
+pub struct RunHandle {
+    steering: Steering,
+    listeners: Arc<Listeners>,
+    thread: Option<JoinHandle<Result<RunReport>>>,
+}
+
+/// What a run is talked to with.
+#[derive(Clone, Debug)]
+pub(crate) struct Steering {
+    pub(crate) well: Stepwell,
+    pub(crate) lease: Lease,
+    pub(crate) wisher: Wisher,
+    pub(crate) interrupt: Interrupt,
+    /// The spec, if it is a flow: it says which answers fit.
+    pub(crate) spec: Option<Arc<Spec>>,
+    /// Who sits before it.
+    pub(crate) who: Who,
+    /// What the session may have cost in the end.
+    pub(crate) budget: Option<Money>,
+}
+
+/// What may be told to a run.
+#[derive(Clone, Debug)]
+pub enum RunCommand {
+    /// Something for the model, taken in before its next call.
+    Say {
+        /// What is said.
+        text: String,
+        /// Does the current call of the model end for it?
+        now: bool,
+    },
+    /// The answer to a question.
+    Answer {
+        /// The question's name.
+        gate: String,
+        /// The answer.
+        answer: Answer,
+        /// Who gives it.
+        who: Who,
+    },
+    /// Where the run waits for an answer, it pauses instead.
+    Pause,
+    /// Stop cleanly.
+    Interrupt,
+}
+
+impl RunHandle {
+    pub(crate) fn new(
+        steering: Steering,
+        listeners: Arc<Listeners>,
+        thread: JoinHandle<Result<RunReport>>,
+    ) -> Self {
+        Self { steering, listeners, thread: Some(thread) }
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.steering.lease.session
+    }
+
+    /// Who sits before it, as answers name them.
+    #[must_use]
+    pub fn who(&self) -> &Who {
+        &self.steering.who
+    }
+
+    /// What the session may have cost in the end, by the nearest of its limits.
+    #[must_use]
+    pub fn budget(&self) -> Option<Money> {
+        self.steering.budget
+    }
+
+    /// What happens in the run. The first stream begins with its beginning; later ones, with now.
+    #[must_use]
+    pub fn events(&self) -> EventStream {
+        self.listeners.listen()
+    }
+
+    /// The questions that wait for an answer, in the order in which they were asked.
+    #[must_use]
+    pub fn open_gates(&self) -> Vec<OpenGate> {
+        self.listeners.open_gates()
+    }
+
+    /// Tells the run something.
+    ///
+    /// # Errors
+    /// If an answer does not fit, or somebody was quicker; if it cannot be saved.
+    pub fn send(&self, command: RunCommand) -> Result<()> {
+        match command {
+            RunCommand::Say { text, now } => self.say(text, now),
+            RunCommand::Answer { gate, answer, who } => self.answer(&gate, answer, who).map(drop),
+            RunCommand::Pause => {
+                self.pause();
+                Ok(())
+            }
+            RunCommand::Interrupt => {
+                self.interrupt();
+                Ok(())
+            }
+        }
+    }
+
+    /// Says something to the model: it is taken in before its next call, or, with `now`, in place of
+    /// the current one. A run that is over keeps it for the next one.
+    ///
+    /// # Errors
+    /// If it cannot be saved.
+    pub fn say(&self, text: impl Into<String>, now: bool) -> Result<()> {
+        let (text, who) = (text.into(), self.steering.who.clone());
+        self.steering.well.say(self.id(), Said { text, lane: Lane::main(), who, now })?;
+        if now {
+            self.steering.wisher.hurry();
+        }
+        Ok(())
+    }
+
+    /// Answers a question, be it a subagent's. The first answer counts.
+    ///
+    /// # Errors
+    /// If no such question waits, the answer does not fit it, or somebody was quicker.
+    pub fn answer(&self, gate: &str, answer: Answer, who: impl Into<Who>) -> Result<Answered> {
+        self.answer_remembering(gate, answer, None, who)
+    }
+
+    /// Answers a question about a call, and has the same choice made for later calls that a rule
+    /// fits.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn answer_remembering(
+        &self,
+        gate: &str,
+        answer: Answer,
+        rule: Option<&Rule>,
+        who: impl Into<Who>,
+    ) -> Result<Answered> {
+        let open = self.listeners.open_gate(gate).ok_or_else(|| {
+            let open = self.open_gates().into_iter().map(|open| open.gate).collect();
+            Error::NoGate { session: self.id().clone(), name: gate.to_owned(), open }
+        })?;
+        answer_here(&self.steering, &open, (answer, rule), who.into())
+    }
+
+    /// Where the run waits for an answer, it pauses instead, now and from here on.
+    pub fn pause(&self) {
+        self.steering.wisher.pause();
+    }
+
+    /// Stops the run cleanly: it can be resumed.
+    pub fn interrupt(&self) {
+        self.steering.interrupt.ask();
+    }
+
+    /// Is it over?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until the run is over.
+    ///
+    /// # Errors
+    /// If what it did could not be saved; the error holds how far it was.
+    pub fn join(mut self) -> Result<RunReport> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(report)) => report,
+            Some(Err(_)) | None => Err(Error::Panicked),
+        }
+    }
+}
+
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.interrupt();
+        }
+    }
+}
+
+/// What happens in a run, as it happens. It ends with the run.
+#[derive(Debug)]
+pub struct EventStream(mpsc::UnboundedReceiver<RunEvent>);
+
+impl EventStream {
+    /// The next event, if there is one now. [`Ended`](RunEvent::Ended) is the last.
+    pub fn try_next(&mut self) -> Option<RunEvent> {
+        self.0.try_recv().ok()
+    }
+
+    /// The next event, for those who wait with others; none, if the run is over.
+    pub async fn recv(&mut self) -> Option<RunEvent> {
+        self.0.recv().await
+    }
+}
+
+impl Iterator for EventStream {
+    type Item = RunEvent;
+
+    /// Waits for the next event. Not for threads of an async runtime.
+    fn next(&mut self) -> Option<RunEvent> {
+        self.0.blocking_recv()
+    }
+}
+
+/// How many events are kept until somebody listens for the first time.
+const BACKLOG: usize = 10_000;
+
+/// Who listens to a run, and which questions are open in it.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners(Mutex<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    to: Vec<mpsc::UnboundedSender<RunEvent>>,
+    /// What nobody has heard yet.
+    backlog: VecDeque<RunEvent>,
+    listened: bool,
+    closed: bool,
+    /// Open questions by the session and name, and when they came.
+    open: HashMap<(SessionId, String), (u64, OpenGate)>,
+    asked: u64,
+}
+
+impl Listeners {
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of an event; whoever no longer listens is let go.
+    pub(crate) fn tell(&self, event: RunEvent) {
+        let mut inside = self.inside();
+        inside.note(&event);
+        match inside.listened {
+            true => inside.to.retain(|to| to.send(event.clone()).is_ok()),
+            // Pieces are worth nothing later.
+            false if matches!(event, RunEvent::Delta(_) | RunEvent::ToolOutput { .. }) => {}
+            false => {
+                inside.backlog.push_back(event);
+                if inside.backlog.len() > BACKLOG {
+                    inside.backlog.pop_front();
+                }
+            }
+        }
+    }
+
+    fn listen(&self) -> EventStream {
+        let mut inside = self.inside();
+        let (to, from) = mpsc::unbounded_channel();
+        for event in std::mem::take(&mut inside.backlog) {
+            // The other end is here.
+            let _ = to.send(event);
+        }
+        inside.listened = true;
+        if !inside.closed {
+            inside.to.push(to);
+        }
+        EventStream(from)
+    }
+
+    /// The run is over: every stream ends.
+    pub(crate) fn close(&self) {
+        let mut inside = self.inside();
+        inside.closed = true;
+        inside.to.clear();
+        inside.open.clear();
+    }
+
+    fn open_gates(&self) -> Vec<OpenGate> {
+        let mut open: Vec<_> = self.inside().open.values().cloned().collect();
+        open.sort_by_key(|(asked, _)| *asked);
+        open.into_iter().map(|(_, gate)| gate).collect()
+    }
+
+    /// The question of a name: the one that was asked last, should a subagent use the same.
+    fn open_gate(&self, name: &str) -> Option<OpenGate> {
+        self.open_gates().into_iter().rev().find(|open| open.gate.id == name)
+    }
+}
+
+impl Inside {
+    /// Notes which questions are open.
+    fn note(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Approval(open) => {
+                self.asked += 1;
+                let key = (open.session.clone(), open.gate.id.clone());
+                self.open.insert(key, (self.asked, (**open).clone()));
+            }
+            RunEvent::Answered(answer) => {
+                self.open.remove(&(answer.session.clone(), answer.gate.clone()));
+            }
+            RunEvent::Child { event, .. } | RunEvent::Within { event, .. } => self.note(event),
+            _ => {}
+        }
+    }
+}

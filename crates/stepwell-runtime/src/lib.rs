@@ -1,0 +1,64 @@
+//! Runs as handles: start, watch, answer, interrupt and resume agents and flows.
+//!
+//! A [`Runtime`] works in a workspace. [`Runtime::start`], [`Runtime::start_flow`] and
+//! [`Runtime::resume`] give a [`RunHandle`]: its [events](RunHandle::events) tell what happens, and
+//! approvals and questions are answered from any thread with [`RunHandle::answer`]. The log decides:
+//! an answer is an event, the first one counts, and it may as well come from another process.
+//! [`RunHandle::join`] gives a [`RunReport`].
+//!
+//! Every run has a thread of its own. Nothing here knows a terminal, a command line or the
+//! environment: a front end brings what it found around itself in a
+//! [`Host`](stepwell_workspace::Host).
+
+mod answer;
+mod compact;
+mod context;
+mod crew;
+mod drive;
+mod error;
+pub mod files;
+pub mod flow;
+mod fork;
+mod gauge;
+mod handle;
+mod mcp;
+mod model;
+mod notice;
+mod prepare;
+mod project;
+mod readiness;
+mod report;
+mod request;
+mod resume;
+mod rewind;
+mod runtime;
+mod start;
+mod tally;
+mod thread;
+mod trust;
+
+pub use answer::{Answered, Given};
+pub use error::{Error, ErrorKind, Remedy, Result, SuggestedModel, TokenLimit};
+pub use fork::{ForkRequest, Forked};
+pub use gauge::Gauge;
+pub use handle::{EventStream, RunCommand, RunHandle};
+pub use model::{check_model_name, provider_keys};
+pub use notice::{CutOffSession, LeftFile, Notice, Notices};
+pub use report::{Failure, FlowReport, RunReport};
+pub use request::{
+    FlowOptions, FlowRequest, Interrupt, ResumeRequest, RunOptions, RunRequest, Touch,
+};
+pub use rewind::RewindRequest;
+pub use runtime::{Runtime, Supervisor};
+pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
+pub use trust::Trust;
+
+/// A model's name as it can be given again: `provider/name`, or `script:FILE`.
+#[must_use]
+pub fn model_name(provider: &str, name: &str) -> String {
+    match (provider, name) {
+        ("", name) | (_, name @ "") => name.to_owned(),
+        ("script", file) => format!("script:{file}"),
+        (provider, name) => format!("{provider}/{name}"),
+    }
+}

@@ -1,0 +1,196 @@
+//! What a person should know about how a run begins, although nobody asked: typed, so that each
+//! front end words it. What happens in the run itself is told by its events.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+use stepwell::{Seq, SessionId, Time};
+
+/// Something that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Notice {
+    /// Sessions are not saved: this one is kept in memory and cannot be resumed.
+    NotSaved {
+        /// Is it a flow?
+        is_flow: bool,
+    },
+    /// The project's instructions are not read.
+    InstructionsNotRead {
+        /// Why not.
+        why: String,
+    },
+    /// Which model was used is not remembered.
+    ModelNotRemembered {
+        /// Why not.
+        why: String,
+    },
+    /// The model that should write summaries cannot be had.
+    NoSummariser {
+        /// It.
+        model: String,
+        /// Why not.
+        why: String,
+        /// Who writes them instead.
+        instead: String,
+    },
+    /// The model cannot be asked for a summary, so old messages are left out.
+    ModelUnreachable {
+        /// It.
+        model: String,
+        /// Why not.
+        why: String,
+    },
+    /// The newest list of prices cannot be read: those that ship are used.
+    PricesNotRead {
+        /// Why not.
+        why: String,
+    },
+    /// A session's agent is another system's: ours goes on.
+    OtherAgent {
+        /// The session's agent.
+        used: String,
+        /// The system.
+        system: String,
+        /// The one that goes on.
+        instead: String,
+    },
+    /// MCP servers take long to start.
+    ServersSlow {
+        /// Which.
+        names: Vec<String>,
+    },
+    /// An MCP server is not there: the run goes on without it.
+    ServerAbsent {
+        /// Which.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// Something about an MCP server.
+    Server(String),
+    /// More tools than a model is given.
+    ToolsLeftOut {
+        /// How many are left out.
+        count: usize,
+        /// How many a model is given.
+        most: usize,
+    },
+    /// Sessions of this workspace crashed, and nobody was told.
+    CutOff {
+        /// Which, the newest first.
+        sessions: Vec<CutOffSession>,
+    },
+    /// Who crashed is not known.
+    CutOffUnknown {
+        /// Why not.
+        why: String,
+    },
+    /// A rewind that was cut off is finished now.
+    RewindFinished {
+        /// The session.
+        session: SessionId,
+        /// Where it began.
+        began: Seq,
+        /// Files that were left as they are.
+        left: Vec<LeftFile>,
+    },
+    /// A file is in the way of finishing a rewind.
+    RewindConflict(LeftFile),
+    /// A rewind was cut off, and its files may be half moved.
+    HalfRewound {
+        /// The session.
+        session: SessionId,
+        /// Where it began.
+        began: Seq,
+    },
+    /// A spec changed since its flow began: the stored one is used.
+    SpecChanged {
+        /// The file.
+        path: String,
+        /// What changed, as a unified diff.
+        diff: String,
+    },
+    /// What changed in a spec that cannot be gone on with, as a unified diff.
+    SpecDiff(String),
+    /// Guardrails take a tool away.
+    ToolTakenAway {
+        /// From whom.
+        whose: String,
+        /// Which.
+        tool: String,
+    },
+    /// A provider is asked at an address that a spec names, without the user's key.
+    WithoutKey {
+        /// The address.
+        address: String,
+        /// The provider.
+        provider: String,
+    },
+    /// Somebody else answered first: the given answer is not taken.
+    NotTaken {
+        /// The question's name.
+        gate: String,
+        /// Why not.
+        why: String,
+    },
+    /// A file could not be written, though the run is over.
+    NotWritten {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// A session that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CutOffSession {
+    /// The session.
+    pub session: SessionId,
+    /// When it last did something.
+    pub updated_at: Time,
+    /// Its task.
+    pub task: String,
+}
+
+/// A file that a rewind left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftFile {
+    /// The file.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Where notices go.
+#[derive(Clone)]
+pub struct Notices(Arc<dyn Fn(&Notice) + Send + Sync>);
+
+impl Notices {
+    /// Notices that this function is told of, on whichever thread.
+    pub fn to(tell: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    /// Notices that nobody reads.
+    #[must_use]
+    pub fn to_nobody() -> Self {
+        Self::to(|_| {})
+    }
+
+    /// Tells of one.
+    #[expect(clippy::needless_pass_by_value, reason = "callers make it for this")]
+    pub fn tell(&self, notice: Notice) {
+        (self.0)(&notice);
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notices")
+    }
+}

@@ -1,0 +1,432 @@
+//! What a run works with, settled before it begins: agent, model, mode, budget, tools.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stepwell::{
+    Change, Created, Driver, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session,
+    Standing, Stepwell, Usage,
+};
+use stepwell_agent::agent::{Agent, builtin};
+use stepwell_agent::machine::{Limits, Rules};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::redact::{RedactMessages as _, Redactor};
+use stepwell_agent::run::{Charge, Keeping, Setup};
+use stepwell_agent::tool::{Ground, Place, Tool};
+use stepwell_workspace::atomic_file::check_replaceable;
+
+use crate::error::{Error, Result, SuggestedModel, TokenLimit};
+use crate::model::Model;
+use crate::notice::Notice;
+use crate::request::{Interrupt, RunOptions};
+use crate::runtime::Runtime;
+use crate::thread::About;
+use crate::trust::Trust;
+use crate::{context, crew, files, mcp, model, model_name, project};
+
+/// The largest AGENTS.md that is read.
+const MAX_INSTRUCTIONS: u64 = 256 << 10;
+
+/// What a run needs that is settled before it begins.
+pub(crate) struct Prepared {
+    pub(crate) agent_name: String,
+    pub(crate) agent: Agent,
+    pub(crate) mode: Mode,
+    /// Does what the session's log allows count?
+    pub(crate) trust: Trust,
+    pub(crate) model: Model,
+    /// The model that writes summaries, if it is another one.
+    pub(crate) summariser: Option<Model>,
+    /// The keys of all providers that are in the environment, by their variables' names.
+    pub(crate) keys: BTreeMap<String, String>,
+    /// What else is secret in the environment, by its name.
+    pub(crate) environment: Vec<String>,
+    pub(crate) options: RunOptions,
+    /// The phases that a new session goes through.
+    pub(crate) phases: Option<PhaseSet>,
+    pub(crate) place: Place,
+    pub(crate) mcp: mcp::Wanted,
+}
+
+/// Whose run is prepared.
+#[derive(Clone, Copy)]
+pub(crate) struct Of<'a> {
+    /// The session; absent, a new one.
+    pub(crate) session: Option<&'a Head>,
+    /// Does what its log allows count?
+    pub(crate) trust: Trust,
+}
+
+impl Of<'_> {
+    /// A new session.
+    pub(crate) const NEW: Self = Of { session: None, trust: Trust::new_session() };
+}
+
+/// The variables that may hold the address of a team's store, or its password.
+const STORE_VARIABLES: [&str; 3] = ["STEPWELL_STORE", "STEPWELL_STORE_URL", "PGPASSWORD"];
+
+/// The metadata keys that hold when a person is asked, which model is used, and by whom.
+pub(crate) const MODE: &str = "mode";
+pub(crate) const MODEL: &str = "model";
+const AGENT: &str = "agent";
+
+impl Prepared {
+    /// Settles what a new run works with, or one of a session that is resumed.
+    pub(crate) fn new(options: &RunOptions, of: Of<'_>, runtime: &Runtime) -> Result<Self> {
+        let mut prepared = Self::with(options, of, runtime, |named| {
+            let named = named.ok_or_else(|| Error::NoModel { suggested: suggested(runtime) })?;
+            Model::find(named, runtime)
+        })?;
+        prepared.mcp = mcp::Wanted::find(&prepared.agent, &prepared.place.root, runtime);
+        prepared.check_budget(of.session)?;
+        files::check_roots(&prepared.place, runtime)?;
+        Ok(prepared)
+    }
+
+    /// Settles what makes a session's conversation shorter: also without a model, and without
+    /// the tools of servers.
+    pub(crate) fn for_shrinking(head: &Head, runtime: &Runtime) -> Result<Self> {
+        let of = Of { session: Some(head), trust: runtime.trust(&head.id) };
+        Self::with(&RunOptions::default(), of, runtime, |named| {
+            let named = named.unwrap_or_default();
+            let unreachable = || Model::unreachable(named, head, runtime);
+            if named.is_empty() || runtime.config.settings.truncation {
+                return Ok(unreachable());
+            }
+            Model::find(named, runtime).or_else(|error| {
+                let (model, why) = (named.to_owned(), error.to_string());
+                runtime.tell(Notice::ModelUnreachable { model, why });
+                Ok(unreachable())
+            })
+        })
+    }
+
+    fn with(
+        options: &RunOptions,
+        of: Of<'_>,
+        runtime: &Runtime,
+        find: impl FnOnce(Option<&str>) -> Result<Model>,
+    ) -> Result<Self> {
+        let session = of.session;
+        let settings = &runtime.config.settings;
+        let kept = |key: &str| Some(session?.metadata.get(key)?.as_str()?.to_owned());
+        let agent_name = options.agent.clone().or_else(|| known_agent(session?, runtime));
+        let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
+        let agent = find_agent(&agent_name, runtime)?;
+        // Another program's session says nothing of how the user wants to be asked.
+        let ran_here = session.is_none_or(|head| head.driver == Driver::Own);
+        let mode = kept(MODE).filter(|_| ran_here).and_then(|mode| mode.parse().ok());
+        let usual = agent.mode.unwrap_or(settings.mode);
+        let trust = of.trust.or_chosen(options.mode.is_some());
+        // What someone else allowed in a session is not allowed by the user.
+        let mode = mode.map(|mode: Mode| if trust.is_own() { mode } else { mode.min(usual) });
+        let mode = options.mode.or(mode).unwrap_or(usual);
+        let named = options.model.clone().or_else(|| used_model(session?));
+        let named = named.or_else(|| agent.model.clone());
+        let named = named.or_else(|| Some(settings.model_name.clone()));
+        let model = find(named.as_deref().filter(|name| !name.is_empty()))?;
+        let summariser = context::summariser(&model, runtime);
+        let keys = model::provider_keys(runtime)?;
+        let environment = runtime.host.secrets();
+        let mut place = place(session, runtime)?;
+        place.withheld = withheld(&keys, runtime).collect();
+        Ok(Self {
+            agent_name,
+            agent,
+            mode,
+            trust,
+            model,
+            summariser,
+            keys,
+            environment,
+            options: options.clone(),
+            phases: None,
+            place,
+            mcp: mcp::Wanted::default(),
+        })
+    }
+
+    /// What this run may cost.
+    pub(crate) fn budget(&self) -> Option<Money> {
+        self.options.budget.or(self.agent.budget)
+    }
+
+    /// What whoever holds a run of it knows.
+    pub(crate) fn about(&self, session: &Session) -> Result<About> {
+        let head = session.standing()?.head;
+        let below = session.well().subagents(session.id())?;
+        let spent = below.iter().fold(head.spent.cost, |sum, it| sum.plus(it.head.spent.cost));
+        let here = self.budget().map(|budget| spent.plus(budget));
+        let whole = self.options.budget_total.or(head.budget);
+        Ok(About { spec: None, budget: here.into_iter().chain(whole).min() })
+    }
+
+    /// Starts and reaches the agent's MCP servers, and gives it its tools. Whoever begins a session
+    /// does so before, so that none is left behind where that fails.
+    pub(crate) async fn connect(
+        &self,
+        interrupt: &Interrupt,
+        runtime: &Runtime,
+    ) -> Result<mcp::Connected> {
+        if let Some(path) = &self.options.record_script {
+            // Found out before a run is paid for.
+            let unwritable = stepwell_workspace::Error::file(path, "writing it");
+            check_replaceable(path).map_err(unwritable)?;
+        }
+        let lists = mcp::Lists::of(&self.agent_name, &self.agent);
+        self.mcp.connect(&lists, &self.place, (interrupt, runtime)).await
+    }
+
+    /// A budget on a model whose price nobody knows cannot be kept.
+    fn check_budget(&self, session: Option<&Head>) -> Result<()> {
+        let total = self.options.budget_total.or_else(|| session.and_then(|head| head.budget));
+        let limited = self.budget().is_some() || total.is_some();
+        let one = Usage { input: 1, output: 1, ..Usage::default() };
+        if limited && (self.model.cost)(&one).is_none() {
+            let what = self.model.named.clone();
+            return Err(Error::NoPrice { what, limit: TokenLimit::Run });
+        }
+        match session {
+            Some(head) => self.check_priced(head, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// A budget for all of a session, and of its subagents, needs the price of all that they did.
+    pub(crate) fn check_priced(&self, head: &Head, below: &[Standing]) -> Result<()> {
+        let total = self.options.budget_total.or(head.budget);
+        let spent = below.iter().map(|it| &it.head.spent).chain([&head.spent]);
+        let calls: u64 = spent.map(|spent| spent.unpriced).sum();
+        match total.is_some() && calls > 0 {
+            true => Err(Error::Unpriced { calls }),
+            false => Ok(()),
+        }
+    }
+
+    /// The session that a description is of, with who does it, with what and where.
+    pub(crate) fn describe(&self, draft: Created, runtime: &Runtime) -> Created {
+        let draft = draft
+            .with_agent(&self.agent_name)
+            .with_model(&self.model.provider_name, &self.model.name)
+            .in_workspace(runtime.place.root.display().to_string());
+        Created { project: project::at(&runtime.place.root), ..draft }
+    }
+
+    /// The model's name, as it can be given again.
+    pub(crate) fn model_name(&self) -> String {
+        model_name(&self.model.provider_name, &self.model.name)
+    }
+
+    /// What is remembered of this run for those to come.
+    pub(crate) fn remembered(&self) -> Edited {
+        let budget = self.options.budget_total.map_or(Change::Keep, Change::Set);
+        let metadata = [
+            (MODE.to_owned(), self.mode.as_str().into()),
+            (MODEL.to_owned(), self.model_name().into()),
+            (AGENT.to_owned(), self.agent_name.clone().into()),
+        ];
+        Edited { metadata: metadata.into(), budget, ..Edited::default() }
+    }
+
+    /// Makes the session of a new run, with all that it begins with, or nothing of it.
+    pub(crate) fn begin(&self, well: &Stepwell, task: &str, runtime: &Runtime) -> Result<Session> {
+        let draft = well.draft(self.redactor().redact(task).into_owned());
+        let draft = Created { phases: self.phases, ..self.describe(draft, runtime) };
+        Ok(well.create_with(draft, self.beginning(task, runtime))?)
+    }
+
+    /// What a session for a task begins with.
+    pub(crate) fn beginning(&self, task: &str, runtime: &Runtime) -> Vec<NewEvent> {
+        let redactor = self.redactor();
+        let system = redactor.redact_message(Message::system(self.system(runtime))).0;
+        let user = redactor.redact_message(Message::user(task)).0;
+        vec![self.remembered().into(), system.into(), user.into()]
+    }
+
+    /// The agent's standing instructions, with the project's.
+    pub(crate) fn system(&self, runtime: &Runtime) -> String {
+        let path = runtime.place.root.join("AGENTS.md");
+        let project = match instructions(&path, &runtime.place.root) {
+            Ok(text) => text,
+            Err(why) => {
+                runtime.tell(Notice::InstructionsNotRead { why });
+                None
+            }
+        };
+        self.agent.system(project.as_deref())
+    }
+
+    /// Keeps this run's keys, and whatever looks like a secret, out of what is written.
+    pub(crate) fn redactor(&self) -> Redactor {
+        let models = [Some(&self.model), self.summariser.as_ref()].into_iter().flatten();
+        let given = models.flat_map(|model| &model.secrets).chain(&self.mcp.secrets);
+        let keys = given.chain(self.keys.values()).cloned();
+        Redactor::with_environment(keys, self.environment.iter().cloned())
+    }
+
+    /// What a run in a session works with.
+    pub(crate) fn setup(
+        &self,
+        head: &Head,
+        connected: &mcp::Connected,
+        runtime: &Runtime,
+    ) -> Setup {
+        let mut tools = connected.selection.tools.clone();
+        let crew = crew::Crew::new(&tools, &self.mcp.secrets, runtime);
+        if let Some(set) = head.phases {
+            tools.push(stepwell_agent::tool::phases(set));
+        }
+        let ground = Charge::of(head).map(|charge| charge.ground);
+        // A subagent that is resumed by hand may do what it might before.
+        if ground == Some(Ground::ReadOnly) {
+            tools.retain(|tool| tool.effect() == Effect::Pure);
+        }
+        let mut setup = self.setup_with(tools, head.budget, runtime);
+        setup.dispatcher = Some(Arc::new(crew));
+        // A worktree lies in the store, and nothing of the store lies in it.
+        if ground == Some(Ground::Worktree) {
+            setup.place.grounds = setup.place.store.take();
+        }
+        setup
+    }
+
+    /// What a run works with, given its tools and what its session may cost.
+    pub(crate) fn setup_with(
+        &self,
+        tools: Vec<Arc<dyn Tool>>,
+        budget: Option<Money>,
+        runtime: &Runtime,
+    ) -> Setup {
+        let effects: BTreeMap<String, Effect> =
+            tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
+        let options = &self.options;
+        Setup {
+            provider: Arc::clone(&self.model.provider),
+            model: self.model.name.clone(),
+            cost: Arc::clone(&self.model.cost),
+            tools,
+            // A new session's store is there only now.
+            place: Place {
+                store: std::fs::canonicalize(&runtime.place.store).ok(),
+                ..self.place.clone()
+            },
+            rules: Rules {
+                // What changes nothing needs no consent.
+                mode: if options.dry_run { Mode::Yolo } else { self.mode },
+                retry_unsafe: options.retry_unsafe,
+                effects,
+                limits: Limits {
+                    steps: options.max_steps.or(self.agent.max_steps),
+                    tokens: options.max_tokens.or(self.agent.max_tokens),
+                    budget: self.budget(),
+                    budget_total: options.budget_total.or(budget),
+                },
+            },
+            redactor: self.redactor(),
+            max_output: u64::from(runtime.config.settings.max_output.get()),
+            timeout: options.timeout.or(self.agent.timeout_seconds.map(Duration::from_secs)),
+            dry_run: options.dry_run,
+            context: context::of(&self.model, self.summariser.as_ref(), runtime),
+            keeping: Keeping {
+                files: files::limits(runtime),
+                every_steps: runtime.config.settings.every_steps.get().into(),
+            },
+            dispatcher: None,
+        }
+    }
+}
+
+/// The project's instructions, if there are any: a file, or a link to one of the workspace,
+/// and of a size that someone wrote.
+fn instructions(path: &Path, root: &Path) -> Result<Option<String>, String> {
+    if std::fs::symlink_metadata(path).is_err() {
+        return Ok(None);
+    }
+    let real = std::fs::canonicalize(path).map_err(|error| error.to_string())?;
+    let root = std::fs::canonicalize(root).map_err(|error| error.to_string())?;
+    let meta = std::fs::metadata(&real).map_err(|error| error.to_string())?;
+    if !real.starts_with(root) {
+        return Err("it leads out of the workspace".to_owned());
+    }
+    if !meta.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if meta.len() > MAX_INSTRUCTIONS {
+        return Err(format!("it is larger than {} KiB", MAX_INSTRUCTIONS >> 10));
+    }
+    std::fs::read_to_string(real).map(Some).map_err(|error| error.to_string())
+}
+
+/// The variables that no command gets to see.
+pub(crate) fn withheld(
+    keys: &BTreeMap<String, String>,
+    runtime: &Runtime,
+) -> impl Iterator<Item = String> {
+    // The address of a team's store may hold a password.
+    let addresses = STORE_VARIABLES.iter().filter(|_| runtime.place.team.is_some());
+    let addresses = addresses.map(|name| (*name).to_owned());
+    let private = runtime.host.private_variables();
+    keys.keys().cloned().chain(mcp::key_variables(runtime)).chain(addresses).chain(private)
+}
+
+/// Where tools work.
+pub(crate) fn place(session: Option<&Head>, runtime: &Runtime) -> Result<Place> {
+    let root = runtime.session_folder(session)?;
+    let supervisor = runtime.supervisor().cloned();
+    let supervisor = supervisor.map(|it| (it.program, it.arguments));
+    let command_timeout = runtime.config.settings.command_timeout;
+    Ok(Place { command_timeout, supervisor, ..Place::new(root) })
+}
+
+/// The agent that a session was last run by.
+pub(crate) fn used_agent(head: &Head) -> Option<String> {
+    let kept = head.metadata.get(AGENT).and_then(|name| name.as_str());
+    let name = kept.unwrap_or(&head.agent);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The same, or the one that goes on with a session of another system whose agent is unknown here.
+fn known_agent(head: &Head, runtime: &Runtime) -> Option<String> {
+    let used = used_agent(head)?;
+    match &head.source {
+        Some(source) if find_agent(&used, runtime).is_err() => {
+            let (system, instead) = (source.system.clone(), ANY_AGENT.to_owned());
+            runtime.tell(Notice::OtherAgent { used, system, instead: instead.clone() });
+            Some(instead)
+        }
+        _ => Some(used),
+    }
+}
+
+/// The agent that goes on where the one that began is not known.
+const ANY_AGENT: &str = "build";
+
+/// A model that can be asked here, or could be with a key.
+fn suggested(runtime: &Runtime) -> SuggestedModel {
+    let models = [
+        ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
+        ("OPENAI_API_KEY", "openai/gpt-4.1"),
+        ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
+    ];
+    let found = models.iter().find(|(variable, _)| runtime.host.variable(variable).is_some());
+    let (variable, model) = found.unwrap_or(&models[0]);
+    SuggestedModel { model, variable, has_key: found.is_some() }
+}
+
+/// The model that a session was last run with, as the user would name it.
+pub(crate) fn used_model(head: &Head) -> Option<String> {
+    let kept = head.metadata.get(MODEL).and_then(|name| name.as_str());
+    let named = || model_name(&head.provider, &head.model);
+    Some(kept.map_or_else(named, ToOwned::to_owned)).filter(|name| !name.is_empty())
+}
+
+pub(crate) fn find_agent(name: &str, runtime: &Runtime) -> Result<Agent> {
+    let mut agents = builtin();
+    agents.extend(runtime.config.agents.clone());
+    agents.get(name).cloned().ok_or_else(|| {
+        let known = agents.keys().cloned().collect();
+        Error::NoAgent { name: name.to_owned(), known }
+    })
+}

@@ -1,0 +1,47 @@
+//! Readiness: what is looked after in a workspace before a run or a flow begins in it.
+
+use stepwell::{Head, SessionId};
+use stepwell_workspace::{Well, remove_finished_worktrees};
+
+use crate::error::Result;
+use crate::files::{refuse_halves, settle_all};
+use crate::notice::{CutOffSession, Notice};
+use crate::request::Touch;
+use crate::runtime::Runtime;
+
+/// Makes a workspace ready for a run that begins, or goes on with a session: what was cut off is
+/// told of, what nobody needs is removed, and files are made whole. A run that changes no files is
+/// refused if some have to be moved first.
+pub(crate) fn make_ready(
+    touch: Touch,
+    well: &Well,
+    resumed: Option<&Head>,
+    runtime: &Runtime,
+) -> Result<()> {
+    tell_crashes(well, resumed.map(|head| &head.id), runtime);
+    remove_finished_worktrees(runtime, well, resumed);
+    match touch {
+        Touch::Nothing => refuse_halves(well, runtime),
+        Touch::Files => settle_all(well, runtime),
+    }
+}
+
+/// Tells of the sessions that were cut off and that nobody was told of, but the one that is about to
+/// be resumed. Not being able to is no reason not to begin.
+fn tell_crashes(well: &Well, resumed: Option<&SessionId>, runtime: &Runtime) {
+    if !runtime.announces_crashes() {
+        return;
+    }
+    match runtime.unannounced_crashes(well, resumed) {
+        Ok(cut_off) if cut_off.is_empty() => {}
+        Ok(cut_off) => {
+            let sessions = cut_off.into_iter().map(|standing| CutOffSession {
+                session: standing.head.id,
+                updated_at: standing.head.updated_at,
+                task: standing.head.task,
+            });
+            runtime.tell(Notice::CutOff { sessions: sessions.collect() });
+        }
+        Err(error) => runtime.tell(Notice::CutOffUnknown { why: error.to_string() }),
+    }
+}

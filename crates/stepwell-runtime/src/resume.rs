@@ -1,0 +1,269 @@
+//! Resuming a session, an agent's or a flow's: the order of it, written once.
+
+use stepwell::gates::Gates;
+use stepwell::{Driver, Error as StoreError, GateAnswered, Head, Session, Span, Status};
+use stepwell_agent::machine::State;
+use stepwell_agent::run::check_sendable;
+use stepwell_workspace::{Well, restore_worktree};
+
+use crate::answer::{Fitting, record};
+use crate::drive::{Agent, Words};
+use crate::error::{Error, Result};
+use crate::flow::FlowWork;
+use crate::handle::RunHandle;
+use crate::mcp::Connected;
+use crate::notice::Notice;
+use crate::prepare::{Of, Prepared};
+use crate::readiness::make_ready;
+use crate::report::RunReport;
+use crate::request::ResumeRequest;
+use crate::runtime::Runtime;
+use crate::thread::{Job, spawn};
+
+impl Runtime {
+    /// Resumes a session exactly where it stopped, or gives it more to do. Returns when the session
+    /// is held and its run begins.
+    ///
+    /// # Errors
+    /// If it cannot be resumed, somebody else runs it, or its agent, model or tools cannot be had.
+    /// Then nothing was recorded, unless a rewind that was cut off was finished first.
+    pub fn resume(&self, request: ResumeRequest) -> Result<RunHandle> {
+        let interrupt = request.interrupt.clone();
+        spawn(self, interrupt, move |job| resume(&request, job))
+    }
+}
+
+/// What is resumed.
+enum Work {
+    Agent(Box<AgentWork>),
+    Flow(Box<FlowWork>),
+}
+
+/// An agent's session that is resumed.
+struct AgentWork {
+    prepared: Prepared,
+    words: Words,
+    connected: Option<Connected>,
+    /// Is nothing left to be done?
+    is_done: bool,
+}
+
+/// The order of a resume. Whatever can be refused is refused before anything is recorded, and what
+/// another process may have changed meanwhile is looked at again once the lease is taken.
+fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
+    let runtime = job.runtime.clone();
+    let well = runtime.writing()?;
+    let head = well.standing(&request.session)?.head;
+    refuse(request, &head, &runtime)?;
+    make_worktree_whole(request, &well, &head, &runtime)?;
+    let mut work = Work::prepare(request, &well, &head, &runtime)?;
+    let answer = work.check_answer(request, &well, &head, &runtime)?;
+    work.connect(job)?;
+    job.check_interrupt()?;
+    make_ready(request.options.touch(), &well, Some(&head), &runtime)?;
+    let session = well.hold(&request.session).map_err(runs_elsewhere)?;
+    make_worktree_whole(request, &well, &head, &runtime)?;
+    work.check_again(&session, &well, &head)?;
+    if let Some(answer) = answer {
+        work.record_answer(answer, &well, &session, &runtime)?;
+    }
+    work.mark_running(request, &session, &well, &head)?;
+    work.run(request, session, &head, job)
+}
+
+/// Refuses what cannot be resumed, or not so.
+fn refuse(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Result<()> {
+    if !runtime.config.settings.auto_save {
+        return Err(Error::NotSaved);
+    }
+    refuse_external(head)?;
+    let (session, is_flow) = (head.id.clone(), head.flow.is_some());
+    match (&request.say, is_flow) {
+        // A flow's agents are asked what its spec says, and nothing else.
+        (Some(_), true) => Err(Error::IsFlow { session }),
+        (None, _) if head.status == Status::Abandoned => Err(Error::Abandoned { session, is_flow }),
+        _ => Ok(()),
+    }
+}
+
+/// A session that Stepwell does not run is its own agent's.
+pub(crate) fn refuse_external(head: &Head) -> Result<()> {
+    match head.driver {
+        Driver::Own => Ok(()),
+        Driver::External => Err(Error::External { session: head.id.clone() }),
+    }
+}
+
+/// Sees to it that a session's worktree is whole, if it works in one. A dry run does not need it
+/// to be.
+fn make_worktree_whole(
+    request: &ResumeRequest,
+    well: &Well,
+    head: &Head,
+    runtime: &Runtime,
+) -> Result<()> {
+    match request.options.dry_run {
+        true => Ok(()),
+        false => Ok(restore_worktree(well, head, runtime)?),
+    }
+}
+
+pub(crate) fn runs_elsewhere(error: StoreError) -> Error {
+    match error {
+        StoreError::Held { .. } => Error::RunsElsewhere(error),
+        error => error.into(),
+    }
+}
+
+impl Work {
+    /// Settles agents, models, modes, budgets and tools.
+    fn prepare(
+        request: &ResumeRequest,
+        well: &Well,
+        head: &Head,
+        runtime: &Runtime,
+    ) -> Result<Self> {
+        if head.flow.is_some() {
+            let work = FlowWork::prepare(request, well, head, runtime)?;
+            return Ok(Self::Flow(Box::new(work)));
+        }
+        let words = match &request.say {
+            Some(text) => Words::More(text.clone()),
+            None => Words::Nothing,
+        };
+        let events = || well.store().events(&head.id, Span::ALL)?.intact(&head.id);
+        // An empty conversation is never sent. What was said meanwhile is something to send.
+        if request.say.is_none() && head.unheard == 0 {
+            check_sendable(head, events()?)?;
+        }
+        let of = Of { session: Some(head), trust: request.trust };
+        let prepared = Prepared::new(&request.options, of, runtime)?;
+        prepared.check_priced(head, &well.subagents(&head.id)?)?;
+        // Rewinds of earlier versions left the status as it was, and tasks may be open.
+        let is_done =
+            request.say.is_none() && head.status == Status::Success && head.unheard == 0 && {
+                let state = State::of(&events()?);
+                state.is_over() && !state.is_unfinished()
+            };
+        Ok(Self::Agent(Box::new(AgentWork { prepared, words, connected: None, is_done })))
+    }
+
+    /// The answer that was given, made to fit its question. A session that is done stays done.
+    fn check_answer(
+        &self,
+        request: &ResumeRequest,
+        well: &Well,
+        head: &Head,
+        runtime: &Runtime,
+    ) -> Result<Option<GateAnswered>> {
+        let Some(given) = &request.answer else { return Ok(None) };
+        let Self::Agent(agent) = self else {
+            let Self::Flow(flow) = self else { return Ok(None) };
+            return flow.answer(given, head, runtime).map(Some);
+        };
+        let (gates, session) = (Gates::of(&**well.store(), &head.id)?, &head.id);
+        let gate = match &given.gate {
+            None => gates.open().next_back(),
+            Some(name) => gates.open().find(|asked| asked.gate.id == *name),
+        };
+        let Some(asked) = gate else {
+            return Err(Error::NotWaiting { session: session.clone() });
+        };
+        let fitting = Fitting { session, gate: &asked.gate, spec: None };
+        let answer = fitting.answer(&given.answer, runtime.now())?;
+        let answer = match answer {
+            stepwell::Answer::Deny { reason, never } => {
+                let plain = |text: String| agent.prepared.redactor().redact(&text).into_owned();
+                stepwell::Answer::Deny { reason: reason.map(plain), never }
+            }
+            answer => answer,
+        };
+        let answer = GateAnswered::new(asked.gate.id.clone(), answer, "the user");
+        Ok(Some(answer))
+    }
+
+    /// Starts and reaches servers of tools.
+    fn connect(&mut self, job: &Job) -> Result<()> {
+        match self {
+            Self::Agent(agent) => {
+                let connecting = agent.prepared.connect(&job.interrupt, &job.runtime);
+                agent.connected = Some(job.tokio.block_on(connecting)?);
+                Ok(())
+            }
+            Self::Flow(flow) => flow.connect(job),
+        }
+    }
+
+    /// Looks again at what another process may have changed until the lease was taken.
+    fn check_again(&mut self, session: &Session, well: &Well, head: &Head) -> Result<()> {
+        match self {
+            Self::Agent(agent) => {
+                let now = well.standing(&head.id)?.head;
+                agent.is_done &= now.status == Status::Success && now.unheard == 0;
+                Ok(())
+            }
+            Self::Flow(flow) => flow.check_again(session),
+        }
+    }
+
+    /// Records an answer. Of an agent's, nothing else was recorded yet, so that all stays as it is
+    /// if another process was quicker; a flow goes on with the first answer, whoever's it is.
+    fn record_answer(
+        &self,
+        answer: GateAnswered,
+        well: &Well,
+        session: &Session,
+        runtime: &Runtime,
+    ) -> Result<()> {
+        let gate = answer.id.clone();
+        match (self, record(well, None, session.id(), (answer, None))) {
+            (
+                Self::Flow(_),
+                Err(error @ (Error::AnsweredBefore { .. } | Error::AnswerRefused { .. })),
+            ) => {
+                runtime.tell(Notice::NotTaken { gate, why: error.to_string() });
+                Ok(())
+            }
+            (_, recorded) => recorded.map(drop),
+        }
+    }
+
+    /// Records that the session runs again, and what it works with. One that is done stays as it
+    /// is, even when it ended.
+    fn mark_running(
+        &mut self,
+        request: &ResumeRequest,
+        session: &Session,
+        well: &Well,
+        head: &Head,
+    ) -> Result<()> {
+        match self {
+            Self::Agent(agent) if agent.is_done => Ok(()),
+            Self::Agent(agent) => {
+                session.take_up()?;
+                well.edit(session.id(), agent.prepared.remembered())?;
+                Ok(())
+            }
+            Self::Flow(flow) => flow.mark_running(request, session, well, head),
+        }
+    }
+
+    fn run(
+        self,
+        request: &ResumeRequest,
+        session: Session,
+        head: &Head,
+        job: &mut Job,
+    ) -> Result<RunReport> {
+        match self {
+            Self::Agent(agent) => {
+                let AgentWork { prepared, words, connected, is_done } = *agent;
+                let Some(connected) = connected else { return Err(Error::Panicked) };
+                job.begin(&session, prepared.about(&session)?);
+                let (resumed_from, was_done) = (Some(head.seq), is_done);
+                Agent { session, prepared, connected, words, resumed_from, was_done }.drive(job)
+            }
+            Self::Flow(flow) => flow.run(request, session, Some(head.seq), job),
+        }
+    }
+}

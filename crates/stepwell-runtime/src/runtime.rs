@@ -1,0 +1,139 @@
+//! What runs are started with: a workspace, and what a front end brings along.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use stepwell::{Access, SessionId, Stepwell, Who};
+use stepwell_agent::run::{EventSink, RunEvent};
+use stepwell_workspace::{Well, Workspace};
+
+use crate::error::Result;
+use crate::notice::{Notice, Notices};
+use crate::trust::Trust;
+
+/// Starts and resumes runs in a workspace. Cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    workspace: Arc<Workspace>,
+    notices: Notices,
+    supervisor: Option<Supervisor>,
+    /// Is somebody there who reads of sessions that crashed?
+    announces_crashes: bool,
+    /// Where the events of the run go that this one was cloned for.
+    events: EventSink,
+}
+
+/// The program that ends what a command started, if Stepwell itself is killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supervisor {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, before the command.
+    pub arguments: Vec<String>,
+}
+
+impl Deref for Runtime {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        &self.workspace
+    }
+}
+
+impl Runtime {
+    /// A runtime in a workspace. Nobody reads its notices yet.
+    #[must_use]
+    pub fn new(workspace: Workspace) -> Self {
+        Self {
+            workspace: Arc::new(workspace),
+            notices: Notices::to_nobody(),
+            supervisor: None,
+            announces_crashes: false,
+            events: EventSink::nobody(),
+        }
+    }
+
+    /// The same, with someone who reads its notices.
+    #[must_use]
+    pub fn telling(self, notices: Notices) -> Self {
+        Self { notices, ..self }
+    }
+
+    /// The same, where a person reads notices. Only then are sessions that crashed announced: each
+    /// is announced once, and a program would not pass it on.
+    #[must_use]
+    pub fn with_reader(self, reads: bool) -> Self {
+        Self { announces_crashes: reads, ..self }
+    }
+
+    pub(crate) const fn announces_crashes(&self) -> bool {
+        self.announces_crashes
+    }
+
+    /// The same, with a program that ends what commands started.
+    #[must_use]
+    pub fn supervised_by(self, supervisor: Option<Supervisor>) -> Self {
+        Self { supervisor, ..self }
+    }
+
+    /// The same for one run, whose events go there.
+    pub(crate) fn with_events(&self, events: EventSink) -> Self {
+        Self { events, ..self.clone() }
+    }
+
+    /// The same in another form of the workspace.
+    pub(crate) fn in_workspace(&self, workspace: Workspace) -> Self {
+        Self { workspace: Arc::new(workspace), ..self.clone() }
+    }
+
+    /// The workspace.
+    #[must_use]
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub(crate) fn tell(&self, notice: Notice) {
+        self.notices.tell(notice);
+    }
+
+    /// Tells of something in the run that this one was cloned for.
+    pub(crate) fn tell_event(&self, event: RunEvent) {
+        self.events.tell(event);
+    }
+
+    pub(crate) const fn supervisor(&self) -> Option<&Supervisor> {
+        self.supervisor.as_ref()
+    }
+
+    /// Who answers and speaks here: the user, by the name that the machine knows them by.
+    #[must_use]
+    pub fn who(&self) -> Who {
+        Who::from(self.host.variable("USER").unwrap_or_else(|| "the user".to_owned()))
+    }
+
+    /// Whether what a session's log allows was allowed by this user.
+    #[must_use]
+    pub fn trust(&self, session: &SessionId) -> Trust {
+        Trust::of(&self.workspace, session)
+    }
+
+    /// The store, open for writing.
+    pub(crate) fn writing(&self) -> Result<Well> {
+        Ok(self.existing(Access::Write)?)
+    }
+
+    /// The well of a new session: the workspace's, or one in memory.
+    pub(crate) fn well_for_new(&self) -> Result<NewWell> {
+        match self.config.settings.auto_save {
+            true => Ok(NewWell::Kept(self.make()?)),
+            false => Ok(NewWell::InMemory(Stepwell::in_memory())),
+        }
+    }
+}
+
+/// Where a new session is kept.
+pub(crate) enum NewWell {
+    Kept(Well),
+    InMemory(Stepwell),
+}

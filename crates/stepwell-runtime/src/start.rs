@@ -1,0 +1,48 @@
+//! Starting a run.
+
+use stepwell::Stepwell;
+
+use crate::drive::{Agent, Words};
+use crate::error::Result;
+use crate::handle::RunHandle;
+use crate::notice::Notice;
+use crate::prepare::{Of, Prepared};
+use crate::readiness::make_ready;
+use crate::report::RunReport;
+use crate::request::RunRequest;
+use crate::runtime::{NewWell, Runtime};
+use crate::thread::{Job, spawn};
+
+impl Runtime {
+    /// Starts an agent on a task, in a session of its own. Returns when the session is there.
+    ///
+    /// # Errors
+    /// If the agent, its model or its tools cannot be had, or the session cannot be made. Then
+    /// nothing was recorded.
+    pub fn start(&self, request: RunRequest) -> Result<RunHandle> {
+        let interrupt = request.interrupt.clone();
+        spawn(self, interrupt, move |job| start(&request, job))
+    }
+}
+
+fn start(request: &RunRequest, job: &mut Job) -> Result<RunReport> {
+    let runtime = job.runtime.clone();
+    let mut prepared = Prepared::new(&request.options, Of::NEW, &runtime)?;
+    prepared.phases = request.phases;
+    let connected = job.tokio.block_on(prepared.connect(&job.interrupt, &runtime))?;
+    job.check_interrupt()?;
+    let well = match runtime.well_for_new()? {
+        NewWell::Kept(well) => {
+            make_ready(request.options.touch(), &well, None, &runtime)?;
+            Stepwell::clone(&well)
+        }
+        NewWell::InMemory(well) => {
+            runtime.tell(Notice::NotSaved { is_flow: false });
+            well
+        }
+    };
+    let session = prepared.begin(&well, &request.task, &runtime)?;
+    job.begin(&session, prepared.about(&session)?);
+    let words = Words::Begun(request.task.clone());
+    Agent { session, prepared, connected, words, resumed_from: None, was_done: false }.drive(job)
+}

@@ -1,0 +1,187 @@
+//! A run's thread: it prepares the run, says that it has begun, and carries it out.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use stepwell::{Event, Facts, Kind, Lease, Money, Seq, Session, Stepwell};
+use stepwell_agent::run::{EventSink, FrontEnd, Patience, RunEvent, Wisher, Wishes};
+use stepwell_flow::spec::Spec;
+
+use crate::error::{Error, Result};
+use crate::handle::{Listeners, RunHandle, Steering};
+use crate::report::RunReport;
+use crate::request::Interrupt;
+use crate::runtime::Runtime;
+
+/// What the work of a run's thread has at hand.
+pub(crate) struct Job {
+    pub(crate) runtime: Runtime,
+    pub(crate) tokio: tokio::runtime::Runtime,
+    pub(crate) interrupt: Interrupt,
+    wisher: Wisher,
+    wishes: Wishes,
+    listeners: Arc<Listeners>,
+    began: mpsc::Sender<Steering>,
+    follower: Option<Follower>,
+}
+
+/// What whoever holds a run knows about it.
+#[derive(Debug, Default)]
+pub(crate) struct About {
+    /// The spec, if it is a flow.
+    pub(crate) spec: Option<Arc<Spec>>,
+    /// What the session may have cost in the end.
+    pub(crate) budget: Option<Money>,
+}
+
+/// Starts a thread, and returns when its run has begun, or cannot.
+pub(crate) fn spawn(
+    runtime: &Runtime,
+    interrupt: Interrupt,
+    work: impl FnOnce(&mut Job) -> Result<RunReport> + Send + 'static,
+) -> Result<RunHandle> {
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let tokio = tokio.map_err(Error::Thread)?;
+    let listeners = Arc::new(Listeners::default());
+    let sink = {
+        let listeners = Arc::clone(&listeners);
+        EventSink::to(move |event| listeners.tell(event))
+    };
+    let (wisher, wishes) = Wisher::new();
+    let (began, begun) = mpsc::channel();
+    let mut job = Job {
+        runtime: runtime.with_events(sink),
+        tokio,
+        interrupt,
+        wisher,
+        wishes,
+        listeners: Arc::clone(&listeners),
+        began,
+        follower: None,
+    };
+    let thread = std::thread::Builder::new().name("stepwell-run".to_owned());
+    let thread = thread.spawn(move || {
+        let report = work(&mut job);
+        job.finish(&report);
+        report
+    });
+    let thread = thread.map_err(Error::Thread)?;
+    match begun.recv() {
+        Ok(steering) => Ok(RunHandle::new(steering, listeners, thread)),
+        // It did not begin, and says why.
+        Err(mpsc::RecvError) => match thread.join() {
+            Ok(Ok(_)) | Err(_) => Err(Error::Panicked),
+            Ok(Err(error)) => Err(error),
+        },
+    }
+}
+
+impl Job {
+    /// Says that the run of a session begins now. From here on it can be talked to.
+    pub(crate) fn begin(&mut self, session: &Session, about: About) {
+        let About { spec, budget } = about;
+        let (well, lease) = (session.well().clone(), session.lease().clone());
+        let interrupt = self.interrupt.clone();
+        session.on_stop(move |_| interrupt.ask());
+        let (wisher, interrupt) = (self.wisher.clone(), self.interrupt.clone());
+        self.follower = Follower::start(well.clone(), lease.clone(), wisher, interrupt);
+        let (wisher, interrupt) = (self.wisher.clone(), self.interrupt.clone());
+        let steering =
+            Steering { well, lease, wisher, interrupt, spec, who: self.runtime.who(), budget };
+        // Whoever started it waits for this.
+        let _ = self.began.send(steering);
+    }
+
+    /// Who watches the run.
+    pub(crate) fn front_end(&self, events: EventSink, patience: Patience) -> FrontEnd {
+        FrontEnd { events, patience, wishes: self.wishes.clone() }
+    }
+
+    /// Where the run's events go.
+    pub(crate) fn sink(&self) -> EventSink {
+        let listeners = Arc::clone(&self.listeners);
+        EventSink::to(move |event| listeners.tell(event))
+    }
+
+    /// Fails if the run was interrupted before it began.
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
+        if self.interrupt.is_asked() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    fn finish(&mut self, report: &Result<RunReport>) {
+        self.follower = None;
+        let report = match report {
+            Ok(report) => Some(report),
+            Err(Error::Unsaved { report, .. } | Error::Broken { report, .. }) => Some(&**report),
+            Err(_) => None,
+        };
+        if let Some(report) = report {
+            let (status, reason) = (report.status, report.reason);
+            self.listeners.tell(RunEvent::Ended { status, reason });
+        }
+        self.listeners.close();
+    }
+}
+
+/// How often a run's log is looked at for what others want of it.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Looks now and then whether somebody asked a run to stop, or said something that cannot wait:
+/// both are in the log, from whichever process or machine they came.
+struct Follower {
+    over: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Follower {
+    fn start(well: Stepwell, lease: Lease, wisher: Wisher, interrupt: Interrupt) -> Option<Self> {
+        let over = Arc::new((Mutex::new(false), Condvar::new()));
+        let until = Arc::clone(&over);
+        let named = std::thread::Builder::new().name("stepwell-follow".to_owned());
+        let thread = named.spawn(move || {
+            let mut seen =
+                well.store().standing(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
+            let (over, ended) = &*until;
+            let mut is_over = over.lock().unwrap_or_else(PoisonError::into_inner);
+            while !*is_over {
+                let waited = ended.wait_timeout(is_over, LOOK);
+                is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
+                if !*is_over {
+                    seen = look(&well, &lease, seen, (&wisher, &interrupt));
+                }
+            }
+        });
+        // Without the thread the lease's keeper sees a stop, and words wait for the next call.
+        Some(Self { over, thread: Some(thread.ok()?) })
+    }
+}
+
+/// Looks at what came after a seq; the answer is how far it looked.
+fn look(well: &Stepwell, lease: &Lease, seen: Seq, to: (&Wisher, &Interrupt)) -> Seq {
+    let facts = Facts { from: seen.next(), ..Facts::of(&[Kind::Said, Kind::StopAsked]) };
+    // What cannot be read now is looked at again.
+    let Ok(events) = well.store().keyed(&lease.session, facts) else { return seen };
+    let mut last = seen;
+    for event in events {
+        last = event.seq;
+        match event.event {
+            Event::StopAsked(stop) if stop.epoch == lease.epoch => to.1.ask(),
+            Event::Said(said) if said.now => to.0.hurry(),
+            _ => {}
+        }
+    }
+    last
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let (over, ended) = &*self.over;
+        *over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        ended.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // It is at its last look; a panic there is its own.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Approvals: on record first, answered by whoever is first, and never twice.
+
+use stepwell::{Answer, Event, Grant, Status};
+use stepwell_runtime::{Error, FlowOptions, Given, Patience, RunEvent, RunOptions, RunRequest};
+
+use crate::desk::{ASKS, Desk, asked};
+
+#[test]
+fn an_answer_from_another_process_reaches_a_run_that_waits() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    let mut events = handle.events();
+    let open = asked(&mut events);
+    let call = open.gate.call.as_ref().unwrap();
+    assert_eq!((call.tool.as_str(), call.choices.len()), ("run_command", 4));
+    let given = Given { gate: None, answer: Answer::from("yes") };
+    let answered = desk.elsewhere().answer(handle.id(), &given, &FlowOptions::default()).unwrap();
+    assert!(answered.goes_on);
+    // Whoever is slower is told who was first.
+    let late = handle.answer(&open.gate.id, Answer::deny("no"), "bob@desk");
+    match late {
+        Err(Error::AnsweredBefore { .. } | Error::NoGate { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(events.any(|event| matches!(event, RunEvent::Answered(_))));
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+    assert_eq!(desk.ran(), 1);
+}
+
+#[test]
+fn of_many_answers_at_once_the_first_counts_and_the_others_say_whose_it_was() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    let mut events = handle.events();
+    let open = asked(&mut events);
+    let given = |n: usize| match n % 2 {
+        0 => Answer::ALLOW_ONCE,
+        _ => Answer::deny("no"),
+    };
+    let results: Vec<Result<Answer, Error>> = std::thread::scope(|scope| {
+        let answering = |n: usize| {
+            let (handle, gate) = (&handle, open.gate.id.as_str());
+            scope.spawn(move || handle.answer(gate, given(n), "ann@desk").map(|_| given(n)))
+        };
+        let threads: Vec<_> = (0..8).map(answering).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let taken: Vec<&Answer> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
+    assert_eq!(taken.len(), 1, "{results:?}");
+    let allowed = taken[0].allows();
+    handle.join().unwrap();
+    assert_eq!(desk.ran(), usize::from(allowed));
+}
+
+#[test]
+fn without_patience_a_run_pauses_and_the_same_question_is_asked_once() {
+    let desk = Desk::new();
+    let options = RunOptions { patience: Patience::Pause, ..desk.options(ASKS) };
+    let handle = desk.runtime.start(RunRequest { options, ..RunRequest::new("x") }).unwrap();
+    let id = handle.id().clone();
+    assert_eq!(handle.join().unwrap().status, Status::Paused);
+    for _ in 0..2 {
+        let request = desk.resume(&id);
+        let options = RunOptions { patience: Patience::Pause, ..request.options.clone() };
+        let handle = desk.runtime.resume(stepwell_runtime::ResumeRequest { options, ..request });
+        assert_eq!(handle.unwrap().join().unwrap().status, Status::Paused);
+    }
+    assert_eq!(desk.gates(&id), (1, 0));
+    // An answer that came while nobody ran it is taken.
+    let given = Given { gate: None, answer: Answer::from("approve") };
+    let answered = desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();
+    assert!(!answered.goes_on);
+    let report = desk.runtime.resume(desk.resume(&id)).unwrap().join().unwrap();
+    assert_eq!((report.status, desk.ran()), (Status::Success, 1));
+}
+
+#[test]
+fn a_front_end_that_gives_up_has_the_run_pause() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    asked(&mut handle.events());
+    handle.pause();
+    assert_eq!(handle.join().unwrap().status, Status::Paused);
+}
+
+#[test]
+fn always_is_remembered_for_the_tool_and_says_who_chose_it() {
+    let desk = Desk::new();
+    let twice = "
+- {calls: [{tool: run_command, arguments: {command: 'echo x >> made.txt'}}]}
+- {calls: [{tool: run_command, arguments: {command: 'echo y >> made.txt'}}]}
+- {text: Made.}
+";
+    let handle = desk.start(twice);
+    let id = handle.id().clone();
+    let open = asked(&mut handle.events());
+    let always = Answer::Allow { scope: Grant::Always };
+    handle.answer(&open.gate.id, always, "ann@desk").unwrap();
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+    assert_eq!((desk.ran(), desk.gates(&id)), (2, (1, 1)));
+    let kept = desk.events(&id).into_iter().find_map(|event| match event.event {
+        Event::Permission(permission) => Some(permission),
+        _ => None,
+    });
+    assert_eq!(kept.unwrap().who.unwrap().name, "ann@desk");
+}
+
+#[test]
+fn a_call_with_a_secret_is_allowed_only_where_it_runs() {
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let script = format!(
+        "
+- {{calls: [{{tool: run_command, arguments: {{command: 'echo {secret} >> made.txt'}}}}]}}
+- {{text: Made.}}
+"
+    );
+    let desk = Desk::new();
+    let handle = desk.start(&script);
+    let id = handle.id().clone();
+    let open = asked(&mut handle.events());
+    let call = open.gate.call.as_ref().unwrap();
+    assert!(call.holds_secret && !call.arguments.contains(&secret), "{call:?}");
+    // What only this process knows is sent nowhere.
+    assert!(!serde_json::to_string(&open).unwrap().contains(&secret));
+    let given = Given { gate: None, answer: Answer::from("yes") };
+    let elsewhere = desk.elsewhere().answer(&id, &given, &FlowOptions::default());
+    assert!(matches!(elsewhere, Err(Error::AnswerRefused { .. })), "{elsewhere:?}");
+    handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
+    assert_eq!((handle.join().unwrap().status, desk.ran()), (Status::Success, 1));
+    // Stopped while it asks, its secret is gone: the next run closes the question and says why.
+    let handle = desk.start(&script);
+    let id = handle.id().clone();
+    asked(&mut handle.events());
+    handle.interrupt();
+    handle.join().unwrap();
+    desk.runtime.resume(desk.resume(&id)).unwrap().join().unwrap();
+    let closed = desk.events(&id).into_iter().find_map(|event| match event.event {
+        Event::GateAnswered(answer) => Some(answer.answer),
+        _ => None,
+    });
+    let closed = closed.unwrap();
+    assert!(!closed.allows() && closed.reason().unwrap().contains("secret"), "{closed:?}");
+    assert_eq!(desk.ran(), 1);
+}

@@ -1,0 +1,122 @@
+//! A workspace of its own for each test, with scripts in place of models.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stepwell::{Event, Recorded, SessionId, Span};
+use stepwell_flow::spec::Spec;
+use stepwell_runtime::{
+    EventStream, FlowOptions, FlowRequest, OpenGate, Patience, ResumeRequest, RunEvent, RunHandle,
+    RunOptions, RunRequest, Runtime,
+};
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+
+/// A workspace, and a user's home beside it.
+pub(crate) struct Desk {
+    folder: tempfile::TempDir,
+    pub(crate) runtime: Runtime,
+}
+
+/// A script whose agent makes a file by a command, which needs leave.
+pub(crate) const ASKS: &str = "
+- {text: I make it., calls: [{tool: run_command, arguments: {command: 'echo x >> made.txt'}}]}
+- {text: Made.}
+";
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = Runtime::new(workspace(folder.path()));
+        Self { folder, runtime }
+    }
+
+    pub(crate) fn root(&self) -> std::path::PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// Another runtime of the same user in the same workspace, as another process has it.
+    pub(crate) fn elsewhere(&self) -> Runtime {
+        Runtime::new(workspace(self.folder.path()))
+    }
+
+    /// Writes a script, and names it as a model.
+    pub(crate) fn script(&self, text: &str) -> String {
+        let path = self.root().join("script.yaml");
+        std::fs::write(&path, text).unwrap();
+        format!("script:{}", path.display())
+    }
+
+    pub(crate) fn options(&self, script: &str) -> RunOptions {
+        let model = Some(self.script(script));
+        RunOptions { model, patience: Patience::Wait, ..RunOptions::default() }
+    }
+
+    pub(crate) fn start(&self, script: &str) -> RunHandle {
+        let options = self.options(script);
+        self.runtime.start(RunRequest { options, ..RunRequest::new("make it") }).unwrap()
+    }
+
+    pub(crate) fn resume(&self, id: &SessionId) -> ResumeRequest {
+        let options = RunOptions { patience: Patience::Wait, ..RunOptions::default() };
+        ResumeRequest { options, ..ResumeRequest::new(id.clone(), self.runtime.trust(id)) }
+    }
+
+    pub(crate) fn flow(&self, spec: &str, script: &str) -> FlowRequest {
+        let path = self.root().join("flow.yaml");
+        std::fs::write(&path, spec).unwrap();
+        let (text, reading) = Spec::load(&path, "flow.yaml").unwrap();
+        FlowRequest {
+            path,
+            text,
+            reading: Arc::new(reading),
+            variables: std::collections::BTreeMap::new(),
+            options: self.options(script),
+            flow: FlowOptions { output: Some(self.root().join("out")), ..FlowOptions::default() },
+            interrupt: stepwell_runtime::Interrupt::default(),
+        }
+    }
+
+    pub(crate) fn events(&self, id: &SessionId) -> Vec<Recorded> {
+        let well = self.runtime.existing(stepwell::Access::Read).unwrap();
+        well.store().events(id, Span::ALL).unwrap().intact(id).unwrap()
+    }
+
+    /// How many lines the command has written so far: how often it ran.
+    pub(crate) fn ran(&self) -> usize {
+        let made = std::fs::read_to_string(self.root().join("made.txt")).unwrap_or_default();
+        made.lines().count()
+    }
+
+    /// How many gates and answers a session has.
+    pub(crate) fn gates(&self, id: &SessionId) -> (usize, usize) {
+        let events = self.events(id);
+        let count = |is: fn(&Event) -> bool| events.iter().filter(|it| is(&it.event)).count();
+        (count(|it| matches!(it, Event::Gate(_))), count(|it| matches!(it, Event::GateAnswered(_))))
+    }
+}
+
+fn workspace(folder: &Path) -> Workspace {
+    let root = folder.join("work");
+    std::fs::create_dir_all(&root).unwrap();
+    let host = Host {
+        folder: Some(root.clone()),
+        home: Some(folder.to_owned()),
+        config: Some(folder.join("config")),
+        state: Some(folder.join("state")),
+        ..Host::bare()
+    };
+    let wanted = Wanted { folder: Some(root), ..Wanted::default() };
+    Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
+}
+
+/// The next question of a run.
+pub(crate) fn asked(events: &mut EventStream) -> OpenGate {
+    fn within(event: RunEvent) -> Option<OpenGate> {
+        match event {
+            RunEvent::Approval(open) => Some(*open),
+            RunEvent::Child { event, .. } | RunEvent::Within { event, .. } => within(*event),
+            _ => None,
+        }
+    }
+    events.find_map(within).expect("the run asks")
+}

@@ -1,0 +1,68 @@
+//! Flows as handles: started, watched, answered, interrupted, resumed.
+
+use stepwell::{Answer, Status};
+use stepwell_runtime::{Error, FlowOptions, Given, RunEvent};
+
+use crate::desk::{Desk, asked};
+
+const SPEC: &str = "
+version: 0
+name: letter
+runtime: {provider: ollama, model_id: fake}
+agents:
+  writer: {prompt: Write.}
+pattern:
+  type: chain
+  config:
+    steps:
+      - {agent: writer, input: Draft it.}
+      - {type: hitl, prompt: Send it?, validation: {pattern: '^(yes|no)$'}}
+      - {agent: writer, input: 'They said {{ hitl_response }}.'}
+";
+
+const SCRIPT: &str = "
+lanes:
+  writer: [{text: A draft.}, {text: Sent.}]
+";
+
+#[test]
+fn a_flow_with_a_gate_is_started_watched_interrupted_resumed_and_answered() {
+    let desk = Desk::new();
+    let handle = desk.runtime.start_flow(desk.flow(SPEC, SCRIPT)).unwrap();
+    let id = handle.id().clone();
+    let mut events = handle.events();
+    let open = asked(&mut events);
+    assert_eq!((open.gate.prompt.as_str(), open.gate.call.is_some()), ("Send it?", false));
+    handle.interrupt();
+    assert_eq!(handle.join().unwrap().status, Status::Interrupted);
+    let handle = desk.runtime.resume(desk.resume(&id)).unwrap();
+    let mut events = handle.events();
+    let open = asked(&mut events);
+    // An answer that does not fit is refused, and the question waits on.
+    let unfit = handle.answer(&open.gate.id, Answer::from("perhaps"), "ann@desk");
+    assert!(matches!(unfit, Err(Error::BadAnswer { .. })), "{unfit:?}");
+    std::thread::scope(|scope| {
+        scope.spawn(|| handle.answer(&open.gate.id, Answer::from("yes"), "ann@desk").unwrap());
+    });
+    let told: Vec<RunEvent> = events.collect();
+    assert!(told.iter().any(|it| matches!(it, RunEvent::Node(_))), "{told:?}");
+    let report = handle.join().unwrap();
+    assert_eq!((report.status, report.output.as_str()), (Status::Success, "Sent."));
+    assert_eq!(desk.gates(&id), (1, 1));
+    let refused = desk.runtime.resume(desk.resume(&id));
+    assert!(matches!(refused, Err(Error::Finished { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_flow_that_waits_is_answered_from_another_process() {
+    let desk = Desk::new();
+    let handle = desk.runtime.start_flow(desk.flow(SPEC, SCRIPT)).unwrap();
+    asked(&mut handle.events());
+    let elsewhere = desk.elsewhere();
+    let given = |text: &str| Given { gate: None, answer: Answer::from(text) };
+    let flow = FlowOptions::default();
+    let unfit = elsewhere.answer(handle.id(), &given("perhaps"), &flow);
+    assert!(matches!(unfit, Err(Error::BadAnswer { .. })), "{unfit:?}");
+    assert!(elsewhere.answer(handle.id(), &given("no"), &flow).unwrap().goes_on);
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+}

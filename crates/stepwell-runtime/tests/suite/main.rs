@@ -1,0 +1,8 @@
+//! The one test binary of the crate. No test has a terminal.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod approvals;
+mod desk;
+mod flows;
+mod runs;
+mod talk;

@@ -1,0 +1,92 @@
+//! Runs as handles: started, watched, interrupted, resumed, forked, rewound.
+
+use stepwell::{Answer, Scope, Status, StopReason};
+use stepwell_runtime::{Error, ForkRequest, RewindRequest, RunEvent, RunRequest};
+
+use crate::desk::{ASKS, Desk, asked};
+
+#[test]
+fn a_run_is_started_watched_answered_interrupted_resumed_forked_and_rewound() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    let id = handle.id().clone();
+    let mut events = handle.events();
+    // Interrupted while it asks.
+    asked(&mut events);
+    handle.interrupt();
+    assert!(matches!(events.last(), Some(RunEvent::Ended { status: Status::Interrupted, .. })));
+    let report = handle.join().unwrap();
+    assert_eq!((report.status, report.waiting.len()), (Status::Interrupted, 1));
+    // Resumed, and answered from another thread.
+    let handle = desk.runtime.resume(desk.resume(&id)).unwrap();
+    let mut events = handle.events();
+    let open = asked(&mut events);
+    std::thread::scope(|scope| {
+        scope.spawn(|| handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap());
+    });
+    let report = handle.join().unwrap();
+    assert_eq!((report.status, report.output.as_str()), (Status::Success, "Made."));
+    assert_eq!((desk.ran(), desk.gates(&id)), (1, (1, 1)), "asked once, and ran once");
+    assert_eq!(report.files_modified, ["made.txt"]);
+    let told: Vec<RunEvent> = events.collect();
+    assert!(told.iter().any(|it| matches!(it, RunEvent::ToolFinished { .. })), "{told:?}");
+    // A fork shares its past; a rewind takes the file back.
+    let fork = ForkRequest { session: id.clone(), at: None, label: Some("try".to_owned()) };
+    let fork = desk.runtime.fork(&fork).unwrap();
+    assert_eq!(
+        desk.runtime.workspace().session("try", stepwell::Access::Read).unwrap().1,
+        fork.session
+    );
+    let to = open.seq;
+    let rewind = RewindRequest::new(id.clone(), to, Scope::Both);
+    desk.runtime.rewind(&rewind).unwrap();
+    assert_eq!(desk.ran(), 0);
+}
+
+#[test]
+fn what_a_run_tells_is_plain_data() {
+    let desk = Desk::new();
+    let handle = desk.start("- {text: Done.}");
+    let told: Vec<RunEvent> = handle.events().collect();
+    for event in &told {
+        let json = serde_json::to_value(event).unwrap();
+        assert!(json["event"].is_string(), "{json}");
+    }
+    assert!(matches!(told.last(), Some(RunEvent::Ended { status: Status::Success, .. })));
+    // Several listen, and a late one hears the rest.
+    assert_eq!(handle.events().count(), 0);
+    assert_eq!(handle.join().unwrap().reason, Some(StopReason::LlmDone));
+}
+
+#[test]
+fn dropping_a_handle_interrupts_its_run() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    let (id, mut events) = (handle.id().clone(), handle.events());
+    asked(&mut events);
+    drop(handle);
+    assert!(matches!(events.last(), Some(RunEvent::Ended { status: Status::Interrupted, .. })));
+    assert_eq!((desk.ran(), desk.gates(&id)), (0, (1, 0)));
+}
+
+#[test]
+fn what_cannot_begin_leaves_nothing_behind() {
+    let desk = Desk::new();
+    let refused = desk.runtime.start(RunRequest::new("make it"));
+    assert!(matches!(refused, Err(Error::NoModel { .. })), "{refused:?}");
+    let request = RunRequest { options: desk.options("- {text: Done.}"), ..RunRequest::new("x") };
+    request.interrupt.ask();
+    assert!(matches!(desk.runtime.start(request), Err(Error::Interrupted)));
+    assert!(!desk.runtime.place.has_store());
+}
+
+#[test]
+fn a_session_that_runs_is_not_resumed_beside_it() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    let mut events = handle.events();
+    asked(&mut events);
+    let refused = desk.elsewhere().resume(desk.resume(handle.id()));
+    let error = refused.expect_err("it runs");
+    assert!(error.holder().is_some(), "{error}");
+}
