@@ -1,9 +1,10 @@
 from typing import final
 
-__all__ = ["Hold", "KnownElements", "Well", "__version__", "derived_id", "digest"]
+__all__ = ["Hold", "KnownElements", "Well", "__version__", "cut_points", "derived_id", "digest"]
 
 __version__: str
 
+def cut_points(data: bytes) -> list[int]: ...
 def digest(data: bytes) -> bytes: ...
 def derived_id(data: bytes) -> str: ...
 

@@ -122,15 +122,29 @@ class Well:
             redact=redact,
         )
 
-    def erase(self, id: str, seqs: Sequence[int], events: Sequence[JsonObject], rule: str) -> None:
-        """Appends events, and erases the bodies of records that were appended before."""
-        records = json.loads(self.core.events(id)) if seqs else []
-        keys = {it["seq"]: it["body"] for it in records}
-        gone = []
-        for seq in seqs:
-            body = keys[seq]
-            gone.append(event("record", {**{k: body[k] for k in ("system", "topic", "key")}}))
-        self.append(id, [*gone, *events])
+    def erase(
+        self,
+        id: str,
+        seqs: Sequence[int],
+        events: Sequence[JsonObject],
+        rule: str,
+        *,
+        attachments: Sequence[bytes] = (),
+        expected: int | None = None,
+    ) -> tuple[int, int]:
+        """Appends events, and empties records and messages that were appended before, all or
+        none. The log says that they were, and by which rule."""
+        writes: list[JsonObject] = []
+        if events:
+            append: JsonObject = {"session": id, "events": list(events)}
+            if expected is not None:
+                append["expected"] = expected
+            writes.append({"append": append})
+        if seqs:
+            prune = {"session": id, "seqs": sorted(set(seqs)), "rule": rule}
+            writes.append({"prune": prune})
+        written = self.core.batch(dumps(writes), list(attachments)) if writes else []
+        return written[0] if events else (0, 0)
 
     def has(self, id: str) -> bool:
         """Is there a session of that id?"""
@@ -141,12 +155,13 @@ class Well:
         id: str,
         *,
         after: int = 0,
+        to: int | None = None,
         live: bool = False,
         newest: bool = False,
         limit: int | None = None,
     ) -> list[Event]:
         """Events of a session; `live` leaves out what a rewind took back."""
-        lines = self.core.events(id, after=after, newest=newest, limit=limit, live=live)
+        lines = self.core.events(id, after=after, to=to, newest=newest, limit=limit, live=live)
         return [Event.of(line) for line in json.loads(lines)]
 
 

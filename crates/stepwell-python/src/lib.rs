@@ -11,6 +11,7 @@
     reason = "a method's arguments are Python's: what was converted is owned, keywords are many"
 )]
 
+mod chunks;
 mod convert;
 mod elements;
 mod errors;
@@ -27,6 +28,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<well::Well>()?;
     module.add_class::<well::Hold>()?;
     module.add_class::<elements::KnownElements>()?;
+    module.add_function(wrap_pyfunction!(chunks::cut_points, module)?)?;
     module.add_function(wrap_pyfunction!(convert::digest, module)?)?;
     module.add_function(wrap_pyfunction!(convert::derived_id, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
