@@ -77,9 +77,7 @@ class Keyed:
         attach: Sequence[int] = (),
     ) -> JsonObject:
         """The event that gives a key a value."""
-        return record(
-            self.system, topic, key, dumps(value), text=text, blobs=blobs, attach=attach
-        )
+        return record(self.system, topic, key, dumps(value), text=text, blobs=blobs, attach=attach)
 
     def write(
         self,
@@ -109,9 +107,7 @@ class Keyed:
             return self.well.erase(
                 self.session, erase, events, rule, attachments=attachments, expected=expected
             )
-        return self.well.append(
-            self.session, events, attachments=attachments, expected=expected
-        )
+        return self.well.append(self.session, events, attachments=attachments, expected=expected)
 
     def make(self) -> None:
         """Makes the session, unless it is there."""

@@ -191,6 +191,8 @@ class Verdict:
     """Events that are, from the first on."""
     scrubbed: int
     """Of those, the ones whose bodies were erased, by rule and on record."""
+    pruned: int
+    """Of those, the ones that a prune emptied."""
     damage: JsonObject | None
     """The first event that is not."""
 

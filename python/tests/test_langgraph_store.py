@@ -68,7 +68,9 @@ def test_random_operations_do_what_the_store_in_memory_does(well: stepwell.Well)
         ops = [
             PutOp(ns, key, value if rng.random() < 0.7 else None),
             GetOp(ns, rng.choice("xyz")),
-            SearchOp(rng.choice([(), ("a",), ("d",)]), filter={"n": {"$gte": rng.randrange(5)}}),
+            SearchOp(
+                rng.choice([(), ("a",), ("d",)]), filter={"n": {"$gte": rng.randrange(5)}}, limit=99
+            ),
             ListNamespacesOp(
                 match_conditions=(MatchCondition("suffix", ("b",)),),
                 max_depth=rng.choice([1, None]),

@@ -100,6 +100,15 @@ pub(crate) enum GivenWrite {
         /// What to record.
         events: Events,
     },
+    /// Empties events of one.
+    Prune {
+        /// Which.
+        session: SessionId,
+        /// Which events.
+        seqs: Vec<u64>,
+        /// Why.
+        rule: String,
+    },
 }
 
 /// Which sessions are asked for.

@@ -7,8 +7,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 use stepwell::{
-    Digest, Event, Kind, Lane, Made, Order, Rank, Recorded, Search, Seq, SessionId, Span, Stepwell,
-    SystemPrompts, Timeline, View,
+    Digest, Event, KeyRange, Kind, Lane, Made, Order, Rank, RecordQuery, Recorded, Search, Seq,
+    SessionId, Span, Stepwell, SystemPrompts, Timeline, View,
 };
 use stepwell_formats::Format;
 
@@ -190,12 +190,7 @@ impl Well {
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let named = digests.iter().map(|it| Digest::from_column(it)).collect::<Option<Vec<_>>>();
         let named = named.ok_or_else(|| invalid("a digest has 32 bytes, or 33 with its kind"))?;
-        let found = self.run(py, |well| {
-            named
-                .iter()
-                .map(|digest| well.store().blob(digest))
-                .collect::<stepwell::Result<Vec<_>>>()
-        })?;
+        let found = self.run(py, |well| well.store().blobs(&named))?;
         Ok(found.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 
@@ -214,7 +209,8 @@ impl Well {
             let damage = verdict.damage.as_ref();
             let damage = damage.map(|it| json!({ "seq": it.seq, "what": it.what }));
             Ok(json!({ "sound": verdict.is_sound(), "intact": verdict.intact,
-                       "scrubbed": verdict.scrubbed, "damage": damage })
+                       "scrubbed": verdict.scrubbed,
+                       "pruned": verdict.pruned, "damage": damage })
             .to_string())
         })
     }
@@ -262,19 +258,16 @@ pub(crate) fn records(
     newest: bool,
     limit: usize,
 ) -> stepwell::Result<Vec<(Seq, stepwell::Record)>> {
-    let mut found: Vec<(String, Seq, stepwell::Record)> = Vec::new();
-    for recorded in well.store().facts(id, &[Kind::Record])? {
-        if let Event::Record(record) = recorded.event {
-            let path = record.path();
-            if first <= &*path && &*path < end {
-                found.push((path, recorded.seq, record));
-            }
-        }
-    }
-    found.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
-    if newest {
-        found.reverse();
-    }
-    found.truncate(limit);
-    Ok(found.into_iter().map(|(_, seq, record)| (seq, record)).collect())
+    // An end that no key lies before but the first means that one alone.
+    let keys = match end.strip_suffix('\0') {
+        Some(only) if only == first => KeyRange::Is(first.to_owned()),
+        _ => KeyRange::Between { from: first.to_owned(), to: end.to_owned() },
+    };
+    let order = if newest { Order::Newest } else { Order::Oldest };
+    let found = well.store().records(id, &RecordQuery { keys, order, limit })?;
+    let record = |recorded: Recorded| match recorded.event {
+        Event::Record(record) => Some((recorded.seq, record)),
+        _ => None,
+    };
+    Ok(found.into_iter().filter_map(record).collect())
 }

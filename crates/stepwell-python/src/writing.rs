@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use stepwell::{
-    Append, Change, Create, Created, Digest, Edited, Epoch, Error, Event, GateAnswered, Kind, Lane,
-    NewEvent, Origin, Redacted, Restored, Rewound, Scope, Seq, SessionId, Source, Span, Step,
-    Stepwell, Timeline, Undone, Write, Written,
+    Append, Attachment, Change, Create, Created, Digest, Edited, Epoch, Error, Event, GateAnswered,
+    Kind, Lane, NewEvent, Origin, Prune, Redacted, Restored, Rewound, Scope, Seq, SessionId,
+    Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
 };
 
 use crate::convert::{Events, GivenWrite, read, session};
@@ -25,13 +25,9 @@ impl Well {
         attachments: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<(u64, u64)>> {
         let given: Vec<GivenWrite> = read("writes", writes)?;
-        let named = named(&attachments);
-        let writes = given.into_iter().map(|write| store_write(write, &named));
+        let writes = given.into_iter().map(|write| store_write(write, &attachments));
         let writes = writes.collect::<PyResult<Vec<Write>>>()?;
-        self.run(py, |well| {
-            attach(well, &named, &attachments)?;
-            Ok(well.store().batch(writes)?.iter().map(span).collect())
-        })
+        self.run(py, |well| Ok(well.store().batch(writes)?.iter().map(span).collect()))
     }
 
     /// Appends events to a session, all or none; secrets are taken out of them first if
@@ -50,11 +46,9 @@ impl Well {
     ) -> PyResult<(u64, u64)> {
         let (id, given) = (session(id)?, read::<Events>("events", events)?);
         let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
-        let named = named(&attachments);
-        let events = complete(given, &named)?;
+        let events = complete(given, &attachments)?;
         let expected = expected.map(Seq::new);
         self.run(py, |well| {
-            attach(well, &named, &attachments)?;
             let events = if redact { redacted(well, events) } else { events };
             let append = Append { session: id, epoch, expected, events };
             Ok(span(&well.store().write(Write::Append(append))?))
@@ -107,8 +101,10 @@ impl Well {
         py: Python<'py>,
         blobs: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let named = named(&blobs);
-        self.run(py, |well| attach(well, &named, &blobs))?;
+        let named: Vec<Digest> = blobs.iter().map(|bytes| Digest::blake3(bytes)).collect();
+        let pairs = named.iter().copied().zip(blobs.iter().map(|bytes| &**bytes));
+        let pairs: Vec<(Digest, &[u8])> = pairs.collect();
+        self.run(py, |well| well.store().keep_blobs(&pairs))?;
         Ok(named.iter().map(|digest| PyBytes::new(py, digest.as_column())).collect())
     }
 
@@ -203,42 +199,36 @@ impl Well {
     }
 }
 
-fn named(attachments: &[PyBackedBytes]) -> Vec<Digest> {
-    attachments.iter().map(|bytes| Digest::blake3(bytes)).collect()
-}
-
-fn attach(well: &Stepwell, named: &[Digest], bytes: &[PyBackedBytes]) -> stepwell::Result<()> {
-    if named.is_empty() {
-        return Ok(());
-    }
-    let blobs = named.iter().copied().zip(bytes.iter().map(|bytes| &**bytes));
-    well.store().keep_blobs(&blobs.collect::<Vec<_>>())
-}
-
-/// Events with the digests of their attachments in their records.
-fn complete(Events(given): Events, named: &[Digest]) -> PyResult<Vec<NewEvent>> {
+/// Events with their attachments, which their records name.
+fn complete(Events(given): Events, attachments: &[PyBackedBytes]) -> PyResult<Vec<NewEvent>> {
     let one = |(mut new, attach): (NewEvent, Vec<usize>)| {
-        let digests = attach.iter().map(|number| named.get(*number).copied());
-        let digests: Option<Vec<Digest>> = digests.collect();
-        let digests = digests.ok_or_else(|| invalid("an event names an attachment too many"))?;
-        match &mut new.event {
-            Event::Record(record) => record.blobs.extend(digests),
-            _ if digests.is_empty() => {}
-            _ => return Err(invalid("only a record has attachments")),
+        for number in attach {
+            let bytes = attachments.get(number);
+            let bytes = bytes.ok_or_else(|| invalid("an event names an attachment too many"))?;
+            let attachment = Attachment::new(&**bytes);
+            let Event::Record(record) = &mut new.event else {
+                return Err(invalid("only a record has attachments"));
+            };
+            record.blobs.push(attachment.digest);
+            new.attachments.push(attachment);
         }
         Ok(new)
     };
     given.into_iter().map(one).collect()
 }
 
-fn store_write(write: GivenWrite, named: &[Digest]) -> PyResult<Write> {
+fn store_write(write: GivenWrite, attachments: &[PyBackedBytes]) -> PyResult<Write> {
     Ok(match write {
         GivenWrite::Create { created, at } => {
             Write::Create(Create { created: *created, event_id: None, at, claim: None })
         }
         GivenWrite::Append { session, expected, events } => {
-            let (expected, events) = (expected.map(Seq::new), complete(events, named)?);
+            let (expected, events) = (expected.map(Seq::new), complete(events, attachments)?);
             Write::Append(Append { session, epoch: None, expected, events })
+        }
+        GivenWrite::Prune { session, seqs, rule } => {
+            let seqs = seqs.into_iter().map(Seq::new).collect();
+            Write::Prune(Prune { session, epoch: None, seqs, rule })
         }
     })
 }

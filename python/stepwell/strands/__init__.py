@@ -1,9 +1,9 @@
 """Strands on Stepwell.
 
-    from stepwell.strands import StepwellSessionManager, StepwellStorage
+from stepwell.strands import StepwellSessionManager, StepwellStorage
 
-    Agent(session_manager=StepwellSessionManager("s1", ".stepwell"))
-    Agent(session_manager=SnapshotSessionManager("s1", storage=StepwellStorage(".stepwell")))
+Agent(session_manager=StepwellSessionManager("s1", ".stepwell"))
+Agent(session_manager=SnapshotSessionManager("s1", storage=StepwellStorage(".stepwell")))
 """
 
 from stepwell.strands._messages import from_messages, to_message

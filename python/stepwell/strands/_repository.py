@@ -210,5 +210,3 @@ class StepwellSessionManager(RepositorySessionManager):
                     name, agent_id, SessionMessage.from_message(message, index)
                 )
         return cls(name, session.well, **options)
-
-

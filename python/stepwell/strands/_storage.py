@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import copy
 import os
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 from strands.storage.search.keyword import KeywordSearchStrategy
 from strands.storage.storage import (
@@ -20,6 +22,9 @@ from stepwell._keyed import Keyed, pieces
 from stepwell._names import session_id
 from stepwell._well import Well, well_of
 from stepwell.errors import StepwellError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SYSTEM = "strands-storage"
 
@@ -80,8 +85,8 @@ class StepwellStorage:
         scoped._namespaced = _NAMESPACED  # type: ignore[attr-defined]
         return scoped
 
-    async def _run(self, call, *args):  # type: ignore[no-untyped-def]
+    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return await run(call, *args)
+            return await run(call, *args, **kwargs)
         except StepwellError as error:
             raise StorageError(str(error)) from error
