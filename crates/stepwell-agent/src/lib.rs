@@ -17,5 +17,6 @@ pub mod redact;
 pub mod run;
 pub mod selection;
 pub mod tool;
+mod wire;
 
 pub use error::{Error, Result};

@@ -32,7 +32,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Erase for good", &["purge", "scrub"]),
     ("Move", &["export", "import", "convert", "watch", "formats", "backup", "restore", "store"]),
     ("Drive agents of your own", &["agent", "hook"]),
-    ("Set up and repair", &["init", "config", "models", "verify", "doctor", "completions", "man"]),
+    ("Set up and repair", &["init", "config", "models", "verify", "doctor"]),
+    ("Write scripts", &["schema", "completions", "man"]),
 ];
 
 /// The whole definition, from which help, completions and man pages are made.

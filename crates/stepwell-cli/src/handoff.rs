@@ -5,12 +5,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::Serialize;
 use stepwell::{Event, EventId, Head, Lane, SessionId};
 use stepwell_agent::run::Charge;
 use stepwell_formats::{
     Existing, Format, Handoff, Handover, Purpose, Wishes, each_event, holds_all, write_wishing,
 };
+use stepwell_wire::HandedOver;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
@@ -38,15 +38,6 @@ pub(crate) enum Then {
     Run,
     /// The command is printed, and nothing is done.
     OnlySay,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    session: &'a str,
-    agent: &'a str,
-    file: &'a Path,
-    folder: &'a Path,
-    command: &'a [String],
 }
 
 /// Hands a session over.
@@ -98,17 +89,17 @@ pub(crate) fn hand_over(
         None => write((well, id), to, &handoff)?,
     };
     let Handoff { command, folder, .. } = handoff;
-    let answer = Answer {
-        session: id.as_str(),
-        agent: to.as_str(),
-        file: &file,
-        folder: &folder,
-        command: &command,
-    };
     if then == Then::Run {
         return run(&command, &folder);
     }
     let line = format!("cd {} && {}", quoted(&folder.to_string_lossy()), shell(&command));
+    let answer = HandedOver {
+        session: id.clone(),
+        agent: to.as_str().to_owned(),
+        file: file.display().to_string(),
+        folder: folder.display().to_string(),
+        command,
+    };
     app.out.answer(&answer, line)?;
     Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, LineWriter, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use serde::Serialize;
+use stepwell_wire::Answer;
 
 use crate::failure::Result;
 use crate::terminal::Terminal;
@@ -45,14 +45,14 @@ impl Output {
         Ok(writeln!(self.to, "{line}")?)
     }
 
-    /// Writes one JSON object on a line of its own.
-    pub(crate) fn object(&mut self, object: &impl Serialize) -> Result<()> {
+    /// Writes one JSON object on a line of its own. Only what is described can be written.
+    pub(crate) fn object(&mut self, object: &impl Answer) -> Result<()> {
         serde_json::to_writer(&mut self.to, object).map_err(io::Error::from)?;
         Ok(self.to.write_all(b"\n")?)
     }
 
     /// Writes it as an object or as a line, whichever was asked for.
-    pub(crate) fn answer(&mut self, object: &impl Serialize, line: impl Display) -> Result<()> {
+    pub(crate) fn answer(&mut self, object: &impl Answer, line: impl Display) -> Result<()> {
         match self.form {
             Form::Json => self.object(object),
             Form::Text => self.line(line),

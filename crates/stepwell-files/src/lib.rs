@@ -24,6 +24,7 @@ pub mod safe_path;
 pub mod site;
 mod tree;
 pub mod walk;
+mod wire;
 pub mod worktree;
 
 pub use error::{Error, Result};

@@ -20,6 +20,7 @@ pub mod revision;
 mod schema;
 pub mod spec;
 pub mod template;
+mod wire;
 
 pub use agents::Agents;
 pub use artifact::{Folder as OutputFolder, Over, Unwritten};

@@ -36,6 +36,7 @@ mod start;
 mod tally;
 mod thread;
 mod trust;
+mod wire;
 
 pub use answer::{Answered, Given};
 pub use error::{Error, ErrorKind, Remedy, Result, SuggestedModel, TokenLimit};

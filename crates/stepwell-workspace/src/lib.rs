@@ -28,6 +28,7 @@ mod recent_models;
 mod registry;
 mod sessions;
 mod trust;
+mod wire;
 mod workspace;
 mod worktrees;
 

@@ -4,64 +4,39 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
-    Checkpoint, Created, Driver, Edited, Event, Failure as Fault, Head, Kind, LastError, Message,
-    NewEvent, Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role, Session, SessionId, Span,
-    Standing, Status, StatusChanged, Stepwell, Time,
+    Checkpoint, Created, Driver, Edited, Event, Failure as Fault, Head, Kind, Message, NewEvent,
+    Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role, Session, SessionId, Span, Standing,
+    Status, StatusChanged, Stepwell, Time,
 };
 
 use crate::error::{Error, Result};
 use crate::events::each_event;
 use crate::workspace::Workspace;
 
-/// An agent's session, in the words of those who drive it.
-#[derive(Debug, Serialize)]
+/// An agent's session.
+#[derive(Debug)]
 pub struct Agent {
-    agent_id: SessionId,
-    agent_name: String,
-    purpose: String,
-    created_at: Time,
-    last_updated: Time,
-    phase: Option<Phase>,
-    status: Status,
-    metadata: BTreeMap<String, Value>,
-    resume_ready: bool,
-    history: Vec<Passage>,
-    /// How often it was taken up again.
-    resumes: u64,
-    /// How many turns of its conversation are recorded.
-    turns: u64,
-    error_count: u64,
-    last_error: Option<Told>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    finalized_at: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration_seconds: Option<u64>,
+    /// How it stands.
+    pub head: Head,
+    /// Every move from phase to phase.
+    pub history: Vec<Passage>,
+    /// When it ended.
+    pub finalized_at: Option<Time>,
+    /// Its last word.
+    pub summary: Option<Value>,
 }
 
 /// One move from phase to phase.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Passage {
-    from_phase: Phase,
-    to_phase: Phase,
-    timestamp: Time,
-}
-
-/// An error that an agent told of.
-#[derive(Debug, Serialize)]
-struct Told {
-    message: String,
-    timestamp: Time,
-}
-
-impl From<LastError> for Told {
-    fn from(error: LastError) -> Self {
-        Self { message: error.message, timestamp: error.at }
-    }
+    /// The phase that was left.
+    pub from_phase: Phase,
+    /// The phase that was entered.
+    pub to_phase: Phase,
+    /// When.
+    pub timestamp: Time,
 }
 
 /// The metadata key under which the last word of an agent is kept.
@@ -73,25 +48,8 @@ pub fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
     let history = history(well, id)?;
     let is_final = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
     let finalized_at = history.last().map(|last| last.timestamp).filter(|_| is_final);
-    Ok(Agent {
-        agent_id: head.id,
-        agent_name: head.agent,
-        purpose: head.task,
-        created_at: head.created_at,
-        last_updated: head.updated_at,
-        phase: head.phase,
-        status: head.status,
-        summary: head.metadata.get(SUMMARY).filter(|_| is_final).cloned(),
-        metadata: head.metadata,
-        resume_ready: head.ready,
-        history,
-        resumes: head.resumes,
-        turns: head.messages,
-        error_count: head.errors,
-        last_error: head.last_error.map(Told::from),
-        finalized_at,
-        duration_seconds: finalized_at.map(|at| at.since(head.created_at).as_secs()),
-    })
+    let summary = head.metadata.get(SUMMARY).filter(|_| is_final).cloned();
+    Ok(Agent { head, history, finalized_at, summary })
 }
 
 /// Every move of a session from phase to phase.
@@ -225,7 +183,7 @@ pub fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> 
 }
 
 /// A turn of an agent's conversation.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Turn {
     /// When it was said.
     pub at: Time,
@@ -236,8 +194,7 @@ pub struct Turn {
 }
 
 /// How an agent ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It did what it was for.
     Completed,

@@ -13,6 +13,7 @@ use crate::{
 
 /// A session's flow, and how its nodes stand.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowState {
     /// Its name.
     pub name: String,
@@ -28,6 +29,7 @@ pub struct FlowState {
 
 /// How a flow's node stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeInfo {
     /// Its key.
     pub key: String,

@@ -106,6 +106,8 @@ mod pins;
 mod redact;
 mod resume;
 mod retention;
+#[cfg(feature = "schema")]
+mod schema;
 mod search;
 mod session;
 mod sqlite;

@@ -29,6 +29,7 @@ impl Default for ResumeLimits {
 
 /// May a session be taken up again?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeDecision {
     /// Yes or no.
     pub should_resume: bool,
@@ -40,6 +41,7 @@ pub struct ResumeDecision {
 
 /// One check and how it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeCheck {
     /// The reason that it gives if it fails.
     pub reason: ResumeReason,
@@ -49,6 +51,7 @@ pub struct ResumeCheck {
 
 /// Why a session can or cannot be taken up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResumeReason {
     /// Nothing speaks against it.

@@ -1,5 +1,6 @@
 use stepwell::{Access, Driver, Phase, Status, StopReason};
 use stepwell_files::rewind::Foreign;
+use stepwell_wire::Abandoned;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
@@ -13,12 +14,6 @@ pub(crate) struct Args {
     session: String,
 }
 
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    status: Status,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.hold(&id)?;
@@ -29,7 +24,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         (Driver::External, Some(_)) => session.enter(Phase::Abandoned)?,
         _ => session.finish(Status::Abandoned, Some(StopReason::Abandoned))?,
     }
-    let answer = Answer { id: id.as_str(), status: Status::Abandoned };
+    let answer = Abandoned { id: id.clone(), status: Status::Abandoned };
     app.out.answer(&answer, format_args!("{id} is abandoned"))?;
     tidy(app, &well)?;
     Ok(Exit::Done)

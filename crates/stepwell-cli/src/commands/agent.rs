@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use stepwell::{
     Access, Driver, Error, Filter, IdFormat, Message, Phase, PhaseSet, Policy, Query,
@@ -10,6 +10,7 @@ use stepwell::{
 };
 
 use stepwell_agent::redact::RedactMessages as _;
+use stepwell_wire::{Agent, AgentCreated, AgentTurn, AgentUnreadable};
 use stepwell_workspace::config::AgentIds;
 
 use super::cleanup::{Fate, Mode, clean};
@@ -223,7 +224,7 @@ fn turns(session: &str, limit: Option<usize>, app: &mut App) -> Result<Exit> {
     for turn in lifecycle::turns(&well, &id, limit.unwrap_or(shown))? {
         let role = word(turn.role);
         let line = format!("{role}: {}", indented(&turn.text, "  ").trim_start());
-        app.out.answer(&turn, line)?;
+        app.out.answer(&AgentTurn::from(turn), line)?;
     }
     Ok(Exit::Done)
 }
@@ -252,18 +253,6 @@ const COLUMNS: &[Column] = &[
     Column { name: "PURPOSE", align: Align::Left },
 ];
 
-/// An agent whose session is damaged.
-#[derive(Serialize)]
-struct Unreadable<'a> {
-    agent_id: &'a SessionId,
-    damage: &'a str,
-}
-
-#[derive(Serialize)]
-struct Made<'a> {
-    agent_id: &'a SessionId,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
         Action::Create { agent, purpose, metadata, id } => {
@@ -282,7 +271,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 metadata: metadata.map(),
             };
             let id = lifecycle::create(&well, begin)?;
-            app.out.answer(&Made { agent_id: &id }, &id)?;
+            app.out.answer(&AgentCreated { agent_id: id.clone() }, &id)?;
             tidy(app, &well)?;
             Ok(Exit::Done)
         }
@@ -302,7 +291,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         Action::Get { session } => {
             let (well, id) = app.session(session, Access::Read)?;
-            app.out.object(&lifecycle::read(&well, &id)?)?;
+            app.out.object(&Agent::from(lifecycle::read(&well, &id)?))?;
             Ok(Exit::Done)
         }
         Action::ShouldResume { session } => should_resume(session, app),
@@ -350,7 +339,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
     let phase = well.standing(id)?.head.phase.map_or("", Phase::as_str);
     match app.out.is_json() {
-        true => app.out.object(&lifecycle::read(well, id)?)?,
+        true => app.out.object(&Agent::from(lifecycle::read(well, id)?))?,
         false => app.out.line(format_args!("{id} {phase}"))?,
     }
     tidy(app, well)?;
@@ -386,13 +375,13 @@ fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
             if app.out.is_json() {
                 // One that cannot be read hides no other.
                 match (&standing.damage, lifecycle::read(&well, &head.id)) {
-                    (None, Ok(agent)) => app.out.object(&agent)?,
+                    (None, Ok(agent)) => app.out.object(&Agent::from(agent))?,
                     (damage, read) => {
                         damaged = true;
                         let what = damage.as_ref().map(|damage| damage.what.clone());
                         let what = what.or_else(|| read.err().map(|failure| failure.to_string()));
-                        let what = what.unwrap_or_default();
-                        app.out.object(&Unreadable { agent_id: &head.id, damage: &what })?;
+                        let (agent_id, damage) = (head.id.clone(), what.unwrap_or_default());
+                        app.out.object(&AgentUnreadable { agent_id, damage })?;
                     }
                 }
                 return Ok(Go::On);

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use stepwell::Access;
+use stepwell_wire::BackedUp;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -15,12 +16,6 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    file: &'a std::path::Path,
-    bytes: u64,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let well = app.existing(Access::Read)?;
     if args.file.exists() {
@@ -30,7 +25,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     well.engine.backup(&args.file)?;
     let size = std::fs::metadata(&args.file).map_or(0, |meta| meta.len());
     let name = visible(&args.file.display().to_string());
-    let answer = Answer { file: &args.file, bytes: size };
+    let answer = BackedUp { file: args.file.display().to_string(), bytes: size };
     app.out.answer(&answer, format_args!("Copied the store to {name} ({})", bytes(size)))?;
     Ok(Exit::Done)
 }

@@ -1,9 +1,7 @@
-use std::collections::BTreeMap;
-
-use serde::Serialize;
 use serde_json::Value;
-use stepwell::{Access, Checkpoint, CheckpointReason, Event, Kind, Seq, Time};
+use stepwell::{Access, Checkpoint, CheckpointReason, Event, Kind};
 use stepwell_files::rewind::Foreign;
+use stepwell_wire::{CheckpointInfo, CheckpointMade};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
@@ -33,13 +31,6 @@ pub(crate) struct Args {
     list: bool,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    checkpoint: &'a str,
-    seq: u64,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(name) = &args.name else { return list(args, app) };
     let (well, id) = app.session(&args.session, Access::Write)?;
@@ -56,36 +47,24 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     settle(&mut session, Foreign::Refused, app)?;
     let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
     let seq = session.append(Checkpoint { name: name.clone(), reason, metadata })?;
-    let answer = Answer { id: id.as_str(), checkpoint: name, seq: seq.get() };
+    let answer = CheckpointMade { id: id.clone(), checkpoint: name.clone(), seq };
     app.out.answer(&answer, format_args!("{id}: {} is seq {seq}", visible(name)))?;
     drop(session);
     tidy(app, &well)?;
     Ok(Exit::Done)
 }
 
-/// A checkpoint as it is listed.
-#[derive(Serialize)]
-struct Listed {
-    name: String,
-    seq: Seq,
-    at: Time,
-    reason: CheckpointReason,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metadata: BTreeMap<String, Value>,
-}
-
-impl Listed {
-    /// Its name, and what is remembered with it. What keeps a flow's spec is too long to show.
-    fn line(&self) -> String {
-        let short = |(key, value): (&String, &Value)| {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            format!("{key}={}", cut(&one_line(&value), 40))
-        };
-        let known: Vec<String> = self.metadata.iter().map(short).collect();
-        match known.is_empty() {
-            true => one_line(&self.name),
-            false => format!("{} ({})", one_line(&self.name), known.join(", ")),
-        }
+/// A checkpoint's name, and what is remembered with it. What keeps a flow's spec is too long to
+/// show.
+fn line(checkpoint: &CheckpointInfo) -> String {
+    let short = |(key, value): (&String, &Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{key}={}", cut(&one_line(&value), 40))
+    };
+    let known: Vec<String> = checkpoint.metadata.iter().map(short).collect();
+    match known.is_empty() {
+        true => one_line(&checkpoint.name),
+        false => format!("{} ({})", one_line(&checkpoint.name), known.join(", ")),
     }
 }
 
@@ -102,7 +81,7 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
     let listed = facts.filter_map(|fact| match fact.event {
         Event::Checkpoint(it) => {
             let (seq, at, metadata) = (fact.seq, fact.at, it.metadata);
-            Some(Listed { name: it.name, seq, at, reason: it.reason, metadata })
+            Some(CheckpointInfo { name: it.name, seq, at, reason: it.reason, metadata })
         }
         _ => None,
     });
@@ -115,7 +94,7 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
     for it in listed {
         none = false;
         let (seq, at, reason) = (it.seq.to_string(), second(it.at), word(it.reason));
-        table.push(vec![seq.into(), at.into(), reason.into(), it.line().into()]);
+        table.push(vec![seq.into(), at.into(), reason.into(), line(&it).into()]);
     }
     match none {
         true => {

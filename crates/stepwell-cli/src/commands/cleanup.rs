@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use serde::Serialize;
 use stepwell::{Access, Because, Plan, Policy, Protection, SessionId, Status};
+use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 
 use super::delete::undo;
 use stepwell_workspace::housekeeping::{DAY, cleanup_age, tidy};
@@ -61,28 +61,6 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(wrong)
 }
 
-/// What went, or would go.
-#[derive(Serialize)]
-struct Line<'a> {
-    session: &'a str,
-    because: &'static str,
-    bytes: u64,
-    subagents: usize,
-    removed: bool,
-}
-
-/// What stays though a rule names it.
-#[derive(Serialize)]
-struct Stays<'a> {
-    session: &'a str,
-    stays_because: String,
-}
-
-#[derive(Serialize)]
-struct Total {
-    sessions_removed: usize,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let policy = Policy {
         older_than: older_than(args, app),
@@ -133,7 +111,7 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     for (id, why) in &plan.protected {
         let stays_because = protection(id, why);
         if app.out.is_json() {
-            app.out.object(&Stays { session: id.as_str(), stays_because })?;
+            app.out.object(&CleanupKept { session: id.clone(), stays_because })?;
         } else {
             note(format_args!("{id} stays: {stays_because}"));
         }
@@ -193,7 +171,7 @@ fn dry_run(plan: &Plan, app: &mut App) -> Result<Exit> {
 
 fn total(removed: usize, app: &mut App) -> Result<Exit> {
     let line = format!("Sessions removed: {removed}");
-    app.out.answer(&Total { sessions_removed: removed }, line)?;
+    app.out.answer(&CleanupTotal { sessions_removed: removed }, line)?;
     Ok(Exit::Done)
 }
 
@@ -209,9 +187,9 @@ fn say(taken: &stepwell::Taken, removed: bool, app: &mut App) -> Result<()> {
         n => format!(" with {}", count(n, "subagent")),
     };
     let verb = if removed { "Removed" } else { "Would remove" };
-    let object = Line {
-        session: id.as_str(),
-        because,
+    let object = CleanupItem {
+        session: id.clone(),
+        because: because.to_owned(),
         bytes: taken.bytes,
         subagents: taken.subagents,
         removed,

@@ -1,13 +1,13 @@
 use std::collections::HashSet;
 
-use serde::Serialize;
 use stepwell::compactions::{self, Extent, live};
 use stepwell::{
-    Access, Compacted, Event, Lane, Made, NewEvent, Recorded, Seq, Session, SessionId, Shown, Span,
+    Access, Compacted, Event, Lane, Made, NewEvent, Recorded, Session, SessionId, Shown, Span,
     Undone, View,
 };
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
+use stepwell_wire::{Compaction, CompactionDiff, CompactionUndone, ViewMove};
 
 use super::resume::refuse_external;
 use super::show;
@@ -37,14 +37,6 @@ pub(crate) struct Args {
     /// Takes the last compaction back: the model is shown the originals again.
     #[arg(long, conflicts_with_all = ["truncate", "diff"])]
     undo: bool,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a SessionId,
-    /// Absent, there was nothing to take out.
-    compacted: Option<&'a Compacted>,
-    truncated: bool,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -89,7 +81,8 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
         None => format!("{id} is as short as it gets"),
     };
     let truncated = compacted.is_some_and(Compacted::is_truncation);
-    app.out.answer(&Answer { id, compacted, truncated }, line)?;
+    let answer = Compaction { id: id.clone(), compacted: compacted.cloned(), truncated };
+    app.out.answer(&answer, line)?;
     match compacted {
         Some(_) => note(format_args!("hint: stepwell compact {id} --diff, or --undo")),
         None => note(format_args!(
@@ -99,14 +92,6 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
         )),
     }
     Ok(Exit::Done)
-}
-
-#[derive(Serialize)]
-struct Restored<'a> {
-    id: &'a SessionId,
-    undone: Seq,
-    tokens_before: u64,
-    tokens_after: u64,
 }
 
 fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
@@ -129,33 +114,11 @@ fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
     let tokens_before = show::tokens(well, id, app)?;
     session.append_all(events)?;
     let tokens_after = show::tokens(well, id, app)?;
-    let answer = Restored { id, undone: seq, tokens_before, tokens_after };
+    let answer = CompactionUndone { id: id.clone(), undone: seq, tokens_before, tokens_after };
     let (before, after) = (grouped(tokens_before), grouped(tokens_after));
     let line = format!("{id}: the compaction at {seq} is undone, from {before} to {after} tokens");
     app.out.answer(&answer, line)?;
     Ok(Exit::Done)
-}
-
-#[derive(Serialize)]
-struct Difference<'a> {
-    id: &'a SessionId,
-    /// What the model no longer sees.
-    hidden: Vec<Message<'a>>,
-    /// What stands in its place.
-    summaries: Vec<Message<'a>>,
-}
-
-#[derive(Serialize)]
-struct Message<'a> {
-    seq: Seq,
-    #[serde(flatten)]
-    message: &'a stepwell::Message,
-}
-
-impl<'a> Message<'a> {
-    fn of(shown: &'a Shown) -> Self {
-        Self { seq: shown.seq, message: &shown.message }
-    }
 }
 
 fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
@@ -172,9 +135,10 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
     let hidden: Vec<&Shown> = whole.iter().filter(|it| !kept.contains(&key(it))).collect();
     let summaries: Vec<&Shown> = now.iter().filter(|it| it.made == Made::Summary).collect();
     if app.out.is_json() {
-        let hidden = hidden.into_iter().map(Message::of).collect();
-        let summaries = summaries.into_iter().map(Message::of).collect();
-        app.out.object(&Difference { id, hidden, summaries })?;
+        let moved = |it: &Shown| ViewMove { seq: it.seq, message: it.message.clone() };
+        let hidden = hidden.into_iter().map(moved).collect();
+        let summaries = summaries.into_iter().map(moved).collect();
+        app.out.object(&CompactionDiff { id: id.clone(), hidden, summaries })?;
         return Ok(Exit::Done);
     }
     if hidden.is_empty() && summaries.is_empty() {

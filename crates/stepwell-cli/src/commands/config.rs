@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use stepwell_agent::redact::Redactor;
+use stepwell_wire::{Setting, SettingUnset};
 use stepwell_workspace::CONFIG_FILE;
 use stepwell_workspace::config::{KEYS, Key, nearest, put, take_out};
 use toml_edit::Value;
@@ -54,13 +54,6 @@ const COLUMNS: &[Column] = &[
     Column { name: "FROM", align: Align::Left },
 ];
 
-#[derive(Serialize)]
-struct Line<'a> {
-    key: &'a str,
-    value: serde_json::Value,
-    source: String,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::List) {
         Action::List => list(app),
@@ -103,6 +96,10 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
+fn setting(key: &Key, value: &Value, source: String) -> Setting {
+    Setting { key: key.name.to_owned(), value: json(value), source }
+}
+
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
@@ -113,7 +110,7 @@ fn list(app: &mut App) -> Result<Exit> {
         let value = app.config.settings.shown(key);
         let source = wording::source(app.config.source(key));
         if app.out.is_json() {
-            app.out.object(&Line { key: key.name, value: json(&value), source })?;
+            app.out.object(&setting(key, &value, source))?;
         } else {
             table.push(vec![key.name.into(), plain(&value).into(), visible(&source).into()]);
         }
@@ -126,7 +123,7 @@ fn list(app: &mut App) -> Result<Exit> {
         if app.out.is_json() {
             let value = serde_json::to_string(&server.shown()).unwrap_or_default();
             let value = serde_json::from_str(&hidden.redact(&value)).unwrap_or_default();
-            app.out.object(&Line { key: &key, value, source: source.clone() })?;
+            app.out.object(&Setting { key, value, source: source.clone() })?;
         } else {
             let line = visible(&hidden.redact(&server.line()));
             table.push(vec![key.into(), line.into(), visible(&source).into()]);
@@ -141,7 +138,7 @@ fn list(app: &mut App) -> Result<Exit> {
 fn get(key: &Key, app: &mut App) -> Result<Exit> {
     let value = app.config.settings.shown(key);
     let source = wording::source(app.config.source(key));
-    let object = Line { key: key.name, value: json(&value), source };
+    let object = setting(key, &value, source);
     app.out.answer(&object, plain(&value))?;
     Ok(Exit::Done)
 }
@@ -150,15 +147,8 @@ fn set(key: &Key, text: &str, path: &Path, app: &mut App) -> Result<Exit> {
     let value = put(path, key, text)?;
     let source = path.display().to_string();
     let line = format!("{} = {} in {}", key.name, plain(&value), visible(&source));
-    app.out.answer(&Line { key: key.name, value: json(&value), source }, line)?;
+    app.out.answer(&setting(key, &value, source), line)?;
     Ok(Exit::Done)
-}
-
-#[derive(Serialize)]
-struct Unset<'a> {
-    key: &'a str,
-    unset: bool,
-    source: &'a str,
 }
 
 fn unset(key: &Key, path: &Path, app: &mut App) -> Result<Exit> {
@@ -168,6 +158,6 @@ fn unset(key: &Key, path: &Path, app: &mut App) -> Result<Exit> {
         true => format!("{} is no longer set in {}", key.name, visible(&source)),
         false => format!("{} is not set in {}", key.name, visible(&source)),
     };
-    app.out.answer(&Unset { key: key.name, unset, source: &source }, line)?;
+    app.out.answer(&SettingUnset { key: key.name.to_owned(), unset, source }, line)?;
     Ok(Exit::Done)
 }

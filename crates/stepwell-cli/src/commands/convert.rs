@@ -1,6 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stepwell_formats::{Conversion, Existing, Format};
+use stepwell_wire::Converted;
 
 use super::export::{unwritten, wishes};
 use super::import::{Summary, Telling, tell};
@@ -32,14 +33,6 @@ pub(crate) struct Args {
     truncate: bool,
 }
 
-#[derive(serde::Serialize)]
-struct Line<'a> {
-    session: &'a str,
-    file: &'a Path,
-    format: &'static str,
-    sessions: usize,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.to.writer().is_none() {
         return Err(unwritten(args.to));
@@ -60,8 +53,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     for (id, path, exported) in &converted.written {
         let sessions = exported.sessions;
-        let line = Line { session: id.as_str(), file: path, format: args.to.as_str(), sessions };
-        let name = visible(&path.display().to_string());
+        let file = path.display().to_string();
+        let name = visible(&file);
+        let (session, format) = (id.clone(), args.to.as_str().to_owned());
+        let line = Converted { session, file, format, sessions };
         app.out.answer(&line, format_args!("Wrote {id} to {name}"))?;
         tell_losses(args.to, &exported.losses);
     }

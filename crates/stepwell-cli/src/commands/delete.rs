@@ -1,6 +1,7 @@
 use stepwell::{Access, Removal, SessionId, Target};
 
 use super::purge::family;
+use stepwell_wire::Deleted;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
@@ -14,11 +15,6 @@ pub(crate) struct Args {
     /// The sessions: ids, beginnings of ids, labels, or @last.
     #[arg(required = true, value_name = "SESSION")]
     sessions: Vec<String>,
-}
-
-#[derive(serde::Serialize)]
-struct Line<'a> {
-    deleted: &'a str,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -38,7 +34,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let removal = well.store().trash(&targets)?;
     for id in &removal.taken {
         tracing::info!(session = %id, "session_deleted");
-        app.out.answer(&Line { deleted: id.as_str() }, format_args!("Deleted {id}"))?;
+        app.out.answer(&Deleted { deleted: id.clone() }, format_args!("Deleted {id}"))?;
     }
     left(removal)?;
     undo(&ids, app);

@@ -1,6 +1,7 @@
 use stepwell::{Access, Kind, Seq};
 use stepwell_files::diff::Patch;
 use stepwell_files::history::History;
+use stepwell_wire::FileDiff;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let (before, after) = (side(&well, before)?, side(&well, &change.after)?);
         let patch = Patch::of(path, change.renamed_from.as_deref(), &before, &after);
         match app.out.is_json() {
-            true => app.out.object(&patch)?,
+            true => app.out.object(&FileDiff::from(patch))?,
             false => show(&patch, app)?,
         }
     }

@@ -2,10 +2,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde::Serialize;
 use stepwell::{
     Access, Driver, Filter, Place, Query, SessionId, Status, StatusChanged, StopReason,
 };
+use stepwell_wire::CheckFinding;
 
 use super::verify::every;
 use crate::app::{App, Go, Well, each_session};
@@ -26,17 +26,15 @@ pub(crate) struct Args {
 }
 
 /// What a check found.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 struct Finding {
     check: &'static str,
     /// What is wrong; nothing, if all is well.
     problems: Vec<String>,
     /// What a repair does about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     repair: Option<&'static str>,
     repaired: bool,
     /// Wrong, but not in a way that makes data worse.
-    #[serde(skip)]
     harmless: bool,
 }
 
@@ -93,7 +91,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 fn print(finding: &Finding, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        return app.out.object(finding);
+        return app.out.object(&CheckFinding {
+            check: finding.check.to_owned(),
+            problems: finding.problems.clone(),
+            repair: finding.repair.map(ToOwned::to_owned),
+            repaired: finding.repaired,
+        });
     }
     let (style, word) = match (finding.problems.is_empty(), finding.repaired) {
         (true, _) => (Style::Green, "ok"),

@@ -1,5 +1,5 @@
-use serde::Serialize;
 use stepwell::{Filter, Place, Query, Standing};
+use stepwell_wire::{DiskUseOfSession, DiskUseTotal};
 
 use super::sessions::task;
 use crate::app::{App, Go, each_session};
@@ -25,25 +25,10 @@ const COLUMNS: &[Column] = &[
     Column { name: "TASK", align: Align::Left },
 ];
 
-#[derive(Serialize)]
-struct Line<'a> {
-    id: &'a str,
-    bytes: u64,
-    trashed: bool,
-}
-
-#[derive(Serialize)]
-struct Total {
-    total: u64,
-    events: u64,
-    blobs: u64,
-    sessions: usize,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(well) = app.look()? else {
-        app.out
-            .answer(&Total { total: 0, events: 0, blobs: 0, sessions: 0 }, "No sessions yet.")?;
+        let nothing = DiskUseTotal { total: 0, events: 0, blobs: 0, sessions: 0 };
+        app.out.answer(&nothing, "No sessions yet.")?;
         return Ok(Exit::Done);
     };
     let mut sessions: Vec<Standing> = Vec::new();
@@ -58,11 +43,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let used = well.store().disk_use()?;
     if app.out.is_json() {
         for standing in &sessions {
-            let (id, trashed) = (standing.head.id.as_str(), standing.trashed_at.is_some());
-            app.out.object(&Line { id, bytes: standing.bytes, trashed })?;
+            let (id, trashed) = (standing.head.id.clone(), standing.trashed_at.is_some());
+            app.out.object(&DiskUseOfSession { id, bytes: standing.bytes, trashed })?;
         }
         let (total, events, blobs) = (used.total, used.events, used.blobs);
-        app.out.object(&Total { total, events, blobs, sessions: count })?;
+        app.out.object(&DiskUseTotal { total, events, blobs, sessions: count })?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(COLUMNS);

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stepwell::Access;
 use stepwell_formats::{Existing, Exported, Format, Length, Outlet, Shape, Wishes, write_wishing};
@@ -32,14 +32,6 @@ pub(crate) struct Args {
     truncate: bool,
 }
 
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    file: &'a Path,
-    format: &'static str,
-    sessions: usize,
-    events: u64,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
     let named = args.output.as_ref().and_then(|path| path.extension()?.to_str()?.parse().ok());
@@ -64,9 +56,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     let Exported { sessions, events, damaged, losses } = exported;
     if let Some(path) = &args.output {
-        let answer = Answer { file: path, format: format.as_str(), sessions, events };
-        let name = visible(&path.display().to_string());
-        let line = format!("Wrote {} to {name}", count(sessions, "session"));
+        let file = path.display().to_string();
+        let line = format!("Wrote {} to {}", count(sessions, "session"), visible(&file));
+        let format = format.as_str().to_owned();
+        let answer = stepwell_wire::Exported { file, format, sessions, events };
         app.out.answer(&answer, line)?;
     }
     tell_losses(format, &losses);

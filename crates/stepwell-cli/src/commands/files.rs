@@ -1,7 +1,7 @@
-use serde::Serialize;
-use stepwell::{Access, FileState, Kind, Seq, SessionId, Time};
+use stepwell::{Access, FileState, Kind, Seq, SessionId};
 use stepwell_files::diff::Side;
 use stepwell_files::history::{History, Version};
+use stepwell_wire::{FileContent, FileVersion, FileVersionKind};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
@@ -22,44 +22,6 @@ pub(crate) struct Args {
     /// Prints what the file held there: a seq, a checkpoint's name, or -N for N steps back.
     #[arg(long, value_name = FORMS, allow_hyphen_values = true, requires = "path")]
     at: Option<String>,
-}
-
-/// One version of a file.
-#[derive(Serialize)]
-struct Line<'a> {
-    path: &'a str,
-    seq: Seq,
-    at: Time,
-    change: What,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    renamed_from: Option<&'a str>,
-    /// Absent, if someone else made it so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<&'a FileState>,
-    after: &'a FileState,
-}
-
-/// How a version came about.
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum What {
-    Created,
-    Deleted,
-    Renamed,
-    Changed,
-    /// Someone else made it so, and the session replaced it.
-    Found,
-}
-
-/// A version's content.
-#[derive(Serialize)]
-struct Content<'a> {
-    id: &'a str,
-    path: &'a str,
-    at: Seq,
-    state: &'a FileState,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -100,13 +62,13 @@ fn list(id: &SessionId, versions: &[Version<'_>], app: &mut App) -> Result<Exit>
     let mut table = Table::new(COLUMNS);
     for version in versions {
         let version = line(version);
-        let from = version.renamed_from.map(|from| format!(" (was {})", one_line(from)));
+        let from = version.renamed_from.map(|from| format!(" (was {})", one_line(&from)));
         table.push(vec![
             version.seq.to_string().into(),
             second(version.at).into(),
             word(version.change).into(),
-            content(version.after).into(),
-            format!("{}{}", one_line(version.path), from.unwrap_or_default()).into(),
+            content(&version.after).into(),
+            format!("{}{}", one_line(&version.path), from.unwrap_or_default()).into(),
         ]);
     }
     app.print(&table)?;
@@ -117,24 +79,24 @@ fn list(id: &SessionId, versions: &[Version<'_>], app: &mut App) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-fn line<'a>(version: &Version<'a>) -> Line<'a> {
+fn line(version: &Version<'_>) -> FileVersion {
     let change = &version.entry.change;
     let found = version.is_found();
     let what = match (&change.before, &change.after, &change.renamed_from) {
-        _ if found => What::Found,
-        (_, _, Some(_)) => What::Renamed,
-        (FileState::Absent, ..) => What::Created,
-        (_, FileState::Absent, _) => What::Deleted,
-        _ => What::Changed,
+        _ if found => FileVersionKind::Found,
+        (_, _, Some(_)) => FileVersionKind::Renamed,
+        (FileState::Absent, ..) => FileVersionKind::Created,
+        (_, FileState::Absent, _) => FileVersionKind::Deleted,
+        _ => FileVersionKind::Changed,
     };
-    Line {
-        path: &change.path,
+    FileVersion {
+        path: change.path.clone(),
         seq: version.seq,
         at: version.entry.at,
         change: what,
-        renamed_from: change.renamed_from.as_deref().filter(|_| !found),
-        before: (!found).then_some(&change.before),
-        after: version.state,
+        renamed_from: change.renamed_from.clone().filter(|_| !found),
+        before: (!found).then(|| change.before.clone()),
+        after: version.state.clone(),
     }
 }
 
@@ -167,8 +129,9 @@ fn print(
         Side::Link(target) => target.into_bytes(),
     };
     if app.out.is_json() {
-        let text = std::str::from_utf8(&bytes).ok();
-        app.out.object(&Content { id: id.as_str(), path, at, state, text })?;
+        let (id, path) = (id.clone(), path.to_owned());
+        let (state, text) = (state.clone(), String::from_utf8(bytes).ok());
+        app.out.object(&FileContent { id, path, at, state, text })?;
     } else {
         app.out.raw().write_all(&bytes)?;
     }

@@ -1,5 +1,6 @@
 use stepwell::compactions::{self, Extent};
 use stepwell::{Access, Change, Driver, Edited, Event, NewEvent, Status, StatusChanged};
+use stepwell_wire::Forked;
 
 use super::label::refuse_taken;
 use stepwell_workspace::housekeeping::tidy;
@@ -20,13 +21,6 @@ pub(crate) struct Args {
     /// Gives the fork a label, which names it from then on.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
-}
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    parent: &'a str,
-    at: u64,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -62,7 +56,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if app.is_own(&parent) {
         app.own(&id);
     }
-    let answer = Answer { id: id.as_str(), parent: parent.as_str(), at: at.get() };
+    let answer = Forked { id: id.clone(), parent, at };
     app.out.answer(&answer, &id)?;
     tidy(app, &well)?;
     Ok(Exit::Done)

@@ -1,6 +1,5 @@
-use serde::Serialize;
-
 use stepwell_formats::Format;
+use stepwell_wire::FormatInfo;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -11,15 +10,6 @@ use crate::table::{Align, Column, Table};
 /// Says for each where import and watch look for sessions.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    format: &'a str,
-    title: &'a str,
-    read: bool,
-    write: bool,
-    places: Vec<String>,
-}
 
 const COLUMNS: &[Column] = &[
     Column { name: "FORMAT", align: Align::Left },
@@ -40,7 +30,8 @@ pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
         let shown = if places.is_empty() { "-".to_owned() } else { places.join(", ") };
         let cells = [format.as_str(), word(read), word(write), format.title(), &shown];
         table.push(cells.into_iter().map(Into::into).collect());
-        lines.push(Line { format: format.as_str(), title: format.title(), read, write, places });
+        let (format, title) = (format.as_str().to_owned(), format.title().to_owned());
+        lines.push(FormatInfo { format, title, read, write, places });
     }
     match app.out.is_json() {
         true => lines.iter().try_for_each(|line| app.out.object(line))?,

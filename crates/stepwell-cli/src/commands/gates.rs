@@ -1,14 +1,12 @@
-use serde::Serialize;
 use stepwell::gates::{Asked, Gates};
 use stepwell::{Access, Filter, Query, SessionId, Status};
+use stepwell_runtime::flow::is_permission;
+use stepwell_wire::OpenGate;
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
-use stepwell_runtime::flow::is_permission;
-
-use crate::runner::Waiting;
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{ago, one_line};
 
@@ -23,16 +21,6 @@ pub(crate) struct Args {
     /// Looks in all of your stores.
     #[arg(long, conflicts_with = "session")]
     everywhere: bool,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    session_id: &'a SessionId,
-    #[serde(flatten)]
-    gate: Waiting<'a>,
-    asked_at: stepwell::Time,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<String>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -63,8 +51,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                     false => questions += 1,
                 }
                 if app.out.is_json() {
-                    let (gate, store) = (Waiting::new(gate), store.clone());
-                    app.out.object(&Line { session_id: &id, gate, asked_at: *at, store })?;
+                    let (session_id, gate) = (id.clone(), gate.into());
+                    let store = store.clone();
+                    app.out.object(&OpenGate { session_id, gate, asked_at: *at, store })?;
                     continue;
                 }
                 table.push(vec![

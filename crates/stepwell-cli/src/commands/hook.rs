@@ -3,11 +3,11 @@ use std::io::{self, IsTerminal, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use serde::Serialize;
 use stepwell::{Access, Stepwell};
+use stepwell_wire::{HookInstalled, HookSample};
 use stepwell_workspace::atomic_file::replace_users_file;
 use stepwell_workspace::hooks::{
-    Delegation, Log, Payload, Settings, Stopped, Unchanged, pre_delegate, subagent_stop,
+    Delegation, Log, Payload, Settings, Unchanged, not_stopped, pre_delegate, subagent_stop,
 };
 use stepwell_workspace::lifecycle::{self, Begin, Update};
 
@@ -72,8 +72,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// or the folder is wrong.
 pub(crate) fn answer_to_fault(args: &Args) -> Option<String> {
     let answer = match args.action {
-        Action::PreDelegate => serde_json::to_string(&Delegation::no("error", None)),
-        Action::SubagentStop => serde_json::to_string(&Stopped::no("error", None)),
+        Action::PreDelegate => serde_json::to_string(&Delegation::no("error", None).answer),
+        Action::SubagentStop => serde_json::to_string(&not_stopped("error", None)),
         _ => return None,
     };
     answer.ok()
@@ -112,7 +112,7 @@ fn delegate(app: &mut App) -> Result<Exit> {
         Err(why) => {
             log(app, &format!("pre-delegate invalid_json {why}"));
             note(format_args!("error: stdin holds no JSON object: {why}"));
-            app.out.object(&Delegation::no("invalid_json", None))?;
+            app.out.object(&Delegation::no("invalid_json", None).answer)?;
             return Ok(Exit::Failed);
         }
     };
@@ -128,8 +128,9 @@ fn delegate(app: &mut App) -> Result<Exit> {
         log(app, &format!("pre-delegate error {why}"));
         Delegation::no("error", Some(payload))
     });
+    let Delegation { answer, why } = answer;
     let id = answer.agent_id.as_deref().unwrap_or("-");
-    log(app, &format!("pre-delegate {} {id} {}", answer.reason, answer.why));
+    log(app, &format!("pre-delegate {} {id} {why}", answer.reason));
     app.out.object(&answer)?;
     Ok(Exit::Done)
 }
@@ -140,19 +141,19 @@ fn stop(app: &mut App) -> Result<Exit> {
         Err(why) => {
             log(app, &format!("subagent-stop invalid_json {why}"));
             note(format_args!("error: stdin holds no JSON object: {why}"));
-            app.out.object(&Stopped::no("invalid_json", None))?;
+            app.out.object(&not_stopped("invalid_json", None))?;
             return Ok(Exit::Failed);
         }
     };
     let answer = guarded(|| match app.place.has_store() {
-        false => Ok(Stopped::no("no_session", None)),
+        false => Ok(not_stopped("no_session", None)),
         true => Ok(subagent_stop(&*app.existing(Access::Write)?, &payload)?),
     });
     let answer = answer.unwrap_or_else(|why| {
         note(format_args!("error: {why}"));
         log(app, &format!("subagent-stop error {why}"));
         let named = payload.get("agent_id").and_then(|id| id.as_str());
-        Stopped::no("error", named.map(ToOwned::to_owned))
+        not_stopped("error", named.map(ToOwned::to_owned))
     });
     let id = answer.agent_id.as_deref().unwrap_or("-");
     log(app, &format!("subagent-stop {} {id}", answer.reason));
@@ -167,12 +168,6 @@ fn log(app: &App, says: &str) {
     {
         tracing::warn!(%error, "hooks_log_not_written");
     }
-}
-
-#[derive(Serialize)]
-struct Installed<'a> {
-    settings: &'a std::path::Path,
-    changed: bool,
 }
 
 fn settings_file(app: &App) -> PathBuf {
@@ -231,17 +226,11 @@ fn write_settings(
     }
     let says = if changed.is_ok() { done } else { not_needed };
     let line = format!("{says} {}", visible(&path.display().to_string()));
-    app.out.answer(&Installed { settings: path, changed: changed.is_ok() }, line)?;
+    app.out.answer(
+        &HookInstalled { settings: path.display().to_string(), changed: changed.is_ok() },
+        line,
+    )?;
     Ok(Exit::Done)
-}
-
-/// A hook's answer to a sample.
-#[derive(Serialize)]
-struct Tried {
-    hook: &'static str,
-    sample: &'static str,
-    input: Payload,
-    answer: serde_json::Value,
 }
 
 /// Runs each hook on samples, over a store in memory that holds one agent to take up.
@@ -277,13 +266,14 @@ fn test(app: &mut App) -> Result<Exit> {
         let serde_json::Value::Object(input) = input else { continue };
         let answer = match hook {
             "pre-delegate" => {
-                serde_json::to_value(pre_delegate(&well, input.clone(), limits, &workspace)?)
+                serde_json::to_value(pre_delegate(&well, input.clone(), limits, &workspace)?.answer)
             }
             _ => serde_json::to_value(subagent_stop(&well, &input)?),
         };
         let answer = answer.unwrap_or_default();
         let line = format!("{hook} on {sample} sample\n  {answer}");
-        app.out.answer(&Tried { hook, sample, input, answer }, line)?;
+        let (hook, sample) = (hook.to_owned(), sample.to_owned());
+        app.out.answer(&HookSample { hook, sample, input, answer }, line)?;
     }
     let path = settings_file(app);
     let installed = read_settings(&path)?.installed().map_err(|error| unreadable(&path, &error))?;

@@ -2,10 +2,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell::{Access, ErrorKind, SessionId, Stepwell};
+use stepwell::{Access, ErrorKind, Stepwell};
 use stepwell_formats::{
     Became, Error, Format, Found, Mode, Rehearsal, Report, Watcher, find, take_in_watched,
 };
+use stepwell_wire::{ImportResult, Imported};
 use stepwell_workspace::AgentPlace;
 use stepwell_workspace::housekeeping::tidy;
 
@@ -36,37 +37,17 @@ pub(crate) struct Args {
     consent: Consent,
 }
 
-#[derive(Default, serde::Serialize)]
-struct Line<'a> {
-    session: &'a str,
-    imported: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<&'a Path>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instead_of: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    continues: Option<&'a str>,
-}
-
 /// What was done, in numbers.
-#[derive(Debug, Default, serde::Serialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) imported: usize,
     pub(crate) updated: usize,
     pub(crate) unchanged: usize,
     pub(crate) damaged: usize,
     /// What is no session of a known format, or not there at all.
-    #[serde(skip_serializing_if = "is_zero")]
     pub(crate) unrecognised: usize,
     /// Those that somebody holds, or that are in the trash.
     pub(crate) skipped: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(n: &usize) -> bool {
-    *n == 0
 }
 
 impl Summary {
@@ -190,10 +171,14 @@ pub(crate) fn tell(
 ) -> Result<()> {
     let shown = report.sessions.iter().filter(|_| telling != Telling::NotSessions);
     for taken in shown.filter(|it| telling != Telling::OnlyNews || it.became != Became::Unchanged) {
-        let (word, says, n) = match taken.became {
-            Became::Imported => ("imported", ["Imported", "Would import"], &mut summary.imported),
-            Became::Updated => ("updated", ["Updated", "Would update"], &mut summary.updated),
-            Became::Unchanged => ("unchanged", [""; 2], &mut summary.unchanged),
+        let (imported, says, n) = match taken.became {
+            Became::Imported => {
+                (ImportResult::Imported, ["Imported", "Would import"], &mut summary.imported)
+            }
+            Became::Updated => {
+                (ImportResult::Updated, ["Updated", "Would update"], &mut summary.updated)
+            }
+            Became::Unchanged => (ImportResult::Unchanged, [""; 2], &mut summary.unchanged),
         };
         *n += 1;
         let says = says[usize::from(telling == Telling::Would)];
@@ -204,13 +189,13 @@ pub(crate) fn tell(
         };
         let continues = taken.continues.as_ref();
         let after = continues.map(|it| format!(", which goes on from {it}")).unwrap_or_default();
-        let line = Line {
-            session: taken.id.as_str(),
-            imported: word,
-            from: Some(path),
-            format: Some(format.as_str()),
-            instead_of: instead.map(SessionId::as_str),
-            continues: continues.map(SessionId::as_str),
+        let line = Imported {
+            session: taken.id.clone(),
+            imported,
+            from: Some(path.display().to_string()),
+            format: Some(format.as_str().to_owned()),
+            instead_of: instead.cloned(),
+            continues: continues.cloned(),
         };
         match app.out.is_json() {
             true => app.out.object(&line)?,
@@ -364,14 +349,20 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
     let well = app.make()?;
     let imported = stepwell_formats::import(&well, from).map_err(|error| unread(error).at(name))?;
     let groups = [
-        ("Imported", "imported", &imported.made),
-        ("Updated", "updated", &imported.completed),
-        ("Already here:", "unchanged", &imported.already_there),
+        ("Imported", ImportResult::Imported, &imported.made),
+        ("Updated", ImportResult::Updated, &imported.completed),
+        ("Already here:", ImportResult::Unchanged, &imported.already_there),
     ];
-    for (says, word, ids) in groups {
+    for (says, imported, ids) in groups {
         for id in ids {
-            let session = id.as_str();
-            let line = Line { session, imported: word, ..Line::default() };
+            let line = Imported {
+                session: id.clone(),
+                imported,
+                from: None,
+                format: None,
+                instead_of: None,
+                continues: None,
+            };
             app.out.answer(&line, format_args!("{says} {id}"))?;
         }
     }

@@ -1,4 +1,6 @@
 use std::fs;
+
+use stepwell_wire::StoreMade;
 use stepwell_workspace::CONFIG_FILE;
 use stepwell_workspace::config::commented;
 
@@ -14,14 +16,6 @@ pub(crate) struct Args {}
 /// What stands at the top of a new stepwell.toml.
 const HEADER: &str = "# Stepwell's settings for this workspace. Each line below is a default; take the\n\
      # `#` away to change it. `stepwell config list` shows what is in force.\n";
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    store: &'a std::path::Path,
-    made_store: bool,
-    made_config: bool,
-    changed_gitignore: bool,
-}
 
 pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
     let made_store = app.place.team.is_none() && !app.place.has_store();
@@ -42,8 +36,9 @@ pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
         (false, None) => format!("There is a store in {shown} already"),
     };
     let store = team.clone().unwrap_or_else(|| app.place.store.clone());
-    let line = line(&visible(&store.display().to_string()));
-    app.out.answer(&Answer { store: &store, made_store, made_config, changed_gitignore }, line)?;
+    let store = store.display().to_string();
+    let line = line(&visible(&store));
+    app.out.answer(&StoreMade { store, made_store, made_config, changed_gitignore }, line)?;
     if made_config {
         note(format_args!("Wrote {CONFIG_FILE}, every setting commented out."));
     }

@@ -1,4 +1,5 @@
 use stepwell::{Access, Change, Edited, Filter, Query, SessionId};
+use stepwell_wire::Label;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
@@ -15,12 +16,6 @@ pub(crate) struct Args {
     /// Takes the label away.
     #[arg(long, conflicts_with = "label")]
     clear: bool,
-}
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    label: Option<&'a str>,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -45,7 +40,7 @@ fn told(id: &SessionId, label: Option<&str>, app: &mut App) -> Result<()> {
         Some(label) => format!("{id} is labelled {}", visible(label)),
         None => format!("{id} has no label"),
     };
-    app.out.answer(&Answer { id: id.as_str(), label }, line)
+    app.out.answer(&Label { id: id.clone(), label: label.map(ToOwned::to_owned) }, line)
 }
 
 /// A label names one session. Refuses one that another session bears.

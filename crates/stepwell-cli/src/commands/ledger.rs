@@ -2,14 +2,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::value::RawValue;
 use stepwell::{
     Access, Driver, Event, Family, Filter, Head, Order, Origin, Query, Seq, SessionId, Span, Spent,
     Standing, TaskStatus, Time,
 };
 use stepwell_agent::run::Charge;
 use stepwell_formats::{cell, table};
+use stepwell_wire::LedgerEntry;
 use stepwell_workspace::{Commits, Location, NamedWell, has_ended};
 
 use crate::app::{App, Go, Well, each_session};
@@ -48,25 +47,6 @@ struct Row {
     commits: Option<usize>,
     /// By it and by its subagents.
     spent: Spent,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    id: &'a str,
-    status: stepwell::Status,
-    task: &'a str,
-    began_at: Time,
-    ended_at: Time,
-    model: String,
-    project_type: &'a str,
-    tasks: usize,
-    failed: usize,
-    skipped: usize,
-    cost: Box<RawValue>,
-    unpriced_calls: u64,
-    duration_seconds: u64,
-    /// Absent where there is no git work tree.
-    commits: Option<usize>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -252,20 +232,20 @@ impl Row {
         self.commits.map_or_else(|| "-".to_owned(), |n| n.to_string())
     }
 
-    fn line(&self) -> Line<'_> {
+    fn line(&self) -> LedgerEntry {
         let head = &self.head;
-        Line {
-            id: head.id.as_str(),
+        LedgerEntry {
+            id: head.id.clone(),
             status: head.status,
-            task: &head.task,
+            task: head.task.clone(),
             began_at: head.created_at,
             ended_at: self.ended,
             model: self.model(),
-            project_type: &self.project,
+            project_type: self.project.clone(),
             tasks: self.tasks,
             failed: self.failed,
             skipped: self.skipped,
-            cost: wire::money(self.spent.cost),
+            cost: self.spent.cost.into(),
             unpriced_calls: self.spent.unpriced,
             duration_seconds: self.took().as_secs(),
             commits: self.commits,

@@ -1,6 +1,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use stepwell_wire::ManualPages;
+
 use crate::app::{App, refuse_json};
 use crate::failure::{Exit, Failure, Result};
 use crate::text::{count, visible};
@@ -11,12 +13,6 @@ pub(crate) struct Args {
     /// The folder for a page of every command.
     #[arg(value_name = "DIR")]
     pages: Option<PathBuf>,
-}
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    folder: &'a std::path::Path,
-    pages: usize,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -35,8 +31,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let entries = fs::read_dir(folder).map_err(fault)?.flatten();
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("stepwell");
     let pages = entries.filter(ours).count();
-    let name = visible(&folder.display().to_string());
-    let line = format!("Wrote {} to {name}", count(pages, "page"));
-    app.out.answer(&Answer { folder, pages }, line)?;
+    let folder = folder.display().to_string();
+    let line = format!("Wrote {} to {}", count(pages, "page"), visible(&folder));
+    app.out.answer(&ManualPages { folder, pages }, line)?;
     Ok(Exit::Done)
 }

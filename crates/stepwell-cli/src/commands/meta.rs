@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
-
-use serde::Serialize;
 use serde_json::Value;
 use stepwell::{Access, Error};
+use stepwell_wire::Metadata;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
@@ -22,12 +20,6 @@ pub(crate) struct Args {
     entries: Vec<(String, Value)>,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    metadata: &'a BTreeMap<String, Value>,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let access = if args.entries.is_empty() { Access::Read } else { Access::Write };
     let (well, id) = app.session(&args.session, access)?;
@@ -45,7 +37,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let metadata = well.standing(&id)?.head.metadata;
     if app.out.is_json() {
-        app.out.object(&Answer { id: id.as_str(), metadata: &metadata })?;
+        app.out.object(&Metadata { id: id.clone(), metadata })?;
     } else {
         for (key, value) in &metadata {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -37,6 +37,7 @@ mod restore;
 mod resume;
 mod rewind;
 mod run;
+mod schema;
 mod scrub;
 mod search;
 mod sessions;
@@ -133,6 +134,7 @@ commands! {
     Models = models::Args => models::run,
     Verify = verify::Args => verify::run,
     Doctor = doctor::Args => doctor::run,
+    Schema = schema::Args => schema::run,
     Completions = completions::Args => completions::run,
     Man = man::Args => man::run,
 }
@@ -155,7 +157,9 @@ impl Command {
     pub(crate) fn needs(&self) -> Needs {
         match self {
             Self::Flow(args) => args.needs(),
-            Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => Needs::Nothing,
+            Self::Doctor(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => {
+                Needs::Nothing
+            }
             _ => Needs::Place,
         }
     }

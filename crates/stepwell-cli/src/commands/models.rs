@@ -2,8 +2,8 @@ mod prices;
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use stepwell_formats::Input;
+use stepwell_wire::{FavouriteChanged, Models, ModelsAdopted};
 use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 
 use crate::app::App;
@@ -45,18 +45,6 @@ enum Action {
         /// M31A's file, such as `~/.m31a/recent_models.json`.
         file: PathBuf,
     },
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    recent: &'a [String],
-    favourites: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Changed<'a> {
-    model: &'a str,
-    favourite: bool,
 }
 
 const COLUMNS: &[Column] = &[
@@ -105,7 +93,8 @@ fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
     let adopted = shelf.change(|models| models.adopt(&theirs, most))?;
     let models = count(adopted.recent, "model");
     let line = format!("Took over {models} and {}", count(adopted.favourites, "favourite"));
-    app.out.answer(&adopted, line)
+    let (recent, favourites) = (adopted.recent, adopted.favourites);
+    app.out.answer(&ModelsAdopted { recent, favourites }, line)
 }
 
 fn like(shelf: &RecentModelsFile, model: &str, liked: Liked, app: &mut App) -> Result<()> {
@@ -120,7 +109,8 @@ fn like(shelf: &RecentModelsFile, model: &str, liked: Liked, app: &mut App) -> R
                 .hint("stepwell models lists those that are"));
         }
     };
-    app.out.answer(&Changed { model, favourite: liked == Liked::Yes }, line)
+    let (model, favourite) = (model.to_owned(), liked == Liked::Yes);
+    app.out.answer(&FavouriteChanged { model, favourite }, line)
 }
 
 fn list(models: &RecentModels, app: &mut App) -> Result<()> {
@@ -128,7 +118,8 @@ fn list(models: &RecentModels, app: &mut App) -> Result<()> {
     let recent = &models.recent[..models.recent.len().min(most)];
     let favourites = models.favourites();
     if app.out.is_json() {
-        return app.out.object(&Answer { recent, favourites });
+        let favourites = favourites.into_iter().map(ToOwned::to_owned).collect();
+        return app.out.object(&Models { recent: recent.to_vec(), favourites });
     }
     if recent.is_empty() && favourites.is_empty() {
         app.out.line("No models yet.")?;

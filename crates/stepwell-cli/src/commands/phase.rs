@@ -1,5 +1,5 @@
-use serde::Serialize;
 use stepwell::{Access, Head, Move, Phase, PhaseSet};
+use stepwell_wire::PhaseInfo;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
@@ -16,16 +16,6 @@ pub(crate) struct Args {
     session: String,
     /// The phase to move to.
     name: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    phases: PhaseSet,
-    phase: Phase,
-    /// The phases that can be moved to.
-    next: Vec<Phase>,
-    resumable: bool,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -77,8 +67,8 @@ fn answer(head: &Head, app: &mut App) -> Result<()> {
         next => format!("; next: {}", names(next)),
     };
     let line = format!("{} is in phase {phase}{then}", head.id);
-    let (id, resumable) = (head.id.as_str(), set.resumable(phase));
-    app.out.answer(&Answer { id, phases: set, phase, next, resumable }, line)
+    let (id, resumable) = (head.id.clone(), set.resumable(phase));
+    app.out.answer(&PhaseInfo { id, phases: set, phase, next, resumable }, line)
 }
 
 fn names(phases: &[Phase]) -> String {

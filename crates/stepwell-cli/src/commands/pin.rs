@@ -1,4 +1,5 @@
 use stepwell::{Access, Edited};
+use stepwell_wire::Pin;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
@@ -18,12 +19,6 @@ pub(crate) struct UnpinArgs {
     session: String,
 }
 
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    pinned: bool,
-}
-
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
     edit(&args.session, app, true, "is pinned")
 }
@@ -35,7 +30,7 @@ pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
 fn edit(session: &str, app: &mut App, pinned: bool, says: &str) -> Result<Exit> {
     let (well, id) = app.session(session, Access::Write)?;
     well.edit(&id, Edited { pinned: Some(pinned), ..Edited::default() })?;
-    app.out.answer(&Answer { id: id.as_str(), pinned }, format_args!("{id} {says}"))?;
+    app.out.answer(&Pin { id: id.clone(), pinned }, format_args!("{id} {says}"))?;
     tidy(app, &well)?;
     Ok(Exit::Done)
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use stepwell::{Access, Edited, Event, Kind, Message, Pins, Seq, SessionId, Span, View};
 
 use super::show::gist;
+use stepwell_wire::MessagePin;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
@@ -28,15 +29,6 @@ pub(crate) struct UnpinArgs {
     session: String,
     /// The message's seq.
     seq: u64,
-}
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    seq: u64,
-    pinned: bool,
-    /// All that are pinned now.
-    pins: Vec<Seq>,
 }
 
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
@@ -76,7 +68,7 @@ fn answer(well: &Well, id: &SessionId, seq: Seq, says: &str, app: &mut App) -> R
     let pins = pins.iter().collect();
     let line = format!("{id}: message {seq} {says}");
     let line = app.cut(&line);
-    app.out.answer(&Answer { id: id.as_str(), seq: seq.get(), pinned, pins }, line)
+    app.out.answer(&MessagePin { id: id.clone(), seq, pinned, pins }, line)
 }
 
 /// The message at a seq, or what stands there instead.

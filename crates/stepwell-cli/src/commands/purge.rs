@@ -1,4 +1,5 @@
 use stepwell::{Access, Family, Filter, Origin, Place, Query, SessionId, Standing};
+use stepwell_wire::Erased;
 
 use super::sessions::task;
 use crate::app::{App, Go, Well, each_session};
@@ -37,11 +38,6 @@ pub(super) fn family(well: &Well, id: &SessionId) -> Result<Vec<Standing>> {
     Ok(all)
 }
 
-#[derive(serde::Serialize)]
-struct Line<'a> {
-    erased: &'a str,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Asked before the store is opened for writing: a person may think about it.
     let id = {
@@ -66,7 +62,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     let well = app.existing(Access::Write)?;
     for id in well.purge(&id)? {
-        app.out.answer(&Line { erased: id.as_str() }, format_args!("Erased {id}"))?;
+        let line = format!("Erased {id}");
+        app.out.answer(&Erased { erased: id }, line)?;
     }
     Ok(Exit::Done)
 }

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use stepwell::{Access, Filter, SqliteStore, Status};
+use stepwell_wire::StoreRestored;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -18,14 +19,6 @@ pub(crate) struct Args {
     /// Moves the store that is here to another name first.
     #[arg(long)]
     replace: bool,
-}
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    store: &'a std::path::Path,
-    sessions: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replaced: Option<&'a std::path::Path>,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -57,9 +50,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         note(format_args!("warning: .gitignore could not be changed: {error}"));
     }
     let sessions = well.store().count(&Filter::default())?.total();
-    let shown = visible(&store.display().to_string());
+    let path = |path: &std::path::Path| path.display().to_string();
+    let shown = visible(&path(&store));
     let number = count(usize::try_from(sessions).unwrap_or(usize::MAX), "session");
-    let answer = Answer { store: &store, sessions, replaced: replaced.as_deref() };
+    let answer =
+        StoreRestored { store: path(&store), sessions, replaced: replaced.as_deref().map(path) };
     app.out.answer(&answer, format_args!("Restored {number} to {shown}"))?;
     if let Some(aside) = &replaced {
         note(format_args!("The store that was here is now {}", aside.display()));

@@ -1,10 +1,10 @@
 use regex::Regex;
-use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
     Access, Digest, Event, FileState, Filter, Lane, Place, Query, Recorded, Scrub, Seq, SessionId,
     Span, Standing,
 };
+use stepwell_wire::Scrubbed;
 use stepwell_workspace::atomic_file::replace_users_file;
 
 use crate::app::{App, Go, Well, each_event, each_session};
@@ -49,13 +49,6 @@ struct Found {
     shared: usize,
     /// Why it could not be looked into, as a whole or in part.
     unseen: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    session: &'a str,
-    events: usize,
-    scrubbed_at: Seq,
 }
 
 /// How often sessions are looked at again for what came while others were scrubbed.
@@ -217,7 +210,7 @@ fn erase(well: &Well, found: &Found, pattern: &Regex, rule: &str, app: &mut App)
     tracing::info!(session = %found.id, events, "session_scrubbed");
     let line =
         format!("Scrubbed {} in {}, recorded at seq {seq}", count(events, "event"), found.id);
-    app.out.answer(&Line { session: found.id.as_str(), events, scrubbed_at: seq }, line)
+    app.out.answer(&Scrubbed { session: found.id.clone(), events, scrubbed_at: seq }, line)
 }
 
 /// What is done about the hooks' logs.

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts, Time};
+use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts};
+use stepwell_wire::SearchHit;
 use stepwell_workspace::{NamedWell, Workspace};
 
 use crate::app::App;
@@ -33,19 +33,6 @@ pub(crate) struct Args {
     system: bool,
     #[command(flatten)]
     selection: Selection,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    session: &'a str,
-    seq: u64,
-    at: Time,
-    kind: &'a str,
-    text: &'a str,
-    /// Where the words are in `text`, in bytes: pairs of begin and end.
-    matches: Vec<(usize, usize)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<&'a Path>,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -106,14 +93,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 fn print(store: Option<&Path>, hit: &Hit, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         let matches = hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect();
-        return app.out.object(&Line {
-            session: hit.session.as_str(),
-            seq: hit.seq.get(),
+        return app.out.object(&SearchHit {
+            session: hit.session.clone(),
+            seq: hit.seq,
             at: hit.at,
-            kind: &hit.kind,
-            text: &hit.snippet.text,
+            kind: hit.kind.clone(),
+            text: hit.snippet.text.clone(),
             matches,
-            store,
+            store: store.map(|store| store.display().to_string()),
         });
     }
     let id = app.out.paint.paint(Style::Yellow, hit.session.as_str());

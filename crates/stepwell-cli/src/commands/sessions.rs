@@ -1,12 +1,11 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde_json::value::RawValue;
 use stepwell::{
     Access, Family, Filter, FlowState, InScope, Origin, Query, Seq, SessionId, Sort, Spent,
     Standing, Stepwell, Time,
 };
+use stepwell_wire::SessionItem;
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Go, each_session};
@@ -16,8 +15,8 @@ use crate::output::{Paint, Style, note};
 use crate::prices::Estimates;
 use crate::selection::{Selection, Shown};
 use crate::table::{Align, Cell, Column, Table};
+use crate::text;
 use crate::text::{ago, one_line};
-use crate::{text, wire};
 
 /// Lists sessions, newest first.
 ///
@@ -101,23 +100,6 @@ struct Row {
     part: Option<Range<usize>>,
     /// What its flow is, and how its nodes stand, for programs.
     flow: Option<FlowState>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(flatten)]
-    session: wire::Session<'a>,
-    /// What it spent with its subagents, if it has any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    with_subagents: Option<wire::Spending>,
-    /// What its flow is, and how its nodes stand.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flow: Option<&'a FlowState>,
-    /// What it may have cost, where only its tokens are known.
-    #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
-    estimate: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<&'a Path>,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -276,11 +258,13 @@ fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
         let guessed = |row: &Row| estimates.of(&row.standing.head, &row.standing.head.spent);
         let guessed: Vec<_> = found.rows.iter().map(guessed).collect();
         for (row, estimate) in found.rows.iter().zip(guessed) {
-            let estimate = estimate.map(wire::money);
-            let with_subagents = row.has_subagents.then(|| (&row.spent).into());
-            let (session, store) = ((&row.standing).into(), row.store.as_deref());
-            let flow = row.flow.as_ref();
-            app.out.object(&Line { session, with_subagents, flow, estimate, store })?;
+            app.out.object(&SessionItem {
+                session: (&row.standing).into(),
+                with_subagents: row.has_subagents.then(|| (&row.spent).into()),
+                flow: row.flow.clone(),
+                estimate: estimate.map(Into::into),
+                store: row.store.as_deref().map(|store| store.display().to_string()),
+            })?;
         }
         return Ok(());
     }

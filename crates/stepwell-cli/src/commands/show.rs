@@ -1,9 +1,14 @@
 mod view;
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
 use stepwell::{
-    Access, Event, Family, Filter, FlowState, Kind, Message, NodeInfo, Origin, Part, Project,
-    Query, Recorded, Rewinding, Role, Seq, SessionId, Sort, Span, Standing, Time, Timeline, Undone,
+    Access, Event, Family, Filter, Kind, Lane, LaneState, Message, NodeInfo, Origin, Part, Query,
+    Recorded, Rewinding, Role, Seq, SessionId, Sort, Span, Standing, Timeline, Undone,
+};
+use stepwell_wire::{
+    Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionStatus,
+    Spending,
 };
 
 pub(super) use self::view::tokens;
@@ -14,7 +19,7 @@ use crate::files::tell_of_half;
 use crate::output::{Style, note};
 use crate::prices::Estimates;
 use crate::text::{self, cost, indented, one_line, second, visible};
-use crate::wire::{self, word};
+use crate::wire::word;
 
 /// Shows a session: what it is, what it spent, its files, its last messages.
 #[derive(Debug, clap::Args)]
@@ -45,78 +50,21 @@ const ANSWER: usize = 160;
 /// How many events are looked at to find them: a step has a few of other kinds.
 const LOOK_BACK: usize = 100;
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    #[serde(flatten)]
-    session: wire::Session<'a>,
-    /// What it spent with its subagents, if it has any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    with_subagents: Option<wire::Spending>,
-    /// The same, for people.
-    #[serde(skip)]
+/// What there is to say of a session, to programs and to people.
+struct Shown {
+    answer: SessionDetails,
+    /// What it cost with its subagents, for people.
     below: Option<String>,
-    lanes: Vec<Lane>,
-    files: Vec<String>,
-    checkpoints: Vec<Named>,
-    artifacts: Vec<String>,
-    /// What its flow is, and how its nodes stand.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flow: Option<FlowState>,
-    /// Nodes of a session that has no flow here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    nodes: Vec<NodeInfo>,
-    /// Its project, as far as it was told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    project: Option<Project>,
-    /// When it was last resumed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resumed_at: Option<Time>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    children: Option<Vec<Child>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_messages: Option<Vec<Recorded>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    messages: Option<Vec<Recorded>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    events: Option<Vec<Recorded>>,
+    lanes: BTreeMap<Lane, LaneState>,
+    /// The sessions that grew out of it, for people.
+    grown: Vec<Grown>,
 }
 
-/// What one agent did and spent.
-#[derive(Serialize)]
-struct Lane {
-    lane: String,
-    messages: u64,
-    steps: u64,
-    #[serde(flatten)]
-    spending: wire::Spending,
-    #[serde(skip)]
-    cost: String,
-    #[serde(skip)]
-    tokens: stepwell::Usage,
-}
-
-/// A name and where it stands.
-#[derive(Serialize)]
-struct Named {
-    name: String,
-    seq: Seq,
-    at: Time,
-}
-
-/// A session that grew out of another.
-#[derive(Serialize)]
-struct Child {
-    id: SessionId,
-    kind: &'static str,
-    /// The last event that a fork shares.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<Seq>,
-    status: &'static str,
-    #[serde(skip)]
+/// A session that grew out of another, at a depth.
+struct Grown {
+    child: Child,
     depth: usize,
-    #[serde(skip)]
     task: String,
-    parent: SessionId,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -144,11 +92,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         last.reverse();
     }
     let (with_subagents, below) = with_subagents(&well, &standing)?;
-    let answer = Answer {
-        session: (&standing).into(),
+    let lanes = well.store().lanes(&id).unwrap_or_default();
+    let grown = if args.tree { Some(children(&well, &id)?) } else { None };
+    let answer = SessionDetails {
+        session: Session::of(standing.clone(), Messages::Count(standing.head.messages)),
         with_subagents,
-        below,
-        lanes: lanes(&well, &id),
+        lanes: lanes.iter().map(|(lane, state)| LaneInfo::new(lane, state)).collect(),
         files: paths(&facts),
         checkpoints: checkpoints(&facts),
         artifacts: artifacts(&facts),
@@ -159,15 +108,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             Some(_) => Vec::new(),
             None => well.nodes(&standing.head).unwrap_or_default(),
         },
-        children: if args.tree { Some(children(&well, &id)?) } else { None },
+        children: grown.as_ref().map(|all| all.iter().map(|it| it.child.clone()).collect()),
         last_messages: None,
-        messages: None,
         events: None,
     };
     if app.out.is_json() {
         damage = whole(answer, last, args, &well, &id, app)?.or(damage);
     } else {
-        describe(&standing, &answer, app)?;
+        let grown = grown.unwrap_or_default();
+        describe(&standing, &Shown { answer, below, lanes, grown }, app)?;
         tail(last, app)?;
         if args.events {
             damage = events(&well, &id, app)?.or(damage);
@@ -194,7 +143,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The whole answer as one object.
 fn whole(
-    mut answer: Answer<'_>,
+    mut answer: SessionDetails,
     last: Vec<Recorded>,
     args: &Args,
     well: &Well,
@@ -211,7 +160,8 @@ fn whole(
     }
     if args.messages {
         let is_message = |event: &&Recorded| matches!(event.event, Event::Message(_));
-        answer.messages = Some(all.iter().filter(is_message).cloned().collect());
+        let messages = all.iter().filter(is_message).cloned().collect();
+        answer.session.messages = Messages::All(messages);
     }
     if args.events {
         answer.events = Some(all);
@@ -220,19 +170,6 @@ fn whole(
     }
     app.out.object(&answer)?;
     Ok(damage)
-}
-
-fn lanes(well: &Well, id: &SessionId) -> Vec<Lane> {
-    let lanes = well.store().lanes(id).unwrap_or_default();
-    let lane = |(lane, state): (stepwell::Lane, stepwell::LaneState)| Lane {
-        lane: lane.to_string(),
-        messages: state.messages,
-        steps: state.steps,
-        spending: (&state.spent).into(),
-        cost: cost(&state.spent),
-        tokens: state.spent.usage,
-    };
-    lanes.into_iter().map(lane).collect()
 }
 
 /// The paths of files that changed, each once, in order of their first change.
@@ -250,9 +187,11 @@ fn paths(facts: &[Recorded]) -> Vec<String> {
     paths
 }
 
-fn checkpoints(facts: &[Recorded]) -> Vec<Named> {
+fn checkpoints(facts: &[Recorded]) -> Vec<NamedSeq> {
     let named = |fact: &Recorded| match &fact.event {
-        Event::Checkpoint(it) => Some(Named { name: it.name.clone(), seq: fact.seq, at: fact.at }),
+        Event::Checkpoint(it) => {
+            Some(NamedSeq { name: it.name.clone(), seq: fact.seq, at: fact.at })
+        }
         _ => None,
     };
     facts.iter().filter_map(named).collect()
@@ -267,7 +206,7 @@ fn artifacts(facts: &[Recorded]) -> Vec<String> {
 }
 
 /// The sessions that grew out of this one, parents before children.
-fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
+fn children(well: &Well, id: &SessionId) -> Result<Vec<Grown>> {
     let mut found = Vec::new();
     let mut waiting = vec![(id.clone(), 0)];
     while let Some((parent, depth)) = waiting.pop() {
@@ -278,25 +217,25 @@ fn children(well: &Well, id: &SessionId) -> Result<Vec<Child>> {
             below.push(child);
             Ok(Go::On)
         })?;
-        let place = found.iter().position(|child: &Child| child.id == parent);
+        let place = found.iter().position(|grown: &Grown| grown.child.id == parent);
         let place = place.map_or(found.len(), |place| place + 1);
         for child in below {
             waiting.push((child.head.id.clone(), depth + 1));
             let (kind, at) = match child.head.origin {
-                Origin::Fork { at, .. } => ("fork", Some(at)),
-                _ => ("subagent", None),
+                Origin::Fork { at, .. } => (ChildKind::Fork, Some(at)),
+                _ => (ChildKind::Subagent, None),
             };
-            let status = crate::selection::Shown::of(&child).as_str();
+            let status = SessionStatus::from(&child);
             let (task, id) = (one_line(&child.head.task), child.head.id);
-            let parent = parent.clone();
-            found.insert(place, Child { id, kind, at, status, depth, task, parent });
+            let child = Child { id, kind, at, status, parent: parent.clone() };
+            found.insert(place, Grown { child, depth, task });
         }
     }
     Ok(found)
 }
 
-fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<()> {
-    let head = &standing.head;
+fn describe(standing: &Standing, shown: &Shown, app: &mut App) -> Result<()> {
+    let (answer, head) = (&shown.answer, &standing.head);
     let paint = app.out.paint;
     let spent = Estimates::new(app).told(head, &head.spent);
     let mut say = |name: &str, value: &str| {
@@ -365,7 +304,7 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
     say("Messages", &text::grouped(head.messages))?;
     say("Events", &text::grouped(head.seq.get()))?;
     say("Cost", &spent)?;
-    say("In all", answer.below.as_deref().unwrap_or_default())?;
+    say("In all", shown.below.as_deref().unwrap_or_default())?;
     if head.errors > 0 {
         let last = head.last_error.as_ref().map(|error| one_line(&error.message));
         say("Errors", &format!("{}, the last: {}", head.errors, last.unwrap_or_default()))?;
@@ -374,14 +313,11 @@ fn describe(standing: &Standing, answer: &Answer<'_>, app: &mut App) -> Result<(
     for (name, value) in &head.metadata {
         say("Metadata", &visible(&format!("{name} = {value}")))?;
     }
-    lists(answer, app)
+    lists(shown, app)
 }
 
 /// What a session spent with its subagents, if it has any, for programs and for people.
-fn with_subagents(
-    well: &Well,
-    standing: &Standing,
-) -> Result<(Option<wire::Spending>, Option<String>)> {
+fn with_subagents(well: &Well, standing: &Standing) -> Result<(Option<Spending>, Option<String>)> {
     let below = well.subagents(&standing.head.id)?;
     if below.is_empty() {
         return Ok((None, None));
@@ -392,7 +328,8 @@ fn with_subagents(
     Ok((Some((&spent).into()), Some(text)))
 }
 
-fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
+fn lists(shown: &Shown, app: &mut App) -> Result<()> {
+    let answer = &shown.answer;
     let mut section = |title: &str, lines: Vec<String>| -> Result<()> {
         if lines.is_empty() {
             return Ok(());
@@ -401,12 +338,13 @@ fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
         app.out.line(app.out.paint.paint(Style::Bold, title))?;
         lines.into_iter().try_for_each(|line| app.out.line(format_args!("  {line}")))
     };
-    let lane = |lane: &Lane| {
-        let (input, output) = (text::grouped(lane.tokens.input), text::grouped(lane.tokens.output));
-        let steps = text::count(usize::try_from(lane.steps).unwrap_or(usize::MAX), "step");
-        format!("{}: {steps}, {input} tokens in, {output} out, {}", lane.lane, lane.cost)
+    let lane = |(lane, state): (&Lane, &LaneState)| {
+        let tokens = state.spent.usage;
+        let (input, output) = (text::grouped(tokens.input), text::grouped(tokens.output));
+        let steps = text::count(usize::try_from(state.steps).unwrap_or(usize::MAX), "step");
+        format!("{lane}: {steps}, {input} tokens in, {output} out, {}", cost(&state.spent))
     };
-    section("Usage by agent", answer.lanes.iter().map(lane).collect())?;
+    section("Usage by agent", shown.lanes.iter().map(lane).collect())?;
     let node = |it: &NodeInfo| {
         // What failed says why; what is done, what it came to.
         let answer = || it.answer.as_ref().map(|text| text::cut(&one_line(text), ANSWER));
@@ -418,14 +356,14 @@ fn lists(answer: &Answer<'_>, app: &mut App) -> Result<()> {
     section("Nodes", nodes.map(node).collect())?;
     section("Files", answer.files.iter().map(|path| one_line(path)).collect())?;
     section("Artifacts", answer.artifacts.iter().map(|path| one_line(path)).collect())?;
-    let named = |it: &Named| format!("{} at {}, {}", one_line(&it.name), it.seq, second(it.at));
+    let named = |it: &NamedSeq| format!("{} at {}, {}", one_line(&it.name), it.seq, second(it.at));
     section("Checkpoints", answer.checkpoints.iter().map(named).collect())?;
-    let child = |it: &Child| {
-        let (indent, kind, status) = ("  ".repeat(it.depth), it.kind, it.status);
-        let at = it.at.map(|at| format!(" at {at}")).unwrap_or_default();
-        format!("{indent}{}  {kind}{at}, {status}  {}", it.id, it.task)
+    let grown = |Grown { child, depth, task }: &Grown| {
+        let (indent, kind, status) = ("  ".repeat(*depth), child.kind, child.status.as_str());
+        let at = child.at.map(|at| format!(" at {at}")).unwrap_or_default();
+        format!("{indent}{}  {}{at}, {status}  {task}", child.id, kind.as_str())
     };
-    section("Grown out of it", answer.children.iter().flatten().map(child).collect())
+    section("Grown out of it", shown.grown.iter().map(grown).collect())
 }
 
 fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {

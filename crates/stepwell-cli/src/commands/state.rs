@@ -1,10 +1,6 @@
-use serde::Serialize;
-use stepwell::{
-    Access, Change, Edited, Head, Phase, Question, SessionId, Status, TaskStatus, Time, Work,
-};
+use stepwell::{Access, Change, Edited, Head, Question, SessionId, Work};
 use stepwell_formats::{said, state_markdown};
-
-use super::tasks::{Line, line};
+use stepwell_wire::{TaskInfo, WorkState};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
@@ -47,32 +43,6 @@ enum Action {
         /// The answer.
         text: String,
     },
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    status: Status,
-    goal: Option<&'a str>,
-    phase: Option<Phase>,
-    next_phases: Vec<Phase>,
-    progress: Progress,
-    last_action: &'a str,
-    timestamp: Time,
-    questions: &'a [Question],
-    tasks: Vec<Line<'a>>,
-}
-
-/// How many tasks there are, and how they stand.
-#[derive(Serialize)]
-struct Progress {
-    tasks: usize,
-    pending: usize,
-    running: usize,
-    done: usize,
-    failed: usize,
-    skipped: usize,
-    unrecoverable: usize,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -138,17 +108,17 @@ fn answer(args: &Args, head: &Head, work: &Work, app: &mut App) -> Result<()> {
     let next = head.phases.zip(head.phase);
     let next = next.map(|(set, phase)| set.next(phase, head.discuss_returns)).unwrap_or_default();
     if app.out.is_json() {
-        return app.out.object(&Answer {
-            id: head.id.as_str(),
+        return app.out.object(&WorkState {
+            id: head.id.clone(),
             status: head.status,
-            goal: Some(said.goal.as_str()).filter(|goal| !goal.is_empty()),
+            goal: Some(said.goal).filter(|goal| !goal.is_empty()),
             phase: head.phase,
             next_phases: next,
-            progress: progress(work),
-            last_action: &said.last_action,
+            progress: (&work.tasks).into(),
+            last_action: said.last_action,
             timestamp: said.at,
-            questions: &work.questions,
-            tasks: work.tasks.iter().map(|task| line(task, &work.tasks)).collect(),
+            questions: work.questions.clone(),
+            tasks: work.tasks.iter().map(|task| TaskInfo::new(task, &work.tasks)).collect(),
         });
     }
     let paint = app.out.paint;
@@ -177,17 +147,4 @@ fn answer(args: &Args, head: &Head, work: &Work, app: &mut App) -> Result<()> {
         say("Question", &format!("{}: {} {answer}", visible(id), one_line(text)))?;
     }
     Ok(())
-}
-
-fn progress(work: &Work) -> Progress {
-    let count = |status| work.tasks.count(status);
-    Progress {
-        tasks: work.tasks.len(),
-        pending: count(TaskStatus::Pending),
-        running: count(TaskStatus::Running),
-        done: count(TaskStatus::Done),
-        failed: count(TaskStatus::Failed),
-        skipped: count(TaskStatus::Skipped),
-        unrecoverable: count(TaskStatus::Unrecoverable),
-    }
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use stepwell::{Family, Filter, Query, Spent, Standing, Status};
+use stepwell_wire::{SessionStatus, Statistics, StatisticsGroup};
 use stepwell_workspace::has_ended;
 
 use crate::app::{App, Go, each_session};
@@ -9,7 +9,6 @@ use crate::failure::{Exit, Result};
 use crate::output::Style;
 use crate::selection::Selection;
 use crate::text::{cost, cut, day, grouped, one_line, width};
-use crate::wire::Spending;
 
 /// Shows how sessions went, and what they cost by day, model and agent.
 ///
@@ -24,7 +23,7 @@ pub(crate) struct Args {
 /// What is counted.
 #[derive(Debug, Default)]
 struct Stats {
-    by_status: BTreeMap<&'static str, u64>,
+    by_status: BTreeMap<SessionStatus, u64>,
     resumed: u64,
     resumed_and_done: u64,
     all: Group,
@@ -50,7 +49,7 @@ impl Group {
 impl Stats {
     fn count(&mut self, standing: &Standing) {
         let head = &standing.head;
-        let status = crate::selection::Shown::of(standing).as_str();
+        let status = SessionStatus::from(standing);
         *self.by_status.entry(status).or_default() += 1;
         if head.resumes > 0 {
             self.resumed += 1;
@@ -65,12 +64,12 @@ impl Stats {
 
     /// Sessions that came to an end of their own.
     fn ended(&self) -> u64 {
-        let over = |status: &&str| status.parse().is_ok_and(has_ended);
+        let over = |status: &&SessionStatus| status.as_str().parse().is_ok_and(has_ended);
         self.by_status.iter().filter(|(status, _)| over(status)).map(|(_, n)| n).sum()
     }
 
     fn success_rate(&self) -> Option<f64> {
-        let done = self.by_status.get("success").copied().unwrap_or(0);
+        let done = self.by_status.get(&SessionStatus::Success).copied().unwrap_or(0);
         rate(done, self.ended())
     }
 
@@ -83,32 +82,8 @@ fn rate(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-#[derive(Serialize)]
-struct Answer {
-    sessions: u64,
-    by_status: BTreeMap<&'static str, u64>,
-    /// Of those that ended in success, failure or by being abandoned.
-    success_rate: Option<f64>,
-    resumed: u64,
-    resume_rate: Option<f64>,
-    resumed_success_rate: Option<f64>,
-    #[serde(flatten)]
-    spending: Spending,
-    by_day: Vec<Part>,
-    by_model: Vec<Part>,
-    by_agent: Vec<Part>,
-}
-
-#[derive(Serialize)]
-struct Part {
-    name: String,
-    sessions: u64,
-    #[serde(flatten)]
-    spending: Spending,
-}
-
-fn parts(groups: &BTreeMap<String, Group>) -> Vec<Part> {
-    let part = |(name, group): (&String, &Group)| Part {
+fn parts(groups: &BTreeMap<String, Group>) -> Vec<StatisticsGroup> {
+    let part = |(name, group): (&String, &Group)| StatisticsGroup {
         name: name.clone(),
         sessions: group.sessions,
         spending: (&group.spent).into(),
@@ -128,7 +103,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         })?;
     }
     if app.out.is_json() {
-        app.out.object(&Answer {
+        app.out.object(&Statistics {
             sessions: stats.all.sessions,
             success_rate: stats.success_rate(),
             resumed: stats.resumed,
@@ -152,8 +127,11 @@ fn show(stats: &Stats, app: &mut App) -> Result<()> {
     let percent = |rate: Option<f64>| {
         rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
     };
-    let statuses: Vec<_> =
-        stats.by_status.iter().map(|(status, n)| format!("{} {status}", grouped(*n))).collect();
+    let statuses: Vec<_> = stats
+        .by_status
+        .iter()
+        .map(|(status, n)| format!("{} {}", grouped(*n), status.as_str()))
+        .collect();
     let usage = stats.all.spent.usage;
     let mut say = |name: &str, value: String| app.out.line(format_args!("{name:<13} {value}"));
     say("Sessions", format!("{} ({})", grouped(stats.all.sessions), statuses.join(", ")))?;

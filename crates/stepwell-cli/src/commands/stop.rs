@@ -1,4 +1,5 @@
 use stepwell::{Access, Processes, Pulse, SystemProcesses};
+use stepwell_wire::StopAsked;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -8,12 +9,6 @@ use crate::failure::{Exit, Failure, Result};
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
-}
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    asked: String,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -33,6 +28,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         .map_err(|error| refuse(format!("{} could not be asked: {error}", held.holder)))?;
     let asked = held.holder.to_string();
     let line = format!("Asked {asked} to stop {id}");
-    app.out.answer(&Answer { id: id.as_str(), asked }, line)?;
+    app.out.answer(&StopAsked { id, asked }, line)?;
     Ok(Exit::Done)
 }

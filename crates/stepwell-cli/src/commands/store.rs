@@ -1,12 +1,12 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use serde::Serialize;
 use stepwell::{
     Access, ErrorKind, Filter, Order, Place, Query, SessionId, Sort, SqliteStore, Standing, Target,
 };
 use stepwell_formats::{Copied, Error as Formats};
 use stepwell_postgres::{Address, Durability, Role, Standby, Status};
+use stepwell_wire::{CopyResult, RoleScript, StoreInfo, StoreStandby};
 use stepwell_workspace::Location as Spot;
 use stepwell_workspace::{Engine, team_address};
 
@@ -58,37 +58,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Role { namespace, role } => {
             let script = stepwell_postgres::script(namespace, role)
                 .map_err(|error| Failure::new(Exit::Usage, error))?;
-            app.out.answer(&serde_json::json!({ "sql": script }), script.trim_end())?;
+            let shown = script.trim_end().to_owned();
+            app.out.answer(&RoleScript { sql: script }, shown)?;
             Ok(Exit::Done)
         }
     }
-}
-
-#[derive(Serialize)]
-struct Shown<'a> {
-    engine: &'static str,
-    version: String,
-    store: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schema: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-    sessions: u64,
-    /// What an acknowledged step survives: `none`, `local` or `replicated`; or
-    /// `unknown`, of a standby.
-    durability: &'static str,
-    because: String,
-    standbys: Vec<Line<'a>>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    name: &'a str,
-    state: &'a str,
-    sync: &'a str,
-    behind_bytes: u64,
 }
 
 fn status(app: &mut App) -> Result<Exit> {
@@ -96,15 +70,15 @@ fn status(app: &mut App) -> Result<Exit> {
     match &well.engine {
         Engine::Sqlite(store) => {
             let sessions = well.store().count(&Filter::default())?.total();
-            let shown = Shown {
-                engine: "SQLite",
+            let shown = StoreInfo {
+                engine: "SQLite".to_owned(),
                 version: SqliteStore::engine_version().to_owned(),
                 store: store.path().display().to_string(),
                 namespace: None,
                 schema: None,
                 role: None,
                 sessions,
-                durability: "local",
+                durability: stepwell_wire::Durability::Local,
                 because: "each step is flushed to this disk before it is acknowledged".to_owned(),
                 standbys: Vec::new(),
             };
@@ -121,28 +95,29 @@ fn status(app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn of_server<'a>(found: &'a Status, address: &'a Address) -> Shown<'a> {
+fn of_server(found: &Status, address: &Address) -> StoreInfo {
+    use stepwell_wire::Durability as Survives;
     let (durability, because) = match found.durability() {
-        Durability::None(why) => ("none", why),
-        Durability::Local(why) => ("local", why),
-        Durability::Replicated(why) => ("replicated", why),
-        Durability::Unknown(why) => ("unknown", why),
+        Durability::None(why) => (Survives::None, why),
+        Durability::Local(why) => (Survives::Local, why),
+        Durability::Replicated(why) => (Survives::Replicated, why),
+        Durability::Unknown(why) => (Survives::Unknown, why),
     };
-    let line = |standby: &'a Standby| Line {
-        name: &standby.name,
-        state: &standby.state,
-        sync: &standby.sync,
+    let line = |standby: &Standby| StoreStandby {
+        name: standby.name.clone(),
+        state: standby.state.clone(),
+        sync: standby.sync.clone(),
         behind_bytes: standby.behind,
     };
-    Shown {
-        engine: "PostgreSQL",
+    StoreInfo {
+        engine: "PostgreSQL".to_owned(),
         version: found.server.clone(),
         store: address.to_string(),
-        namespace: Some(address.namespace()),
+        namespace: Some(address.namespace().to_owned()),
         schema: Some(found.schema),
         role: Some(match found.role {
-            Role::Primary => "primary",
-            Role::Standby => "standby",
+            Role::Primary => "primary".to_owned(),
+            Role::Standby => "standby".to_owned(),
         }),
         sessions: found.sessions,
         durability,
@@ -151,7 +126,7 @@ fn of_server<'a>(found: &'a Status, address: &'a Address) -> Shown<'a> {
     }
 }
 
-fn print(shown: &Shown<'_>, app: &mut App) -> Result<()> {
+fn print(shown: &StoreInfo, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.object(shown);
     }
@@ -159,23 +134,25 @@ fn print(shown: &Shown<'_>, app: &mut App) -> Result<()> {
         |name: &str, value: String| app.out.line(format_args!("{name:<12} {}", visible(&value)));
     say("Engine", format!("{} {}", shown.engine, shown.version))?;
     say("Store", shown.store.clone())?;
-    if let Some(namespace) = shown.namespace {
-        say("Namespace", namespace.to_owned())?;
+    if let Some(namespace) = &shown.namespace {
+        say("Namespace", namespace.clone())?;
     }
-    if let (Some(schema), Some(role)) = (shown.schema, shown.role) {
+    if let (Some(schema), Some(role)) = (shown.schema, &shown.role) {
         say("Schema", schema.to_string())?;
-        say("Server", role.to_owned())?;
+        say("Server", role.clone())?;
     }
     say("Sessions", shown.sessions.to_string())?;
     let survives = match shown.durability {
-        "replicated" => "survives the loss of the primary",
-        "local" => "survives a crash of its machine, not the loss of its disk",
-        "unknown" => "not known here",
-        _ => "not durable",
+        stepwell_wire::Durability::Replicated => "survives the loss of the primary",
+        stepwell_wire::Durability::Local => {
+            "survives a crash of its machine, not the loss of its disk"
+        }
+        stepwell_wire::Durability::Unknown => "not known here",
+        stepwell_wire::Durability::None => "not durable",
     };
     say("Durability", format!("{survives}: {}", shown.because))?;
     for standby in &shown.standbys {
-        let Line { name, state, sync, behind_bytes } = standby;
+        let StoreStandby { name, state, sync, behind_bytes } = standby;
         say("Standby", format!("{name}: {state}, {sync}, {behind_bytes} bytes behind"))?;
     }
     Ok(())
@@ -192,15 +169,6 @@ fn open(named: &std::path::Path, access: Access, app: &App) -> Result<Well> {
         return Err(stepwell::Error::NoStore(place.store).into());
     }
     Ok(app.open(&place.store, access)?)
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    session: &'a str,
-    copied: &'static str,
-    /// Was it moved to the trash there, because it is in the trash here?
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    trashed: bool,
 }
 
 fn copy(
@@ -309,15 +277,15 @@ fn told(
     app: &mut App,
 ) -> Result<()> {
     let groups = [
-        ("Copied", "made", &copied.imported.made),
-        ("Copied the rest of", "completed", &copied.imported.completed),
-        ("Already there:", "already_there", &copied.imported.already_there),
+        ("Copied", CopyResult::Made, &copied.imported.made),
+        ("Copied the rest of", CopyResult::Completed, &copied.imported.completed),
+        ("Already there:", CopyResult::AlreadyThere, &copied.imported.already_there),
     ];
-    for (says, word, ids) in groups {
+    for (says, result, ids) in groups {
         for id in ids {
             if seen.insert(id.clone()) {
                 let trashed = trashed.contains(id);
-                let answer = Answer { session: id.as_str(), copied: word, trashed };
+                let answer = stepwell_wire::Copied { session: id.clone(), copied: result, trashed };
                 let place = if trashed { " into the trash" } else { "" };
                 app.out.answer(&answer, format_args!("{says} {id}{place}"))?;
             }

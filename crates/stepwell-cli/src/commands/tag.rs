@@ -1,6 +1,5 @@
-use std::collections::BTreeSet;
-
 use stepwell::{Access, Edited, SessionId};
+use stepwell_wire::Tags;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
@@ -25,12 +24,6 @@ pub(crate) struct UntagArgs {
     /// The tags.
     #[arg(required = true, value_delimiter = ',')]
     tags: Vec<String>,
-}
-
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    tags: &'a BTreeSet<String>,
 }
 
 pub(crate) fn tag(args: &Args, app: &mut App) -> Result<Exit> {
@@ -62,5 +55,5 @@ fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
         true => format!("{id} has no tags"),
         false => format!("{id} is tagged {}", listed.join(", ")),
     };
-    app.out.answer(&Answer { id: id.as_str(), tags: &tags }, line)
+    app.out.answer(&Tags { id: id.clone(), tags }, line)
 }

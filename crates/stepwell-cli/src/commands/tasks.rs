@@ -1,9 +1,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use stepwell::{Access, SessionId, Task, TaskEdit, TaskRefused, TaskStatus, Tasks};
 use stepwell_formats::{read_tasks, tasks_markdown};
+use stepwell_wire::TaskInfo;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
@@ -93,19 +93,6 @@ enum Action {
     },
 }
 
-/// A task in JSON.
-#[derive(Serialize)]
-pub(super) struct Line<'a> {
-    id: &'a str,
-    action: &'a str,
-    description: &'a str,
-    deps: &'a [String],
-    status: TaskStatus,
-    files: &'a [String],
-    /// What still comes first.
-    waits_for: Vec<String>,
-}
-
 const COLUMNS: &[Column] = &[
     Column { name: "TASK", align: Align::Left },
     Column { name: "STATUS", align: Align::Left },
@@ -136,7 +123,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 fn list(chosen: &[&Task], tasks: &Tasks, id: &SessionId, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        return chosen.iter().try_for_each(|task| app.out.object(&line(task, tasks)));
+        return chosen.iter().try_for_each(|task| app.out.object(&TaskInfo::new(task, tasks)));
     }
     if chosen.is_empty() {
         app.out.line(if tasks.is_empty() { "No tasks are planned." } else { "No tasks match." })?;
@@ -167,11 +154,6 @@ fn status(task: &Task, tasks: &Tasks) -> Cell {
         TaskStatus::Skipped => Style::Yellow,
     };
     Cell::styled(task.status.to_string(), style)
-}
-
-pub(super) fn line<'a>(task: &'a Task, tasks: &Tasks) -> Line<'a> {
-    let Task { id, action, description, deps, status, files } = task;
-    Line { id, action, description, deps, status: *status, files, waits_for: tasks.waits_for(task) }
 }
 
 fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
@@ -254,7 +236,7 @@ fn answer(
         return app.out.line(tasks_markdown(tasks).trim_end());
     }
     if app.out.is_json() {
-        return changed.iter().try_for_each(|task| app.out.object(&line(task, tasks)));
+        return changed.iter().try_for_each(|task| app.out.object(&TaskInfo::new(task, tasks)));
     }
     match changed {
         [task] => {

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use stepwell::{Access, Filter, Order, Place, Query};
+use stepwell_wire::{Erased, Restored, Session};
 
 use super::delete::left;
 use super::sessions::{status_cell, task};
@@ -12,7 +13,6 @@ use crate::failure::{Exit, Result};
 use crate::output::note;
 use crate::table::{Align, Column, Table};
 use crate::text::{bytes, count, moment};
-use crate::wire;
 
 /// Lists, restores and erases what was deleted.
 ///
@@ -48,16 +48,6 @@ const COLUMNS: &[Column] = &[
     Column { name: "TASK", align: Align::Left },
 ];
 
-#[derive(serde::Serialize)]
-struct Back<'a> {
-    restored: &'a str,
-}
-
-#[derive(serde::Serialize)]
-struct Gone<'a> {
-    erased: &'a str,
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::List) {
         Action::List => list(app),
@@ -80,7 +70,7 @@ fn list(app: &mut App) -> Result<Exit> {
         each_session(&well, in_trash(), |standing| {
             found += 1;
             if app.out.is_json() {
-                app.out.object(&wire::Session::from(&standing))?;
+                app.out.object(&Session::from(&standing))?;
             }
             let at = standing.trashed_at.unwrap_or(standing.head.updated_at);
             table.push(vec![
@@ -111,7 +101,7 @@ fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
     let removal = well.store().restore(&ids)?;
     for id in &removal.taken {
         tracing::info!(session = %id, "session_restored");
-        app.out.answer(&Back { restored: id.as_str() }, format_args!("Restored {id}"))?;
+        app.out.answer(&Restored { restored: id.clone() }, format_args!("Restored {id}"))?;
     }
     left(removal)?;
     tidy(app, &well)?;
@@ -138,7 +128,7 @@ fn empty(consent: Consent, app: &mut App) -> Result<Exit> {
     let well = app.existing(Access::Write)?;
     let removal = empty_trash(app, &well, Duration::ZERO)?;
     for id in &removal.taken {
-        app.out.answer(&Gone { erased: id.as_str() }, format_args!("Erased {id}"))?;
+        app.out.answer(&Erased { erased: id.clone() }, format_args!("Erased {id}"))?;
     }
     let erased = !removal.taken.is_empty();
     left(removal)?;

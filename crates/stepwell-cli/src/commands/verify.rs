@@ -1,29 +1,16 @@
-use serde::Serialize;
 use stepwell::{Access, Derived, Filter, Place, Query, SessionId, Verdict};
+use stepwell_wire::{Damage, Verified};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::text::{count, grouped};
-use crate::wire;
 
 /// Reads sessions again, event by event, and checks that all is as it was recorded.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session; without one, every session, the trash included.
     session: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    session: &'a str,
-    sound: bool,
-    intact: u64,
-    scrubbed: u64,
-    pruned: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    damage: Option<wire::Damage<'a>>,
-    head_is_right: bool,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -80,13 +67,13 @@ pub(crate) fn every(well: &Well) -> Result<Vec<SessionId>> {
 
 fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        return app.out.object(&Line {
-            session: id.as_str(),
+        return app.out.object(&Verified {
+            session: id.clone(),
             sound: verdict.is_sound(),
             intact: verdict.intact,
             scrubbed: verdict.scrubbed,
             pruned: verdict.pruned,
-            damage: verdict.damage.as_ref().map(wire::Damage::from),
+            damage: verdict.damage.as_ref().map(Damage::from),
             head_is_right: verdict.derived == Derived::Right,
         });
     }

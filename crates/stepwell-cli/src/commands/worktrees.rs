@@ -1,6 +1,5 @@
-use serde::Serialize;
-use stepwell::Status;
 use stepwell_files::worktree::State;
+use stepwell_wire::{Worktree, WorktreeRemoved};
 use stepwell_workspace::{SubagentWorktree, subagent_worktrees};
 
 use crate::app::App;
@@ -35,36 +34,6 @@ enum Action {
     },
 }
 
-#[derive(Serialize)]
-struct Line<'a> {
-    id: &'a str,
-    branch: &'a str,
-    path: String,
-    /// Absent, if git cannot say.
-    state: Option<State>,
-    /// What it holds that nothing else keeps, if that is what it stands for.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    paths: &'a [String],
-    /// The commit that is not merged, if it is on no branch either.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    commit: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    in_use: bool,
-    /// The session that is at work in it or may go on there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used_by: Option<&'a str>,
-    /// Absent, if its session was erased.
-    status: Option<Status>,
-    task: Option<&'a str>,
-    parent: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Gone<'a> {
-    removed: &'a str,
-}
-
 const COLUMNS: &[Column] = &[
     Column { name: "SESSION", align: Align::Left },
     Column { name: "STATUS", align: Align::Left },
@@ -89,7 +58,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 fn list(found: &[SubagentWorktree], app: &mut App) -> Result<Exit> {
     if app.out.is_json() {
-        found.iter().try_for_each(|site| app.out.object(&line(site)))?;
+        found.iter().try_for_each(|site| app.out.object(&Worktree::from(site)))?;
         return Ok(Exit::Done);
     }
     if found.is_empty() {
@@ -123,24 +92,6 @@ fn state(site: &SubagentWorktree) -> String {
         Err(_) => "unknown".to_owned(),
     };
     if site.used_by.is_some() { format!("{state}, in use") } else { state }
-}
-
-fn line(site: &SubagentWorktree) -> Line<'_> {
-    let head = site.session.as_ref().map(|it| &it.head);
-    Line {
-        id: site.id.as_str(),
-        branch: &site.worktree.branch,
-        path: site.worktree.path.display().to_string(),
-        state: site.state.as_ref().ok().map(|it| it.state),
-        paths: site.state.as_ref().map_or(&[], |it| &it.paths),
-        commit: site.state.as_ref().ok().and_then(|it| it.stray.as_deref()),
-        error: site.state.as_ref().err().map(String::as_str),
-        in_use: site.used_by.is_some(),
-        used_by: site.used_by.as_ref().map(|it| it.id.as_str()),
-        status: head.map(|head| head.status),
-        task: head.map(|head| head.task.as_str()),
-        parent: head.and_then(|head| Some(head.origin.parent()?.as_str())),
-    }
 }
 
 /// The worktree that a name means.
@@ -191,8 +142,9 @@ fn remove(site: &SubagentWorktree, force: bool, app: &mut App) -> Result<Exit> {
     } else {
         return Err(why_not(site));
     }
-    let removed = id.as_str();
-    app.out.answer(&Gone { removed }, format_args!("Removed the worktree of {id}"))?;
+    let removed = id.clone();
+    let line = format!("Removed the worktree of {id}");
+    app.out.answer(&WorktreeRemoved { removed }, line)?;
     if force {
         note("This cannot be undone.");
     }

@@ -1,78 +1,16 @@
 //! How a flow ended, as text and as JSON.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-use stepwell::{Gate, Status, StopReason, Usage};
+use stepwell::{Gate, Status, StopReason};
 use stepwell_flow::Unwritten;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{FlowReport, RunReport};
 
 use super::Flags;
-use super::report::{Costs, summary};
+use super::report::summary;
 use crate::app::App;
 use crate::failure::Result;
 use crate::output::note;
 use crate::text::{one_line, visible};
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    session_id: &'a str,
-    flow: &'a str,
-    pattern: &'a str,
-    status: Status,
-    stop_reason: Option<StopReason>,
-    output: &'a serde_json::Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    gates: Vec<Waiting<'a>>,
-    artifacts: &'a [String],
-    steps: u64,
-    duration_seconds: f64,
-    model: &'a str,
-    costs: Costs,
-    tokens_by_agent: BTreeMap<&'a str, Tokens>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resumed_from: Option<u64>,
-}
-
-/// A question that waits, as programs see it.
-#[derive(Serialize)]
-pub(crate) struct Waiting<'a> {
-    id: &'a str,
-    prompt: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    default: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deadline: Option<stepwell::Time>,
-    /// The call that waits for leave.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call: Option<&'a stepwell::AskedCall>,
-    /// The subagent's session that asks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asker: Option<&'a stepwell::SessionId>,
-}
-
-impl<'a> Waiting<'a> {
-    pub(crate) fn new(gate: &'a Gate) -> Self {
-        Self {
-            id: &gate.id,
-            prompt: &gate.prompt,
-            default: gate.default.as_deref(),
-            deadline: gate.deadline,
-            call: gate.call.as_deref(),
-            asker: gate.asker.as_ref(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Tokens {
-    input: u64,
-    output: u64,
-    cached: u64,
-    total: u64,
-}
 
 /// Prints how a flow ended.
 pub(super) fn print(
@@ -82,7 +20,7 @@ pub(super) fn print(
     app: &mut App,
 ) -> Result<()> {
     if app.out.is_json() {
-        return app.out.object(&answer(report, flow));
+        return app.out.object(&report.flow_answer(flow));
     }
     if flags.events {
         return Ok(());
@@ -178,32 +116,5 @@ fn of_failure(report: &RunReport) -> String {
             "hint: stepwell resume {id}; if the spec is to blame, mend it and add \
              --use-current-spec"
         ),
-    }
-}
-
-fn answer<'a>(report: &'a RunReport, flow: &'a FlowReport) -> Answer<'a> {
-    let tokens = |usage: &Usage| Tokens {
-        input: usage.input,
-        output: usage.output,
-        cached: usage.cached,
-        total: usage.total(),
-    };
-    let by_agent = flow.by_agent.iter().map(|(name, usage)| (name.as_str(), tokens(usage)));
-    Answer {
-        session_id: report.session.as_str(),
-        flow: &flow.name,
-        pattern: &flow.pattern,
-        status: report.status,
-        stop_reason: report.reason,
-        output: &flow.output,
-        error: report.error.as_ref().map(|error| error.message.as_str()),
-        gates: report.waiting.iter().map(Waiting::new).collect(),
-        artifacts: &flow.artifacts,
-        steps: report.steps,
-        duration_seconds: report.took.as_secs_f64(),
-        model: &report.model,
-        costs: Costs::of(report),
-        tokens_by_agent: by_agent.collect(),
-        resumed_from: report.resumed_from.map(stepwell::Seq::get),
     }
 }

@@ -24,7 +24,6 @@ use crate::failure::{Exit, Result};
 use crate::output::note;
 use crate::wording;
 
-pub(crate) use flow_report::Waiting;
 pub(crate) use screen::told as told_of_compaction;
 
 /// What `run` and `resume` both take.

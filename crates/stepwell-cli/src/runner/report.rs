@@ -1,10 +1,6 @@
 //! How an agent's run ended, as text, as JSON, and as an exit code.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-use serde_json::value::RawValue;
-use stepwell::{Spent, Status, StopReason};
+use stepwell::{Status, StopReason};
 use stepwell_agent::provider::Fault;
 use stepwell_runtime::{Error, RunReport};
 
@@ -15,79 +11,10 @@ use crate::output::note;
 use crate::text::{cost, count, grouped, one_line};
 use crate::wire;
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    session_id: &'a str,
-    status: Status,
-    stop_reason: Option<StopReason>,
-    output: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    steps: u64,
-    tools_used: &'a [String],
-    files_modified: &'a [String],
-    duration_seconds: f64,
-    model: &'a str,
-    costs: Costs,
-    /// The seq that the session was at when this invocation took it up.
-    resumed_from: Option<u64>,
-}
-
-/// What the whole session used, over all of its invocations, with its subagents.
-#[derive(Serialize)]
-pub(super) struct Costs {
-    total_input_tokens: u64,
-    total_output_tokens: u64,
-    total_cached_tokens: u64,
-    total_tokens: u64,
-    /// Absent where a call's price is not known.
-    total_cost_usd: Option<Box<RawValue>>,
-    by_source: BTreeMap<String, Option<Box<RawValue>>>,
-}
-
-impl Costs {
-    pub(super) fn of(report: &RunReport) -> Self {
-        let spent = &report.spent;
-        let by_source = report.by_source.iter().map(|(name, spent)| (name.clone(), price(spent)));
-        Self {
-            total_input_tokens: spent.usage.input,
-            total_output_tokens: spent.usage.output,
-            total_cached_tokens: spent.usage.cached,
-            total_tokens: spent.usage.total(),
-            total_cost_usd: price(spent),
-            by_source: by_source.collect(),
-        }
-    }
-}
-
-/// What was spent, unless the price of some of it is not known.
-fn price(spent: &Spent) -> Option<Box<RawValue>> {
-    (spent.unpriced == 0).then(|| wire::money(spent.cost))
-}
-
-impl<'a> Answer<'a> {
-    fn of(report: &'a RunReport) -> Self {
-        Self {
-            session_id: report.session.as_str(),
-            status: report.status,
-            stop_reason: report.reason,
-            output: &report.redacted_output,
-            error: report.error.as_ref().map(|error| error.message.as_str()),
-            steps: report.steps,
-            tools_used: &report.tools_used,
-            files_modified: &report.files_modified,
-            duration_seconds: report.took.as_secs_f64(),
-            model: &report.model,
-            costs: Costs::of(report),
-            resumed_from: report.resumed_from.map(stepwell::Seq::get),
-        }
-    }
-}
-
 /// Prints how a run ended.
 pub(super) fn print(report: &RunReport, flags: &Flags, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        return app.out.object(&Answer::of(report));
+        return app.out.object(&stepwell_wire::RunReport::from(report));
     }
     if flags.events {
         return Ok(());
@@ -165,8 +92,8 @@ pub(super) fn unsaved(error: &Error, app: &mut App) -> Result<()> {
     if !app.out.is_json() {
         return Ok(());
     }
-    let message = error.to_string();
-    app.out.object(&Answer { error: Some(&message), ..Answer::of(report) })
+    let answer = stepwell_wire::RunReport::from(&**report);
+    app.out.object(&stepwell_wire::RunReport { error: Some(error.to_string()), ..answer })
 }
 
 /// The exit code that tells how a run ended.

@@ -16,6 +16,8 @@ use stepwell::{
 use stepwell_conformance::TestClock;
 use tempfile::TempDir;
 
+use crate::answers;
+
 /// The binary under test.
 pub(crate) const STEPWELL: &str = env!("CARGO_BIN_EXE_stepwell");
 
@@ -122,7 +124,9 @@ impl Desk {
 
     /// Runs a command without noting it.
     pub(crate) fn quietly(&self, args: &[&str]) -> Ran {
-        ran(self.command(args).output().unwrap())
+        let ran = ran(self.command(args).output().unwrap());
+        answers::check(args, &ran.stdout);
+        ran
     }
 
     /// Runs a command whose arguments have no spaces, and notes it.
@@ -150,6 +154,7 @@ impl Desk {
         // A command that does not read to the end closes its stdin.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let ran = ran(child.wait_with_output().unwrap());
+        answers::check(args, &ran.stdout);
         self.note(args, input, &ran);
         ran
     }

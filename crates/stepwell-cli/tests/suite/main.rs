@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agents;
+mod answers;
 mod berths;
 mod cleaning;
 mod configuring;

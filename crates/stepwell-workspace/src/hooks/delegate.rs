@@ -1,55 +1,23 @@
 //! Before a task is delegated: is there a session to take up?
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
-    Driver, Error, Filter, Phase, PhaseSet, Query, ResumeDecision, ResumeLimits, Standing,
-    Stepwell, Time,
+    Driver, Error, Filter, Phase, PhaseSet, Query, ResumeDecision, ResumeLimits, Standing, Stepwell,
 };
+use stepwell_wire::{HookContext, ResumedAgent};
 
 use super::claude::Call;
 use super::{Payload, text};
 use crate::error::Result;
-use crate::lifecycle::{self, Passage};
+use crate::lifecycle;
 
 /// The answer to whoever is about to delegate a task.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Delegation {
-    /// Is there a session to resume?
-    pub should_resume: bool,
-    /// Why, in a word.
-    pub reason: &'static str,
-    /// The session; absent, there is none.
-    pub agent_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resume_metadata: Option<Resume>,
-    original_context: Option<Payload>,
-    /// What Claude Code shows its model.
-    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
-    context: Option<Context>,
+    /// What the hook prints.
+    pub answer: stepwell_wire::Delegation,
     /// Why, in the words of the resume decision; for the log only.
-    #[serde(skip)]
     pub why: String,
-}
-
-/// What is taken up.
-#[derive(Debug, Serialize)]
-struct Resume {
-    previous_phase: Option<Phase>,
-    created_at: Time,
-    last_updated: Time,
-    history: Vec<Passage>,
-    session_metadata: BTreeMap<String, Value>,
-}
-
-#[derive(Debug, Serialize)]
-struct Context {
-    #[serde(rename = "hookEventName")]
-    event: &'static str,
-    #[serde(rename = "additionalContext")]
-    text: String,
 }
 
 impl Delegation {
@@ -57,15 +25,15 @@ impl Delegation {
     #[must_use]
     pub fn no(reason: &'static str, payload: Option<Payload>) -> Self {
         let agent_id = payload.as_ref().and_then(|payload| text(payload, "agent_id"));
-        Self {
+        let answer = stepwell_wire::Delegation {
             should_resume: false,
-            reason,
+            reason: reason.to_owned(),
             agent_id: agent_id.map(ToOwned::to_owned),
             resume_metadata: None,
             original_context: payload,
             context: None,
-            why: String::new(),
-        }
+        };
+        Self { answer, why: String::new() }
     }
 }
 
@@ -83,26 +51,25 @@ pub fn pre_delegate(
     if let (Some(standing), true) = (&found, decision.should_resume) {
         let context = call.map(|_| context(standing));
         lifecycle::count_resume(well, &standing.head.id)?;
-        return Ok(Delegation {
+        let answer = stepwell_wire::Delegation {
             should_resume: true,
-            reason: "session_resumable",
+            reason: "session_resumable".to_owned(),
             agent_id: Some(standing.head.id.to_string()),
             resume_metadata: Some(resume(well, standing)?),
             original_context: Some(payload),
             context,
-            why: word(&decision),
-        });
+        };
+        return Ok(Delegation { answer, why: word(&decision) });
     }
     let reason = if found.is_some() { "session_not_resumable" } else { "no_existing_session" };
     let begun = match call.and_then(|call| call.begin(workspace.to_owned())) {
         Some(begin) => Some(lifecycle::create(well, begin)?),
         None => None,
     };
-    let mut answer = Delegation::no(reason, Some(payload));
+    let Delegation { mut answer, .. } = Delegation::no(reason, Some(payload));
     let id = begun.or_else(|| found.map(|standing| standing.head.id));
     answer.agent_id = id.map(|id| id.to_string()).or(answer.agent_id);
-    answer.why = word(&decision);
-    Ok(answer)
+    Ok(Delegation { answer, why: word(&decision) })
 }
 
 fn word(decision: &ResumeDecision) -> String {
@@ -143,18 +110,19 @@ fn find(well: &Stepwell, payload: &Payload) -> Result<Option<Standing>> {
     Ok(sessions.into_iter().find(|standing| of_task(standing) && is_open(standing)))
 }
 
-fn resume(well: &Stepwell, standing: &Standing) -> Result<Resume> {
+fn resume(well: &Stepwell, standing: &Standing) -> Result<ResumedAgent> {
     let head = &standing.head;
-    Ok(Resume {
+    let history = lifecycle::history(well, &head.id)?;
+    Ok(ResumedAgent {
         previous_phase: head.phase,
         created_at: head.created_at,
         last_updated: head.updated_at,
-        history: lifecycle::history(well, &head.id)?,
+        history: history.into_iter().map(Into::into).collect(),
         session_metadata: head.metadata.clone(),
     })
 }
 
-fn context(standing: &Standing) -> Context {
+fn context(standing: &Standing) -> HookContext {
     let head = &standing.head;
     let phase = head.phase.map_or("", Phase::as_str);
     let metadata = serde_json::to_string(&head.metadata).unwrap_or_default();
@@ -163,5 +131,5 @@ fn context(standing: &Standing) -> Context {
          in phase {phase}, about: {}. It remembers {metadata}",
         head.id, head.task
     );
-    Context { event: "PreToolUse", text }
+    HookContext { event: "PreToolUse".to_owned(), text }
 }

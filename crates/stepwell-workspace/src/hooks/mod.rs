@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 pub use delegate::{Delegation, pre_delegate};
 pub use log::Log;
 pub use settings::{Settings, Unchanged};
-pub use stop::{Stopped, subagent_stop};
+pub use stop::{not_stopped, subagent_stop};
 
 /// What a hook was told: a JSON object.
 pub type Payload = Map<String, Value>;

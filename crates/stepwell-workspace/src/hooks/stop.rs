@@ -1,32 +1,18 @@
 //! After an agent has stopped: its session ends, once.
 
-use serde::Serialize;
 use serde_json::Value;
 use stepwell::{Phase, PhaseSet, SessionId, Standing, Stepwell};
+use stepwell_wire::HookStop;
 
 use super::claude::{Call, SUBAGENT};
 use super::{Payload, object, text};
 use crate::error::Result;
 use crate::lifecycle::{self, Finalized, Outcome, Said};
 
-/// The answer to whoever told that an agent stopped.
-#[derive(Debug, Serialize)]
-pub struct Stopped {
-    finalized: bool,
-    /// Why, in a word.
-    pub reason: &'static str,
-    /// The session; absent, there is none.
-    pub agent_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'static str>,
-}
-
-impl Stopped {
-    /// The answer that nothing was ended.
-    #[must_use]
-    pub fn no(reason: &'static str, agent_id: Option<String>) -> Self {
-        Self { finalized: false, reason, agent_id, outcome: None }
-    }
+/// The answer that nothing was ended.
+#[must_use]
+pub fn not_stopped(reason: &'static str, agent_id: Option<String>) -> HookStop {
+    HookStop { finalized: false, reason: reason.to_owned(), agent_id, outcome: None }
 }
 
 /// How much of an agent's last words is remembered.
@@ -34,7 +20,7 @@ const SUMMARY: usize = 2_000;
 
 /// Ends the session that a payload means: by its id, or, told by Claude Code, the first
 /// open one of its conversation with that kind of agent.
-pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stopped> {
+pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
     let told = object(payload, "task_info").unwrap_or(payload);
     let named = text(told, "agent_id").or_else(|| text(payload, "agent_id"));
     let summary = text(told, "summary").or_else(|| text(payload, "last_assistant_message"));
@@ -53,7 +39,7 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stopped> {
         }
     }
     let Some(call) = Call::of(payload) else {
-        return Ok(Stopped::no("no_session", named.map(ToOwned::to_owned)));
+        return Ok(not_stopped("no_session", named.map(ToOwned::to_owned)));
     };
     if let Some(subagent) = call.subagent() {
         said.metadata.insert(SUBAGENT.to_owned(), subagent.into());
@@ -79,7 +65,7 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<Stopped> {
             return Ok(stopped);
         }
     }
-    Ok(Stopped::no("no_session", named.map(ToOwned::to_owned)))
+    Ok(not_stopped("no_session", named.map(ToOwned::to_owned)))
 }
 
 /// What a payload says went wrong.
@@ -102,7 +88,7 @@ fn from_transcript(payload: &Payload) -> Outcome {
     Call::of(payload).map_or(Outcome::Completed, |call| call.outcome())
 }
 
-fn end(well: &Stepwell, id: &SessionId, outcome: Outcome, said: Said) -> Result<Stopped> {
+fn end(well: &Stepwell, id: &SessionId, outcome: Outcome, said: Said) -> Result<HookStop> {
     let standing = well.standing(id)?;
     if is_final(&standing) {
         return Ok(ended(id, "already_finalized", standing.head.phase));
@@ -112,14 +98,15 @@ fn end(well: &Stepwell, id: &SessionId, outcome: Outcome, said: Said) -> Result<
         Finalized::Otherwise(phase) => Ok(ended(id, "already_finalized", Some(phase))),
         Finalized::Now => {
             let answer = ended(id, "finalized", Some(outcome.into()));
-            Ok(Stopped { finalized: true, ..answer })
+            Ok(HookStop { finalized: true, ..answer })
         }
     }
 }
 
-fn ended(id: &SessionId, reason: &'static str, phase: Option<Phase>) -> Stopped {
-    let outcome = phase.map(Phase::as_str);
-    Stopped { finalized: false, reason, agent_id: Some(id.to_string()), outcome }
+fn ended(id: &SessionId, reason: &'static str, phase: Option<Phase>) -> HookStop {
+    let outcome = phase.map(|phase| phase.as_str().to_owned());
+    let (reason, agent_id) = (reason.to_owned(), Some(id.to_string()));
+    HookStop { finalized: false, reason, agent_id, outcome }
 }
 
 /// How the agent ended, as far as the payload says. A failure that is told of anywhere

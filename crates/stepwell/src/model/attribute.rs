@@ -54,6 +54,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
 
 /// A change to a session's own attributes. It may come from anyone at any time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Edited {
     /// A name for people; it also finds the session.
@@ -94,6 +95,7 @@ pub struct Edited {
 /// What a session did before it came here, of which its events do not tell: other systems
 /// keep the sum and not its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Elsewhere {
     /// Steps completed.

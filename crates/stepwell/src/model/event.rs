@@ -120,6 +120,14 @@ macro_rules! kinds {
             }
         }
 
+        /// The schema of each kind's body.
+        #[cfg(feature = "schema")]
+        pub(crate) fn body_schemas(
+            generator: &mut schemars::SchemaGenerator,
+        ) -> Vec<(Kind, schemars::Schema)> {
+            vec![$((Kind::$variant, generator.subschema_for::<$body>())),*]
+        }
+
         $(impl From<$body> for Event {
             fn from(body: $body) -> Self {
                 Self::$variant(body)

@@ -10,6 +10,7 @@ use super::usage::Usage;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Standing instructions.
@@ -24,6 +25,7 @@ pub enum Role {
 
 /// One message of a lane's conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
     /// Whose conversation it belongs to.
     #[serde(default)]
@@ -51,6 +53,7 @@ pub struct Message {
 
 /// A model call: when it was made, and what its provider says of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ModelCall {
     /// When the model was asked.
@@ -69,6 +72,7 @@ pub struct ModelCall {
 
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Plain text.
@@ -85,6 +89,7 @@ pub enum Part {
 
 /// Text, with what the provider attached to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Text {
     /// The text.
     pub text: String,
@@ -95,6 +100,7 @@ pub struct Text {
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Image {
     /// Such as `image/png`.
     pub media_type: String,
@@ -107,6 +113,7 @@ pub struct Image {
 
 /// The model asks for a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// The provider's name for this call, which its result repeats.
     pub id: String,
@@ -121,6 +128,7 @@ pub struct ToolCall {
 
 /// A tool's answer to one call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: String,
@@ -140,6 +148,7 @@ pub struct ToolResult {
 /// A provider's own data, such as a signature, kept byte for byte and sent back
 /// to that provider only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Opaque {
     /// Whose data it is.
     pub provider: String,

@@ -12,6 +12,7 @@ use super::time::Time;
 
 /// The first record of a session: what was asked, of whom, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Created {
     /// The session's name.
     pub id: SessionId,
@@ -59,6 +60,7 @@ pub struct Created {
 
 /// Who moves a session on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Driver {
     /// A runner that holds the lease while it works.
@@ -71,6 +73,7 @@ pub enum Driver {
 
 /// What a session grew out of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Nothing: a user started it.
@@ -103,6 +106,7 @@ impl Origin {
 
 /// The workflow that a session runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
     /// Its name.
     pub name: String,
@@ -119,6 +123,7 @@ pub struct Flow {
 
 /// The project that a session works on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Project {
     /// Such as `web` or `library`.
@@ -131,6 +136,7 @@ pub struct Project {
 
 /// Where a session was imported from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// The system.
     pub system: String,

@@ -8,6 +8,7 @@ use super::status::Status;
 
 /// One phase. Which of them belong together, a [`PhaseSet`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the two sets below describe them in their order of work")]
 pub enum Phase {
@@ -34,6 +35,7 @@ pub enum Phase {
 
 /// A set of phases with its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseSet {
     /// initializing, investigating, planning, approval, executing, validating, and

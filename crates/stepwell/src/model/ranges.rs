@@ -6,6 +6,7 @@ use super::position::Seq;
 
 /// Seqs as ranges, both ends included: `[[2,40],[44,44]]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct SeqRanges(Vec<(Seq, Seq)>);
 

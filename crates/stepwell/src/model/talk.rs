@@ -73,6 +73,7 @@ impl<'de> Deserialize<'de> for Who {
 
 /// How long a permission holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {
     /// For what was asked.
@@ -188,15 +189,17 @@ impl From<&str> for Answer {
 
 /// An answer as JSON. Words are a string, as every answer was in version 1 of the body.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-enum AnswerForm {
+pub(crate) enum AnswerForm {
     Text(String),
     Typed(TypedAnswer),
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-enum TypedAnswer {
+pub(crate) enum TypedAnswer {
     Allow {
         scope: Grant,
     },
@@ -231,6 +234,7 @@ impl<'de> Deserialize<'de> for Answer {
 
 /// When a person is asked before a tool runs. The strictest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Before every call.
@@ -276,6 +280,7 @@ impl FromStr for Mode {
 /// What a run works with from here on. It is recorded under the lease: in a shared store
 /// nobody else can change it. What is absent stays as it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Settings {
     /// The agent.
@@ -294,6 +299,7 @@ pub struct Settings {
 /// A message for the session's runner, or its next one. It needs no lease. It is shown to a
 /// model only when a runner takes it in: by a user message that names its seq.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Said {
     /// What was said.
     pub text: String,
@@ -309,6 +315,7 @@ pub struct Said {
 
 /// Somebody asked the runner to stop. It needs no lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopAsked {
     /// The lease of the runner that is meant: a later one ignores it.
     pub epoch: Epoch,
@@ -322,6 +329,7 @@ pub struct StopAsked {
 /// Another program's own data under a key. It is given back byte for byte, and never shown
 /// to a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// The program's system, such as `langgraph`.
     pub system: String,

@@ -8,6 +8,7 @@ use super::money::Money;
 
 /// Tokens of one or many model calls, as the provider reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Tokens sent, those read from a cache included.
@@ -63,6 +64,7 @@ impl AddAssign for Usage {
 
 /// What was spent: by a session, or by one lane of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spent {
     /// Model calls that were answered.
     pub calls: u64,

@@ -19,6 +19,7 @@ use super::usage::Usage;
 
 /// How a tool may be treated after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing: it may run again.
@@ -33,6 +34,7 @@ pub enum Effect {
 
 /// A tool is about to run. On disk before it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolStarted {
     /// Whose call it is.
     #[serde(default)]
@@ -56,6 +58,7 @@ pub struct ToolStarted {
 
 /// A file that a tool is about to change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolTarget {
     /// Where, relative to the workspace.
     pub path: String,
@@ -69,6 +72,7 @@ pub struct ToolTarget {
 
 /// How a tool's run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It did what it was asked.
@@ -85,6 +89,7 @@ pub enum Outcome {
 
 /// A tool has run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolFinished {
     /// Whose call it was.
     #[serde(default)]
@@ -99,6 +104,7 @@ pub struct ToolFinished {
 
 /// A step of a lane is complete: one model turn and the tools that it asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Whose step it is.
     #[serde(default)]
@@ -109,6 +115,7 @@ pub struct Step {
 
 /// The run stands differently now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusChanged {
     /// How it stands.
     pub status: Status,
@@ -122,6 +129,7 @@ pub struct StatusChanged {
 
 /// The work is in another phase now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseChanged {
     /// The phase it left.
     pub from: Phase,
@@ -131,6 +139,7 @@ pub struct PhaseChanged {
 
 /// What stood at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
     /// Nothing.
@@ -159,6 +168,7 @@ pub enum FileState {
 
 /// A workspace file changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileChanged {
     /// Where, relative to the workspace.
     pub path: String,
@@ -173,6 +183,7 @@ pub struct FileChanged {
 
 /// How a flow's node stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {
     /// It began.
@@ -187,6 +198,7 @@ pub enum NodeState {
 
 /// A flow's node: the memo that makes flows resumable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// Which node.
     pub key: String,
@@ -215,6 +227,7 @@ impl Node {
 
 /// A question for a human that pauses the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// Its name within the session.
     pub id: String,
@@ -243,6 +256,7 @@ impl Gate {
 
 /// A tool call that waits for a person: what they need to know to decide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedCall {
     /// The tool.
     pub tool: String,
@@ -264,6 +278,7 @@ pub struct AskedCall {
 
 /// What may be answered to a call that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// It may run.
@@ -283,6 +298,7 @@ impl Choice {
 
 /// A gate was answered. Each gate takes one answer; it may come from anyone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateAnswered {
     /// Which gate.
     pub id: String,
@@ -312,6 +328,7 @@ impl GateAnswered {
 
 /// Why a checkpoint was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointReason {
     /// Someone asked for it.
@@ -325,6 +342,7 @@ pub enum CheckpointReason {
 
 /// A named seq.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkpoint {
     /// Its name; a later one of the same name takes its place.
     pub name: String,
@@ -352,6 +370,7 @@ impl Checkpoint {
 
 /// A prefix of a lane's view was replaced by a summary. The originals stay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compacted {
     /// Whose view.
     #[serde(default)]
@@ -414,6 +433,7 @@ impl Compacted {
 
 /// What a rewind moves back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// What the model is shown, with tasks, phase, goal, nodes and gates.
@@ -441,6 +461,7 @@ impl Scope {
 /// What a move of the view brings back. The store fills it in when it records the
 /// move, so that the fold needs no look into the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Restored {
     /// The phase at that point.
@@ -464,6 +485,7 @@ fn is_none_yet(n: &u32) -> bool {
 /// Files are about to be moved back. On disk before the first of them is touched, so that
 /// a move that was cut off is finished, and never half done for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Rewinding {
     /// The file events that follow at once, recorded together with this one, say what each
@@ -492,6 +514,7 @@ pub enum Rewinding {
 
 /// The session was moved back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rewound {
     /// The last event that counts.
     pub to: Seq,
@@ -504,6 +527,7 @@ pub struct Rewound {
 
 /// A compaction or a rewind was taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Undone {
     /// The originals are shown again; what came later stays.
@@ -525,6 +549,7 @@ pub enum Undone {
 
 /// A choice of the user that is remembered for this session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Permission {
     /// What it is about, such as a tool or a command's first word.
     pub rule: String,
@@ -544,6 +569,7 @@ impl Permission {
 
 /// Bodies were erased.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scrubbed {
     /// The rule that they matched.
     pub rule: String,
@@ -561,6 +587,7 @@ pub struct Scrubbed {
 
 /// One erased body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Erased {
     /// The event.
     pub seq: Seq,
@@ -570,6 +597,7 @@ pub struct Erased {
 
 /// A file that the run produced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Artifact {
     /// Where, relative to the output folder.
     pub path: String,
@@ -579,6 +607,7 @@ pub struct Artifact {
 
 /// How a planned task stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Not begun.
@@ -640,6 +669,7 @@ impl FromStr for TaskStatus {
 
 /// A planned task, as it stands now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Task {
     /// Its name within the session.
@@ -660,6 +690,7 @@ pub struct Task {
 
 /// A question asked while discussing the work, and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     /// Its name within the session.
     pub id: String,
@@ -672,6 +703,7 @@ pub struct Question {
 
 /// Something went wrong. It feeds the session's error count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
     /// What.
     pub message: String,
@@ -681,6 +713,7 @@ pub struct Failure {
 /// given back to that system alone, so that a session that came from there can return
 /// without loss.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Foreign {
     /// The system.
     pub system: String,
@@ -693,6 +726,7 @@ pub struct Foreign {
 
 /// What a system's own data is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum About {
     /// The event just before it.

@@ -53,12 +53,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
 }
 
-#[derive(serde::Serialize)]
-struct Next<'a> {
-    session_id: &'a str,
-    next: &'a [stepwell_flow::Upcoming],
-}
-
 /// Says what a flow would go on with.
 pub(crate) fn say_next(
     id: &stepwell::SessionId,
@@ -66,7 +60,8 @@ pub(crate) fn say_next(
     app: &mut App,
 ) -> Result<Exit> {
     if app.out.is_json() {
-        app.out.object(&Next { session_id: id.as_str(), next })?;
+        let (session_id, next) = (id.clone(), next.iter().map(Into::into).collect());
+        app.out.object(&stepwell_wire::UpcomingNodes { session_id, next })?;
         return Ok(Exit::Done);
     }
     if next.is_empty() {

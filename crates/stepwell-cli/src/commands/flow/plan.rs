@@ -51,6 +51,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 fn json(plan: &Plan, app: &mut App) -> Result<Exit> {
-    app.out.object(plan)?;
+    app.out.object(&stepwell_wire::Plan::from(plan))?;
     Ok(Exit::Done)
 }

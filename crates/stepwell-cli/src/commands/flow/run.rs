@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.flags.dry_run {
         let plan = runtime.plan_flow(&request)?;
         match app.out.is_json() {
-            true => app.out.object(&plan)?,
+            true => app.out.object(&stepwell_wire::Plan::from(&plan))?,
             false => app.out.line(visible(&plan.text()).trim_end())?,
         }
         note("This was a dry run: nobody was asked, and nothing was written.");

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-use serde::Serialize;
 use stepwell_flow::spec::{Problem, Spec, SpecError};
+use stepwell_wire::{FlowCheck, FlowProblem};
 
 use super::spec;
 use crate::app::App;
@@ -19,40 +19,6 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    file: String,
-    valid: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pattern: Option<&'a str>,
-    problems: Vec<Line<'a>>,
-    warnings: Vec<Line<'a>>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    line: Option<u64>,
-    column: Option<u64>,
-    path: String,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a str>,
-}
-
-impl<'a> From<&'a Problem> for Line<'a> {
-    fn from(problem: &'a Problem) -> Self {
-        Self {
-            line: problem.position.map(|position| position.line),
-            column: problem.position.map(|position| position.column),
-            path: problem.path.to_string(),
-            message: &problem.what,
-            hint: problem.hint.as_deref(),
-        }
-    }
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let shown = args.file.display().to_string();
     let read = Spec::load(&args.file, &shown).and_then(|(_, reading)| {
@@ -67,9 +33,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let reading = match read {
         Ok(reading) => reading,
         Err(SpecError::Invalid { problems, .. }) if app.out.is_json() => {
-            let problems = problems.iter().map(Line::from).collect();
+            let problems = problems.iter().map(FlowProblem::from).collect();
             let (name, pattern, warnings) = (None, None, Vec::new());
-            let answer = Answer { file: shown, valid: false, name, pattern, problems, warnings };
+            let answer = FlowCheck { file: shown, valid: false, name, pattern, problems, warnings };
             app.out.object(&answer)?;
             return Ok(Exit::Absent);
         }
@@ -77,13 +43,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     let spec = &reading.spec;
     if app.out.is_json() {
-        app.out.object(&Answer {
+        app.out.object(&FlowCheck {
             file: shown,
             valid: true,
-            name: Some(&spec.name),
-            pattern: Some(spec.pattern.name()),
+            name: Some(spec.name.clone()),
+            pattern: Some(spec.pattern.name().to_owned()),
             problems: Vec::new(),
-            warnings: reading.warnings.iter().map(Line::from).collect(),
+            warnings: reading.warnings.iter().map(FlowProblem::from).collect(),
         })?;
         return Ok(Exit::Done);
     }

@@ -1,8 +1,7 @@
 use std::path::PathBuf;
 
-use serde::Serialize;
-use serde_json::value::RawValue;
 use stepwell_agent::price::Price;
+use stepwell_wire::{ModelPrice, PricesTaken};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -10,7 +9,6 @@ use crate::output::note;
 use crate::prices::{list, prices, take};
 use crate::table::{Align, Column, Table};
 use crate::text::{count, grouped, visible};
-use crate::wire;
 
 /// Shows what models cost and how much fits them, or takes a newer list.
 ///
@@ -39,32 +37,12 @@ const COLUMNS: &[Column] = &[
 /// Whose models are shown unasked.
 const VENDORS: [&str; 4] = ["anthropic", "gemini", "ollama", "openai"];
 
-#[derive(Serialize)]
-struct Line<'a> {
-    model: String,
-    input_usd: Box<RawValue>,
-    cached_usd: Option<Box<RawValue>>,
-    cache_written_usd: Option<Box<RawValue>>,
-    output_usd: Box<RawValue>,
-    long: &'a [stepwell_agent::price::Long],
-    context: Option<u64>,
-    max_output: Option<u64>,
-    /// The day of the list; absent, it is the user's own.
-    as_of: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Taken<'a> {
-    made: &'a str,
-    providers: usize,
-}
-
 pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(file) = &args.update {
         let taken = take(file, app)?;
         let (made, providers) = (taken.made(), taken.providers().count());
         let line = format!("Took the prices of {made}, of {}", count(providers, "provider"));
-        app.out.answer(&Taken { made, providers }, line)?;
+        app.out.answer(&PricesTaken { made: made.to_owned(), providers }, line)?;
         if list(app).made() > made {
             note("hint: the list that ships with this Stepwell is newer, and is used");
         }
@@ -106,16 +84,16 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 fn print(shown: &[(String, Price)], app: &mut App) -> Result<()> {
     if app.out.is_json() {
         for (model, price) in shown {
-            app.out.object(&Line {
+            app.out.object(&ModelPrice {
                 model: model.clone(),
-                input_usd: wire::money(price.input),
-                cached_usd: price.cached.map(wire::money),
-                cache_written_usd: price.cache_written.map(wire::money),
-                output_usd: wire::money(price.output),
-                long: &price.long,
+                input_usd: price.input.into(),
+                cached_usd: price.cached.map(Into::into),
+                cache_written_usd: price.cache_written.map(Into::into),
+                output_usd: price.output.into(),
+                long: price.long.iter().map(Into::into).collect(),
                 context: price.context,
                 max_output: price.max_output,
-                as_of: price.as_of.as_deref(),
+                as_of: price.as_of.clone(),
             })?;
         }
         return Ok(());

@@ -1,17 +1,16 @@
 //! What a rewind does, or would do, in words.
 
-use serde::Serialize;
-use stepwell::{FileChanged, FileState, Head, Scope, Seq, SessionId, Status};
+use stepwell::{Head, Scope, Seq, SessionId, Status};
 use stepwell_files::plan::Remark;
 use stepwell_files::rewind::{CutOff, Preview};
 use stepwell_files::rewind_effect::{RewindEffect, Work};
 use stepwell_files::rewind_history::{Asked, Direction};
+use stepwell_wire::{MovedFile, Rewind, UnfinishedRewind, WorkSince};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
 use crate::text::{count, one_line};
-use crate::wire::word;
 
 /// A move, and what there is to say of it.
 pub(super) struct Said<'a> {
@@ -24,43 +23,6 @@ pub(super) struct Said<'a> {
     pub(super) preview: &'a Preview,
     /// The event that ended it and the checkpoint before it, if it was done.
     pub(super) done: Option<(Seq, &'a str)>,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    to: Seq,
-    scope: &'a str,
-    /// The move that was taken back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    undone: Option<Seq>,
-    done: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seq: Option<Seq>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint: Option<&'a str>,
-    /// What is no longer shown to the model, and what is shown again.
-    leaves: Work,
-    returns: Work,
-    /// What was done since the move that is taken back, and needs --force.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<Since<'a>>,
-    files: Vec<Moved<'a>>,
-    left: &'a [Remark],
-    conflicts: &'a [Remark],
-}
-
-#[derive(Serialize)]
-struct Since<'a> {
-    #[serde(flatten)]
-    work: Work,
-    files: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Moved<'a> {
-    path: &'a str,
-    action: &'static str,
 }
 
 /// Says what was done, or would be.
@@ -76,7 +38,8 @@ pub(super) fn say(said: &Said<'_>, app: &mut App) -> Result<()> {
         app.out.line(format_args!("  {} {text}", paint.paint(style, "chat    ")))?;
     }
     for change in &plan.moves {
-        let word = paint.paint(Style::Green, &format!("{:<8}", action(change)));
+        let word =
+            paint.paint(Style::Green, &format!("{:<8}", MovedFile::from(change).action.as_str()));
         let since = match shift.later_files.contains(&change.path) {
             true => " (changed since)",
             false => "",
@@ -119,32 +82,26 @@ fn goal(asked: &Asked) -> String {
     }
 }
 
-#[derive(Serialize)]
-struct Unfinished<'a> {
-    id: &'a str,
-    to: Seq,
-    scope: &'a str,
-    /// Where the rewind began that was cut off.
-    cut_off: Seq,
-    done: bool,
-    files: Vec<Moved<'a>>,
-    left: &'a [Remark],
-}
-
 /// Says what finishing a rewind would do that was cut off.
 pub(super) fn say_cut_off(id: &SessionId, half: &CutOff, app: &mut App) -> Result<()> {
     let CutOff { began, asked, moves, left } = half;
     if app.out.is_json() {
-        let files = moves.iter().map(|it| Moved { path: &it.path, action: action(it) }).collect();
-        let (id, scope) = (id.as_str(), &*word(asked.scope));
-        let (to, cut_off) = (asked.to, *began);
-        return app.out.object(&Unfinished { id, to, scope, cut_off, done: false, files, left });
+        return app.out.object(&UnfinishedRewind {
+            id: id.clone(),
+            to: asked.to,
+            scope: asked.scope,
+            cut_off: *began,
+            done: false,
+            files: moves.iter().map(Into::into).collect(),
+            left: left.iter().map(Into::into).collect(),
+        });
     }
     let goal = goal(asked);
     app.out.line(format_args!("{id}: finishing what was cut off, {goal} (not done: --dry-run)"))?;
     let paint = app.out.paint;
     for change in moves {
-        let word = paint.paint(Style::Green, &format!("{:<8}", action(change)));
+        let word =
+            paint.paint(Style::Green, &format!("{:<8}", MovedFile::from(change).action.as_str()));
         app.out.line(format_args!("  {word} {}", one_line(&change.path)))?;
     }
     for Remark { path, why } in left {
@@ -179,20 +136,21 @@ fn hint(said: &Said<'_>) {
 fn object(said: &Said<'_>, app: &mut App) -> Result<()> {
     let Said { id, asked, preview, done, .. } = said;
     let (shift, plan) = (&preview.shift, &preview.plan);
-    let answer = Answer {
-        id: id.as_str(),
+    let (work, files) = (shift.later.into(), shift.later_files.clone());
+    let answer = Rewind {
+        id: (*id).clone(),
         to: asked.to,
-        scope: &word(asked.scope),
+        scope: asked.scope,
         undone: asked.undoes,
         done: done.is_some(),
         seq: done.map(|(seq, _)| seq),
-        checkpoint: done.map(|(_, name)| name),
-        leaves: shift.leaves,
-        returns: shift.returns,
-        since: asked.undoes.map(|_| Since { work: shift.later, files: &shift.later_files }),
-        files: plan.moves.iter().map(|it| Moved { path: &it.path, action: action(it) }).collect(),
-        left: &plan.left,
-        conflicts: &plan.conflicts,
+        checkpoint: done.map(|(_, name)| name.to_owned()),
+        leaves: shift.leaves.into(),
+        returns: shift.returns.into(),
+        since: asked.undoes.map(|_| WorkSince { work, files }),
+        files: plan.moves.iter().map(Into::into).collect(),
+        left: plan.left.iter().map(Into::into).collect(),
+        conflicts: plan.conflicts.iter().map(Into::into).collect(),
     };
     app.out.object(&answer)
 }
@@ -267,15 +225,4 @@ pub(super) fn refused(id: &SessionId, asked: &Asked, preview: &Preview) -> Failu
     Failure::new(Exit::Failed, message).hint(format_args!(
         "add --force to set it aside (it can be taken back); stepwell fork {id} keeps it apart"
     ))
-}
-
-/// What is done to a file.
-fn action(change: &FileChanged) -> &'static str {
-    match (&change.before, &change.after) {
-        (_, FileState::Absent) => "remove",
-        (FileState::File { blob: now, .. }, FileState::File { blob: then, .. }) if now == then => {
-            "mode"
-        }
-        _ => "restore",
-    }
 }

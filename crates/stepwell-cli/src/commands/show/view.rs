@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
 use stepwell::{
     Driver, Event, Head, Kind, Lane, Made, Message, Part, Pins, Role, Seq, SessionId, Span,
     Stepwell, Timeline, View,
 };
 use stepwell_agent::context::window::{Entry, Window, is_request};
+use stepwell_wire::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
 
 use super::{parts, role};
 use crate::app::{App, Well};
@@ -17,43 +17,6 @@ use stepwell_runtime::Gauge;
 
 use crate::runner;
 use crate::text::{grouped, indented, one_line};
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a SessionId,
-    model: Option<&'a str>,
-    /// What would be sent, in all.
-    tokens: u64,
-    /// How many fit the model.
-    context: Option<u64>,
-    /// Above how many it is compacted.
-    limit: Option<u64>,
-    instructions: Instructions<'a>,
-    tools: Tools<'a>,
-    messages: Vec<Shown<'a>>,
-}
-
-#[derive(Serialize)]
-struct Instructions<'a> {
-    text: &'a str,
-    tokens: u64,
-}
-
-#[derive(Serialize)]
-struct Tools<'a> {
-    names: Vec<&'a str>,
-    tokens: u64,
-}
-
-#[derive(Serialize)]
-struct Shown<'a> {
-    seq: Seq,
-    made: &'static str,
-    pinned: bool,
-    tokens: u64,
-    #[serde(flatten)]
-    message: &'a Message,
-}
 
 /// How large the whole of what would be sent is, if the model were asked now.
 pub(crate) fn tokens(well: &Stepwell, id: &SessionId, app: &App) -> Result<u64> {
@@ -132,29 +95,30 @@ pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> 
     };
     let pinned: HashSet<Seq> =
         window.entries().iter().filter(is_pinned).map(|entry| entry.seq).collect();
-    let messages = window.messages().iter().zip(window.entries()).map(|(message, entry)| Shown {
-        seq: entry.seq,
-        made: match entry.made {
-            Made::Summary => "summary",
-            Made::Results => "results",
-            Made::Recorded | Made::Aside => "message",
-        },
-        pinned: pinned.contains(&entry.seq),
-        tokens: estimate(entry.tokens),
-        message,
-    });
-    let answer = Answer {
-        id,
-        model: gauge.model.as_deref(),
+    let messages =
+        window.messages().iter().zip(window.entries()).map(|(message, entry)| ViewMessage {
+            seq: entry.seq,
+            made: match entry.made {
+                Made::Summary => ViewMessageKind::Summary,
+                Made::Results => ViewMessageKind::Results,
+                Made::Recorded | Made::Aside => ViewMessageKind::Message,
+            },
+            pinned: pinned.contains(&entry.seq),
+            tokens: estimate(entry.tokens),
+            message: message.clone(),
+        });
+    let answer = ModelView {
+        id: id.clone(),
+        model: gauge.model.clone(),
         tokens: whole(&window, &gauge),
         context: gauge.context.length,
         limit: gauge.context.limit().filter(|_| gauge.context.policy.auto),
-        instructions: Instructions {
-            text: window.instructions(),
+        instructions: ViewInstructions {
+            text: window.instructions().to_owned(),
             tokens: estimate(window.fixed()),
         },
-        tools: Tools {
-            names: gauge.tools.iter().map(|tool| tool.name.as_str()).collect(),
+        tools: ViewTools {
+            names: gauge.tools.iter().map(|tool| tool.name.clone()).collect(),
             tokens: estimate(tools),
         },
         messages: messages.collect(),
@@ -167,7 +131,7 @@ pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> 
     Ok(Exit::Done)
 }
 
-fn text(answer: &Answer<'_>, app: &mut App) -> Result<()> {
+fn text(answer: &ModelView, app: &mut App) -> Result<()> {
     let paint = app.out.paint;
     let title = |text: &str, tokens: u64, app: &mut App| {
         let title = paint.paint(Style::Bold, text);
@@ -175,7 +139,7 @@ fn text(answer: &Answer<'_>, app: &mut App) -> Result<()> {
     };
     if !answer.instructions.text.is_empty() {
         title("instructions", answer.instructions.tokens, app)?;
-        app.out.line(indented(answer.instructions.text, "  "))?;
+        app.out.line(indented(&answer.instructions.text, "  "))?;
         app.out.line("")?;
     }
     if !answer.tools.names.is_empty() {
@@ -184,17 +148,21 @@ fn text(answer: &Answer<'_>, app: &mut App) -> Result<()> {
         app.out.line("")?;
     }
     for shown in &answer.messages {
-        let who = if shown.made == "summary" { "summary" } else { role(shown.message.role) };
+        let who = match shown.made {
+            ViewMessageKind::Summary => "summary",
+            _ => role(shown.message.role),
+        };
         let pinned = if shown.pinned { ", pinned" } else { "" };
         title(&format!("{} {who}{pinned}", shown.seq), shown.tokens, app)?;
-        for part in parts(shown.message) {
+        for part in parts(&shown.message) {
             app.out.line(indented(&part, "  "))?;
         }
         app.out.line("")?;
     }
     let of = answer.context.map(|n| format!(" of {}", grouped(n))).unwrap_or_default();
     let limit = answer.limit.map(|n| format!("; compacted above {}", grouped(n)));
-    let model = answer.model.map(|name| format!(" for {}", one_line(name))).unwrap_or_default();
+    let model =
+        answer.model.as_ref().map(|name| format!(" for {}", one_line(name))).unwrap_or_default();
     let (all, limit) = (tokens_of(answer.tokens), limit.unwrap_or_default());
     app.out.line(format_args!("{} messages, {all}{of}{model}{limit}", answer.messages.len()))
 }

@@ -1,0 +1,179 @@
+//! Agents that Stepwell does not run, and what their hooks are answered.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use stepwell::{Phase, Role, SessionId, Status, Time};
+
+/// An agent that Stepwell does not run, in the words of those who drive it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Agent {
+    /// Its session.
+    pub agent_id: SessionId,
+    /// Its name.
+    pub agent_name: String,
+    /// What it is to do.
+    pub purpose: String,
+    /// When it began.
+    pub created_at: Time,
+    /// When it last told of itself.
+    pub last_updated: Time,
+    /// The phase of its work.
+    pub phase: Option<Phase>,
+    /// How it stands.
+    pub status: Status,
+    /// What it remembers.
+    pub metadata: BTreeMap<String, Value>,
+    /// Did it say that it can be resumed?
+    pub resume_ready: bool,
+    /// Every move from phase to phase.
+    pub history: Vec<PhaseMove>,
+    /// How often it was resumed.
+    pub resumes: u64,
+    /// How many turns of its conversation are recorded.
+    pub turns: u64,
+    /// How many errors it told of.
+    pub error_count: u64,
+    /// The last of them; null, if there was none.
+    pub last_error: Option<AgentError>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finalized_at: Option<Time>,
+    /// Its last word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Value>,
+    /// From its beginning to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_seconds: Option<u64>,
+}
+
+/// One move from phase to phase.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PhaseMove {
+    /// The phase that was left.
+    pub from_phase: Phase,
+    /// The phase that was entered.
+    pub to_phase: Phase,
+    /// When.
+    pub timestamp: Time,
+}
+
+/// An error that an agent told of.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AgentError {
+    /// What went wrong.
+    pub message: String,
+    /// When.
+    pub timestamp: Time,
+}
+
+/// An agent whose session is damaged.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AgentUnreadable {
+    /// Its session.
+    pub agent_id: SessionId,
+    /// What is wrong with it.
+    pub damage: String,
+}
+
+/// An agent that was just begun.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AgentCreated {
+    /// Its session.
+    pub agent_id: SessionId,
+}
+
+/// A turn of an agent's conversation.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AgentTurn {
+    /// When it was said.
+    pub at: Time,
+    /// By whom.
+    pub role: Role,
+    /// What was said.
+    pub text: String,
+}
+
+/// The answer to a hook that asks whether a task that is about to be delegated has a session to
+/// resume.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Delegation {
+    /// Is there a session to resume?
+    pub should_resume: bool,
+    /// Why, in a word.
+    pub reason: String,
+    /// The session; null, if there is none.
+    pub agent_id: Option<String>,
+    /// What is resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_metadata: Option<ResumedAgent>,
+    /// What the hook was asked.
+    pub original_context: Option<Map<String, Value>>,
+    /// What Claude Code shows its model.
+    #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
+    pub context: Option<HookContext>,
+}
+
+/// An agent that is resumed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ResumedAgent {
+    /// The phase that it was in.
+    pub previous_phase: Option<Phase>,
+    /// When it began.
+    pub created_at: Time,
+    /// When it last told of itself.
+    pub last_updated: Time,
+    /// Every move from phase to phase.
+    pub history: Vec<PhaseMove>,
+    /// What it remembers.
+    pub session_metadata: BTreeMap<String, Value>,
+}
+
+/// What Claude Code shows its model.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HookContext {
+    /// The event that it answers.
+    #[serde(rename = "hookEventName")]
+    pub event: String,
+    /// The text.
+    #[serde(rename = "additionalContext")]
+    pub text: String,
+}
+
+/// The answer to a hook that says that an agent stopped.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HookStop {
+    /// Did its session end by this?
+    pub finalized: bool,
+    /// Why, in a word.
+    pub reason: String,
+    /// The session; null, if there is none.
+    pub agent_id: Option<String>,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+}
+
+/// Hooks that were added to another agent's settings, or taken out of them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HookInstalled {
+    /// The settings' file.
+    pub settings: String,
+    /// Was it changed?
+    pub changed: bool,
+}
+
+/// A hook's answer to a sample.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HookSample {
+    /// The hook.
+    pub hook: String,
+    /// Whose sample it is.
+    pub sample: String,
+    /// What the hook was asked.
+    pub input: Map<String, Value>,
+    /// What it answered.
+    pub answer: Value,
+}

@@ -1,0 +1,68 @@
+//! What was removed, brought back or erased.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stepwell::{Seq, SessionId};
+
+/// A session that was moved to the trash.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Deleted {
+    /// The session.
+    pub deleted: SessionId,
+}
+
+/// A session that was brought back from the trash.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Restored {
+    /// The session.
+    pub restored: SessionId,
+}
+
+/// A session that was erased for good.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Erased {
+    /// The session.
+    pub erased: SessionId,
+}
+
+/// A session that a cleanup removed, or would remove.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CleanupItem {
+    /// The session.
+    pub session: SessionId,
+    /// The rule that it fell under: `age`, `count` or `bytes`.
+    pub because: String,
+    /// How many bytes it takes.
+    pub bytes: u64,
+    /// How many subagents' sessions go with it.
+    pub subagents: usize,
+    /// Was it removed?
+    pub removed: bool,
+}
+
+/// A session that a cleanup keeps, though a rule names it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CleanupKept {
+    /// The session.
+    pub session: SessionId,
+    /// Why it stays.
+    pub stays_because: String,
+}
+
+/// How many sessions a cleanup removed.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct CleanupTotal {
+    /// So many, subagents' sessions included.
+    pub sessions_removed: usize,
+}
+
+/// A session in which text was erased.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Scrubbed {
+    /// The session.
+    pub session: SessionId,
+    /// How many of its events were changed.
+    pub events: usize,
+    /// The event that says so.
+    pub scrubbed_at: Seq,
+}

@@ -1,0 +1,94 @@
+//! Sessions read in, written out and handed over to other agents.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stepwell::SessionId;
+
+/// A format of sessions.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FormatInfo {
+    /// Its name, such as `claude-code`.
+    pub format: String,
+    /// Whose it is.
+    pub title: String,
+    /// Can it be read?
+    pub read: bool,
+    /// Can it be written?
+    pub write: bool,
+    /// Where its sessions are looked for.
+    pub places: Vec<String>,
+}
+
+/// What became of a session that was read in.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Imported {
+    /// The session's id here.
+    pub session: SessionId,
+    /// What became of it.
+    pub imported: ImportResult,
+    /// The file or folder that it was read from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// That file's format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The id that it has there, if another session has that one here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<SessionId>,
+    /// The session here that it goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<SessionId>,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportResult {
+    /// The session is new here.
+    Imported,
+    /// The session was here, and got what is new.
+    Updated,
+    /// There was nothing new.
+    Unchanged,
+}
+
+/// A session that was written to a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Exported {
+    /// The file or folder.
+    pub file: String,
+    /// Its format.
+    pub format: String,
+    /// How many sessions it holds, subagents' included.
+    pub sessions: usize,
+    /// How many events.
+    pub events: u64,
+}
+
+/// A session that was turned from one format into another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Converted {
+    /// The session.
+    pub session: SessionId,
+    /// The file or folder that was written.
+    pub file: String,
+    /// Its format.
+    pub format: String,
+    /// How many sessions it holds, subagents' included.
+    pub sessions: usize,
+}
+
+/// A session that another agent can go on with.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HandedOver {
+    /// The session.
+    pub session: SessionId,
+    /// The other agent's format.
+    pub agent: String,
+    /// The file that the other agent reads.
+    pub file: String,
+    /// The folder to run the command in.
+    pub folder: String,
+    /// The command that goes on, word by word.
+    pub command: Vec<String>,
+}

@@ -1,0 +1,67 @@
+//! The JSON that Stepwell's front ends speak: one set of types for the command line's `--json`,
+//! HTTP, MCP and Python.
+//!
+//! Each type is documented, and [`Answer::schema`] gives its JSON Schema with these documents in
+//! it. Field names and meanings are promises to scripts: a field is added, never renamed, and what
+//! is optional says so. The types are kept apart from what is stored, so that neither freezes the
+//! other; words that are the same in both, such as [`Status`](stepwell::Status), are shared.
+//!
+//! There is no logic here: a type is filled in by whoever has the facts. [`all`] lists every
+//! answer.
+
+mod agent;
+mod answer;
+mod cleanup;
+mod config;
+mod edit;
+mod file;
+mod flow;
+mod format;
+mod model;
+mod money;
+mod report;
+mod rewind;
+mod run;
+mod session;
+mod store;
+mod view;
+mod work;
+
+pub use agent::{
+    Agent, AgentCreated, AgentError, AgentTurn, AgentUnreadable, Delegation, HookContext,
+    HookInstalled, HookSample, HookStop, PhaseMove, ResumedAgent,
+};
+pub use answer::{Answer, AnswerForm, SchemaInfo, all};
+pub use cleanup::{CleanupItem, CleanupKept, CleanupTotal, Deleted, Erased, Restored, Scrubbed};
+pub use config::{Setting, SettingUnset};
+pub use edit::{
+    Abandoned, CheckpointInfo, CheckpointMade, Forked, Label, MessagePin, Metadata, Pin, StopAsked,
+    Tags,
+};
+pub use file::{FileContent, FileDiff, FileDiffKind, FileVersion, FileVersionKind};
+pub use flow::{
+    AskCount, FlowCheck, FlowProblem, Plan, PlanEdge, PlanNode, PlanVariable, Upcoming,
+    UpcomingNodes,
+};
+pub use format::{Converted, Exported, FormatInfo, HandedOver, ImportResult, Imported};
+pub use model::{FavouriteChanged, LongPrice, ModelPrice, Models, ModelsAdopted, PricesTaken};
+pub use money::Dollars;
+pub use report::{
+    CheckFinding, DiskUseOfSession, DiskUseTotal, LedgerEntry, SearchHit, Statistics,
+    StatisticsGroup, Verified,
+};
+pub use rewind::{
+    Compaction, CompactionDiff, CompactionUndone, LeftFile, MovedFile, MovedFileAction, Rewind,
+    RewoundWork, UnfinishedRewind, ViewMove, WorkSince,
+};
+pub use run::{Costs, FlowReport, OpenGate, RunReport, TokenCount, WaitingGate};
+pub use session::{
+    Child, ChildKind, Damage, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
+    SessionStatus, Spending,
+};
+pub use store::{
+    BackedUp, Copied, CopyResult, Durability, ManualPages, RoleScript, StoreInfo, StoreMade,
+    StoreRestored, StoreStandby, Worktree, WorktreeRemoved, WorktreeState,
+};
+pub use view::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
+pub use work::{PhaseInfo, Progress, TaskInfo, WorkState};

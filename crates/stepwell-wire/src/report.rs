@@ -1,0 +1,159 @@
+//! Reports over many sessions: statistics, the ledger, searches, checks.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stepwell::{Seq, SessionId, Status, Time};
+
+use crate::{Damage, Dollars, SessionStatus, Spending};
+
+/// How sessions went, and what they cost.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Statistics {
+    /// How many there are, subagents' included.
+    pub sessions: u64,
+    /// How many stand how.
+    pub by_status: BTreeMap<SessionStatus, u64>,
+    /// Of those that ended in success, failure or by being abandoned, the part that succeeded;
+    /// null, if none ended.
+    pub success_rate: Option<f64>,
+    /// How many were resumed.
+    pub resumed: u64,
+    /// The part of them that was resumed; null, if there is none.
+    pub resume_rate: Option<f64>,
+    /// Of those that were resumed, the part that succeeded; null, if none was resumed.
+    pub resumed_success_rate: Option<f64>,
+    /// What all of them spent.
+    #[serde(flatten)]
+    pub spending: Spending,
+    /// By the day on which they began.
+    pub by_day: Vec<StatisticsGroup>,
+    /// By the model that they used last.
+    pub by_model: Vec<StatisticsGroup>,
+    /// By their agent.
+    pub by_agent: Vec<StatisticsGroup>,
+}
+
+/// Some sessions and what they spent.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StatisticsGroup {
+    /// The day, model or agent; `-`, if it has no name.
+    pub name: String,
+    /// How many sessions.
+    pub sessions: u64,
+    /// What they spent.
+    #[serde(flatten)]
+    pub spending: Spending,
+}
+
+/// What came of a session that has ended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LedgerEntry {
+    /// The session.
+    pub id: SessionId,
+    /// How it ended.
+    pub status: Status,
+    /// What the user asked for.
+    pub task: String,
+    /// When it began.
+    pub began_at: Time,
+    /// When it ended.
+    pub ended_at: Time,
+    /// The model that it used last.
+    pub model: String,
+    /// The type of its project; empty, if it was not told.
+    pub project_type: String,
+    /// How many tasks it planned.
+    pub tasks: usize,
+    /// How many of them failed.
+    pub failed: usize,
+    /// How many of them were skipped.
+    pub skipped: usize,
+    /// What it cost with its subagents; a lower bound if `unpriced_calls` is not zero.
+    pub cost: Dollars,
+    /// Model calls whose price is not known.
+    pub unpriced_calls: u64,
+    /// From its beginning to its end.
+    pub duration_seconds: u64,
+    /// Commits that were made meanwhile; null, where there is no git work tree.
+    pub commits: Option<usize>,
+}
+
+/// A place where a search found its words.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SearchHit {
+    /// The session.
+    pub session: SessionId,
+    /// The event.
+    pub seq: Seq,
+    /// When it was recorded.
+    pub at: Time,
+    /// The event's kind.
+    pub kind: String,
+    /// Text around the words.
+    pub text: String,
+    /// Where the words are in `text`, in bytes: pairs of begin and end.
+    pub matches: Vec<(usize, usize)>,
+    /// The store that it is in, where several are searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+}
+
+/// How many bytes a session takes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiskUseOfSession {
+    /// The session.
+    pub id: SessionId,
+    /// The bytes of its own events.
+    pub bytes: u64,
+    /// Is it in the trash?
+    pub trashed: bool,
+}
+
+/// How many bytes a store takes.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct DiskUseTotal {
+    /// All of them.
+    pub total: u64,
+    /// Those of events.
+    pub events: u64,
+    /// Those of blobs: file contents and long texts.
+    pub blobs: u64,
+    /// How many sessions there are.
+    pub sessions: usize,
+}
+
+/// Whether a session is as it was recorded.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Verified {
+    /// The session.
+    pub session: SessionId,
+    /// Is all of it as it was recorded?
+    pub sound: bool,
+    /// How many events are intact.
+    pub intact: u64,
+    /// How many of them were scrubbed.
+    pub scrubbed: u64,
+    /// How many of them another program had pruned.
+    pub pruned: u64,
+    /// Where it is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Damage>,
+    /// Does its summary in lists follow from its events?
+    pub head_is_right: bool,
+}
+
+/// What a check of the store or its surroundings found.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CheckFinding {
+    /// What was checked.
+    pub check: String,
+    /// What is wrong; empty, if all is well.
+    pub problems: Vec<String>,
+    /// What a repair does about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<String>,
+    /// Was it repaired?
+    pub repaired: bool,
+}

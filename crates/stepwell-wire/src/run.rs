@@ -1,0 +1,183 @@
+//! How runs ended, and what they wait for.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stepwell::{AskedCall, Gate, SessionId, Spent, Status, StopReason, Time, Usage};
+
+use crate::Dollars;
+
+/// How a run of an agent ended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RunReport {
+    /// The session.
+    pub session_id: SessionId,
+    /// How it stands.
+    pub status: Status,
+    /// Why it stopped; null, if nobody said.
+    pub stop_reason: Option<StopReason>,
+    /// The model's last words.
+    pub output: String,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Steps of the whole session.
+    pub steps: u64,
+    /// Tools that this run used, each once.
+    pub tools_used: Vec<String>,
+    /// Files that this run changed, each once.
+    pub files_modified: Vec<String>,
+    /// How long this run took.
+    pub duration_seconds: f64,
+    /// The model.
+    pub model: String,
+    /// What the whole session used, with its subagents.
+    pub costs: Costs,
+    /// The event that the session was at when this run resumed it; null, if it began it.
+    pub resumed_from: Option<u64>,
+}
+
+/// What a whole session used, over all of its runs, with its subagents.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Costs {
+    /// Tokens sent.
+    pub total_input_tokens: u64,
+    /// Tokens received.
+    pub total_output_tokens: u64,
+    /// Of the tokens sent, those read from a cache.
+    pub total_cached_tokens: u64,
+    /// Tokens in both directions.
+    pub total_tokens: u64,
+    /// What it cost; null, if the price of a call is not known.
+    pub total_cost_usd: Option<Dollars>,
+    /// What each lane and each subagent cost; null, if a price is not known.
+    pub by_source: BTreeMap<String, Option<Dollars>>,
+}
+
+impl Costs {
+    /// What was spent, and which part of it by whom.
+    #[must_use]
+    pub fn new(spent: &Spent, by_source: impl IntoIterator<Item = (String, Spent)>) -> Self {
+        let price = |spent: &Spent| (spent.unpriced == 0).then_some(Dollars(spent.cost));
+        let by_source = by_source.into_iter().map(|(source, spent)| (source, price(&spent)));
+        Self {
+            total_input_tokens: spent.usage.input,
+            total_output_tokens: spent.usage.output,
+            total_cached_tokens: spent.usage.cached,
+            total_tokens: spent.usage.total(),
+            total_cost_usd: price(spent),
+            by_source: by_source.collect(),
+        }
+    }
+}
+
+/// How a run of a flow ended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FlowReport {
+    /// The session.
+    pub session_id: SessionId,
+    /// The flow's name.
+    pub flow: String,
+    /// The name of its pattern.
+    pub pattern: String,
+    /// How it stands.
+    pub status: Status,
+    /// Why it stopped; null, if it is done.
+    pub stop_reason: Option<StopReason>,
+    /// What it came to.
+    pub output: serde_json::Value,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Questions that wait for a human.
+    pub gates: Vec<WaitingGate>,
+    /// Files that it wrote.
+    pub artifacts: Vec<String>,
+    /// Steps of the whole session.
+    pub steps: u64,
+    /// How long this run took.
+    pub duration_seconds: f64,
+    /// The model.
+    pub model: String,
+    /// What the whole session used.
+    pub costs: Costs,
+    /// Tokens of each agent.
+    pub tokens_by_agent: BTreeMap<String, TokenCount>,
+    /// The event that the session was at when this run resumed it; absent, if it began it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed_from: Option<u64>,
+}
+
+/// Tokens.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct TokenCount {
+    /// Sent.
+    pub input: u64,
+    /// Received.
+    pub output: u64,
+    /// Of those sent, those read from a cache.
+    pub cached: u64,
+    /// In both directions.
+    pub total: u64,
+}
+
+impl From<&Usage> for TokenCount {
+    fn from(usage: &Usage) -> Self {
+        Self {
+            input: usage.input,
+            output: usage.output,
+            cached: usage.cached,
+            total: usage.total(),
+        }
+    }
+}
+
+/// A question that waits.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WaitingGate {
+    /// Its name within the session.
+    pub id: String,
+    /// The question.
+    pub prompt: String,
+    /// The answer if nobody gives one in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Until when it may be answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    /// The call that waits for leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCall>,
+    /// The subagent's session that asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asker: Option<SessionId>,
+}
+
+impl From<&Gate> for WaitingGate {
+    fn from(gate: &Gate) -> Self {
+        Self {
+            id: gate.id.clone(),
+            prompt: gate.prompt.clone(),
+            default: gate.default.clone(),
+            deadline: gate.deadline,
+            call: gate.call.as_deref().cloned(),
+            asker: gate.asker.clone(),
+        }
+    }
+}
+
+/// A question that waits in a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OpenGate {
+    /// The session.
+    pub session_id: SessionId,
+    /// The question.
+    #[serde(flatten)]
+    pub gate: WaitingGate,
+    /// When it was asked.
+    pub asked_at: Time,
+    /// The store that it is in, where several are looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+}

@@ -1,0 +1,403 @@
+//! Sessions: in lists, and shown in detail.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stepwell::{
+    Driver, FlowState, LaneState, NodeInfo, Origin, Phase, Project, Recorded, Seq, SessionId,
+    Spent, Standing, Status, StopReason, Time, Usage,
+};
+
+use crate::Dollars;
+
+/// How a session stands, as lists show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// A runner is at work.
+    Running,
+    /// Waits for a human.
+    Paused,
+    /// Stopped by a signal, or its process died.
+    Interrupted,
+    /// Stopped by a limit.
+    Partial,
+    /// Done.
+    Success,
+    /// Ended in an error.
+    Failed,
+    /// Given up by its user.
+    Abandoned,
+    /// Kept by another program, and nothing says that it runs.
+    Idle,
+    /// A part of it cannot be read, whatever its status was.
+    Damaged,
+}
+
+impl SessionStatus {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => Status::Running.as_str(),
+            Self::Paused => Status::Paused.as_str(),
+            Self::Interrupted => Status::Interrupted.as_str(),
+            Self::Partial => Status::Partial.as_str(),
+            Self::Success => Status::Success.as_str(),
+            Self::Failed => Status::Failed.as_str(),
+            Self::Abandoned => Status::Abandoned.as_str(),
+            Self::Idle => Status::Idle.as_str(),
+            Self::Damaged => "damaged",
+        }
+    }
+}
+
+impl From<Status> for SessionStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Running => Self::Running,
+            Status::Paused => Self::Paused,
+            Status::Interrupted => Self::Interrupted,
+            Status::Partial => Self::Partial,
+            Status::Success => Self::Success,
+            Status::Failed => Self::Failed,
+            Status::Abandoned => Self::Abandoned,
+            Status::Idle => Self::Idle,
+        }
+    }
+}
+
+impl From<&Standing> for SessionStatus {
+    fn from(standing: &Standing) -> Self {
+        match standing.damage {
+            Some(_) => Self::Damaged,
+            None => standing.head.status.into(),
+        }
+    }
+}
+
+/// A session, in a few words.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Session<M = u64> {
+    /// Its id.
+    pub id: SessionId,
+    /// How it stands; a damaged session is `damaged`, whatever its status was.
+    pub status: SessionStatus,
+    /// Why it stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The phase of its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// What the user asked for.
+    pub task: String,
+    /// The agent that does it; empty, if it has no name.
+    pub agent: String,
+    /// The model that it used last; empty, if none is known.
+    pub model: String,
+    /// Whose model that is; empty, if nobody is known.
+    pub provider: String,
+    /// The folder that it works in; empty, if none is known.
+    pub workspace: String,
+    /// Who moves it on: Stepwell, or another program.
+    pub driver: Driver,
+    /// The session that it grew out of: it is a subagent's or a fork.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    /// The last event that a fork shares with its parent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_at: Option<Seq>,
+    /// A name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Its tags.
+    pub tags: BTreeSet<String>,
+    /// The user's own metadata.
+    pub metadata: BTreeMap<String, serde_json::Value>,
+    /// What the work is to achieve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Is it kept from cleanup?
+    pub pinned: bool,
+    /// Its last event.
+    pub seq: Seq,
+    /// Steps that are complete.
+    pub steps: u64,
+    /// Messages that were recorded.
+    pub messages: M,
+    /// What it spent itself, without its subagents.
+    #[serde(flatten)]
+    pub spending: Spending,
+    /// Errors that were recorded.
+    pub errors: u64,
+    /// How often it was resumed.
+    pub resumes: u64,
+    /// Questions that wait for a human.
+    pub open_gates: u64,
+    /// Where a rewind began that moves files, or was cut off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewinding: Option<Seq>,
+    /// When it began.
+    pub created_at: Time,
+    /// When something last happened to it.
+    pub updated_at: Time,
+    /// How many bytes its own events take.
+    pub bytes: u64,
+    /// When it was moved to the trash, if it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trashed_at: Option<Time>,
+    /// The process that runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+    /// Where it is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Damage>,
+}
+
+impl From<&Standing> for Session {
+    fn from(standing: &Standing) -> Self {
+        standing.clone().into()
+    }
+}
+
+impl From<Standing> for Session {
+    fn from(standing: Standing) -> Self {
+        let messages = standing.head.messages;
+        Self::of(standing, messages)
+    }
+}
+
+impl<M> Session<M> {
+    /// A session, with its messages or how many there are.
+    #[must_use]
+    pub fn of(standing: Standing, messages: M) -> Self {
+        let status = SessionStatus::from(&standing);
+        let head = standing.head;
+        let forked_at = match head.origin {
+            Origin::Fork { at, .. } => Some(at),
+            _ => None,
+        };
+        Self {
+            id: head.id,
+            status,
+            stop_reason: head.stop_reason,
+            error: head.error,
+            phase: head.phase,
+            task: head.task,
+            agent: head.agent,
+            model: head.model,
+            provider: head.provider,
+            workspace: head.workspace,
+            driver: head.driver,
+            parent: head.origin.parent().cloned(),
+            forked_at,
+            label: head.label,
+            tags: head.tags,
+            metadata: head.metadata,
+            goal: head.goal,
+            pinned: head.pinned,
+            seq: head.seq,
+            steps: head.steps,
+            messages,
+            spending: (&head.spent).into(),
+            errors: head.errors,
+            resumes: head.resumes,
+            open_gates: head.open_gates,
+            rewinding: head.rewinding,
+            created_at: head.created_at,
+            updated_at: head.updated_at,
+            bytes: standing.bytes,
+            trashed_at: standing.trashed_at,
+            held_by: standing.held.map(|held| held.holder.to_string()),
+            damage: standing.damage.as_ref().map(Damage::from),
+        }
+    }
+}
+
+/// What was spent.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Spending {
+    /// Dollars, exact; a lower bound if `unpriced_calls` is not zero.
+    pub cost: Dollars,
+    /// Model calls whose price is not known.
+    pub unpriced_calls: u64,
+    /// Model calls that were answered.
+    pub calls: u64,
+    /// Their tokens.
+    pub tokens: Usage,
+}
+
+impl From<&Spent> for Spending {
+    fn from(spent: &Spent) -> Self {
+        Self {
+            cost: spent.cost.into(),
+            unpriced_calls: spent.unpriced,
+            calls: spent.calls,
+            tokens: spent.usage,
+        }
+    }
+}
+
+/// Where a session is damaged.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Damage {
+    /// The first event that cannot be read; 0, if the session's head cannot be.
+    pub seq: Seq,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl From<&stepwell::Damage> for Damage {
+    fn from(damage: &stepwell::Damage) -> Self {
+        Self { seq: damage.seq, what: damage.what.clone() }
+    }
+}
+
+/// A session in a list, with what it spent with its subagents.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SessionItem {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// What it spent with its subagents, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_subagents: Option<Spending>,
+    /// What its flow is, and how its nodes stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowState>,
+    /// What it may have cost, where only its tokens are known.
+    #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Dollars>,
+    /// The store that it is in, where several are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+}
+
+/// A session in detail.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SessionDetails {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session<Messages>,
+    /// What it spent with its subagents, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_subagents: Option<Spending>,
+    /// Its agents' conversations: `main`, and those of a flow.
+    pub lanes: Vec<LaneInfo>,
+    /// Paths of files that it changed, each once, in order of their first change.
+    pub files: Vec<String>,
+    /// Its checkpoints.
+    pub checkpoints: Vec<NamedSeq>,
+    /// Paths of files that it produced.
+    pub artifacts: Vec<String>,
+    /// What its flow is, and how its nodes stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowState>,
+    /// Nodes of a session that has no flow here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeInfo>,
+    /// Its project, as far as it was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<Project>,
+    /// When it was last resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<Time>,
+    /// The sessions that grew out of it, parents before children, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children: Option<Vec<Child>>,
+    /// Its last messages, unless more was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_messages: Option<Vec<Recorded>>,
+    /// All of its events, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<Recorded>>,
+}
+
+/// The messages of a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Messages {
+    /// How many there are.
+    Count(u64),
+    /// All of them, if they were asked for.
+    All(Vec<Recorded>),
+}
+
+/// What one agent of a session did and spent.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LaneInfo {
+    /// The name of its conversation.
+    pub lane: String,
+    /// Messages that were recorded.
+    pub messages: u64,
+    /// Steps that are complete.
+    pub steps: u64,
+    /// What it spent.
+    #[serde(flatten)]
+    pub spending: Spending,
+}
+
+impl LaneInfo {
+    /// What one agent did and spent.
+    #[must_use]
+    pub fn new(lane: &stepwell::Lane, state: &LaneState) -> Self {
+        Self {
+            lane: lane.to_string(),
+            messages: state.messages,
+            steps: state.steps,
+            spending: (&state.spent).into(),
+        }
+    }
+}
+
+/// A name and where it stands.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NamedSeq {
+    /// The name.
+    pub name: String,
+    /// The event.
+    pub seq: Seq,
+    /// When it was recorded.
+    pub at: Time,
+}
+
+/// A session that grew out of another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Child {
+    /// Its id.
+    pub id: SessionId,
+    /// How it grew out of its parent.
+    pub kind: ChildKind,
+    /// The last event that a fork shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Seq>,
+    /// How it stands.
+    pub status: SessionStatus,
+    /// The session that it grew out of.
+    pub parent: SessionId,
+}
+
+/// How a session grew out of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildKind {
+    /// It shares the other one's first events.
+    Fork,
+    /// The other one's agent started it.
+    Subagent,
+}
+
+impl ChildKind {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fork => "fork",
+            Self::Subagent => "subagent",
+        }
+    }
+}

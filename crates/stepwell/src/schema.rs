@@ -1,0 +1,143 @@
+//! JSON Schemas of the types whose JSON is written by hand. The others derive theirs.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::model::event::body_schemas;
+use crate::model::talk::AnswerForm;
+use crate::{
+    Answer, Change, Digest, Event, EventId, Kind, Lane, Money, NodeId, NodeKey, Recorded,
+    SessionId, Time, Who,
+};
+
+/// Describes types that are text in JSON.
+macro_rules! texts {
+    ($($type:ident: $schema:tt,)*) => {
+        $(impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        })*
+    };
+}
+
+texts! {
+    SessionId: {
+        "type": "string",
+        "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$",
+        "description": "The name of a session.",
+    },
+    EventId: {
+        "type": "string",
+        "format": "uuid",
+        "description": "A client's name for an event.",
+    },
+    Lane: {
+        "type": "string",
+        "description": "One agent's conversation inside a session; `main`, unless it is a flow's.",
+    },
+    NodeId: { "type": "string", "description": "The name of a part of a flow." },
+    NodeKey: { "type": "string", "description": "The key of a flow's node, such as `step/0`." },
+    Time: {
+        "type": "string",
+        "format": "date-time",
+        "description": "A moment in UTC, to the microsecond.",
+    },
+    Digest: {
+        "type": "string",
+        "pattern": "^(blake3:)?[0-9a-f]{64}$",
+        "description": "SHA-256 as 64 hex characters, or `blake3:` and 64 hex characters.",
+    },
+    Money: {
+        "type": "string",
+        "pattern": "^-?[0-9]+(\\.[0-9]+)?$",
+        "description": "US dollars as a decimal text, exact.",
+    },
+    Who: { "type": "string", "description": "Who did something, such as `ann@laptop`." },
+}
+
+impl JsonSchema for Answer {
+    fn schema_name() -> Cow<'static, str> {
+        "Answer".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        AnswerForm::json_schema(generator)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Change<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("ChangeOf{}", T::schema_name()).into()
+    }
+
+    /// Absent keeps, `null` clears, a value sets.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Option::<T>::json_schema(generator)
+    }
+}
+
+impl JsonSchema for Recorded {
+    fn schema_name() -> Cow<'static, str> {
+        "Event".into()
+    }
+
+    /// A kind that is known says how its body looks. Newer kinds and versions may have any.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let bodies = body_schemas(generator).into_iter().map(|(kind, body)| {
+            serde_json::json!({
+                "if": {
+                    "properties": {
+                        "kind": { "const": kind.as_str() },
+                        "version": { "maximum": Event::newest_version(kind.as_str()) },
+                    },
+                },
+                "then": { "properties": { "body": body } },
+            })
+        });
+        let bodies: Vec<serde_json::Value> = bodies.collect();
+        let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        json_schema!({
+            "type": "object",
+            "description": "An event of a session's log.",
+            "required": ["seq", "at", "kind", "version", "body"],
+            "properties": {
+                "seq": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "Where it stands in the log.",
+                },
+                "at": {
+                    "type": "string",
+                    "format": "date-time",
+                    "description": "When it happened.",
+                },
+                "id": {
+                    "type": "string",
+                    "format": "uuid",
+                    "description": "The client's name for it.",
+                },
+                "kind": {
+                    "type": "string",
+                    "examples": kinds,
+                    "description": "What kind of event it is. Newer versions may know more.",
+                },
+                "version": {
+                    "type": "integer",
+                    "description": "The version of the body's form.",
+                },
+                "body": { "description": "What it says." },
+            },
+            "allOf": bodies,
+        })
+    }
+}
