@@ -46,7 +46,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("export", &["exported"]),
     ("files", &["file-content", "file-version"]),
     ("flow plan", &["flow-plan"]),
-    ("flow run", &["event", "flow-next", "flow-plan", "flow-report"]),
+    ("flow run", &["event", "flow-next", "flow-plan", "flow-report", "run-report"]),
     ("flow validate", &["flow-check"]),
     ("fork", &["fork"]),
     ("formats", &["format"]),

@@ -181,7 +181,7 @@ fn tour() -> Vec<Vec<&'static str>> {
 
 /// Answers that need a model, another program, a server or damage; other tests of the suite have
 /// them printed, and each is checked in the same way.
-const ELSEWHERE: [&str; 21] = [
+const ELSEWHERE: [&str; 22] = [
     "agent-unreadable",
     "compaction",
     "compaction-undone",
@@ -203,6 +203,7 @@ const ELSEWHERE: [&str; 21] = [
     "store-restored",
     "unfinished-rewind",
     "worktree",
+    "worktree-removed",
 ];
 
 #[test]
