@@ -83,6 +83,7 @@ class Well:
         at: int | None = None,
         name: str | None = None,
         source: tuple[str, str] | None = None,
+        scope: str | None = None,
     ) -> str: ...
     def rewind(
         self, id: str, to: int, *, expected: int | None = None, hold: Hold | None = None

@@ -109,7 +109,7 @@ impl Well {
     }
 
     /// Makes a session that shares another one's events, and that nobody holds.
-    #[pyo3(signature = (id, *, at = None, name = None, source = None))]
+    #[pyo3(signature = (id, *, at = None, name = None, source = None, scope = None))]
     fn fork(
         &self,
         py: Python<'_>,
@@ -117,11 +117,13 @@ impl Well {
         at: Option<u64>,
         name: Option<&str>,
         source: Option<(String, String)>,
+        scope: Option<String>,
     ) -> PyResult<String> {
         let parent = session(id)?;
         let name = name.map(session).transpose()?;
         let source = source.map(|(system, id)| Source { system, id, started_at: None });
-        self.run(py, |well| fork(well, &parent, at.map(Seq::new), (name, source)))
+        let fork = Fork { name, source, scope };
+        self.run(py, |well| fork.make(well, &parent, at.map(Seq::new)))
     }
 
     /// Moves the view back to an event. Returns the seq of the move.
@@ -260,26 +262,36 @@ fn step(
     Ok(span(&well.store().write(Write::Append(append))?))
 }
 
-fn fork(
-    well: &Stepwell,
-    parent: &SessionId,
-    at: Option<Seq>,
-    (name, source): (Option<SessionId>, Option<Source>),
-) -> stepwell::Result<String> {
-    let standing = well.store().standing(parent)?;
-    let first = Span { from: standing.own_from, to: standing.own_from, ..Span::ALL };
-    let mut events = well.store().events(parent, first)?.intact(parent)?;
-    let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
-        return Err(Error::NoSession(parent.clone()));
-    };
-    let at = at.unwrap_or(standing.head.seq);
-    let origin = Origin::Fork { parent: parent.clone(), at };
-    let id = name.unwrap_or_else(|| well.new_id());
-    let model = standing.head.model;
-    let created = Created { id: id.clone(), origin, model, source, ..*created };
-    let create = Create { created, event_id: None, at: None, claim: None };
-    well.store().write(Write::Create(create))?;
-    Ok(id.to_string())
+/// What tells a fork from its parent.
+struct Fork {
+    name: Option<SessionId>,
+    source: Option<Source>,
+    scope: Option<String>,
+}
+
+impl Fork {
+    fn make(
+        self,
+        well: &Stepwell,
+        parent: &SessionId,
+        at: Option<Seq>,
+    ) -> stepwell::Result<String> {
+        let standing = well.store().standing(parent)?;
+        let first = Span { from: standing.own_from, to: standing.own_from, ..Span::ALL };
+        let mut events = well.store().events(parent, first)?.intact(parent)?;
+        let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
+            return Err(Error::NoSession(parent.clone()));
+        };
+        let at = at.unwrap_or(standing.head.seq);
+        let origin = Origin::Fork { parent: parent.clone(), at };
+        let Self { name, source, scope } = self;
+        let id = name.unwrap_or_else(|| well.new_id());
+        let (model, scope) = (standing.head.model, scope.or(created.scope.clone()));
+        let created = Created { id: id.clone(), origin, model, source, scope, ..*created };
+        let create = Create { created, event_id: None, at: None, claim: None };
+        well.store().write(Write::Create(create))?;
+        Ok(id.to_string())
+    }
 }
 
 fn undo(well: &Stepwell, id: &SessionId, epoch: Option<Epoch>) -> stepwell::Result<u64> {
