@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Access, Append, Create, Created, Epoch, Lane, Message, Policy, Query, Rank, ResumeLimits,
-    Search, SessionId, Span, SqliteOptions, SqliteStore, Status, StatusChanged, Stepwell, Store,
-    Surroundings, Time, View, Write,
+    Access, Append, Create, Created, Epoch, Lane, Maintain as _, Message, Policy, Query, Rank,
+    ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status, StatusChanged,
+    Stepwell, Store, Surroundings, Time, View, Write,
 };
 use stepwell_bench::{Table, Times, timed};
 

@@ -29,6 +29,7 @@ mod follow;
 mod line;
 mod link;
 mod list;
+mod maintain;
 mod mark;
 mod order;
 mod plain;

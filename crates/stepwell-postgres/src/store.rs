@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use stepwell::backend::{Facts, Rows as _, read, remove, write};
+use stepwell::backend::{Facts, Rows as _, read, write};
 use stepwell::{
-    Access, ChangeCursor, Changes, Claim, Clock, Counts, Damage, Digest, DiskUse, Error, EventId,
-    Filter, Found, Holder, Lane, LaneState, Lease, Page, Processes, Query, RecordQuery, Recorded,
-    Removal, Result, Scrub, Search, Seq, SessionId, Slice, Span, Standing, Store, SystemProcesses,
-    Target, Time, Verdict, Written,
+    Access, ChangeCursor, Changes, Claim, Clock, Counts, Damage, Digest, Error, EventId, Filter,
+    Found, Lane, LaneState, Lease, Maintain as _, Page, Processes, Query, RecordQuery, Recorded,
+    Result, Search, Seq, SessionId, Slice, Span, Standing, Store, SystemProcesses, Written,
 };
 
 use crate::address::Address;
@@ -19,7 +18,6 @@ use crate::follow::Followers;
 use crate::link::{Link, Patience, TimeSource, params};
 use crate::mark::Marker;
 use crate::rows::{PgRows, number, seq};
-use crate::search::Left;
 use crate::standings::{Known, Standings};
 use crate::status::Status;
 use crate::{blob, feed, list, schema, search, status, write as batches};
@@ -45,7 +43,7 @@ impl Default for PostgresOptions {
 /// it is set up.
 #[derive(Debug)]
 pub struct PostgresStore {
-    engine: Engine,
+    pub(crate) engine: Engine,
 }
 
 impl PostgresStore {
@@ -79,61 +77,6 @@ impl PostgresStore {
         self.engine.glance(status::ask)
     }
 
-    /// Leases that their holders never gave back, and who those are.
-    pub fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
-        self.engine.read(|rows, world| {
-            let sql = "SELECT s.id, l.holder, l.expires, l.epoch FROM stepwell.leases l \
-                 JOIN stepwell.sessions s ON s.key = l.session \
-                 WHERE l.namespace = $1 AND l.holder IS NOT NULL";
-            let mut stale = Vec::new();
-            for row in rows.all(sql, params![rows.namespace => INT4])? {
-                let (id, holder): (&str, &[u8]) = (rows.get(&row, 0)?, rows.get(&row, 1)?);
-                let expires = Time::from_micros(rows.get(&row, 2)?);
-                let epoch = stepwell::Epoch::new(rows.get::<i64>(&row, 3)?.unsigned_abs());
-                // What cannot be read belongs to a damaged session, which is told of elsewhere.
-                if let (Ok(id), Ok(holder)) = (id.parse(), serde_json::from_slice(holder)) {
-                    let held = stepwell::Held { epoch, holder, expires, login: None };
-                    if held.is_dead(world.now, world.processes) {
-                        stale.push((id, held.holder));
-                    }
-                }
-            }
-            Ok(stale)
-        })
-    }
-
-    /// Brings the search index up to date.
-    pub fn catch_up(&self) -> Result<()> {
-        let pending = self.engine.glance(search::pending)?;
-        // A standby is not waited for: it does not become one that writes.
-        if !pending.is_empty() && self.engine.glance(search::is_standby)? {
-            let (path, doing) = (self.address().shown().to_owned(), "indexing on a standby");
-            return Err(Error::Denied { path, doing });
-        }
-        for key in pending {
-            let once = (Structure::Open, Unsure::Repeat, Doubt::None);
-            while self.engine.change(once, |rows, _, _| search::index(rows, key))? == Left::More {}
-        }
-        Ok(())
-    }
-
-    /// Builds the search index of this namespace anew.
-    pub fn rebuild_search(&self) -> Result<()> {
-        let alone = (Structure::Alone, Unsure::Repeat, Doubt::None);
-        self.engine.change(alone, |rows, _, _| {
-            for sql in [
-                "DELETE FROM stepwell.docs WHERE namespace = $1",
-                "UPDATE stepwell.indexed i SET seq = coalesce(s.base_at, 0) FROM stepwell.sessions s \
-                 WHERE s.key = i.session AND i.namespace = $1",
-                "UPDATE stepwell.heads SET unindexed = true WHERE namespace = $1",
-            ] {
-                rows.run(sql, params![rows.namespace => INT4])?;
-            }
-            Ok(())
-        })?;
-        self.catch_up()
-    }
-
     /// Removes blobs that were stored for an event that never came.
     pub fn sweep_blobs(&self) -> Result<usize> {
         let once = (Structure::Open, Unsure::Repeat, Doubt::None);
@@ -141,7 +84,7 @@ impl PostgresStore {
     }
 
     /// Remembers damage that was found, so that lists show it.
-    fn mark(&self, id: &SessionId, damage: &Damage) {
+    pub(crate) fn mark(&self, id: &SessionId, damage: &Damage) {
         let once = (Structure::Open, Unsure::Repeat, Doubt::None);
         // A store that cannot be written still answers whoever found the damage.
         let _ = self.engine.change(once, |rows, _, _| {
@@ -292,59 +235,6 @@ impl Store for PostgresStore {
         }
     }
 
-    fn trash(&self, targets: &[Target]) -> Result<Removal> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
-        let removal =
-            self.engine.change(alone, |rows, world, _| remove::trash(rows, world, targets))?;
-        removal.taken.iter().for_each(|id| self.engine.told(id));
-        Ok(removal)
-    }
-
-    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
-        let removal = self.engine.change(alone, |rows, _, _| remove::restore(rows, ids))?;
-        removal.taken.iter().for_each(|id| self.engine.told(id));
-        Ok(removal)
-    }
-
-    fn purge(&self, targets: &[Target]) -> Result<Removal> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
-        let removal = self.engine.change(alone, |rows, world, _| {
-            let removal = remove::purge(rows, world, targets)?;
-            if !removal.taken.is_empty() {
-                blob::sweep(rows)?;
-                feed::forget_removed(rows)?;
-            }
-            Ok(removal)
-        })?;
-        removal.taken.iter().for_each(|id| self.engine.told(id));
-        Ok(removal)
-    }
-
-    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
-        let id = scrub.session.clone();
-        let seq =
-            self.engine.change(alone, |rows, world, _| write::scrub(rows, world, scrub.clone()))?;
-        self.engine.told(&id);
-        Ok(seq)
-    }
-
-    fn disk_use(&self) -> Result<DiskUse> {
-        self.engine.glance(|rows| {
-            let sql = "SELECT (SELECT coalesce(sum(length(body)), 0)::bigint FROM stepwell.events \
-                 WHERE namespace = $1), (SELECT coalesce(sum(stored), 0)::bigint \
-                 FROM stepwell.blobs WHERE namespace = $1), \
-                 (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c \
-                 JOIN pg_namespace n ON n.oid = c.relnamespace \
-                 WHERE n.nspname = 'stepwell' AND c.relkind = 'r')";
-            let row = rows.one(sql, params![rows.namespace => INT4])?;
-            let Some(row) = row else { return Ok(DiskUse::default()) };
-            let column = |n| rows.get::<i64>(&row, n).map(i64::unsigned_abs);
-            Ok(DiskUse { events: column(0)?, blobs: column(1)?, total: column(2)? })
-        })
-    }
-
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     fn wait_after(&self, id: &SessionId, after: Seq, timeout: Duration) -> Result<Seq> {
         let started = std::time::Instant::now();
@@ -384,19 +274,5 @@ impl Store for PostgresStore {
             }
             watch.wait(left);
         }
-    }
-
-    fn verify(&self, id: &SessionId) -> Result<Verdict> {
-        let verdict =
-            self.engine.read(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))?;
-        if let Some(damage) = &verdict.damage {
-            self.mark(id, damage);
-        }
-        Ok(verdict)
-    }
-
-    fn repair(&self, id: &SessionId) -> Result<Verdict> {
-        let alone = (Structure::Alone, Unsure::Repeat, Doubt::None);
-        self.engine.change(alone, |rows, _, _| remove::repair(rows, id))
     }
 }

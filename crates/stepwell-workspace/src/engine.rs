@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stepwell::{Access, Holder, SessionId, SqliteOptions, SqliteStore, Store};
+use stepwell::{Access, Holder, Maintain as _, SessionId, SqliteOptions, SqliteStore, Store};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
 use crate::error::{Error, Result};
@@ -49,42 +49,27 @@ impl Engine {
 
     /// What is wrong with the store itself. A server looks after its own files.
     pub fn integrity(&self) -> stepwell::Result<Vec<String>> {
-        match self {
-            Self::Sqlite(store) => store.integrity(),
-            Self::Postgres(_) => Ok(Vec::new()),
-        }
+        self.store().integrity()
     }
 
     /// Leases that their holders never gave back.
     pub fn stale_leases(&self) -> stepwell::Result<Vec<(SessionId, Holder)>> {
-        match self {
-            Self::Sqlite(store) => store.stale_leases(),
-            Self::Postgres(store) => store.stale_leases(),
-        }
+        self.store().stale_leases()
     }
 
     /// Builds the search index anew.
     pub fn rebuild_search(&self) -> stepwell::Result<()> {
-        match self {
-            Self::Sqlite(store) => store.rebuild_search(),
-            Self::Postgres(store) => store.rebuild_search(),
-        }
+        self.store().rebuild_search()
     }
 
     /// Brings the search index up to date.
     pub fn catch_up(&self) -> stepwell::Result<()> {
-        match self {
-            Self::Sqlite(store) => store.catch_up(),
-            Self::Postgres(store) => store.catch_up(),
-        }
+        self.store().catch_up()
     }
 
     /// Gives the space of what was erased back to the disk; a server does that by itself.
     pub fn shrink(&self) -> stepwell::Result<()> {
-        match self {
-            Self::Sqlite(store) => store.shrink(),
-            Self::Postgres(_) => Ok(()),
-        }
+        self.store().shrink()
     }
 
     /// Copies the whole store to a file.

@@ -32,7 +32,7 @@ fn main() -> Anything<()> {
 
     let id = well.find("@last")?;
     println!("\nIt is taken up again. The model is shown a whole conversation:");
-    let mut session = well.resume(&id)?;
+    let session = well.resume(&id)?;
     for shown in session.view(&Lane::main())?.messages {
         let parts: Vec<String> = shown.message.parts.iter().map(line).collect();
         println!(
@@ -67,7 +67,7 @@ fn main() -> Anything<()> {
 /// The agent: two steps, then a tool call that it does not survive.
 fn agent(folder: &Path) -> Anything<()> {
     let well = Stepwell::open(folder)?;
-    let mut session = well
+    let session = well
         .create(well.draft("fix the login").with_agent("build").with_model("acme", "acme-large"))?;
     session.append(Message::user("fix the login"))?;
     let usage = Usage { input: 700, output: 40, ..Usage::default() };

@@ -11,7 +11,7 @@
 //!
 //! // A well is a store of sessions, usually in `<workspace>/.stepwell`.
 //! let well = Stepwell::open(&folder)?;
-//! let mut session = well.create(well.draft("fix the login").with_agent("build"))?;
+//! let session = well.create(well.draft("fix the login").with_agent("build"))?;
 //! let id = session.id().clone();
 //!
 //! // What is appended is durable when the call returns.
@@ -29,7 +29,7 @@
 //!
 //! // Whoever looks sees that it was interrupted, and can go on.
 //! assert_eq!(well.standing(&id)?.head.status, Status::Interrupted);
-//! let mut session = well.resume(&id)?;
+//! let session = well.resume(&id)?;
 //!
 //! // What a model would be shown is always a valid conversation: the call that was
 //! // cut off is answered, and nobody pretends to know how it went.
@@ -102,6 +102,7 @@ mod memory;
 mod metadata;
 mod model;
 mod names;
+mod options;
 mod pins;
 mod redact;
 mod resume;
@@ -155,6 +156,7 @@ pub use model::work::{
     StatusChanged, Step, Task, TaskStatus, ToolFinished, ToolStarted, ToolTarget, Undone,
 };
 pub use names::{nearest, telling_parts};
+pub use options::{EmptyTrash, ForkAt, NewSession};
 pub use pins::Pins;
 pub use redact::{RedactMessages, Redacted, Redactor};
 pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
@@ -169,8 +171,8 @@ pub use store::query::{
 };
 pub use store::rows::Facts;
 pub use store::{
-    Append, Claim, Counts, Create, Damage, Derived, DiskUse, Order, Prune, Removal, Scrub, Slice,
-    Span, Standing, Store, Target, Verdict, Write, Written,
+    Append, Claim, Counts, Create, Damage, Derived, DiskUse, Maintain, Order, Prune, Removal,
+    Scrub, Slice, Span, Standing, Store, Target, Verdict, Write, Written,
 };
 pub use subscribe::{Notice, Subscription};
 pub use tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};

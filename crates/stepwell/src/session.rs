@@ -1,13 +1,14 @@
 //! One session, held by its runner.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
-    NewEvent, Origin, Phase, PhaseChanged, Pins, Recorded, Redacted, Restored, Result, Rewound,
-    Scope, Seq, SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell, StopAsked,
-    StopReason, Time, Undone, View, Work, Write, Written,
+    NewEvent, NewSession, Origin, Phase, PhaseChanged, Pins, Recorded, Redacted, Restored, Result,
+    Rewound, Scope, Seq, SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell,
+    StopAsked, StopReason, Time, Undone, View, Work, Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -17,13 +18,15 @@ pub struct Session {
     well: Stepwell,
     lease: Lease,
     /// Steps that each lane has completed; only this runner adds to them.
-    steps: HashMap<Lane, u64>,
+    steps: Mutex<HashMap<Lane, u64>>,
+    /// Was the lease given back already?
+    closed: AtomicBool,
 }
 
 impl Session {
     pub(crate) fn open(well: Stepwell, lease: Lease) -> Self {
         well.keeper().keep(lease.clone());
-        Self { well, lease, steps: HashMap::new() }
+        Self { well, lease, steps: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
     /// Its name.
@@ -101,24 +104,25 @@ impl Session {
 
     /// Records a step of the main lane: the model's answer, its tools' results, and
     /// that the step is complete, all or none.
-    pub fn step(&mut self, messages: impl IntoIterator<Item = Message>) -> Result<Written> {
+    pub fn step(&self, messages: impl IntoIterator<Item = Message>) -> Result<Written> {
         self.step_in(&Lane::main(), messages)
     }
 
     /// Records a step of a lane.
     pub fn step_in(
-        &mut self,
+        &self,
         lane: &Lane,
         messages: impl IntoIterator<Item = Message>,
     ) -> Result<Written> {
-        let done = match self.steps.get(lane) {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = match steps.get(lane) {
             Some(done) => *done,
             None => self.well.store().lanes(self.id())?.get(lane).map_or(0, |lane| lane.steps),
         };
         let messages = messages.into_iter().map(|message| message.in_lane(lane.clone()).into());
         let step = Step { lane: lane.clone(), n: done + 1 };
         let written = self.append_all(messages.chain([step.into()]).collect())?;
-        self.steps.insert(lane.clone(), done + 1);
+        steps.insert(lane.clone(), done + 1);
         Ok(written)
     }
 
@@ -213,18 +217,16 @@ impl Session {
     }
 
     /// Makes a session for a subagent. It goes with this one.
-    pub fn spawn(&self, created: Created) -> Result<Self> {
-        self.spawn_with(created, Vec::new())
+    pub fn spawn(&self, new: impl Into<NewSession>) -> Result<Self> {
+        let NewSession { created, events } = new.into();
+        let origin = Origin::Subagent { parent: self.id().clone() };
+        self.well.create(NewSession { created: Created { origin, ..created }, events })
     }
 
-    /// Makes a session for a subagent that begins with these events, all or none.
+    /// Makes a session for a subagent that begins with these events.
+    #[doc(hidden)]
     pub fn spawn_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Self> {
-        let origin = Origin::Subagent { parent: self.id().clone() };
-        let created = Created { origin, ..created };
-        match events.is_empty() {
-            true => self.well.create(created),
-            false => self.well.create_with(created, events),
-        }
+        self.spawn(NewSession { created, events })
     }
 
     /// The well that it belongs to.
@@ -236,14 +238,27 @@ impl Session {
     /// Ends the run: records how it stands and gives the lease back.
     pub fn finish(self, status: Status, reason: Option<StopReason>) -> Result<()> {
         self.append(StatusChanged { status, reason, error: None })?;
-        Ok(())
+        self.close()
+    }
+
+    /// Gives the lease back, and tells if that fails. Dropping the session does the same, and
+    /// only logs a failure.
+    pub fn close(self) -> Result<()> {
+        self.give_back()
+    }
+
+    fn give_back(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.well.keeper().forget(&self.lease);
+        self.well.store().release(&self.lease)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.well.keeper().forget(&self.lease);
-        if let Err(error) = self.well.store().release(&self.lease) {
+        if let Err(error) = self.give_back() {
             // The lease ends by itself, with this process or in time.
             tracing::warn!(session = %self.lease.session, %error, "lease_not_released");
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::keeper::Keeper;
+use crate::options::{EmptyTrash, ForkAt, NewSession};
 use crate::redact::redact_created;
 use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
@@ -174,31 +175,28 @@ impl Stepwell {
         Ok(())
     }
 
-    /// Makes a session and takes its lease.
-    pub fn create(&self, created: Created) -> Result<Session> {
+    /// Makes a session and takes its lease. What it [begins with](NewSession) is recorded with
+    /// it, all or none.
+    pub fn create(&self, new: impl Into<NewSession>) -> Result<Session> {
+        let NewSession { created, events } = new.into();
         let id = created.id.clone();
-        let create = self.beginning(created, Some(self.claim()));
-        let written = self.store().write(Write::Create(create))?;
-        tracing::info!(session = %id, "session_created");
-        let lease = written.lease.ok_or_else(|| Error::Fenced {
-            session: id.clone(),
-            epoch: Epoch::FIRST,
-            current: None,
-        })?;
-        Ok(self.keep(lease))
-    }
-
-    /// Makes a session that begins with these events, all or none, and takes its lease.
-    pub fn create_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Session> {
-        let id = created.id.clone();
-        let create = self.beginning(created, Some(self.claim()));
-        let (epoch, events) = (Some(Epoch::FIRST), self.redacted(events));
-        let append = Append { session: id.clone(), epoch, expected: None, events };
-        let written = self.store().batch(vec![Write::Create(create), Write::Append(append)])?;
+        let mut writes = vec![Write::Create(self.beginning(created, Some(self.claim())))];
+        if !events.is_empty() {
+            let (epoch, events) = (Some(Epoch::FIRST), self.redacted(events));
+            let append = Append { session: id.clone(), epoch, expected: None, events };
+            writes.push(Write::Append(append));
+        }
+        let written = self.store().batch(writes)?;
         tracing::info!(session = %id, "session_created");
         let lease = written.into_iter().find_map(|written| written.lease);
         let lost = || Error::Fenced { session: id, epoch: Epoch::FIRST, current: None };
         Ok(self.keep(lease.ok_or_else(lost)?))
+    }
+
+    /// Makes a session that begins with these events.
+    #[doc(hidden)]
+    pub fn create_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Session> {
+        self.create(NewSession { created, events })
     }
 
     /// Takes a session up again, whatever its status: takes its lease, and notes that
@@ -225,18 +223,9 @@ impl Stepwell {
         Session::open(self.clone(), lease)
     }
 
-    /// Makes a session that shares another one's events up to `at`, or all of them.
-    pub fn fork(&self, parent: &SessionId, at: Option<Seq>) -> Result<Session> {
-        self.fork_with(parent, at, Vec::new())
-    }
-
-    /// Makes such a session, which begins with these events of its own, all or none.
-    pub fn fork_with(
-        &self,
-        parent: &SessionId,
-        at: Option<Seq>,
-        begins: Vec<NewEvent>,
-    ) -> Result<Session> {
+    /// Makes a session that shares another one's events up to a seq, or all of them.
+    pub fn fork(&self, parent: &SessionId, fork: impl Into<ForkAt>) -> Result<Session> {
+        let ForkAt { at, begins } = fork.into();
         let head = self.store().standing(parent)?.head;
         let at = at.unwrap_or(head.seq);
         // What describes the parent is its own first event.
@@ -251,10 +240,18 @@ impl Stepwell {
         };
         let (origin, model) = (Origin::Fork { parent: parent.clone(), at }, head.model);
         let created = Created { id: self.new_id(), origin, model, source: None, ..*created };
-        match begins.is_empty() {
-            true => self.create(created),
-            false => self.create_with(created, begins),
-        }
+        self.create(NewSession { created, events: begins })
+    }
+
+    /// Makes such a session, which begins with these events of its own.
+    #[doc(hidden)]
+    pub fn fork_with(
+        &self,
+        parent: &SessionId,
+        at: Option<Seq>,
+        begins: Vec<NewEvent>,
+    ) -> Result<Session> {
+        self.fork(parent, ForkAt { at, begins })
     }
 
     /// How a session stands.
@@ -416,23 +413,25 @@ impl Stepwell {
         Ok(removal)
     }
 
-    /// Erases what has been in the trash for at least so long.
-    pub fn empty_trash(&self, older_than: Duration) -> Result<Removal> {
-        self.empty_trash_but(older_than, &BTreeSet::new())
-    }
-
     /// Erases what has been in the trash for at least so long, but for these.
+    #[doc(hidden)]
     pub fn empty_trash_but(
         &self,
         older_than: Duration,
         stay: &BTreeSet<SessionId>,
     ) -> Result<Removal> {
+        self.empty_trash(EmptyTrash { older_than, keep: stay.clone() })
+    }
+
+    /// Erases what has been in the trash for at least so long.
+    pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
+        let EmptyTrash { older_than, keep } = which.into();
         let filter = Filter { place: Place::Trash, ..Filter::default() };
         let query = Query { filter, order: Order::Oldest, ..Query::default() };
         let limit = self.now().minus(older_than);
         let sessions = self.store().list(&query)?.sessions.into_iter();
         let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
-        let due = due.filter(|s| !stay.contains(&s.head.id));
+        let due = due.filter(|s| !keep.contains(&s.head.id));
         let target =
             |standing: Standing| Target { place: Place::Trash, ..Target::from(standing.head.id) };
         let targets: Vec<Target> = due.map(target).collect();
@@ -443,6 +442,12 @@ impl Stepwell {
             tracing::info!(session = %id, "session_purged");
         }
         Ok(removal)
+    }
+
+    /// Closes the well and tells if something could not be done. Sessions of it that are open
+    /// stay so, and so do its clones. Dropping the last clone does the same, and tells nobody.
+    pub fn close(self) -> Result<()> {
+        self.store().close()
     }
 
     /// The claim under which this well takes leases, for writes that go through the

@@ -268,7 +268,7 @@ fn furnish(well: &Stepwell, clock: &TestClock) {
     let usage = Usage { input: 1_200, output: 300, ..Usage::default() };
     let dollars = |text: &str| Some(text.parse::<Money>().unwrap());
 
-    let mut auth = well.create(created(AUTH, "refactor the entire auth module")).unwrap();
+    let auth = well.create(created(AUTH, "refactor the entire auth module")).unwrap();
     auth.append(Message::user("refactor the entire auth module")).unwrap();
     let ask = Message::assistant("I look at the code first.")
         .calling("c1", "read_file", r#"{"path":"src/auth.rs"}"#)
@@ -286,7 +286,7 @@ fn furnish(well: &Stepwell, clock: &TestClock) {
     auth.append(Checkpoint { name: "before-tests".into(), ..Checkpoint::default() }).unwrap();
     let review = well.draft("review the change").with_agent("reviewer");
     let review = Created { id: id(REVIEW), ..review };
-    let mut review = auth.spawn(review).unwrap();
+    let review = auth.spawn(review).unwrap();
     review.step([Message::assistant("Looks good.").spending(usage, dollars("0.0040"))]).unwrap();
     review.finish(Status::Success, Some(StopReason::LlmDone)).unwrap();
     auth.append(Message::assistant("").calling("c2", "run_command", r#"{"cmd":"make"}"#)).unwrap();
@@ -299,7 +299,7 @@ fn furnish(well: &Stepwell, clock: &TestClock) {
     drop(auth);
 
     later();
-    let mut tests = well.create(created(TESTS, "add tests to user.py")).unwrap();
+    let tests = well.create(created(TESTS, "add tests to user.py")).unwrap();
     let lane: Lane = "tester".parse().unwrap();
     let done = Message::assistant("All tests pass.").spending(usage, dollars("0.45"));
     tests.step_in(&lane, [done]).unwrap();
@@ -307,7 +307,7 @@ fn furnish(well: &Stepwell, clock: &TestClock) {
     tests.finish(Status::Success, Some(StopReason::LlmDone)).unwrap();
 
     later();
-    let mut migration = well.create(created(MIGRATION, "migrate the database")).unwrap();
+    let migration = well.create(created(MIGRATION, "migrate the database")).unwrap();
     let unpriced = Message::assistant("First the schema.").spending(usage, None);
     migration.step([unpriced]).unwrap();
     migration.finish(Status::Partial, Some(StopReason::BudgetExceeded)).unwrap();

@@ -113,7 +113,7 @@ fn a_scrub_reaches_every_field_that_holds_someones_words() {
         created.model = format!("model {secret}");
         created.workspace = format!("/home/{secret}");
         created.source = Some(Source { system: "x".into(), id: secret.into(), started_at: None });
-        let mut session = well.create(created).unwrap();
+        let session = well.create(created).unwrap();
         let goal = Edited { goal: Change::Set(format!("goal {secret}")), ..Edited::default() };
         let point = session.append(goal).unwrap();
         let lane: Lane = format!("lane-{secret}").parse().unwrap();

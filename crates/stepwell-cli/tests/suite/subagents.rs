@@ -449,7 +449,7 @@ fn a_budget_for_a_tree_with_calls_of_unknown_price_is_refused() {
     let well = desk.well();
     let id = well.find("@last").unwrap();
     let parent = well.hold(&id).unwrap();
-    let mut child = parent.spawn(well.draft("of unknown price")).unwrap();
+    let child = parent.spawn(well.draft("of unknown price")).unwrap();
     let usage = stepwell::Usage { input: 1, ..stepwell::Usage::default() };
     child.step([stepwell::Message::assistant("x").spending(usage, None)]).unwrap();
     drop((child, parent));

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stepwell::backend::write::Prepared;
 use stepwell::{
-    ChangeCursor, Changes, Claim, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Lane,
-    LaneState, Lease, Page, Query, RecordQuery, Recorded, Removal, Result, Scrub, Search, Seq,
-    SessionId, Slice, Span, Standing, Store, Target, Verdict, Written,
+    ChangeCursor, Changes, Claim, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Holder,
+    Lane, LaneState, Lease, Maintain, Page, Query, RecordQuery, Recorded, Removal, Result, Scrub,
+    Search, Seq, SessionId, Slice, Span, Standing, Store, Target, Verdict, Written,
 };
 
 /// Does the process die before its last write, or when that is durable?
@@ -55,10 +55,6 @@ impl Store for Mortal {
         self.write(|inner| inner.batch_prepared(prepared))
     }
 
-    fn purge(&self, targets: &[Target]) -> Result<Removal> {
-        self.write(|inner| inner.purge(targets))
-    }
-
     /// The dead give nothing back.
     fn release(&self, lease: &Lease) -> Result<()> {
         if self.left.load(Ordering::SeqCst) < 0 { Ok(()) } else { self.inner.release(lease) }
@@ -79,13 +75,23 @@ impl Store for Mortal {
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blob(digest: &Digest) -> Vec<u8>;
         search(search: &Search) -> Found;
+        wait_after(id: &SessionId, seq: Seq, timeout: Duration) -> Seq;
+        changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
+    }
+}
+
+impl Maintain for Mortal {
+    fn purge(&self, targets: &[Target]) -> Result<Removal> {
+        self.write(|inner| inner.purge(targets))
+    }
+
+    pass_on! {
         trash(targets: &[Target]) -> Removal;
         restore(ids: &[SessionId]) -> Removal;
         scrub(scrub: Scrub) -> Seq;
         disk_use() -> DiskUse;
-        wait_after(id: &SessionId, seq: Seq, timeout: Duration) -> Seq;
-        changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
         verify(id: &SessionId) -> Verdict;
         repair(id: &SessionId) -> Verdict;
+        stale_leases() -> Vec<(SessionId, Holder)>;
     }
 }

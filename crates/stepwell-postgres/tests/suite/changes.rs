@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use stepwell::{
-    Append, ChangeCursor, Create, Created, Edited, Filter, Order, Query, SessionChange, SessionId,
-    Store, Write,
+    Append, ChangeCursor, Create, Created, Edited, Filter, Maintain as _, Order, Query,
+    SessionChange, SessionId, Store, Write,
 };
 use stepwell_postgres::{Address, PostgresStore};
 

@@ -1,6 +1,8 @@
 //! Ways to a server, and connections that end while nobody looks.
 
-use stepwell::{Append, Create, Created, Epoch, Message, NewEvent, Processes, Span, Store, Write};
+use stepwell::{
+    Append, Create, Created, Epoch, Maintain as _, Message, NewEvent, Processes, Span, Store, Write,
+};
 use stepwell_cluster::{Disk, Server};
 use stepwell_postgres::{Address, PostgresStore};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Claim, Create, Created, Error, Holder, Lease, Message, Processes, Pulse, Seq,
-    SessionId, Store, SystemProcesses, Write,
+    Append, Claim, Create, Created, Error, Holder, Lease, Maintain as _, Message, Processes, Pulse,
+    Seq, SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Access, Append, Claim, Create, Created, Error, Filter, Message, Origin, Processes as _, Search,
-    Seq, SessionId, Store, SystemProcesses, Write,
+    Access, Append, Claim, Create, Created, Error, Filter, Maintain as _, Message, Origin,
+    Processes as _, Search, Seq, SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, Durability, PostgresOptions, PostgresStore, Role, script};

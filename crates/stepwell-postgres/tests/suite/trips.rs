@@ -2,8 +2,8 @@
 
 use stepwell::{
     Append, Attachment, Claim, Create, Created, Driver, Event, EventId, KeyRange, LEASE_TTL, Lane,
-    Lease, Message, NewEvent, Processes, Record, RecordQuery, Seq, SessionId, Span, Store,
-    SystemProcesses, Write, Written,
+    Lease, Maintain as _, Message, NewEvent, Processes, Record, RecordQuery, Seq, SessionId, Span,
+    Store, SystemProcesses, Write, Written,
 };
 use stepwell_postgres::PostgresStore;
 

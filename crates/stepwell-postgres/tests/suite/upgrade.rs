@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Access, Append, Create, Created, Driver, Error, Filter, Message, NewEvent, Source, Span, Store,
-    Write,
+    Access, Append, Create, Created, Driver, Error, Filter, Maintain as _, Message, NewEvent,
+    Source, Span, Store, Write,
 };
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore, SCHEMA_VERSION};
 

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use stepwell::{Event, SessionId, Span, Store};
+use stepwell::{Event, Maintain as _, SessionId, Span, Store};
 use stepwell_postgres::PostgresStore;
 
 /// A process that writes.

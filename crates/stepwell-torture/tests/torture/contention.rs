@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use stepwell::{Append, Claim, Error, Lease, Seq, SessionId, Span, SqliteStore, Store, Write};
+use stepwell::{
+    Append, Claim, Error, Lease, Maintain as _, Seq, SessionId, Span, SqliteStore, Store, Write,
+};
 use stepwell_torture::{Line, Load, Request, Shape};
 
 use crate::child::{TortureProcess, torture, was_killed};

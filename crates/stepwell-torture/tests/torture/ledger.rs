@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stepwell::{
-    Append, Claim, Create, Created, Digest, Event, LEASE_TTL, Lease, Processes, Recorded, Search,
-    Seq, SessionId, Span, SqliteStore, Store, SystemProcesses, Write,
+    Append, Claim, Create, Created, Digest, Event, LEASE_TTL, Lease, Maintain as _, Processes,
+    Recorded, Search, Seq, SessionId, Span, SqliteStore, Store, SystemProcesses, Write,
 };
 use stepwell_torture::{Line, Load, Shape, bytes_of, word_of};
 

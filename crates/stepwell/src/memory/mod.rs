@@ -11,12 +11,12 @@ use crate::store::changes::{self, Position};
 use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, RecordQuery, Search};
 use crate::store::rows::{Facts, Rows, SessionRow, World};
 use crate::store::{
-    ChangeCursor, Changes, Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store,
-    Target, Verdict, Written, read, remove, write,
+    ChangeCursor, Changes, Claim, Counts, DiskUse, Maintain, Removal, Scrub, Slice, Span, Standing,
+    Store, Target, Verdict, Written, read, remove, write,
 };
 use crate::{
-    Clock, Digest, Entropy as _, Error, EventId, Lane, LaneState, Lease, Processes, Recorded,
-    Result, Seq, SessionId, SystemClock, SystemEntropy, SystemProcesses,
+    Clock, Digest, Entropy as _, Error, EventId, Holder, Lane, LaneState, Lease, Processes,
+    Recorded, Result, Seq, SessionId, SystemClock, SystemEntropy, SystemProcesses,
 };
 use rows::{MemoryRows, Tables};
 
@@ -220,29 +220,6 @@ impl Store for MemoryStore {
         })
     }
 
-    fn trash(&self, targets: &[Target]) -> Result<Removal> {
-        self.transact(|rows, world| remove::trash(rows, world, targets))
-    }
-
-    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
-        self.transact(|rows, _| remove::restore(rows, ids))
-    }
-
-    fn purge(&self, targets: &[Target]) -> Result<Removal> {
-        self.transact(|rows, world| remove::purge(rows, world, targets))
-    }
-
-    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
-        self.transact(|rows, world| write::scrub(rows, world, scrub))
-    }
-
-    fn disk_use(&self) -> Result<DiskUse> {
-        self.transact(|rows, _| {
-            let (events, blobs) = rows.bytes();
-            Ok(DiskUse { events, blobs, total: events + blobs })
-        })
-    }
-
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
         let started = std::time::Instant::now();
@@ -272,6 +249,31 @@ impl Store for MemoryStore {
             tables = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+impl Maintain for MemoryStore {
+    fn trash(&self, targets: &[Target]) -> Result<Removal> {
+        self.transact(|rows, world| remove::trash(rows, world, targets))
+    }
+
+    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
+        self.transact(|rows, _| remove::restore(rows, ids))
+    }
+
+    fn purge(&self, targets: &[Target]) -> Result<Removal> {
+        self.transact(|rows, world| remove::purge(rows, world, targets))
+    }
+
+    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
+        self.transact(|rows, world| write::scrub(rows, world, scrub))
+    }
+
+    fn disk_use(&self) -> Result<DiskUse> {
+        self.transact(|rows, _| {
+            let (events, blobs) = rows.bytes();
+            Ok(DiskUse { events, blobs, total: events + blobs })
+        })
+    }
 
     fn verify(&self, id: &SessionId) -> Result<Verdict> {
         self.transact(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))
@@ -279,5 +281,13 @@ impl Store for MemoryStore {
 
     fn repair(&self, id: &SessionId) -> Result<Verdict> {
         self.transact(|rows, _| remove::repair(rows, id))
+    }
+
+    fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
+        self.transact(|rows, world| {
+            let held = rows.sessions().into_iter().filter_map(|row| Some((row.held()?, row)));
+            let stale = held.filter(|(held, _)| held.is_dead(world.now, world.processes));
+            Ok(stale.map(|(held, row)| (row.head.id, held.holder)).collect())
+        })
     }
 }

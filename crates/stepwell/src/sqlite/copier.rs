@@ -81,7 +81,7 @@ fn copy_at(conn: &Connection, pages: u32) -> rusqlite::Result<()> {
 mod tests {
     use super::*;
     use crate::sqlite::SqliteStore;
-    use crate::store::{Append, Create, Store, Write};
+    use crate::store::{Append, Create, Maintain as _, Store, Write};
     use crate::{Created, Message, NewEvent, Processes as _, Seq, SessionId, SystemProcesses};
 
     #[test]

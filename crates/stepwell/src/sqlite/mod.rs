@@ -6,6 +6,7 @@ mod copier;
 mod feed;
 mod file;
 mod list;
+mod maintain;
 mod pipeline;
 mod recent;
 mod restore;
@@ -22,16 +23,15 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
-use crate::failpoint::failpoint;
 use crate::store::query::{Filter, Found, Page, Query, RecordQuery, Search};
 use crate::store::rows::{Facts, Rows, World};
 use crate::store::{
-    ChangeCursor, Changes, Claim, Counts, DiskUse, Removal, Scrub, Slice, Span, Standing, Store,
-    Target, Verdict, Written, read, remove, write,
+    ChangeCursor, Changes, Claim, Counts, Maintain as _, Slice, Span, Standing, Store, Written,
+    read, write,
 };
 use crate::{
-    Clock, Damage, Digest, Error, EventId, Holder, Lane, LaneState, Lease, Processes, Recorded,
-    Result, Seq, SessionId, SystemClock, SystemProcesses,
+    Clock, Damage, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Result,
+    Seq, SessionId, SystemClock, SystemProcesses,
 };
 use copier::Copier;
 pub use file::hide_from_git;
@@ -149,84 +149,9 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Copies the whole store to a file, consistently, while it is in use.
-    pub fn backup(&self, to: &Path) -> Result<()> {
-        let conn = self.reader()?;
-        file::copy(&conn, &self.path, to)
-    }
-
-    /// Looks the file itself over: its pages, its indexes, the search index. Says
-    /// what is wrong; nothing, if all is well.
-    pub fn integrity(&self) -> Result<Vec<String>> {
-        let mut found = self.read(|rows, _| {
-            rows.all("PRAGMA quick_check(100)", [], |row| row.get::<_, String>(0))
-        })?;
-        found.retain(|line| line != "ok");
-        if self.pipeline.is_some()
-            && let Err(error) = self.write_rows(|rows, _| search::check(rows))
-        {
-            found.push(error.to_string());
-        }
-        let mode = file::mode(&self.path).unwrap_or(0o600);
-        if mode & 0o077 != 0 {
-            found.push(format!("others can read it: its mode is {mode:03o}, not 600"));
-        }
-        Ok(found)
-    }
-
-    /// Leases that their holders never gave back, and who those are: processes that died,
-    /// or fell silent for too long.
-    pub fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
-        let found = self.read(|rows, _| {
-            let sql = "SELECT s.id, l.holder FROM leases l JOIN sessions s ON s.key = l.session \
-                       WHERE l.holder IS NOT NULL AND NOT alive(l.holder, l.expires)";
-            rows.all(sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
-        })?;
-        // What cannot be read belongs to a damaged session, which is told of elsewhere.
-        let read = |(id, holder): (String, String)| {
-            Some((id.parse().ok()?, serde_json::from_str(&holder).ok()?))
-        };
-        Ok(found.into_iter().filter_map(read).collect())
-    }
-
-    /// Builds the search index anew.
-    pub fn rebuild_search(&self) -> Result<()> {
-        self.write_rows(|rows, _| search::reset(rows))?;
-        self.catch_up()
-    }
-
-    /// Brings the search index up to date.
-    pub fn catch_up(&self) -> Result<()> {
-        loop {
-            let pending = self.read(|rows, _| search::pending(rows))?;
-            if pending.is_empty() {
-                return Ok(());
-            }
-            for chunk in search::chunks(pending) {
-                self.write_rows(move |rows, _| {
-                    search::index(rows, &chunk)?;
-                    failpoint("search.before_commit");
-                    Ok(())
-                })?;
-                failpoint("search.after_commit");
-            }
-        }
-    }
-
     /// Removes blobs that were stored for an event that never came.
     pub fn sweep_blobs(&self) -> Result<usize> {
         self.write_rows(|rows, _| blob::sweep(rows))
-    }
-
-    /// Gives the space of what was erased back to the disk. It writes the whole file anew; where
-    /// somebody else is at work in the store, the space stays in the file and is used again.
-    pub fn shrink(&self) -> Result<()> {
-        self.sweep_blobs()?;
-        if let Some(pipeline) = &self.pipeline {
-            pipeline.between(|conn| drop(conn.execute_batch("VACUUM")));
-        }
-        self.checkpoint();
-        Ok(())
     }
 
     /// Copies the log into the file and empties it, unless someone is reading.
@@ -477,63 +402,6 @@ impl Store for SqliteStore {
         }
     }
 
-    fn trash(&self, targets: &[Target]) -> Result<Removal> {
-        let targets = targets.to_vec();
-        self.write_rows(move |rows, world| remove::trash(rows, world, &targets))
-    }
-
-    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
-        let ids = ids.to_vec();
-        self.write_rows(move |rows, _| remove::restore(rows, &ids))
-    }
-
-    fn purge(&self, targets: &[Target]) -> Result<Removal> {
-        let targets = targets.to_vec();
-        let removal = self.write_rows(move |rows, world| {
-            let removal = remove::purge(rows, world, &targets)?;
-            if !removal.taken.is_empty() {
-                blob::sweep(rows)?;
-                feed::forget_removed(rows)?;
-                search::compact(rows)?;
-            }
-            failpoint("purge.before_commit");
-            Ok(removal)
-        })?;
-        failpoint("purge.after_commit");
-        // The log still holds what was erased, until it is copied and emptied.
-        self.checkpoint();
-        Ok(removal)
-    }
-
-    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
-        let seq = self.write_rows(move |rows, world| {
-            let seq = write::scrub(rows, world, scrub)?;
-            search::compact(rows)?;
-            Ok(seq)
-        })?;
-        self.checkpoint();
-        Ok(seq)
-    }
-
-    fn disk_use(&self) -> Result<DiskUse> {
-        let mut used = self.read(|rows, _| {
-            let number = |sql| rows.one(sql, [], |row| row.get(0)).map(Option::unwrap_or_default);
-            Ok(DiskUse {
-                events: number("SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM events")?,
-                blobs: number("SELECT coalesce(sum(length(data)), 0) FROM blobs")?,
-                total: number(
-                    "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
-                )?,
-            })
-        })?;
-        for suffix in ["-wal", "-shm"] {
-            let mut name = self.path.as_os_str().to_owned();
-            name.push(suffix);
-            used.total += std::fs::metadata(PathBuf::from(name)).map_or(0, |meta| meta.len());
-        }
-        Ok(used)
-    }
-
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
         let started = std::time::Instant::now();
@@ -558,19 +426,5 @@ impl Store for SqliteStore {
 
     fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
         self.next_changes(after, timeout)
-    }
-
-    fn verify(&self, id: &SessionId) -> Result<Verdict> {
-        let verdict =
-            self.read(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))?;
-        if let Some(damage) = &verdict.damage {
-            self.mark(id, damage);
-        }
-        Ok(verdict)
-    }
-
-    fn repair(&self, id: &SessionId) -> Result<Verdict> {
-        let id = id.clone();
-        self.write_rows(move |rows, _| remove::repair(rows, &id))
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod admit;
 pub(crate) mod changes;
+pub(crate) mod maintain;
 pub(crate) mod prune;
 pub(crate) mod query;
 pub(crate) mod read;
@@ -17,11 +18,12 @@ use crate::{
     Recorded, Result, Seq, SessionId, Time,
 };
 pub(crate) use changes::{ChangeCursor, Changes};
+pub use maintain::Maintain;
 use query::{Filter, Found, Page, Query, RecordQuery, Search};
 use rows::Facts;
 use write::Prepared;
 
-/// Where sessions live.
+/// Where sessions live. What keeps a store in order is in [`Maintain`], which is part of it.
 ///
 /// Every method is safe to call from many threads and, for a store on disk, from
 /// many processes at once. Errors tell the caller what to do through
@@ -34,7 +36,7 @@ use write::Prepared;
 ///   the process and, for a store on disk, loss of power. When it returns an
 ///   error, none of it is there, except that an [`ErrorKind::Io`](crate::ErrorKind::Io)
 ///   may leave the caller not knowing: it then asks again under the same event ids.
-/// - **Append-only.** Nothing but [`purge`](Store::purge), [`scrub`](Store::scrub) and
+/// - **Append-only.** Nothing but [`purge`](Maintain::purge), [`scrub`](Maintain::scrub) and
 ///   [`Write::Prune`] removes or changes an event.
 /// - **Dense.** A session's seqs are 1, 2, 3, … without a gap, in the order in
 ///   which their appends returned.
@@ -44,7 +46,7 @@ use write::Prepared;
 /// - **Constant.** The cost of an append MUST NOT grow with the session's length. A
 ///   gate, its answer, a rewind or an undoing may look at the earlier ones of these
 ///   kinds; a fork's may pass through the sessions that it grew out of.
-pub trait Store: std::fmt::Debug + Send + Sync {
+pub trait Store: Maintain {
     /// Does several writes, in order, all or none, in one durable transaction. The
     /// answers come in the order of the writes. A later write sees the earlier
     /// ones: a session made by the first may be appended to by the second.
@@ -140,26 +142,6 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// for reading only: then the answer says how much it could not see.
     fn search(&self, search: &Search) -> Result<Found>;
 
-    /// Moves sessions to the trash, with the sessions of their subagents. Those
-    /// that run, that are gone, or that moved on since the caller looked are left.
-    fn trash(&self, targets: &[Target]) -> Result<Removal>;
-
-    /// Brings sessions back from the trash, with the subagents that went with them.
-    fn restore(&self, ids: &[SessionId]) -> Result<Removal>;
-
-    /// Erases sessions for good, with the sessions of their subagents; of one in the
-    /// trash, with those that are there too. Running ones are left. Events that a fork
-    /// shares live on in the fork. Bytes that a reader still sees may stay in the
-    /// store's log until it is done.
-    fn purge(&self, targets: &[Target]) -> Result<Removal>;
-
-    /// Replaces bodies and records it. The chain still verifies, and shows that
-    /// they were replaced. Needs the lease, unless the session is in the trash.
-    fn scrub(&self, scrub: Scrub) -> Result<Seq>;
-
-    /// Bytes in use, in all.
-    fn disk_use(&self) -> Result<DiskUse>;
-
     /// Waits until the session has an event after `seq`, or `timeout` has passed.
     /// Returns its last seq.
     fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq>;
@@ -173,14 +155,6 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// next answer or a later one. A cursor MUST stay good when the store is opened again. If a
     /// store cannot tell what changed since a cursor, it says so ([`Changes::gap`]).
     fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes>;
-
-    /// Re-reads, re-hashes and re-folds a session.
-    fn verify(&self, id: &SessionId) -> Result<Verdict>;
-
-    /// Rebuilds what is derived from a session's events: its head, its lanes and
-    /// its place in the search index. The events are not touched; a session whose
-    /// log is damaged stays marked, readable up to the damage.
-    fn repair(&self, id: &SessionId) -> Result<Verdict>;
 
     /// Does one write.
     fn write(&self, write: Write) -> Result<Written> {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use stepwell::{
-    Access, Created, Error, ErrorKind, Message, Query, Recorded, Search, Seq, SessionId, Span,
-    SqliteOptions, SqliteStore, Status, Stepwell, Store,
+    Access, Created, Error, ErrorKind, Maintain as _, Message, Query, Recorded, Search, Seq,
+    SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, Store,
 };
 
 const SESSIONS: usize = 6;

@@ -78,7 +78,7 @@ fn fill(folder: &Path) {
         .with_model("acme", "acme-large")
         .in_workspace("/home/dev/shop")
         .with_phases(PhaseSet::Workflow);
-    let mut session = well.create(created).unwrap();
+    let session = well.create(created).unwrap();
     session.append(Message::system("be kind")).unwrap();
     session.append(Message::user("löse das 数据库 problem")).unwrap();
     let usage = Usage { input: 100, output: 20, cached: 10, reasoning: 5, cache_written: 0 };

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stepwell::{
     Append, Change, CheckpointReason, Created, Edited, Error, Event, EventId, Filter, Gate,
-    GateAnswered, IdFormat, Kind, Lane, MemoryStore, Message, NewEvent, Phase, PhaseSet, Policy,
-    Query, Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId, Span,
-    SqliteStore, Status, Stepwell, StopReason, Store, Surroundings, SystemPrompts, Write,
+    GateAnswered, IdFormat, Kind, Lane, Maintain as _, MemoryStore, Message, NewEvent, Phase,
+    PhaseSet, Policy, Query, Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId,
+    Span, SqliteStore, Status, Stepwell, StopReason, Store, Surroundings, SystemPrompts, Write,
 };
 
 fn named(name: &str) -> Created {
@@ -142,13 +142,13 @@ fn new_ids_are_free_even_when_they_are_short() {
 fn steps_are_numbered_by_lane_over_resumes() {
     let well = Stepwell::in_memory();
     let critic: Lane = "critic".parse().unwrap();
-    let mut session = well.create(named("a")).unwrap();
+    let session = well.create(named("a")).unwrap();
     session.step([Message::assistant("1")]).unwrap();
     session.step_in(&critic, [Message::assistant("1")]).unwrap();
     session.step([Message::assistant("2")]).unwrap();
     let id = session.id().clone();
     drop(session);
-    let mut session = well.resume(&id).unwrap();
+    let session = well.resume(&id).unwrap();
     session.step([Message::assistant("3")]).unwrap();
     let events = session.events(Span::ALL).unwrap().intact(&id).unwrap();
     let steps = events.iter().filter_map(|event| match &event.event {

@@ -7,7 +7,9 @@ use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use stepwell::{Append, Claim, Error, Lease, Search, SessionId, SqliteStore, Store, Write};
+use stepwell::{
+    Append, Claim, Error, Lease, Maintain as _, Search, SessionId, SqliteStore, Store, Write,
+};
 use stepwell_torture::{Line, Load, Refusal, Request, Rng, bytes_of, word_of};
 
 use crate::{Fallible, create, report, this_process};

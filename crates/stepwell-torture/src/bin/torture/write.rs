@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stepwell::{
-    Append, Lease, Search, SessionId, SqliteStore, Status, StatusChanged, Stepwell, Store, Write,
-    on_failpoint,
+    Append, Lease, Maintain as _, Search, SessionId, SqliteStore, Status, StatusChanged, Stepwell,
+    Store, Write, on_failpoint,
 };
 use stepwell_torture::{Line, Load, Rng, Shape, bytes_of, word_of};
 

@@ -1,0 +1,153 @@
+//! Keeping the store in order.
+
+use std::path::{Path, PathBuf};
+
+use super::{SqliteStore, blob, feed, file, search};
+use crate::failpoint::failpoint;
+use crate::store::{DiskUse, Maintain, Removal, Scrub, Target, Verdict, read, remove, write};
+use crate::{Holder, Result, Seq, SessionId};
+
+impl Maintain for SqliteStore {
+    fn trash(&self, targets: &[Target]) -> Result<Removal> {
+        let targets = targets.to_vec();
+        self.write_rows(move |rows, world| remove::trash(rows, world, &targets))
+    }
+
+    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
+        let ids = ids.to_vec();
+        self.write_rows(move |rows, _| remove::restore(rows, &ids))
+    }
+
+    fn purge(&self, targets: &[Target]) -> Result<Removal> {
+        let targets = targets.to_vec();
+        let removal = self.write_rows(move |rows, world| {
+            let removal = remove::purge(rows, world, &targets)?;
+            if !removal.taken.is_empty() {
+                blob::sweep(rows)?;
+                feed::forget_removed(rows)?;
+                search::compact(rows)?;
+            }
+            failpoint("purge.before_commit");
+            Ok(removal)
+        })?;
+        failpoint("purge.after_commit");
+        // The log still holds what was erased, until it is copied and emptied.
+        self.checkpoint();
+        Ok(removal)
+    }
+
+    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
+        let seq = self.write_rows(move |rows, world| {
+            let seq = write::scrub(rows, world, scrub)?;
+            search::compact(rows)?;
+            Ok(seq)
+        })?;
+        self.checkpoint();
+        Ok(seq)
+    }
+
+    fn disk_use(&self) -> Result<DiskUse> {
+        let mut used = self.read(|rows, _| {
+            let number = |sql| rows.one(sql, [], |row| row.get(0)).map(Option::unwrap_or_default);
+            Ok(DiskUse {
+                events: number("SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM events")?,
+                blobs: number("SELECT coalesce(sum(length(data)), 0) FROM blobs")?,
+                total: number(
+                    "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+                )?,
+            })
+        })?;
+        for suffix in ["-wal", "-shm"] {
+            let mut name = self.path.as_os_str().to_owned();
+            name.push(suffix);
+            used.total += std::fs::metadata(PathBuf::from(name)).map_or(0, |meta| meta.len());
+        }
+        Ok(used)
+    }
+
+    fn verify(&self, id: &SessionId) -> Result<Verdict> {
+        let verdict =
+            self.read(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))?;
+        if let Some(damage) = &verdict.damage {
+            self.mark(id, damage);
+        }
+        Ok(verdict)
+    }
+
+    fn repair(&self, id: &SessionId) -> Result<Verdict> {
+        let id = id.clone();
+        self.write_rows(move |rows, _| remove::repair(rows, &id))
+    }
+
+    fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
+        let found = self.read(|rows, _| {
+            let sql = "SELECT s.id, l.holder FROM leases l JOIN sessions s ON s.key = l.session \
+                       WHERE l.holder IS NOT NULL AND NOT alive(l.holder, l.expires)";
+            rows.all(sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+        })?;
+        // What cannot be read belongs to a damaged session, which is told of elsewhere.
+        let read = |(id, holder): (String, String)| {
+            Some((id.parse().ok()?, serde_json::from_str(&holder).ok()?))
+        };
+        Ok(found.into_iter().filter_map(read).collect())
+    }
+
+    fn integrity(&self) -> Result<Vec<String>> {
+        let mut found = self.read(|rows, _| {
+            rows.all("PRAGMA quick_check(100)", [], |row| row.get::<_, String>(0))
+        })?;
+        found.retain(|line| line != "ok");
+        if self.pipeline.is_some()
+            && let Err(error) = self.write_rows(|rows, _| search::check(rows))
+        {
+            found.push(error.to_string());
+        }
+        let mode = file::mode(&self.path).unwrap_or(0o600);
+        if mode & 0o077 != 0 {
+            found.push(format!("others can read it: its mode is {mode:03o}, not 600"));
+        }
+        Ok(found)
+    }
+
+    fn catch_up(&self) -> Result<()> {
+        loop {
+            let pending = self.read(|rows, _| search::pending(rows))?;
+            if pending.is_empty() {
+                return Ok(());
+            }
+            for chunk in search::chunks(pending) {
+                self.write_rows(move |rows, _| {
+                    search::index(rows, &chunk)?;
+                    failpoint("search.before_commit");
+                    Ok(())
+                })?;
+                failpoint("search.after_commit");
+            }
+        }
+    }
+
+    fn rebuild_search(&self) -> Result<()> {
+        self.write_rows(|rows, _| search::reset(rows))?;
+        self.catch_up()
+    }
+
+    fn shrink(&self) -> Result<()> {
+        self.sweep_blobs()?;
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.between(|conn| drop(conn.execute_batch("VACUUM")));
+        }
+        self.checkpoint();
+        Ok(())
+    }
+
+    fn backup(&self, to: &Path) -> Result<()> {
+        let conn = self.reader()?;
+        file::copy(&conn, &self.path, to)
+    }
+
+    fn close(&self) -> Result<()> {
+        // Whatever cannot be indexed now is indexed by the next search.
+        self.checkpoint();
+        Ok(())
+    }
+}
