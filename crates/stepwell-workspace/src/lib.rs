@@ -10,6 +10,7 @@ pub mod hooks;
 pub mod housekeeping;
 pub mod lifecycle;
 pub mod locked_file;
+pub mod slash;
 
 mod calibrations;
 mod crashes;
