@@ -1,0 +1,324 @@
+//! The live part under the conversation: what streams, questions, what is typed, the status.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use stepwell::Mode;
+
+use super::block::{self, seconds};
+use super::{Picture, fitted, label, span};
+use crate::clean::Clean;
+use crate::completion::MOST;
+use crate::diff;
+use crate::session::SessionRow;
+use crate::state::{Asked, Refusal, State, Work};
+use crate::told::QuestionKind;
+use crate::transcript::Block;
+use crate::wrap::{cut, width, wrap};
+
+/// How many rows what is typed takes at most.
+const TYPED: usize = 8;
+/// How many sessions the start shows at most.
+const STARTS: usize = 8;
+/// How many lines of what would be done a question shows.
+const DETAIL: usize = 14;
+const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
+
+pub(super) fn picture(state: &State) -> Picture {
+    let columns = usize::from(state.look.columns);
+    let rows = usize::from(state.look.rows);
+    let mut below = Vec::new();
+    below.extend(others(state, columns));
+    below.extend(working(state));
+    if let Some(asked) = state.asked() {
+        below.extend(question(state, asked, columns));
+    }
+    below.extend(queue(state, columns));
+    below.extend(start(state, columns));
+    let typed = typed(state, columns);
+    let mut cursor = typed.cursor.map(|(x, y)| (x, y + below.len() as u16 + 1));
+    below.push(Line::styled("─".repeat(columns), state.look.theme.faint()));
+    below.extend(typed.lines);
+    below.extend(completion(state, columns));
+    below.push(status(state, columns));
+    let room = rows.saturating_sub(1);
+    // What is typed and asked is seen, whatever else there is.
+    let over = below.len().saturating_sub(room);
+    if over > 0 {
+        below.drain(..over);
+        cursor = cursor.and_then(|(x, y)| Some((x, y.checked_sub(over as u16)?)));
+    }
+    let mut lines = streaming(state, columns);
+    let keep = (room - below.len()).min(lines.len());
+    lines.drain(..lines.len() - keep);
+    let cursor = cursor.map(|(x, y)| (x, y + lines.len() as u16));
+    lines.extend(below);
+    let lines = lines.iter().map(|line| fitted(line, columns)).collect();
+    Picture { lines, cursor, full: false }
+}
+
+/// What may still change.
+fn streaming(state: &State, columns: usize) -> Vec<Line<'static>> {
+    let shown = |block: &&Block| state.thinking || !matches!(block, Block::Thinking(_));
+    let mut lines = Vec::new();
+    let streaming = state.transcript.streaming();
+    for block in state.transcript.live().iter().chain(&streaming).filter(shown) {
+        lines.extend(block::lines(block, columns, state.look.theme, state.details));
+    }
+    lines
+}
+
+fn others(state: &State, columns: usize) -> Vec<Line<'static>> {
+    let theme = state.look.theme;
+    let line = |(name, does): &(Clean, Clean)| {
+        let line = Line::from(vec![
+            label("  ├ ", theme.faint()),
+            span(name, theme.accent()),
+            label(" ", Style::new()),
+            span(does, theme.faint()),
+        ]);
+        fitted(&line, columns)
+    };
+    state.others.iter().map(line).collect()
+}
+
+fn working(state: &State) -> Option<Line<'static>> {
+    let theme = state.look.theme;
+    let Work::Working { since, stopping } = state.work else { return None };
+    let ran = state.now.saturating_sub(since);
+    let spinner = SPINNER[(ran.as_millis() / 250) as usize % SPINNER.len()];
+    let (what, hint) = match (stopping, state.asked().is_some()) {
+        (true, _) => ("stopping", ""),
+        (false, true) => ("waiting for you", ""),
+        (false, false) => ("working", " · Esc stops"),
+    };
+    Some(Line::from(vec![
+        label(spinner, theme.accent()),
+        Span::styled(format!(" {what} {}", seconds(ran)), Style::new()),
+        label(hint, theme.faint()),
+    ]))
+}
+
+fn question(state: &State, asked: &Asked, columns: usize) -> Vec<Line<'static>> {
+    let (theme, question) = (state.look.theme, &asked.question);
+    let mut lines = vec![Line::default()];
+    let mut head = vec![label("? ", theme.warn())];
+    if let Some(asker) = &question.asker {
+        head.push(span(asker, theme.accent()));
+        head.push(label(" asks: ", theme.faint()));
+    }
+    head.push(span(&question.prompt, theme.strong()));
+    lines.extend(wrap(&Line::from(head), columns, "  "));
+    if let Some(detail) = &question.detail {
+        let is_diff = diff::is_diff(detail);
+        let all: Vec<&str> = detail.as_str().trim_end().lines().collect();
+        for line in all.iter().take(DETAIL) {
+            let style = if is_diff { diff::style(line, theme) } else { theme.code() };
+            lines.extend(wrap(&Line::styled(format!("  {line}"), style), columns, "  "));
+        }
+        if all.len() > DETAIL {
+            let more = format!("  … {} more lines: d shows them", all.len() - DETAIL);
+            lines.push(Line::styled(more, theme.faint()));
+        }
+    }
+    let waiting = state.questions.len() - 1;
+    if waiting > 0 {
+        lines.push(Line::styled(format!("  {waiting} more questions wait"), theme.faint()));
+    }
+    let keys = keys(state, asked);
+    lines.extend(wrap(&Line::styled(keys, theme.warn()), columns, "  "));
+    lines
+}
+
+fn keys(state: &State, asked: &Asked) -> String {
+    match (&asked.reason, asked.question.kind) {
+        (Some(Refusal::Once), _) => "  why not? Enter says no, Esc goes back".to_owned(),
+        (Some(Refusal::Never), _) => "  why never? Enter says never, Esc goes back".to_owned(),
+        (None, QuestionKind::Words) => match &asked.question.default {
+            Some(default) => format!("  type your answer; Enter alone says: {default}"),
+            None => "  type your answer".to_owned(),
+        },
+        (None, QuestionKind::Approval) if !state.editor.is_empty() && !asked.focused => {
+            "  Tab answers it; what you type is kept".to_owned()
+        }
+        (None, QuestionKind::Approval) => {
+            "  y once · a always · n no · N never · d details · l later".to_owned()
+        }
+    }
+}
+
+fn queue(state: &State, columns: usize) -> Vec<Line<'static>> {
+    let theme = state.look.theme;
+    let line = |said: &Clean| {
+        let line = Line::from(vec![label("» ", theme.accent()), span(said, theme.faint())]);
+        fitted(&line, columns)
+    };
+    state.queue.iter().map(line).collect()
+}
+
+/// What to begin with.
+fn start(state: &State, columns: usize) -> Vec<Line<'static>> {
+    let (theme, Some(start)) = (state.look.theme, &state.start) else { return Vec::new() };
+    let mut lines = vec![Line::from(vec![
+        label("Stepwell", theme.accent().patch(theme.strong())),
+        label(" in ", theme.faint()),
+        span(&state.look.folder, Style::new()),
+    ])];
+    if start.rows.is_empty() {
+        lines.push(Line::styled(
+            "Say what to do. Every step is saved; ? shows the keys.",
+            theme.faint(),
+        ));
+        return lines;
+    }
+    lines.push(Line::styled("Say what to do, or go on with (Up, Down, Enter):", theme.faint()));
+    for (nth, row) in start.rows.iter().take(STARTS).enumerate() {
+        let style = if start.selected == Some(nth) { theme.selected() } else { Style::new() };
+        lines.push(session_line(row, columns, state).patch_style(style));
+    }
+    lines
+}
+
+/// A session on one line.
+pub(super) fn session_line(row: &SessionRow, columns: usize, state: &State) -> Line<'static> {
+    let theme = state.look.theme;
+    let (word, style) = match row {
+        row if row.waiting > 0 => ("waits for you", theme.warn()),
+        row if row.cut_off => ("cut off", theme.bad()),
+        row => (row.status.as_str(), theme.faint()),
+    };
+    let when = row.when.as_str();
+    let mark = if row.pinned { "✦ " } else { "  " };
+    // On a narrow screen, what it is about matters most.
+    let right = match columns {
+        0..60 => when.to_owned(),
+        _ => format!("{word} · {when}"),
+    };
+    let room = columns.saturating_sub(width(&right) + width(mark) + 1);
+    let mut title = row.title().as_str().replace('\n', " ");
+    if !row.tags.is_empty() && columns >= 60 {
+        let tags: Vec<&str> = row.tags.iter().map(Clean::as_str).collect();
+        title.push_str(&format!(" [{}]", tags.join(" ")));
+    }
+    let title = cut(&title, room);
+    let blank = " ".repeat(room - width(&title) + 1);
+    Line::from(vec![
+        label(mark, theme.accent()),
+        Span::styled(title, Style::new()),
+        Span::raw(blank),
+        Span::styled(right, style),
+    ])
+}
+
+struct Typed {
+    lines: Vec<Line<'static>>,
+    cursor: Option<(u16, u16)>,
+}
+
+fn typed(state: &State, columns: usize) -> Typed {
+    let theme = state.look.theme;
+    let prompt = match state.editor.text().starts_with('!') {
+        true => label("! ", theme.warn()),
+        false => label("› ", theme.accent()),
+    };
+    if state.editor.is_empty() {
+        let hint = match (state.asked(), state.is_working(), &state.session) {
+            (Some(asked), ..) if asked.reason.is_some() => "a reason, if you like",
+            (Some(_), ..) => "",
+            (None, true, _) => "say something: it is told before its next step",
+            (None, false, None) => "what is to be done?",
+            (None, false, Some(_)) => "what next?",
+        };
+        let line = Line::from(vec![prompt, label(hint, theme.faint())]);
+        return Typed { lines: vec![line], cursor: Some((2, 0)) };
+    }
+    let rows = state.editor.rows(columns.saturating_sub(3).max(2));
+    let at = rows.iter().position(|row| row.cursor.is_some()).unwrap_or(0);
+    let most = TYPED.min(usize::from(state.look.rows) / 2).max(1);
+    let first = at.saturating_sub(most - 1);
+    let mut typed = Typed { lines: Vec::new(), cursor: None };
+    for (nth, row) in rows.iter().enumerate().skip(first).take(most) {
+        let mark = if nth == 0 { prompt.clone() } else { label("  ", Style::new()) };
+        if let Some(column) = row.cursor {
+            typed.cursor = Some((column as u16 + 2, (nth - first) as u16));
+        }
+        typed.lines.push(Line::from(vec![mark, span(&row.text, Style::new())]));
+    }
+    typed
+}
+
+fn completion(state: &State, columns: usize) -> Vec<Line<'static>> {
+    let (theme, Some(completion)) = (state.look.theme, &state.completion) else {
+        return Vec::new();
+    };
+    let first = completion.selected.saturating_sub(MOST - 1);
+    let wide = completion.offers.iter().map(|offer| width(offer.text.as_str())).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for (nth, offer) in completion.offers.iter().enumerate().skip(first).take(MOST) {
+        let style = if nth == completion.selected { theme.selected() } else { Style::new() };
+        let room = " ".repeat(wide.min(columns / 2).saturating_sub(width(offer.text.as_str())) + 1);
+        let line = Line::from(vec![
+            label("  ", Style::new()),
+            span(&offer.text, style),
+            Span::raw(room),
+            span(&offer.help, theme.faint()),
+        ]);
+        lines.push(fitted(&line, columns));
+    }
+    lines
+}
+
+/// Model, mode, phase, context, cost, time: as much as fits, what matters most first.
+fn status(state: &State, columns: usize) -> Line<'static> {
+    let theme = state.look.theme;
+    if let Some(flash) = state.flash() {
+        return fitted(&Line::from(span(flash, theme.accent())), columns);
+    }
+    let card = state.session.as_ref();
+    let kept = card.map(|card| &card.model).filter(|model| !model.is_empty());
+    let model = match &state.settings.model {
+        Some(model) => Clean::line(model),
+        None => kept.unwrap_or(&state.look.model).clone(),
+    };
+    let mode = state.mode();
+    let mut parts = vec![
+        (model, Style::new()),
+        (Clean::new(mode.as_str()), if mode == Mode::Yolo { theme.warn() } else { theme.faint() }),
+    ];
+    if let Some(card) = card {
+        if let Some(percent) = card.context {
+            let style = if percent >= 80 { theme.warn() } else { theme.faint() };
+            parts.push((Clean::new(&format!("{percent}% of context")), style));
+        }
+        if !card.cost.is_empty() {
+            let cost = match &card.left {
+                Some(left) => format!("{} ({left} left)", card.cost),
+                None => card.cost.to_string(),
+            };
+            parts.push((Clean::line(&cost), theme.faint()));
+        }
+        if let Some(phase) = &card.phase {
+            parts.push((phase.clone(), theme.accent()));
+        }
+        parts.push((card.title.clone(), theme.faint()));
+    }
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let mut used = 0;
+    for (text, style) in parts.iter().filter(|(text, _)| !text.is_empty()) {
+        let between = if spans.is_empty() { 0 } else { 3 };
+        let room = columns.saturating_sub(used + between);
+        // A piece of a word says nothing; of a title, its front does.
+        if width(text.as_str()) > room && (room < 12 || spans.is_empty()) {
+            if spans.is_empty() {
+                spans.push(Span::styled(cut(text.as_str(), room), *style));
+            }
+            break;
+        }
+        if between > 0 {
+            spans.push(label(" · ", theme.faint()));
+        }
+        let text = cut(text.as_str(), room);
+        used += between + width(&text);
+        spans.push(Span::styled(text, *style));
+    }
+    Line::from(spans)
+}

@@ -1,0 +1,220 @@
+//! The loop: waits for keys, runs and stores together, draws, and has effects carried out.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use base64::Engine as _;
+use crossterm::event::{Event, EventStream};
+use futures_util::StreamExt;
+use ratatui::text::Line;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
+
+use crate::draw::{draw, printed};
+use crate::effect::{Effect, Input, Reply};
+use crate::own_editor;
+use crate::raw::Raw;
+use crate::screen::Screen;
+use crate::state::State;
+
+/// Where what happened goes: answers to effects, and what runs tell.
+pub type Inputs = UnboundedSender<Input>;
+
+/// How often the clock of a run that works is drawn.
+const TICK: Duration = Duration::from_millis(250);
+/// How many inputs are taken in before the next frame: a quick model does not draw a frame for each
+/// of its pieces.
+const BATCH: usize = 256;
+
+/// Carries out what the terminal wants done.
+pub trait Backstage {
+    /// Carries an effect out. It never waits: what comes of it is sent as an input.
+    fn carry_out(&mut self, effect: Effect);
+
+    /// The user's own editor, as words of a command.
+    fn editor(&self) -> Vec<String>;
+
+    /// Stops what still runs, and waits until it is saved.
+    fn close(&mut self);
+}
+
+/// A channel for inputs: one end for who carries effects out, one for the loop.
+#[must_use]
+pub fn inputs() -> (Inputs, UnboundedReceiver<Input>) {
+    unbounded_channel()
+}
+
+/// Shows a state on the terminal until the user leaves.
+///
+/// # Errors
+/// If the terminal is gone.
+pub fn run(
+    state: State,
+    backstage: &mut dyn Backstage,
+    inputs: UnboundedReceiver<Input>,
+    first: Vec<Effect>,
+) -> io::Result<State> {
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let raw = Raw::enter()?;
+    let row = crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row);
+    let size = crossterm::terminal::size()?;
+    let screen = Screen::new(io::stdout(), size, row);
+    first.into_iter().for_each(|effect| backstage.carry_out(effect));
+    let ended = tokio.block_on(async {
+        let driver = Driver {
+            state,
+            backstage,
+            inputs,
+            screen,
+            raw,
+            keys: Some(EventStream::new()),
+            began: Instant::now(),
+            ticks: ticks(),
+            hang_up: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+        };
+        driver.run().await
+    });
+    backstage.close();
+    ended
+}
+
+fn ticks() -> Interval {
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks
+}
+
+struct Driver<'a> {
+    state: State,
+    backstage: &'a mut dyn Backstage,
+    inputs: UnboundedReceiver<Input>,
+    screen: Screen<io::Stdout>,
+    raw: Raw,
+    /// Absent while something else reads the terminal.
+    keys: Option<EventStream>,
+    began: Instant,
+    ticks: Interval,
+    hang_up: Signal,
+    terminate: Signal,
+}
+
+impl Driver<'_> {
+    async fn run(mut self) -> io::Result<State> {
+        loop {
+            self.show()?;
+            let Some(input) = self.next().await else { break };
+            self.take(input)?;
+            for _ in 0..BATCH {
+                let Ok(input) = self.inputs.try_recv() else { break };
+                self.take(input)?;
+            }
+            if self.state.has_left() {
+                break;
+            }
+        }
+        self.keys = None;
+        self.screen.close()?;
+        drop(self.raw);
+        Ok(self.state)
+    }
+
+    fn show(&mut self) -> io::Result<()> {
+        let blocks = self.state.take_printable();
+        let lines: Vec<Line<'static>> =
+            blocks.iter().flat_map(|block| printed(&self.state, block)).collect();
+        let picture = draw(&self.state);
+        if self.screen.is_lost() && !picture.full {
+            let row = self.cursor_row()?;
+            self.screen.found(row);
+        }
+        self.screen.show(lines, &picture)
+    }
+
+    /// Where the cursor is. The terminal answers on its input, which nobody else may read then.
+    fn cursor_row(&mut self) -> io::Result<u16> {
+        self.keys = None;
+        let row = crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row);
+        self.keys = Some(EventStream::new());
+        Ok(row)
+    }
+
+    /// What happens next; nothing, if the terminal or the process is to end.
+    async fn next(&mut self) -> Option<Input> {
+        let moves = self.state.is_working() || self.state.flash().is_some();
+        let keys = self.keys.get_or_insert_with(EventStream::new);
+        tokio::select! {
+            biased;
+            event = keys.next() => match event {
+                Some(Ok(event)) => Some(read(event)),
+                Some(Err(_)) | None => None,
+            },
+            input = self.inputs.recv() => input,
+            _ = self.ticks.tick(), if moves => Some(Input::Tick),
+            _ = self.hang_up.recv() => None,
+            _ = self.terminate.recv() => None,
+        }
+    }
+
+    fn take(&mut self, input: Input) -> io::Result<()> {
+        if let Input::Resize { columns, rows } = input {
+            self.screen.resize(columns, rows);
+        }
+        let effects = self.state.update(self.began.elapsed(), input);
+        effects.into_iter().try_for_each(|effect| self.carry_out(effect))
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> io::Result<()> {
+        match effect {
+            Effect::Copy(text) => {
+                let text = base64::engine::general_purpose::STANDARD.encode(text);
+                let writer = self.screen.writer();
+                write!(writer, "\u{1b}]52;c;{text}\u{7}")?;
+                writer.flush()
+            }
+            Effect::Edit(text) => {
+                let words = self.backstage.editor();
+                let edited = self.aside(|| own_editor::edit(&words, &text))?;
+                let reply = match edited {
+                    Ok(text) => Reply::Edited(text),
+                    Err(why) => Reply::Failed { why: why.into(), hint: None },
+                };
+                self.take(Input::Reply(reply))
+            }
+            Effect::Suspend => {
+                let stop =
+                    || rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+                self.aside(stop)?.map_err(io::Error::from)
+            }
+            Effect::Leave => Ok(()),
+            effect => {
+                self.backstage.carry_out(effect);
+                Ok(())
+            }
+        }
+    }
+
+    /// Leaves the terminal to something else for a while.
+    fn aside<T>(&mut self, what: impl FnOnce() -> T) -> io::Result<T> {
+        self.keys = None;
+        self.screen.close()?;
+        self.raw.leave();
+        let answer = what();
+        self.raw.again()?;
+        let (columns, rows) = crossterm::terminal::size()?;
+        let row = crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row);
+        self.screen.reopen((columns, rows), row);
+        self.state.update(self.began.elapsed(), Input::Resize { columns, rows });
+        Ok(answer)
+    }
+}
+
+fn read(event: Event) -> Input {
+    match event {
+        Event::Key(key) => Input::Key(key),
+        Event::Paste(text) => Input::Paste(text),
+        Event::Resize(columns, rows) => Input::Resize { columns, rows },
+        Event::FocusGained | Event::FocusLost | Event::Mouse(_) => Input::Tick,
+    }
+}

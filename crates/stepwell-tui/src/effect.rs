@@ -1,0 +1,275 @@
+//! What the terminal asks for: keys, runs and stores in, wishes out.
+
+use crossterm::event::KeyEvent;
+use stepwell::{Answer, Mode, Recorded, Seq, SessionId};
+
+use crate::clean::Clean;
+use crate::session::{Point, Reach, SessionCard, SessionRow};
+use crate::told::Told;
+
+/// Something that happens to the terminal.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// A whole line was typed, where the screen is not redrawn.
+    Line(String),
+    /// Text was pasted.
+    Paste(String),
+    /// The screen has another size.
+    Resize {
+        /// Columns.
+        columns: u16,
+        /// Rows.
+        rows: u16,
+    },
+    /// Time passed.
+    Tick,
+    /// Something happened in the run.
+    Run(Told),
+    /// An answer to an effect.
+    Reply(Reply),
+}
+
+/// An answer to an effect.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// Sessions to begin with: what was cut off, what waits, what was used last.
+    Start(Vec<SessionRow>),
+    /// A session was opened: what it is, and the last of its events that count.
+    Opened(Box<Opened>),
+    /// The open session changed.
+    Card(Box<SessionCard>),
+    /// Events before those that are shown.
+    Earlier {
+        /// The session.
+        session: SessionId,
+        /// The events.
+        events: Vec<Recorded>,
+        /// Are there more?
+        more: bool,
+    },
+    /// Sessions that were searched for.
+    Found {
+        /// Which search it was.
+        search: u64,
+        /// The sessions.
+        rows: Vec<SessionRow>,
+    },
+    /// What is in a session, as Markdown.
+    Preview {
+        /// The session.
+        session: SessionId,
+        /// Its last messages, those with hits first.
+        text: Clean,
+    },
+    /// Points to go back to, the newest first.
+    Points {
+        /// What for.
+        purpose: PointsFor,
+        /// The points.
+        points: Vec<Point>,
+    },
+    /// Files whose names were asked for.
+    Files(Vec<String>),
+    /// Models that can be chosen.
+    Models(Vec<Clean>),
+    /// A command of the command line is done.
+    Done(Box<Done>),
+    /// A command of the user's is done.
+    ShellDone {
+        /// The command.
+        command: String,
+        /// What it wrote.
+        output: Clean,
+        /// How it ended, if not well.
+        failed: Option<Clean>,
+    },
+    /// What was written in an editor.
+    Edited(String),
+    /// Something could not be done.
+    Failed {
+        /// Why.
+        why: Clean,
+        /// What would help.
+        hint: Option<Clean>,
+    },
+}
+
+/// A session that was opened.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// What it is.
+    pub card: SessionCard,
+    /// The last of its events that count.
+    pub events: Vec<Recorded>,
+    /// Are there earlier ones?
+    pub more: bool,
+    /// How many of its words nobody has taken in yet.
+    pub unheard: u64,
+    /// Does it go on at once?
+    pub resume: bool,
+    /// How many questions wait in it.
+    pub waiting: u64,
+}
+
+/// A command of the command line that is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What it was run for.
+    pub purpose: Purpose,
+    /// What it answered.
+    pub output: Clean,
+    /// What it said beside.
+    pub errors: Clean,
+    /// Did it do what was asked?
+    pub ok: bool,
+}
+
+/// What points are shown for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointsFor {
+    /// To go back to one.
+    Rewind,
+    /// To look at what happened.
+    Timeline,
+}
+
+/// What a run works with, where it was changed here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunSettings {
+    /// The model.
+    pub model: Option<String>,
+    /// When a person is asked.
+    pub mode: Option<Mode>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The most dollars of the session, as typed.
+    pub budget: Option<String>,
+}
+
+/// What a command's answer is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be read: short answers in the conversation, long ones on a page.
+    Show(&'static str),
+    /// A diff, to be read on a page.
+    Diff,
+    /// It names the session to open next.
+    Open,
+    /// The open session changed: it is read again.
+    Reload,
+    /// The list of sessions changed.
+    Relist,
+    /// A session went to the trash, and can come back.
+    Deleted(SessionId),
+}
+
+/// Something that the terminal wants done. Its answer comes as an [`Input`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Begin a session.
+    Start {
+        /// What to do.
+        task: String,
+        /// How.
+        settings: RunSettings,
+    },
+    /// Go on with a session.
+    Resume {
+        /// The session.
+        session: SessionId,
+        /// What to do next.
+        say: Option<String>,
+        /// How.
+        settings: RunSettings,
+    },
+    /// Say something to the run, or to the session for its next one.
+    Say {
+        /// The session.
+        session: SessionId,
+        /// What.
+        text: String,
+    },
+    /// Answer a question.
+    Answer {
+        /// The session that asks.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Leave the question for later: the run pauses.
+    Pause,
+    /// Stop the turn.
+    Interrupt,
+    /// Run a command of the user's.
+    Shell(String),
+    /// List what the start screen shows.
+    ListStart,
+    /// Open a session. With `resume`, it goes on at once.
+    Open {
+        /// The session, as it is named.
+        session: String,
+        /// The store that it is in; absent, this one.
+        store: Option<Clean>,
+        /// Does it go on at once?
+        resume: bool,
+    },
+    /// Read the open session's card again.
+    ReadCard(SessionId),
+    /// Read events before a seq.
+    ReadEarlier {
+        /// The session.
+        session: SessionId,
+        /// The first event that is shown.
+        before: Seq,
+    },
+    /// Search sessions.
+    Find {
+        /// Which search it is; only the newest one's answer counts.
+        search: u64,
+        /// The words.
+        words: String,
+        /// How far.
+        reach: Reach,
+    },
+    /// Look into a session.
+    Preview {
+        /// The session.
+        session: SessionId,
+        /// The store that it is in; absent, this one.
+        store: Option<Clean>,
+        /// The words that were searched for.
+        words: String,
+    },
+    /// List points of a session.
+    ListPoints {
+        /// The session.
+        session: SessionId,
+        /// What for.
+        purpose: PointsFor,
+    },
+    /// List files of the workspace whose names are like this.
+    ListFiles(String),
+    /// List models.
+    ListModels,
+    /// Run a command of the command line.
+    Command {
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// What its answer is for.
+        purpose: Purpose,
+    },
+    /// Put a text on the clipboard.
+    Copy(String),
+    /// Let the user write in their own editor.
+    Edit(String),
+    /// Suspend the program.
+    Suspend,
+    /// Let the run go on in the background, and leave.
+    Detach,
+    /// Leave.
+    Leave,
+}

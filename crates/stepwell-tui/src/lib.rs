@@ -1,0 +1,49 @@
+//! Stepwell in a terminal: talk with an agent, pick up any session.
+//!
+//! The core is pure. A [`State`] takes [`Input`]s in, keys as well as what a run tells and a store
+//! answers, and gives [`Effect`]s back: what it wants done. [`draw`] says how a state looks. So every
+//! key can be tested without a terminal, a store or a model.
+//!
+//! Finished parts of the conversation are printed above a small live part and stay in the terminal's
+//! own scrollback; only pages cover the screen. Text from models, tools and other people is
+//! [`Clean`] before it is drawn, so that it cannot drive the terminal.
+
+mod clean;
+mod completion;
+mod diff;
+mod draw;
+mod driver;
+mod editor;
+mod effect;
+mod fuzzy;
+mod markdown;
+mod own_editor;
+mod page;
+mod plain;
+mod plain_driver;
+mod raw;
+mod screen;
+mod session;
+mod state;
+mod theme;
+mod told;
+mod transcript;
+mod update;
+mod wrap;
+
+pub use clean::Clean;
+pub use completion::{Completion, CompletionKind, Offer};
+pub use draw::{Picture, draw, printed};
+pub use driver::{Backstage, Inputs, inputs, run};
+pub use editor::{Editor, Move, Row};
+pub use effect::{Done, Effect, Input, Opened, PointsFor, Purpose, Reply, RunSettings};
+pub use page::{ChoicePage, Choosing, Content, Doing, Page, Picker, PointsPage, TextPage};
+pub use plain::{plain_lines, plain_question, plain_start};
+pub use plain_driver::run_plain;
+pub use screen::Screen;
+pub use session::{Point, Reach, SessionCard, SessionRow};
+pub use state::{Asked, Look, Refusal, StartList, State, Work};
+pub use theme::Theme;
+pub use told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
+pub use transcript::{Block, ToolBlock, ToolState, Transcript};
+pub use update::KEYS;

@@ -1,0 +1,228 @@
+//! Pages that cover the conversation: lists of sessions and points, texts, choices.
+
+use ratatui::text::Line;
+use stepwell::Mode;
+
+use crate::clean::Clean;
+use crate::draw::block;
+use crate::editor::Editor;
+use crate::effect::PointsFor;
+use crate::session::{Point, Reach, SessionRow};
+use crate::state::State;
+use crate::{diff, markdown};
+
+/// A page.
+#[derive(Clone, Debug)]
+pub enum Page {
+    /// Sessions, found as words are typed.
+    Picker(Picker),
+    /// Points of a session.
+    Points(PointsPage),
+    /// A text to read.
+    Text(TextPage),
+    /// One of several things.
+    Choice(ChoicePage),
+}
+
+/// Sessions, found as words are typed.
+#[derive(Clone, Debug, Default)]
+pub struct Picker {
+    /// The words.
+    pub words: Editor,
+    /// How far the search goes.
+    pub reach: Reach,
+    /// Which search was asked for last.
+    pub search: u64,
+    /// What was found; absent while nothing was.
+    pub rows: Option<Vec<SessionRow>>,
+    /// Which is selected.
+    pub selected: usize,
+    /// What is in the selected one.
+    pub preview: Option<Clean>,
+    /// What is done to the selected one.
+    pub doing: Doing,
+}
+
+/// What is done to the selected session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Doing {
+    /// Words are typed.
+    #[default]
+    Typing,
+    /// An action is chosen.
+    Choosing,
+    /// A name is typed.
+    Renaming(Editor),
+    /// Tags are typed.
+    Tagging(Editor),
+}
+
+impl Picker {
+    /// The selected session.
+    #[must_use]
+    pub fn row(&self) -> Option<&SessionRow> {
+        self.rows.as_ref()?.get(self.selected)
+    }
+}
+
+/// Points of a session.
+#[derive(Clone, Debug)]
+pub struct PointsPage {
+    /// What for.
+    pub purpose: PointsFor,
+    /// The points, the newest first.
+    pub points: Vec<Point>,
+    /// Which is selected.
+    pub selected: usize,
+    /// Which way back is selected, once a point was chosen.
+    pub way: Option<usize>,
+}
+
+/// The ways back: the flag of the command line, and what it says.
+pub(crate) const WAYS: [(&str, &str); 3] = [
+    ("--both", "the conversation and the files"),
+    ("--chat", "the conversation only"),
+    ("--files", "the files only"),
+];
+
+/// A text to read.
+#[derive(Clone, Debug)]
+pub struct TextPage {
+    /// What it is.
+    pub title: Clean,
+    /// The text.
+    pub content: Content,
+    /// It as lines of the present width.
+    pub lines: Vec<Line<'static>>,
+    /// The first line that is shown.
+    pub top: usize,
+    /// Which blocks of the transcript are in `lines`.
+    pub blocks: usize,
+}
+
+/// What a page shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The conversation.
+    Transcript,
+    /// A diff.
+    Diff(Clean),
+    /// Text as it is.
+    Plain(Clean),
+    /// Markdown.
+    Markdown(Clean),
+}
+
+/// One of several things.
+#[derive(Clone, Debug)]
+pub struct ChoicePage {
+    /// What is chosen.
+    pub what: Choosing,
+    /// The things.
+    pub items: Vec<Clean>,
+    /// What is typed to find one.
+    pub filter: Editor,
+    /// Which is selected, of those that fit.
+    pub selected: usize,
+}
+
+/// What is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choosing {
+    /// The model.
+    Model,
+    /// When a person is asked.
+    Mode,
+}
+
+impl ChoicePage {
+    /// The modes.
+    #[must_use]
+    pub fn modes(now: Mode) -> Self {
+        let items = Mode::ALL.map(|mode| Clean::new(mode.as_str())).to_vec();
+        let selected = Mode::ALL.iter().position(|mode| *mode == now).unwrap_or(0);
+        Self { what: Choosing::Mode, items, filter: Editor::default(), selected }
+    }
+
+    /// The things that fit what was typed.
+    #[must_use]
+    pub fn fitting(&self) -> Vec<&Clean> {
+        match self.filter.is_empty() {
+            true => self.items.iter().collect(),
+            false => crate::fuzzy::best(&self.items, self.filter.text(), usize::MAX, |item| {
+                item.as_str()
+            }),
+        }
+    }
+}
+
+impl TextPage {
+    /// A page that shows something from its beginning.
+    #[must_use]
+    pub fn new(title: &str, content: Content) -> Self {
+        Self { title: Clean::line(title), content, lines: Vec::new(), top: 0, blocks: 0 }
+    }
+
+    /// The last line that may be the first shown.
+    #[must_use]
+    pub fn last_top(&self, rows: usize) -> usize {
+        self.lines.len().saturating_sub(rows)
+    }
+}
+
+impl State {
+    /// How many lines of a text fit a page.
+    #[must_use]
+    pub fn page_rows(&self) -> usize {
+        usize::from(self.look.rows).saturating_sub(2).max(1)
+    }
+
+    /// Shows a text.
+    pub(crate) fn open_text(&mut self, title: &str, content: Content) {
+        let is_transcript = content == Content::Transcript;
+        self.page = Some(Page::Text(TextPage::new(title, content)));
+        self.lay_out();
+        let rows = self.page_rows();
+        if let (true, Some(Page::Text(page))) = (is_transcript, &mut self.page) {
+            page.top = page.last_top(rows);
+        }
+    }
+
+    /// Lays a page's text out for the present width. Of the conversation, only what is new is laid
+    /// out again.
+    pub(crate) fn lay_out(&mut self) {
+        let (columns, theme, details) = (usize::from(self.look.columns), self.look.theme, true);
+        let rows = self.page_rows();
+        let Some(Page::Text(page)) = &mut self.page else { return };
+        match &page.content {
+            Content::Diff(text) => page.lines = diff::lines(text, columns, theme),
+            Content::Markdown(text) => page.lines = markdown::lines(text, columns, theme),
+            Content::Plain(text) => {
+                let wrap =
+                    |line: &str| crate::wrap::wrap(&Line::from(line.to_owned()), columns, "  ");
+                page.lines = text.as_str().lines().flat_map(wrap).collect();
+            }
+            Content::Transcript => {
+                let at_end = page.top >= page.last_top(rows);
+                let blocks = self.transcript.blocks();
+                let settled = blocks.iter().take_while(|block| block.is_final()).count();
+                for shown in &blocks[page.blocks.min(settled)..settled] {
+                    page.lines.extend(block::lines(shown, columns, theme, details));
+                }
+                page.blocks = settled;
+                if at_end {
+                    page.top = page.last_top(rows);
+                }
+            }
+        }
+        page.top = page.top.min(page.lines.len().saturating_sub(1));
+    }
+
+    /// Lays a page's text out anew: the width is another.
+    pub(crate) fn lay_out_anew(&mut self) {
+        if let Some(Page::Text(page)) = &mut self.page {
+            (page.lines, page.blocks) = (Vec::new(), 0);
+        }
+        self.lay_out();
+    }
+}

@@ -1,0 +1,85 @@
+//! The conversation as plain lines, for screen readers and where nothing can be redrawn.
+
+use crate::clean::Clean;
+use crate::state::{Asked, State};
+use crate::told::{QuestionKind, ToolOutcome};
+use crate::transcript::{Block, ToolState};
+
+/// How many lines of output are written.
+const OUTPUT: usize = 40;
+
+/// A block as lines of text.
+#[must_use]
+pub fn plain_lines(block: &Block) -> Vec<String> {
+    match block {
+        Block::User(text) => named("you", text),
+        Block::Answer(text) => named("agent", text),
+        Block::Thinking(text) => named("thinking", text),
+        Block::Picture(kind) => vec![format!("picture: {kind}")],
+        Block::Note(text) => named("note", text),
+        Block::Trouble(text) => named("error", text),
+        Block::Output(text) => cut(text),
+        Block::Tool(tool) => {
+            let ended = match tool.state {
+                ToolState::Called => "called",
+                ToolState::Running(_) => "runs",
+                ToolState::Over(ToolOutcome::Done) => "done",
+                ToolState::Over(ToolOutcome::Failed) => "failed",
+                ToolState::Over(ToolOutcome::Denied) => "not allowed",
+                ToolState::Over(ToolOutcome::CutOff) => "cut off",
+            };
+            let mut lines = vec![format!("tool {} {}: {ended}", tool.run.tool, tool.run.preview)];
+            lines.extend(cut(&tool.output).into_iter().map(|line| format!("  {line}")));
+            lines
+        }
+    }
+}
+
+/// A question as lines of text.
+#[must_use]
+pub fn plain_question(asked: &Asked) -> Vec<String> {
+    let question = &asked.question;
+    let mut lines = named("question", &question.prompt);
+    if let Some(asker) = &question.asker {
+        lines.insert(0, format!("{asker} asks:"));
+    }
+    lines.extend(question.detail.iter().flat_map(cut));
+    lines.push(match (question.kind, &question.default) {
+        (QuestionKind::Approval, _) => "answer yes, always, no, no: WHY, never or later".to_owned(),
+        (QuestionKind::Words, Some(default)) => {
+            format!("answer in words; an empty line says: {default}")
+        }
+        (QuestionKind::Words, None) => "answer in words".to_owned(),
+    });
+    lines
+}
+
+/// What sessions there are to begin with.
+#[must_use]
+pub fn plain_start(state: &State) -> Vec<String> {
+    let Some(start) = &state.start else { return Vec::new() };
+    let mut lines = vec!["Say what to do. /help lists commands, /quit leaves.".to_owned()];
+    for row in start.rows.iter().take(5) {
+        let word = if row.waiting > 0 { "waits for you" } else { row.status.as_str() };
+        lines.push(format!("/resume {}  ({word}, {}) {}", row.id, row.when, row.title()));
+    }
+    lines
+}
+
+fn named(who: &str, text: &Clean) -> Vec<String> {
+    let mut lines: Vec<String> = text.as_str().trim().lines().map(str::to_owned).collect();
+    match lines.first_mut() {
+        Some(first) => first.insert_str(0, &format!("{who}: ")),
+        None => lines.push(format!("{who}:")),
+    }
+    lines
+}
+
+fn cut(text: &Clean) -> Vec<String> {
+    let all: Vec<&str> = text.as_str().trim_end().lines().collect();
+    let mut lines: Vec<String> = all.iter().take(OUTPUT).map(|line| (*line).to_owned()).collect();
+    if all.len() > OUTPUT {
+        lines.push(format!("({} more lines)", all.len() - OUTPUT));
+    }
+    lines
+}

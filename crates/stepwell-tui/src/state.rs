@@ -1,0 +1,270 @@
+//! Everything that is shown, and what the next key means.
+
+use std::time::Duration;
+
+use stepwell::SessionId;
+
+use crate::clean::Clean;
+use crate::completion::Completion;
+use crate::editor::Editor;
+use crate::effect::{Effect, RunSettings};
+use crate::page::Page;
+use crate::session::{SessionCard, SessionRow};
+use crate::theme::Theme;
+use crate::told::Question;
+use crate::transcript::{Block, Transcript};
+
+/// How long a line about what just happened stays.
+const FLASH: Duration = Duration::from_secs(4);
+
+/// What the terminal is, as far as it is found out before it begins.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Columns.
+    pub columns: u16,
+    /// Rows.
+    pub rows: u16,
+    /// How things look.
+    pub theme: Theme,
+    /// The model that a new session gets, as the configuration says.
+    pub model: Clean,
+    /// When a person is asked, as the configuration says.
+    pub mode: stepwell::Mode,
+    /// The folder, as it is shown.
+    pub folder: Clean,
+}
+
+/// Everything that is shown, and what the next key means.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The terminal.
+    pub look: Look,
+    /// The time since the program began.
+    pub now: Duration,
+    /// The conversation.
+    pub transcript: Transcript,
+    /// What is typed.
+    pub editor: Editor,
+    /// What completes it.
+    pub completion: Option<Completion>,
+    /// The session that is open.
+    pub session: Option<SessionCard>,
+    /// Does a run work in it?
+    pub work: Work,
+    /// What was said and is not in the conversation yet.
+    pub queue: Vec<Clean>,
+    /// Questions that wait, the oldest first.
+    pub questions: Vec<Asked>,
+    /// Sessions to begin with, until something is said.
+    pub start: Option<StartList>,
+    /// The page that covers the conversation.
+    pub page: Option<Page>,
+    /// What was changed here for later runs.
+    pub settings: RunSettings,
+    /// Is the model's thinking shown?
+    pub thinking: bool,
+    /// Is all of tools' output shown?
+    pub details: bool,
+    /// What subagents and lanes do now: name and line.
+    pub others: Vec<(Clean, Clean)>,
+    pub(crate) flash: Option<(Duration, Clean)>,
+    pub(crate) last_escape: Option<Duration>,
+    pub(crate) last_cancel: Option<Duration>,
+    pub(crate) searches: u64,
+    /// Words for a session that has not begun: what the user's own commands wrote.
+    pub(crate) carried: Vec<String>,
+    /// What went to the trash last.
+    pub(crate) deleted: Option<SessionId>,
+    pub(crate) left: bool,
+}
+
+/// Whether a run works in the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Work {
+    /// None does.
+    #[default]
+    Idle,
+    /// One does.
+    Working {
+        /// Since when.
+        since: Duration,
+        /// Was it asked to stop?
+        stopping: bool,
+    },
+}
+
+/// A question, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The question.
+    pub question: Question,
+    /// Since when it is shown.
+    pub since: Duration,
+    /// Is the reason for a no being typed?
+    pub reason: Option<Refusal>,
+    /// Do keys answer it, although something was typed when it came?
+    pub focused: bool,
+}
+
+/// Which no a reason is typed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// For this call.
+    Once,
+    /// For every call like it.
+    Never,
+}
+
+/// Sessions to begin with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartList {
+    /// The sessions: what was cut off and what waits first.
+    pub rows: Vec<SessionRow>,
+    /// Which is selected; absent, none.
+    pub selected: Option<usize>,
+}
+
+impl State {
+    /// A terminal in which nothing happened yet.
+    #[must_use]
+    pub fn new(look: Look) -> Self {
+        Self {
+            look,
+            now: Duration::ZERO,
+            transcript: Transcript::default(),
+            editor: Editor::default(),
+            completion: None,
+            session: None,
+            work: Work::Idle,
+            queue: Vec::new(),
+            questions: Vec::new(),
+            start: None,
+            page: None,
+            settings: RunSettings::default(),
+            thinking: false,
+            details: false,
+            others: Vec::new(),
+            flash: None,
+            last_escape: None,
+            last_cancel: None,
+            searches: 0,
+            carried: Vec::new(),
+            deleted: None,
+            left: false,
+        }
+    }
+
+    /// Does a run work?
+    #[must_use]
+    pub const fn is_working(&self) -> bool {
+        matches!(self.work, Work::Working { .. })
+    }
+
+    /// Did the user leave?
+    #[must_use]
+    pub const fn has_left(&self) -> bool {
+        self.left
+    }
+
+    /// The question that keys answer now.
+    #[must_use]
+    pub fn asked(&self) -> Option<&Asked> {
+        self.questions.first()
+    }
+
+    /// A line about what just happened, while it is new.
+    #[must_use]
+    pub fn flash(&self) -> Option<&Clean> {
+        let (since, text) = self.flash.as_ref()?;
+        (self.now.saturating_sub(*since) < FLASH).then_some(text)
+    }
+
+    /// The blocks that are to be printed above the live part now.
+    pub fn take_printable(&mut self) -> Vec<Block> {
+        let blocks = self.transcript.take_printable();
+        let shown = |block: &Block| self.thinking || !matches!(block, Block::Thinking(_));
+        blocks.into_iter().filter(shown).collect()
+    }
+
+    pub(crate) fn say_briefly(&mut self, text: impl AsRef<str>) {
+        self.flash = Some((self.now, Clean::line(text.as_ref())));
+    }
+
+    pub(crate) fn note(&mut self, text: impl AsRef<str>) {
+        self.transcript.push(Block::Note(Clean::new(text.as_ref())));
+    }
+
+    pub(crate) fn trouble(&mut self, why: &Clean, hint: Option<&Clean>) {
+        self.transcript.push(Block::Trouble(why.clone()));
+        if let Some(hint) = hint {
+            self.note(format!("hint: {hint}"));
+        }
+    }
+
+    /// Sends what was typed: to the run, to the session, or as a new session's task.
+    pub(crate) fn send(&mut self, text: String) -> Vec<Effect> {
+        self.start = None;
+        let settings = self.settings.clone();
+        match &self.session {
+            Some(card) if card.is_flow => {
+                self.say_briefly("a flow takes no words; /new begins a conversation");
+                self.editor.set(&text);
+                Vec::new()
+            }
+            Some(card) => {
+                let session = card.id.clone();
+                self.queue.push(Clean::new(&text));
+                match self.is_working() {
+                    true => vec![Effect::Say { session, text }],
+                    false => {
+                        self.begin_work();
+                        vec![Effect::Resume { session, say: Some(text), settings }]
+                    }
+                }
+            }
+            None if self.is_working() => {
+                // The session is about to begin: it is said as soon as it has a name.
+                self.queue.push(Clean::new(&text));
+                self.carried.push(text);
+                Vec::new()
+            }
+            None => {
+                let mut task = std::mem::take(&mut self.carried);
+                task.push(text);
+                let task = task.join("\n\n");
+                self.queue.push(Clean::new(&task));
+                self.begin_work();
+                vec![Effect::Start { task, settings }]
+            }
+        }
+    }
+
+    pub(crate) fn begin_work(&mut self) {
+        self.work = Work::Working { since: self.now, stopping: false };
+    }
+
+    /// Asks the run to stop.
+    pub(crate) fn stop(&mut self) -> Vec<Effect> {
+        match &mut self.work {
+            Work::Working { stopping, .. } => {
+                *stopping = true;
+                vec![Effect::Interrupt]
+            }
+            Work::Idle => Vec::new(),
+        }
+    }
+
+    pub(crate) fn leave(&mut self) -> Vec<Effect> {
+        self.left = true;
+        vec![Effect::Leave]
+    }
+
+    /// Asks for sessions, for the page that is open.
+    pub(crate) fn find(&mut self) -> Vec<Effect> {
+        let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
+        self.searches += 1;
+        picker.search = self.searches;
+        let (words, reach) = (picker.words.text().to_owned(), picker.reach);
+        vec![Effect::Find { search: self.searches, words, reach }]
+    }
+}

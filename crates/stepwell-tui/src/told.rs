@@ -1,0 +1,140 @@
+//! What the terminal is told of a run: its own small type, so that it depends on no runtime.
+
+use std::time::Duration;
+
+use stepwell::{Recorded, SessionId, Status};
+
+use crate::clean::Clean;
+
+/// Something that happened in a run.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// The run began; its session is this one.
+    Began(SessionId),
+    /// An event is on record.
+    Recorded(Box<Recorded>),
+    /// The model was asked so long ago, and has said nothing yet.
+    Waiting(Duration),
+    /// A piece of an answer, as it comes.
+    Text(String),
+    /// A piece of the model's thinking, as it comes.
+    Thinking(String),
+    /// What streamed of this answer is void: it broke off, and is asked for anew.
+    Void,
+    /// A tool runs.
+    ToolStarted(ToolRun),
+    /// A tool still runs.
+    ToolOutput {
+        /// The call.
+        call: String,
+        /// For how long.
+        ran: Duration,
+        /// The last lines of what it wrote.
+        tail: Clean,
+    },
+    /// A tool is done.
+    ToolFinished {
+        /// The call.
+        call: String,
+        /// How it ended.
+        outcome: ToolOutcome,
+        /// What the model is told.
+        output: Clean,
+    },
+    /// A step is complete, and so much was spent until now.
+    Step {
+        /// What the session cost, as it is shown.
+        cost: Clean,
+        /// How much of the model's window is used, in percent.
+        context: Option<u8>,
+    },
+    /// A person is asked.
+    Asked(Box<Question>),
+    /// A question was answered, here or elsewhere.
+    Answered {
+        /// The session that asked.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// The answer in words.
+        answer: Clean,
+        /// Who gave it.
+        who: Clean,
+        /// Was it given here?
+        here: bool,
+    },
+    /// Something happened in a subagent, or in the conversation of a flow's node.
+    Within {
+        /// Its name.
+        name: Clean,
+        /// What happened.
+        told: Box<Told>,
+    },
+    /// Something that a person should know.
+    Notice(Clean),
+    /// The run is over.
+    Ended(Ended),
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolRun {
+    /// The call's id.
+    pub call: String,
+    /// The tool.
+    pub tool: Clean,
+    /// What it does, in one line.
+    pub preview: Clean,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolOutcome {
+    /// Well.
+    Done,
+    /// With an error.
+    Failed,
+    /// The user did not allow it.
+    Denied,
+    /// It was stopped in the middle.
+    CutOff,
+}
+
+/// A question that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The session that asks.
+    pub session: SessionId,
+    /// The question's name.
+    pub gate: String,
+    /// What is asked.
+    pub prompt: Clean,
+    /// What kind of answer it wants.
+    pub kind: QuestionKind,
+    /// What would be done, line by line: a diff or a command.
+    pub detail: Option<Clean>,
+    /// The subagent that asks.
+    pub asker: Option<Clean>,
+    /// The answer if nobody gives one.
+    pub default: Option<Clean>,
+}
+
+/// What kind of answer a question wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuestionKind {
+    /// May a tool run?
+    Approval,
+    /// Words, for a flow.
+    Words,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How the session stands.
+    pub status: Status,
+    /// What went wrong, or why it stopped; empty if there is nothing to say.
+    pub why: Clean,
+    /// What would help.
+    pub hint: Option<Clean>,
+}

@@ -1,0 +1,131 @@
+//! What a key, a run or a store's answer changes, and what is wanted done then. Pure.
+
+mod chat;
+mod page;
+mod question;
+mod reply;
+mod run;
+mod slash;
+
+pub use chat::KEYS;
+pub(crate) use page::ACTIONS;
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::effect::{Effect, Input};
+use crate::state::State;
+
+/// Within this, a second Escape or Ctrl+C belongs to the first.
+const TWICE: Duration = Duration::from_millis(1500);
+
+impl State {
+    /// Takes something in. The time is since the program began.
+    pub fn update(&mut self, now: Duration, input: Input) -> Vec<Effect> {
+        self.now = now;
+        match input {
+            Input::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+            Input::Key(key) => self.key(key),
+            Input::Line(line) => self.line(&line),
+            Input::Paste(text) => self.paste(&text),
+            Input::Resize { columns, rows } => {
+                (self.look.columns, self.look.rows) = (columns, rows);
+                self.lay_out_anew();
+                Vec::new()
+            }
+            Input::Tick => Vec::new(),
+            Input::Run(told) => {
+                let effects = self.told(told);
+                self.lay_out();
+                effects
+            }
+            Input::Reply(reply) => {
+                let effects = self.reply(reply);
+                self.lay_out();
+                effects
+            }
+        }
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if let Some(effects) = self.key_everywhere(key) {
+            return effects;
+        }
+        if self.page.is_some() {
+            return self.page_key(key);
+        }
+        if self.asked().is_some()
+            && let Some(effects) = self.question_key(key)
+        {
+            return effects;
+        }
+        self.chat_key(key)
+    }
+
+    /// Keys that mean the same wherever one is.
+    fn key_everywhere(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        match (key.code, key.modifiers) {
+            (KeyCode::Char('c'), KeyModifiers::CONTROL) => Some(self.cancel()),
+            (KeyCode::Char('z'), KeyModifiers::CONTROL) => Some(vec![Effect::Suspend]),
+            _ => None,
+        }
+    }
+
+    /// Cancels what is nearest: a page, what is typed, the turn. Twice, it leaves.
+    fn cancel(&mut self) -> Vec<Effect> {
+        let twice = self.last_cancel.is_some_and(|last| self.now.saturating_sub(last) < TWICE);
+        if twice {
+            return self.leave();
+        }
+        self.last_cancel = Some(self.now);
+        self.say_briefly("Ctrl+C again leaves; nothing is lost");
+        if self.page.take().is_some() {
+            return Vec::new();
+        }
+        self.completion = None;
+        if let Some(asked) = self.questions.first_mut()
+            && asked.reason.take().is_some()
+        {
+            self.editor.clear();
+            return Vec::new();
+        }
+        if !self.editor.is_empty() {
+            let typed = self.editor.text().to_owned();
+            self.editor.remember(&typed);
+            self.editor.clear();
+            return Vec::new();
+        }
+        self.stop()
+    }
+
+    fn paste(&mut self, text: &str) -> Vec<Effect> {
+        match &self.page {
+            Some(_) => self.page_paste(text),
+            None => {
+                self.editor.insert(text);
+                self.completion = None;
+                Vec::new()
+            }
+        }
+    }
+
+    /// A whole line, where the screen is not redrawn: an answer to a question, or words.
+    fn line(&mut self, line: &str) -> Vec<Effect> {
+        match self.asked().is_some() {
+            true => self.question_line(line),
+            false => {
+                self.editor.set(line);
+                self.submit()
+            }
+        }
+    }
+}
+
+/// Is it a character that is typed?
+fn typed(key: KeyEvent) -> Option<char> {
+    match (key.code, key.modifiers.difference(KeyModifiers::SHIFT).is_empty()) {
+        (KeyCode::Char(c), true) => Some(c),
+        _ => None,
+    }
+}

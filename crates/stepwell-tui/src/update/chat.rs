@@ -1,0 +1,308 @@
+//! Keys in the conversation.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use stepwell::Mode;
+
+use super::{TWICE, typed};
+use crate::clean::Clean;
+use crate::completion::{Wanted, wanted};
+use crate::editor::Move;
+use crate::effect::{Effect, PointsFor};
+use crate::page::{Content, Page, Picker};
+use crate::session::Reach;
+use crate::state::State;
+use crate::transcript::Block;
+
+/// The keys, as help shows them.
+pub const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; while the agent works, it is told before its next step"),
+    ("Shift+Enter, Ctrl+J", "a new line"),
+    ("Up, Down", "what you said before"),
+    ("Esc", "stop the turn"),
+    ("Esc Esc", "go back to an earlier point"),
+    ("Ctrl+C", "cancel; twice, leave"),
+    ("Ctrl+R", "find sessions; again, search further"),
+    ("Ctrl+T", "the whole conversation"),
+    ("Ctrl+O", "show all of tools' output, or fold it"),
+    ("Ctrl+G", "write in your own editor"),
+    ("Ctrl+L", "draw anew"),
+    ("Shift+Tab", "change when you are asked"),
+    ("@", "name a file"),
+    ("!", "run a command of your own; the agent is told"),
+    ("/", "a command"),
+    ("?", "this page"),
+    ("at a question", "y once, a always, n no, N never, d details, l later"),
+];
+
+impl State {
+    pub(super) fn chat_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if let Some(effects) = self.completion_key(key) {
+            return effects;
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char(c) if control => return self.control_key(c),
+            KeyCode::Esc => return self.escape(),
+            KeyCode::BackTab => return self.next_mode(),
+            KeyCode::Enter if key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT) => {
+                self.editor.insert("\n");
+            }
+            KeyCode::Enter => return self.enter(),
+            KeyCode::Up if self.select_start(false) => return Vec::new(),
+            KeyCode::Down if self.select_start(true) => return Vec::new(),
+            KeyCode::Up => {
+                if !self.editor.go(Move::Up) {
+                    self.editor.recall_older();
+                }
+                return Vec::new();
+            }
+            KeyCode::Down => {
+                if !self.editor.go(Move::Down) {
+                    self.editor.recall_newer();
+                }
+                return Vec::new();
+            }
+            KeyCode::Char('?') if self.editor.is_empty() => {
+                self.open_help();
+                return Vec::new();
+            }
+            _ => self.edit_key(key),
+        }
+        self.complete()
+    }
+
+    /// Keys that edit.
+    fn edit_key(&mut self, key: KeyEvent) {
+        let far = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Backspace if far => self.editor.cut_to(Move::WordLeft),
+            KeyCode::Backspace => self.editor.backspace(),
+            KeyCode::Delete if far => self.editor.cut_to(Move::WordRight),
+            KeyCode::Delete => self.editor.delete(),
+            KeyCode::Left if far => self.editor.jump(Move::WordLeft),
+            KeyCode::Right if far => self.editor.jump(Move::WordRight),
+            KeyCode::Left => self.editor.jump(Move::Left),
+            KeyCode::Right => self.editor.jump(Move::Right),
+            KeyCode::Home => self.editor.jump(Move::Home),
+            KeyCode::End => self.editor.jump(Move::End),
+            KeyCode::Char('b') if key.modifiers == KeyModifiers::ALT => {
+                self.editor.jump(Move::WordLeft);
+            }
+            KeyCode::Char('f') if key.modifiers == KeyModifiers::ALT => {
+                self.editor.jump(Move::WordRight);
+            }
+            KeyCode::Char('d') if key.modifiers == KeyModifiers::ALT => {
+                self.editor.cut_to(Move::WordRight);
+            }
+            _ => {
+                if let Some(c) = typed(key) {
+                    if let Some(start) = &mut self.start {
+                        start.selected = None;
+                    }
+                    self.editor.insert(c.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+    }
+
+    fn control_key(&mut self, c: char) -> Vec<Effect> {
+        match c {
+            'j' => self.editor.insert("\n"),
+            'a' => self.editor.jump(Move::Home),
+            'e' => self.editor.jump(Move::End),
+            'b' => self.editor.jump(Move::Left),
+            'f' => self.editor.jump(Move::Right),
+            'p' => self.editor.recall_older(),
+            'n' => self.editor.recall_newer(),
+            'h' => self.editor.backspace(),
+            'w' => self.editor.cut_to(Move::WordLeft),
+            'u' => self.editor.cut_to(Move::Home),
+            'k' => self.editor.cut_to(Move::End),
+            'y' => self.editor.paste_cut(),
+            'd' if self.editor.is_empty() => return self.leave(),
+            'd' => self.editor.delete(),
+            'g' => return vec![Effect::Edit(self.editor.text().to_owned())],
+            'r' => return self.open_picker(Reach::Workspace, ""),
+            't' => self.open_text("transcript", Content::Transcript),
+            'o' => {
+                self.details = !self.details;
+                let now = if self.details { "shown in full" } else { "folded" };
+                self.say_briefly(format!(
+                    "tools' output is {now}; Ctrl+T shows what was said before"
+                ));
+            }
+            _ => {}
+        }
+        self.complete()
+    }
+
+    fn completion_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let completion = self.completion.as_mut()?;
+        match key.code {
+            KeyCode::Up => completion.go(false),
+            KeyCode::Down => completion.go(true),
+            KeyCode::Tab => {
+                let completion = self.completion.take()?;
+                completion.accept(&mut self.editor);
+            }
+            KeyCode::Enter if key.modifiers.is_empty() => {
+                let completion = self.completion.take()?;
+                if completion.is_typed(&self.editor) {
+                    return Some(self.submit());
+                }
+                completion.accept(&mut self.editor);
+                // A command without arguments needs no second Enter.
+                let usage = completion.offers.get(completion.selected)?.text.as_str();
+                if usage.starts_with('/') && !usage.contains(' ') {
+                    return Some(self.submit());
+                }
+            }
+            KeyCode::Esc => self.completion = None,
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    /// Looks what completes what is typed now.
+    fn complete(&mut self) -> Vec<Effect> {
+        let selected = self.completion.take().map(|completion| completion.selected);
+        match wanted(&self.editor) {
+            Wanted::Nothing => Vec::new(),
+            Wanted::Ready(mut completion) => {
+                let last = completion.offers.len().saturating_sub(1);
+                completion.selected = selected.unwrap_or(0).min(last);
+                self.completion = Some(completion);
+                Vec::new()
+            }
+            Wanted::Files { typed, .. } => vec![Effect::ListFiles(typed)],
+        }
+    }
+
+    fn select_start(&mut self, down: bool) -> bool {
+        let Some(start) = self.start.as_mut().filter(|start| !start.rows.is_empty()) else {
+            return false;
+        };
+        if !self.editor.is_empty() {
+            return false;
+        }
+        let last = start.rows.len() - 1;
+        start.selected = match (start.selected, down) {
+            (None, true) => Some(0),
+            (None, false) => Some(last),
+            (Some(0), false) => None,
+            (Some(at), true) => Some((at + 1).min(last)),
+            (Some(at), false) => Some(at - 1),
+        };
+        true
+    }
+
+    fn enter(&mut self) -> Vec<Effect> {
+        // A backslash at the end of a line makes it go on, where no other key does.
+        if self.editor.before_cursor().ends_with('\\') {
+            self.editor.backspace();
+            self.editor.insert("\n");
+            return Vec::new();
+        }
+        if self.editor.is_empty()
+            && let Some(start) = &self.start
+            && let Some(row) = start.selected.and_then(|at| start.rows.get(at))
+        {
+            let (session, store) = (row.id.to_string(), row.store.clone());
+            return vec![Effect::Open { session, store, resume: true }];
+        }
+        self.submit()
+    }
+
+    /// Sends what is typed: words, a command of the terminal, or one of the user's own.
+    pub(super) fn submit(&mut self) -> Vec<Effect> {
+        self.completion = None;
+        if self.editor.text().trim().is_empty() {
+            return Vec::new();
+        }
+        let text = self.editor.take();
+        let trimmed = text.trim();
+        if let Some(command) = trimmed.strip_prefix('!') {
+            return match command.trim() {
+                "" => Vec::new(),
+                command => {
+                    self.transcript.push(Block::User(Clean::new(trimmed)));
+                    vec![Effect::Shell(command.to_owned())]
+                }
+            };
+        }
+        // A path is no command.
+        let is_command = trimmed.starts_with('/')
+            && !trimmed.split_whitespace().next().is_some_and(|word| word[1..].contains('/'));
+        match is_command {
+            true => self.slash(trimmed),
+            false => self.send(trimmed.to_owned()),
+        }
+    }
+
+    fn escape(&mut self) -> Vec<Effect> {
+        let twice = self.last_escape.is_some_and(|last| self.now.saturating_sub(last) < TWICE);
+        if twice {
+            self.last_escape = None;
+            return self.open_points(PointsFor::Rewind);
+        }
+        self.last_escape = Some(self.now);
+        match self.is_working() {
+            true => self.stop(),
+            false => {
+                if self.session.is_some() {
+                    self.say_briefly("Esc again goes back to an earlier point");
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// When a person is asked, as it holds for the next run.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        let kept = self.session.as_ref().and_then(|card| card.mode);
+        self.settings.mode.or(kept).unwrap_or(self.look.mode)
+    }
+
+    fn next_mode(&mut self) -> Vec<Effect> {
+        let next = match self.mode() {
+            Mode::ConfirmAll => Mode::ConfirmSensitive,
+            Mode::ConfirmSensitive => Mode::Yolo,
+            Mode::Yolo => Mode::ConfirmAll,
+        };
+        self.set_mode(next);
+        Vec::new()
+    }
+
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        self.settings.mode = Some(mode);
+        let when = if self.is_working() { " from the next turn on" } else { "" };
+        let means = match mode {
+            Mode::ConfirmAll => "you are asked before every tool",
+            Mode::ConfirmSensitive => "you are asked before something changes",
+            Mode::Yolo => "you are never asked",
+        };
+        self.say_briefly(format!("{mode}: {means}{when}"));
+    }
+
+    pub(super) fn open_picker(&mut self, reach: Reach, words: &str) -> Vec<Effect> {
+        let mut picker = Picker { reach, ..Picker::default() };
+        picker.words.insert(words);
+        self.page = Some(Page::Picker(picker));
+        self.find()
+    }
+
+    pub(super) fn open_points(&mut self, purpose: PointsFor) -> Vec<Effect> {
+        match &self.session {
+            Some(_) if self.is_working() && purpose == PointsFor::Rewind => {
+                self.say_briefly("the agent works: Esc stops it first");
+                Vec::new()
+            }
+            Some(card) => vec![Effect::ListPoints { session: card.id.clone(), purpose }],
+            None => {
+                self.say_briefly("no session is open yet");
+                Vec::new()
+            }
+        }
+    }
+}

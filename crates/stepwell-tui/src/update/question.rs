@@ -1,0 +1,163 @@
+//! Keys at a question of the run.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use stepwell::{Answer, Grant};
+
+use super::typed;
+use crate::effect::Effect;
+use crate::page::Content;
+use crate::state::{Refusal, State};
+use crate::told::QuestionKind;
+
+/// A key that is pressed sooner was meant for something else: nobody reads as fast.
+const TOO_SOON: Duration = Duration::from_millis(300);
+
+impl State {
+    /// A key at a question. Absent, it is for the conversation: who is typing when a question comes
+    /// does not answer it with what they type.
+    pub(super) fn question_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let asked = self.questions.first()?;
+        if asked.reason.is_some() {
+            return self.reason_key(key);
+        }
+        if asked.question.kind == QuestionKind::Words {
+            return self.words_key(key);
+        }
+        let (since, focused) = (asked.since, asked.focused);
+        if !self.editor.is_empty() && !focused {
+            if key.code == KeyCode::Tab && self.completion.is_none() {
+                self.questions[0].focused = true;
+                return Some(Vec::new());
+            }
+            return None;
+        }
+        let c = match (key.code, typed(key)) {
+            (KeyCode::Tab, _) if focused => {
+                self.questions[0].focused = false;
+                return Some(Vec::new());
+            }
+            (_, Some(c)) => c,
+            _ => return None,
+        };
+        if !matches!(c, 'y' | 'a' | 'n' | 'N' | 'd' | 'l') {
+            return focused.then(Vec::new);
+        }
+        if self.now.saturating_sub(since) < TOO_SOON {
+            self.say_briefly("a question just came up: read it, then answer");
+            return Some(Vec::new());
+        }
+        Some(self.choose(c))
+    }
+
+    fn choose(&mut self, c: char) -> Vec<Effect> {
+        match c {
+            'y' => self.answer(Answer::ALLOW_ONCE),
+            'a' => self.answer(Answer::Allow { scope: Grant::Always }),
+            'l' => self.later(),
+            'd' => {
+                let Some(asked) = self.asked() else { return Vec::new() };
+                let question = &asked.question;
+                let content = question.detail.clone().unwrap_or_else(|| question.prompt.clone());
+                let content = match crate::diff::is_diff(&content) {
+                    true => Content::Diff(content),
+                    false => Content::Plain(content),
+                };
+                self.open_text("what it would do", content);
+                Vec::new()
+            }
+            c => {
+                let refusal = if c == 'N' { Refusal::Never } else { Refusal::Once };
+                if let Some(asked) = self.questions.first_mut() {
+                    asked.reason = Some(refusal);
+                }
+                // What was typed is not the reason.
+                let typed = self.editor.text().to_owned();
+                self.editor.remember(&typed);
+                self.editor.clear();
+                Vec::new()
+            }
+        }
+    }
+
+    /// Keys while the reason for a no is typed. Enter sends it; none is needed.
+    fn reason_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        match key.code {
+            KeyCode::Esc => {
+                self.questions.first_mut()?.reason = None;
+                self.editor.clear();
+                Some(Vec::new())
+            }
+            KeyCode::Enter
+                if !key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT) =>
+            {
+                let never = self.questions.first()?.reason == Some(Refusal::Never);
+                let reason = self.editor.text().trim().to_owned();
+                self.editor.clear();
+                let reason = Some(reason).filter(|reason| !reason.is_empty());
+                Some(self.answer(Answer::Deny { reason, never }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Keys at a question that wants words: they are typed as always, and Enter answers.
+    fn words_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let plain = !key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT);
+        if key.code != KeyCode::Enter || !plain || self.editor.text().starts_with('/') {
+            return None;
+        }
+        let question = &self.questions.first()?.question;
+        let default = question.default.as_ref().map(ToString::to_string);
+        let text = match self.editor.text().trim() {
+            "" => default?,
+            text => text.to_owned(),
+        };
+        self.editor.take();
+        Some(self.answer(Answer::Text(text)))
+    }
+
+    /// A whole line as an answer.
+    pub(super) fn question_line(&mut self, line: &str) -> Vec<Effect> {
+        let line = line.trim();
+        if line.starts_with('/') {
+            return self.slash(line);
+        }
+        let Some(asked) = self.asked() else { return Vec::new() };
+        if asked.question.kind == QuestionKind::Words {
+            let default = asked.question.default.as_ref().map(ToString::to_string);
+            let text = if line.is_empty() { default } else { Some(line.to_owned()) };
+            return text.map_or_else(Vec::new, |text| self.answer(Answer::Text(text)));
+        }
+        match line {
+            "a" => self.answer(Answer::Allow { scope: Grant::Always }),
+            "N" => self.answer(Answer::Deny { reason: None, never: true }),
+            "l" | "later" => self.later(),
+            line => match Answer::read(line) {
+                Answer::Text(_) => {
+                    self.note("answer yes, always, no, no: WHY, never or later");
+                    Vec::new()
+                }
+                answer => self.answer(answer),
+            },
+        }
+    }
+
+    fn answer(&mut self, answer: Answer) -> Vec<Effect> {
+        if self.questions.is_empty() {
+            return Vec::new();
+        }
+        let asked = self.questions.remove(0);
+        let (session, gate) = (asked.question.session, asked.question.gate);
+        vec![Effect::Answer { session, gate, answer }]
+    }
+
+    fn later(&mut self) -> Vec<Effect> {
+        if !self.questions.is_empty() {
+            self.questions.remove(0);
+        }
+        self.note("left for later: it waits for an answer, here or elsewhere");
+        vec![Effect::Pause]
+    }
+}

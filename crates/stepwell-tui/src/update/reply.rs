@@ -1,0 +1,202 @@
+//! What stores and commands answer.
+
+use stepwell::Status;
+
+use crate::clean::Clean;
+use crate::completion::{Completion, Wanted, wanted};
+use crate::effect::{Done, Effect, Opened, Purpose, Reply};
+use crate::page::{ChoicePage, Choosing, Content, Page, PointsPage};
+use crate::state::{StartList, State};
+use crate::transcript::{Block, Transcript};
+
+/// An answer of more lines goes to a page.
+const SHORT: usize = 12;
+
+impl State {
+    pub(super) fn reply(&mut self, reply: Reply) -> Vec<Effect> {
+        match reply {
+            Reply::Start(rows) => {
+                if self.session.is_none() && !self.is_working() {
+                    self.start = Some(StartList { rows, selected: None });
+                }
+            }
+            Reply::Opened(opened) => return self.opened(*opened),
+            Reply::Card(card) => {
+                let is_new = self.session.as_ref().is_none_or(|open| open.id != card.id);
+                if is_new && self.session.is_some() && !self.is_working() {
+                    return Vec::new();
+                }
+                self.session = Some(*card);
+            }
+            Reply::Earlier { session, events, more } => {
+                if self.session.as_ref().is_some_and(|card| card.id == session) {
+                    self.put_before(&events, more);
+                }
+            }
+            Reply::Found { search, rows } => return self.found(search, rows),
+            Reply::Preview { session, text } => {
+                if let Some(Page::Picker(picker)) = &mut self.page
+                    && picker.row().is_some_and(|row| row.id == session)
+                {
+                    picker.preview = Some(text);
+                }
+            }
+            Reply::Points { purpose, points } => {
+                if points.is_empty() {
+                    self.say_briefly("there is nothing to go back to yet");
+                    return Vec::new();
+                }
+                self.page =
+                    Some(Page::Points(PointsPage { purpose, points, selected: 0, way: None }));
+            }
+            Reply::Files(files) => {
+                if let Wanted::Files { from, .. } = wanted(&self.editor) {
+                    self.completion = Completion::files(from, &files);
+                }
+            }
+            Reply::Models(items) => {
+                let filter = crate::editor::Editor::default();
+                self.page = Some(Page::Choice(ChoicePage {
+                    what: Choosing::Model,
+                    items,
+                    filter,
+                    selected: 0,
+                }));
+            }
+            Reply::Done(done) => return self.done(&done),
+            Reply::ShellDone { command, output, failed } => {
+                return self.shell_done(&command, &output, failed.as_ref());
+            }
+            Reply::Edited(text) => self.editor.set(text.trim_end()),
+            Reply::Failed { why, hint } => self.failed(&why, hint.as_ref()),
+        }
+        Vec::new()
+    }
+
+    fn opened(&mut self, opened: Opened) -> Vec<Effect> {
+        let Opened { card, events, more, unheard, resume, waiting } = opened;
+        self.transcript = Transcript::of(&events, more);
+        self.page = None;
+        self.start = None;
+        self.queue.clear();
+        self.questions.clear();
+        self.settings.mode = None;
+        self.settings.model = None;
+        self.settings.agent = None;
+        if more {
+            self.note("earlier messages: Ctrl+T");
+        }
+        let (session, status) = (card.id.clone(), card.status);
+        self.session = Some(card);
+        // What was cut off goes on, and what waits is asked again: a run does both.
+        let goes_on =
+            waiting > 0 || unheard > 0 || matches!(status, Status::Interrupted | Status::Partial);
+        if !resume || !goes_on {
+            return Vec::new();
+        }
+        self.begin_work();
+        vec![Effect::Resume { session, say: None, settings: self.settings.clone() }]
+    }
+
+    fn put_before(&mut self, events: &[stepwell::Recorded], more: bool) {
+        let before = self.transcript.blocks().len();
+        self.transcript.put_before(events, more);
+        let added = self.transcript.blocks().len() - before;
+        let Some(Page::Text(page)) = &self.page else { return };
+        if page.content != Content::Transcript || added == 0 {
+            return;
+        }
+        let (old, from_end) = (page.lines.len(), page.lines.len() - page.top);
+        self.lay_out_anew();
+        if let Some(Page::Text(page)) = &mut self.page
+            && page.lines.len() > old
+        {
+            // What was read stays where it was.
+            page.top = page.lines.len() - from_end;
+        }
+    }
+
+    fn found(&mut self, search: u64, rows: Vec<crate::session::SessionRow>) -> Vec<Effect> {
+        let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
+        if picker.search != search {
+            return Vec::new();
+        }
+        picker.selected = picker.selected.min(rows.len().saturating_sub(1));
+        picker.rows = Some(rows);
+        self.preview()
+    }
+
+    pub(super) fn preview(&mut self) -> Vec<Effect> {
+        let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
+        picker.preview = None;
+        let Some(row) = picker.row() else { return Vec::new() };
+        let (session, store) = (row.id.clone(), row.store.clone());
+        vec![Effect::Preview { session, store, words: picker.words.text().to_owned() }]
+    }
+
+    fn done(&mut self, done: &Done) -> Vec<Effect> {
+        if !done.ok {
+            let (mut why, mut hint) = (done.errors.as_str().trim(), None);
+            if let Some((before, after)) = why.split_once("hint: ") {
+                (why, hint) = (before.trim(), Some(Clean::new(after.trim())));
+            }
+            let why = Clean::new(why.trim_start_matches("error: "));
+            self.failed(&why, hint.as_ref());
+            return Vec::new();
+        }
+        match &done.purpose {
+            Purpose::Show(title) => {
+                let text = done.output.as_str().trim_end();
+                let said = done.errors.as_str().trim_end();
+                match text.lines().count() {
+                    0 if said.is_empty() => self.say_briefly(format!("{title}: done")),
+                    0 => self.note(said),
+                    lines if lines <= SHORT => {
+                        self.transcript.push(Block::Output(Clean::new(text)));
+                    }
+                    _ => self.open_text(title, Content::Plain(done.output.clone())),
+                }
+                self.session
+                    .as_ref()
+                    .map_or_else(Vec::new, |card| vec![Effect::ReadCard(card.id.clone())])
+            }
+            Purpose::Diff => {
+                match done.output.as_str().trim().is_empty() {
+                    true => self.say_briefly("no file was changed"),
+                    false => self.open_text("diff", Content::Diff(done.output.clone())),
+                }
+                Vec::new()
+            }
+            Purpose::Open => {
+                let session = done.output.as_str().split_whitespace().next_back();
+                let session = session.unwrap_or("@last").to_owned();
+                vec![Effect::Open { session, store: None, resume: false }]
+            }
+            Purpose::Reload => {
+                let said = format!("{}{}", done.output, done.errors);
+                self.say_briefly(said.lines().next().unwrap_or("done"));
+                self.session.as_ref().map_or_else(Vec::new, |card| {
+                    vec![Effect::Open { session: card.id.to_string(), store: None, resume: false }]
+                })
+            }
+            Purpose::Relist => self.find(),
+            Purpose::Deleted(session) => {
+                self.deleted = Some(session.clone());
+                self.say_briefly("in the trash; u brings it back");
+                if self.session.as_ref().is_some_and(|card| card.id == *session) {
+                    self.begin_anew();
+                }
+                self.find()
+            }
+        }
+    }
+
+    /// Nothing is open any more.
+    pub(super) fn begin_anew(&mut self) {
+        self.session = None;
+        self.transcript = Transcript::default();
+        self.queue.clear();
+        self.questions.clear();
+        self.others.clear();
+    }
+}

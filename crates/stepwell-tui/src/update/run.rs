@@ -1,0 +1,200 @@
+//! What a run tells.
+
+use stepwell::{Event, Role, Status};
+
+use crate::clean::Clean;
+use crate::effect::Effect;
+use crate::state::{Asked, State, Work};
+use crate::told::{Ended, Told};
+use crate::transcript::Block;
+
+/// How many subagents are shown at once.
+const OTHERS: usize = 4;
+
+impl State {
+    pub(super) fn told(&mut self, told: Told) -> Vec<Effect> {
+        match told {
+            Told::Began(session) => {
+                let mut effects = vec![Effect::ReadCard(session.clone())];
+                // What was said while the session had no name yet.
+                for text in std::mem::take(&mut self.carried) {
+                    effects.push(Effect::Say { session: session.clone(), text });
+                }
+                return effects;
+            }
+            Told::Recorded(event) => {
+                if let Event::Message(message) = &event.event
+                    && message.role == Role::User
+                {
+                    self.take_from_queue(&message.text());
+                }
+                self.transcript.record(&event);
+                if matches!(event.event, Event::Phase(_) | Event::Compacted(_))
+                    && let Some(card) = &self.session
+                {
+                    return vec![Effect::ReadCard(card.id.clone())];
+                }
+            }
+            Told::Waiting(_) => {}
+            Told::Text(piece) => self.transcript.stream_answer(&piece),
+            Told::Thinking(piece) => self.transcript.stream_thinking(&piece),
+            Told::Void => self.transcript.void_stream(),
+            Told::ToolStarted(run) => self.transcript.tool_started(run),
+            Told::ToolOutput { call, ran, tail } => self.transcript.tool_output(&call, ran, tail),
+            Told::ToolFinished { call, outcome, output } => {
+                self.transcript.tool_over(&call, outcome, &output);
+            }
+            Told::Step { cost, context } => {
+                if let Some(card) = &mut self.session {
+                    card.cost = cost;
+                    card.context = context.or(card.context);
+                }
+            }
+            Told::Asked(question) => {
+                let known = |asked: &Asked| {
+                    asked.question.gate == question.gate
+                        && asked.question.session == question.session
+                };
+                if !self.questions.iter().any(known) {
+                    let (since, question) = (self.now, *question);
+                    self.questions.push(Asked { question, since, reason: None, focused: false });
+                }
+            }
+            Told::Answered { session, gate, answer, who, here } => {
+                let meant = |asked: &Asked| {
+                    asked.question.gate == gate && asked.question.session == session
+                };
+                let was_open = self.questions.iter().any(meant);
+                self.questions.retain(|asked| !meant(asked));
+                if was_open && !here {
+                    self.note(format!("answered by {who}: {answer}"));
+                }
+            }
+            Told::Within { name, told } => self.told_within(&name, *told),
+            Told::Notice(text) => self.note(text.as_str()),
+            Told::Ended(ended) => return self.ended(&ended),
+        }
+        Vec::new()
+    }
+
+    /// Something said is in the conversation now. What is recorded may be redacted, so the order
+    /// decides if no text is the same.
+    fn take_from_queue(&mut self, text: &str) {
+        let text = Clean::new(text);
+        let same = self.queue.iter().position(|said| *said == text);
+        if !self.queue.is_empty() {
+            self.queue.remove(same.unwrap_or(0));
+        }
+    }
+
+    /// What a subagent or a flow's node does: a line each, and its questions.
+    fn told_within(&mut self, name: &Clean, told: Told) {
+        let line = match told {
+            Told::Asked(mut question) => {
+                question.asker.get_or_insert_with(|| name.clone());
+                drop(self.told(Told::Asked(question)));
+                Clean::new("asks you")
+            }
+            answered @ Told::Answered { .. } => {
+                drop(self.told(answered));
+                return;
+            }
+            Told::Within { told, .. } => return self.told_within(name, *told),
+            Told::Text(piece) | Told::Thinking(piece) => Clean::line(&piece),
+            Told::ToolStarted(run) => Clean::line(&format!("{} {}", run.tool, run.preview)),
+            Told::ToolOutput { tail, .. } => Clean::line(tail.as_str()),
+            Told::Notice(text) => text,
+            Told::Ended(ended) => {
+                self.others.retain(|(known, _)| known != name);
+                self.note(format!("{name}: {}", ended.status));
+                return;
+            }
+            _ => return,
+        };
+        if line.is_empty() {
+            return;
+        }
+        match self.others.iter_mut().find(|(known, _)| known == name) {
+            Some((_, shown)) => *shown = line,
+            None => {
+                self.others.push((name.clone(), line));
+                let too_many = self.others.len().saturating_sub(OTHERS);
+                self.others.drain(..too_many);
+            }
+        }
+    }
+
+    fn ended(&mut self, ended: &Ended) -> Vec<Effect> {
+        let stopped = matches!(self.work, Work::Working { stopping: true, .. });
+        self.work = Work::Idle;
+        self.transcript.drop_stream();
+        self.transcript.cut_open_calls();
+        self.questions.clear();
+        self.others.clear();
+        match (ended.status, ended.why.is_empty()) {
+            (Status::Interrupted, _) if stopped => self.note("stopped; say something to go on"),
+            (Status::Failed, _) => {
+                let why =
+                    if ended.why.is_empty() { Clean::new("it failed") } else { ended.why.clone() };
+                self.trouble(&why, ended.hint.as_ref());
+            }
+            (_, false) => {
+                self.note(ended.why.as_str());
+                if let Some(hint) = &ended.hint {
+                    self.note(format!("hint: {hint}"));
+                }
+            }
+            (_, true) => {}
+        }
+        let Some(card) = &mut self.session else {
+            // It never began: what was said is typed again, so that nothing is lost.
+            let said: Vec<String> = self.queue.drain(..).map(|said| said.to_string()).collect();
+            if self.editor.is_empty() && !said.is_empty() {
+                self.editor.set(&said.join("\n\n"));
+            }
+            self.carried.clear();
+            return Vec::new();
+        };
+        card.status = ended.status;
+        let session = card.id.clone();
+        let mut effects = vec![Effect::ReadCard(session.clone())];
+        // What was said as the turn ended is answered in the next one.
+        if !self.queue.is_empty() && ended.status == Status::Success {
+            self.begin_work();
+            effects.push(Effect::Resume { session, say: None, settings: self.settings.clone() });
+        }
+        effects
+    }
+
+    /// Something went wrong before a run told of its end.
+    pub(super) fn failed(&mut self, why: &Clean, hint: Option<&Clean>) {
+        match &self.page {
+            Some(_) => self.say_briefly(why.as_str()),
+            None => self.trouble(why, hint),
+        }
+    }
+
+    /// Adds what a command of the user's wrote, and lets the model know.
+    pub(super) fn shell_done(
+        &mut self,
+        command: &str,
+        output: &Clean,
+        failed: Option<&Clean>,
+    ) -> Vec<Effect> {
+        self.transcript.push(Block::Output(output.clone()));
+        if let Some(failed) = failed {
+            self.transcript.push(Block::Trouble(failed.clone()));
+        }
+        let ending = failed.map(|failed| format!("\n({failed})")).unwrap_or_default();
+        let text =
+            format!("I ran `{command}`:\n\n```\n{}\n```{ending}", output.as_str().trim_end());
+        match &self.session {
+            Some(card) if !card.is_flow => vec![Effect::Say { session: card.id.clone(), text }],
+            Some(_) => Vec::new(),
+            None => {
+                self.carried.push(text);
+                Vec::new()
+            }
+        }
+    }
+}

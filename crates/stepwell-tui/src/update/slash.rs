@@ -1,0 +1,366 @@
+//! Slash commands: what each does here. Those that the command line has too are its commands.
+
+use stepwell::{Mode, SessionId};
+use stepwell_workspace::slash::{Group, Invocation, SLASH_COMMANDS, SlashCommand, Verb};
+
+use super::chat::KEYS;
+use crate::clean::Clean;
+use crate::effect::{Effect, PointsFor, Purpose};
+use crate::page::{ChoicePage, Content, Page};
+use crate::session::Reach;
+use crate::state::State;
+
+impl State {
+    pub(super) fn slash(&mut self, line: &str) -> Vec<Effect> {
+        match Invocation::parse(line) {
+            Ok(invocation) => self.invoke(invocation.command.verb, &invocation.arguments),
+            Err(unknown) => {
+                let meant = unknown.nearest.map(|nearest| format!("; did you mean /{nearest}?"));
+                let meant = meant.unwrap_or_else(|| "; /help lists them".to_owned());
+                self.trouble(
+                    &Clean::line(&format!("there is no command /{}{meant}", unknown.typed)),
+                    None,
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    fn invoke(&mut self, verb: Verb, arguments: &str) -> Vec<Effect> {
+        match verb {
+            Verb::Help => self.help(arguments),
+            Verb::New => return self.new_session(arguments),
+            Verb::Stop if self.is_working() => return self.stop(),
+            Verb::Stop => self.say_briefly("nothing runs here"),
+            Verb::Quit => return self.leave(),
+            Verb::Detach => return self.detach(),
+            Verb::Copy => return self.copy(arguments),
+            Verb::Thinking => {
+                self.thinking = !self.thinking;
+                let now = if self.thinking { "shown" } else { "hidden" };
+                self.say_briefly(format!("thinking is {now}"));
+            }
+            Verb::Resume if !arguments.is_empty() => return self.open(arguments),
+            Verb::Resume | Verb::Sessions => return self.open_picker(Reach::Workspace, ""),
+            Verb::Search => return self.open_picker(Reach::Workspace, arguments),
+            Verb::Rewind if arguments.is_empty() => return self.open_points(PointsFor::Rewind),
+            Verb::Timeline => return self.open_points(PointsFor::Timeline),
+            Verb::Transcript => self.open_text("transcript", Content::Transcript),
+            Verb::Model if arguments.is_empty() => return vec![Effect::ListModels],
+            Verb::Model => self.set_model(arguments),
+            Verb::Mode => self.change_mode(arguments),
+            Verb::Agent if !arguments.is_empty() => {
+                self.settings.agent = Some(arguments.to_owned());
+                self.say_briefly(format!("the next turn is {arguments}'s"));
+            }
+            Verb::Budget if !arguments.is_empty() => {
+                self.settings.budget = Some(arguments.trim_start_matches('$').to_owned());
+                self.say_briefly(format!(
+                    "the session may cost ${}",
+                    arguments.trim_start_matches('$')
+                ));
+            }
+            Verb::Web => self.say_briefly("this version has no page yet"),
+            verb => return self.command_line(verb, arguments),
+        }
+        Vec::new()
+    }
+
+    fn new_session(&mut self, task: &str) -> Vec<Effect> {
+        if self.is_working() {
+            self.say_briefly("the agent works: Esc stops it first");
+            return Vec::new();
+        }
+        self.begin_anew();
+        self.note("a new session begins with what you say next");
+        match task.is_empty() {
+            true => vec![Effect::ListStart],
+            false => self.send(task.to_owned()),
+        }
+    }
+
+    pub(super) fn open(&mut self, session: &str) -> Vec<Effect> {
+        if self.is_working() {
+            self.say_briefly("the agent works: Esc stops it first");
+            return Vec::new();
+        }
+        vec![Effect::Open { session: session.to_owned(), store: None, resume: true }]
+    }
+
+    fn detach(&mut self) -> Vec<Effect> {
+        match self.is_working() {
+            true => {
+                self.left = true;
+                vec![Effect::Detach]
+            }
+            false => self.leave(),
+        }
+    }
+
+    fn copy(&mut self, what: &str) -> Vec<Effect> {
+        let text = match (what, &self.session) {
+            ("id", Some(card)) => Some(card.id.to_string()),
+            ("id", None) => None,
+            _ => self.transcript.last_answer(),
+        };
+        match text {
+            Some(text) => {
+                self.say_briefly("copied");
+                vec![Effect::Copy(text)]
+            }
+            None => {
+                self.say_briefly("there is nothing to copy yet");
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn set_model(&mut self, name: &str) {
+        self.settings.model = Some(name.to_owned());
+        let when = if self.is_working() { "the next turn" } else { "from now on" };
+        self.say_briefly(format!("{when}: {name}"));
+    }
+
+    fn change_mode(&mut self, typed: &str) {
+        match typed.parse::<Mode>() {
+            Ok(mode) => self.set_mode(mode),
+            Err(_) if typed.is_empty() => {
+                self.page = Some(Page::Choice(ChoicePage::modes(self.mode())));
+            }
+            Err(why) => self.trouble(&Clean::line(&why), None),
+        }
+    }
+
+    pub(super) fn open_help(&mut self) {
+        let mut text = String::from("# Keys\n\n");
+        for (key, does) in KEYS {
+            text.push_str(&format!("- **{key}**: {does}\n"));
+        }
+        for group in Group::ALL {
+            text.push_str(&format!("\n## {}\n\n", group.title()));
+            for command in SLASH_COMMANDS.iter().filter(|command| command.group == group) {
+                text.push_str(&format!("- `{}` {}\n", command.usage(), command.help));
+            }
+        }
+        self.open_text("help", Content::Markdown(Clean::new(&text)));
+    }
+
+    fn help(&mut self, about: &str) {
+        match SlashCommand::find(about.trim_start_matches('/')) {
+            Some(command) => {
+                let also: Vec<_> =
+                    command.aliases.iter().map(|alias| format!("/{alias}")).collect();
+                let also = match also.is_empty() {
+                    true => String::new(),
+                    false => format!(" (also {})", also.join(", ")),
+                };
+                self.note(format!("{}: {}{also}", command.usage(), command.help));
+            }
+            None => self.open_help(),
+        }
+    }
+
+    /// Commands that are the command line's.
+    fn command_line(&mut self, verb: Verb, arguments: &str) -> Vec<Effect> {
+        let open = self.session.as_ref().map(|card| card.id.clone());
+        match command_line(verb, arguments, open.as_ref()) {
+            Ok((arguments, purpose)) => vec![Effect::Command { arguments, purpose }],
+            Err(why) => {
+                self.say_briefly(why);
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// A slash command as arguments of the command line, and what its answer is for.
+pub(crate) fn command_line(
+    verb: Verb,
+    typed: &str,
+    open: Option<&SessionId>,
+) -> Result<(Vec<String>, Purpose), &'static str> {
+    let words: Vec<&str> = typed.split_whitespace().collect();
+    let of_session = |name: &str, rest: &[&str]| {
+        let id = open.ok_or("no session is open yet")?;
+        let mut all = vec![name.to_owned(), id.to_string()];
+        all.extend(rest.iter().map(|word| (*word).to_owned()));
+        Ok::<_, &'static str>(all)
+    };
+    let plain = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let needed = |what| if typed.is_empty() { Err(what) } else { Ok(typed) };
+    // What was typed is never taken for a flag.
+    let whole: &[&str] = if typed.is_empty() { &[] } else { &["--", typed] };
+    let each: Vec<&str> = match words.is_empty() {
+        true => Vec::new(),
+        false => std::iter::once("--").chain(words.iter().copied()).collect(),
+    };
+    Ok(match verb {
+        Verb::Status => (of_session("show", &[])?, Purpose::Show("status")),
+        Verb::Rename => (
+            of_session("label", &["--", needed("which name? /rename NAME")?])?,
+            Purpose::Show("rename"),
+        ),
+        Verb::Tag => (of_session("tag", &each)?, Purpose::Show("tag")),
+        Verb::Untag => (of_session("untag", &each)?, Purpose::Show("untag")),
+        Verb::Pin => (of_session("pin", &[])?, Purpose::Show("pin")),
+        Verb::Unpin => (of_session("unpin", &[])?, Purpose::Show("unpin")),
+        Verb::Delete if typed.is_empty() => {
+            let id = open.ok_or("no session is open yet")?.clone();
+            (of_session("delete", &[])?, Purpose::Deleted(id))
+        }
+        Verb::Delete => (plain(&["delete", "--", typed]), Purpose::Show("delete")),
+        Verb::Export => {
+            let (format, path) = export(&words);
+            let mut all = of_session("export", &["--format", format])?;
+            let id = open.map(ToString::to_string).unwrap_or_default();
+            let ending = if format == "markdown" { "md" } else { format };
+            let path = path.unwrap_or_else(|| format!("{id}.{ending}"));
+            all.push(format!("--output={path}"));
+            (all, Purpose::Show("export"))
+        }
+        Verb::Import if typed.is_empty() => {
+            (plain(&["import", "--dry-run"]), Purpose::Show("import"))
+        }
+        Verb::Import => (plain(&["import", "--yes", "--", typed]), Purpose::Show("import")),
+        Verb::With => {
+            let format = match typed {
+                "claude" | "claude-code" => "claude-code",
+                "codex" => "codex",
+                _ => return Err("with whom? /with claude or /with codex"),
+            };
+            (of_session("export", &["--format", format])?, Purpose::Show("with"))
+        }
+        Verb::Checkpoint => (of_session("checkpoint", whole)?, Purpose::Show("checkpoints")),
+        Verb::Save => {
+            let name = if typed.is_empty() { "saved" } else { typed };
+            (of_session("checkpoint", &["--", name])?, Purpose::Show("save"))
+        }
+        Verb::Rewind => (of_session("rewind", &[&format!("--to={typed}")])?, Purpose::Reload),
+        Verb::Undo => (of_session("rewind", &["--undo"])?, Purpose::Reload),
+        Verb::Redo => (of_session("rewind", &["--redo"])?, Purpose::Reload),
+        Verb::Fork if typed.is_empty() => (of_session("fork", &[])?, Purpose::Open),
+        Verb::Fork => (of_session("fork", &[&format!("--at={typed}")])?, Purpose::Open),
+        Verb::Diff if typed.is_empty() => (of_session("diff", &[])?, Purpose::Diff),
+        Verb::Diff => (of_session("diff", &[&format!("--from={typed}")])?, Purpose::Diff),
+        Verb::Files => (of_session("files", whole)?, Purpose::Show("files")),
+        Verb::Compact if typed == "undo" => (of_session("compact", &["--undo"])?, Purpose::Reload),
+        Verb::Compact => (of_session("compact", &[])?, Purpose::Reload),
+        Verb::Context => (of_session("show", &["--view"])?, Purpose::Show("context")),
+        Verb::Keep => (of_session("pin-message", &each)?, Purpose::Show("keep")),
+        Verb::Models => (plain(&["models"]), Purpose::Show("models")),
+        Verb::Agent => (plain(&["config", "get", "agent.name"]), Purpose::Show("agent")),
+        Verb::Budget | Verb::Cost => (of_session("show", &[])?, Purpose::Show("cost")),
+        Verb::Goal if typed.is_empty() => (of_session("state", &[])?, Purpose::Show("goal")),
+        Verb::Goal => (of_session("state", &["goal", "--", typed])?, Purpose::Show("goal")),
+        Verb::Tasks => (of_session("tasks", &words)?, Purpose::Show("tasks")),
+        Verb::Phase => (of_session("phase", whole)?, Purpose::Show("phase")),
+        Verb::Discuss => (of_session("phase", &["discuss"])?, Purpose::Show("phase")),
+        Verb::Plan => (of_session("phase", &["plan"])?, Purpose::Show("phase")),
+        Verb::Execute => (of_session("phase", &["execute"])?, Purpose::Show("phase")),
+        Verb::Verify => (of_session("phase", &["verify"])?, Purpose::Show("phase")),
+        Verb::Ship => (of_session("phase", &["ship"])?, Purpose::Show("phase")),
+        Verb::Gates => (plain(&["gates", "--everywhere"]), Purpose::Show("gates")),
+        Verb::Agents => (of_session("show", &["--tree"])?, Purpose::Show("agents")),
+        Verb::Flow => (
+            plain(&["flow", "check", "--", needed("which spec? /flow SPEC")?]),
+            Purpose::Show("flow"),
+        ),
+        Verb::Ledger => (plain(&["ledger"]), Purpose::Show("ledger")),
+        Verb::Mcp => (plain(&["config", "list"]), Purpose::Show("mcp")),
+        Verb::Config => {
+            let all = match words.as_slice() {
+                [] => plain(&["config", "list"]),
+                [key] => plain(&["config", "get", "--", key]),
+                [key, ..] => plain(&["config", "set", "--", key, typed[key.len()..].trim()]),
+            };
+            (all, Purpose::Show("config"))
+        }
+        _ => return Err("this is not for here"),
+    })
+}
+
+/// A format and a path, in either order; the format also follows from the path.
+fn export<'a>(words: &[&'a str]) -> (&'a str, Option<String>) {
+    let format = |word: &str| match word {
+        "markdown" | "md" => Some("markdown"),
+        "html" => Some("html"),
+        "json" => Some("json"),
+        "jsonl" => Some("jsonl"),
+        _ => None,
+    };
+    match words {
+        [] => ("markdown", None),
+        [first, rest @ ..] => match format(first) {
+            Some(format) if rest.is_empty() => (format, None),
+            Some(format) => (format, Some(rest.join(" "))),
+            None => {
+                let path = words.join(" ");
+                let ending = path.rsplit('.').next().and_then(format);
+                (ending.unwrap_or("markdown"), Some(path))
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_either_done_here_or_by_the_command_line() {
+        let here = [
+            Verb::Help,
+            Verb::New,
+            Verb::Stop,
+            Verb::Quit,
+            Verb::Detach,
+            Verb::Copy,
+            Verb::Thinking,
+            Verb::Resume,
+            Verb::Sessions,
+            Verb::Search,
+            Verb::Timeline,
+            Verb::Transcript,
+            Verb::Model,
+            Verb::Mode,
+            Verb::Web,
+        ];
+        let session: SessionId = "one".parse().unwrap();
+        for command in SLASH_COMMANDS {
+            let done = ["", "claude", "x"]
+                .iter()
+                .any(|typed| command_line(command.verb, typed, Some(&session)).is_ok());
+            assert_ne!(done, here.contains(&command.verb), "/{}", command.name);
+        }
+    }
+
+    #[test]
+    fn what_is_typed_becomes_arguments_and_never_more_of_them() {
+        let session: SessionId = "one".parse().unwrap();
+        for (verb, typed, arguments) in [
+            (Verb::Rename, "my --name", vec!["label", "one", "--", "my --name"]),
+            (Verb::Tag, "a b", vec!["tag", "one", "--", "a", "b"]),
+            (
+                Verb::Export,
+                "markdown",
+                vec!["export", "one", "--format", "markdown", "--output=one.md"],
+            ),
+            (
+                Verb::Export,
+                "out dir/a.html",
+                vec!["export", "one", "--format", "html", "--output=out dir/a.html"],
+            ),
+            (
+                Verb::Export,
+                "json a.json",
+                vec!["export", "one", "--format", "json", "--output=a.json"],
+            ),
+            (Verb::Rewind, "-2", vec!["rewind", "one", "--to=-2"]),
+            (Verb::Config, "model.name a b", vec!["config", "set", "--", "model.name", "a b"]),
+            (Verb::Goal, "ship it", vec!["state", "one", "goal", "--", "ship it"]),
+        ] {
+            assert_eq!(command_line(verb, typed, Some(&session)).unwrap().0, arguments);
+        }
+        assert_eq!(command_line(Verb::Rename, "x", None), Err("no session is open yet"));
+    }
+}

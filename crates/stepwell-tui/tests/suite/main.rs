@@ -1,0 +1,7 @@
+//! What the terminal does with every key and command, without a terminal.
+
+mod chat;
+mod pages;
+mod questions;
+mod screen;
+mod stage;

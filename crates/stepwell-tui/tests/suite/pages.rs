@@ -1,0 +1,336 @@
+//! Pages: finding sessions, going back, reading.
+
+use stepwell::{Seq, Status};
+use stepwell_tui::{Clean, Effect, Input, Page, Point, PointsFor, Purpose, Reach, Reply};
+
+use crate::stage::{Stage, id, opened, recorded, row};
+
+fn command(arguments: &[&str], purpose: Purpose) -> Vec<Effect> {
+    let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+    vec![Effect::Command { arguments, purpose }]
+}
+
+fn picker() -> Stage {
+    let mut stage = Stage::open();
+    stage.key("ctrl+r");
+    let mut second = row("s-2", "write the docs");
+    second.hit = Some(Clean::new("where the hit is"));
+    second.label = Some(Clean::new("docs"));
+    stage.reply(Reply::Found { search: 1, rows: vec![row("s-1", "fix the build"), second] });
+    stage
+}
+
+#[test]
+fn the_picker_lists_previews_and_resumes() {
+    let mut stage = picker();
+    let preview = Effect::Preview { session: id("s-2"), store: None, words: String::new() };
+    assert_eq!(stage.key("down"), [preview]);
+    stage.reply(Reply::Preview { session: id("s-2"), text: Clean::new("**you**: write the docs") });
+    insta::assert_snapshot!(stage.screen(), @"
+    Sessions                  2 · this workspace · Ctrl+R wider
+    find:
+      fix the build                                      3m ago
+      docs                                               3m ago
+
+
+
+
+
+
+
+    s-2
+    … where the hit is
+    you: write the docs
+
+
+
+
+
+    Enter resume · Tab actions · Esc back
+    ");
+    let open = Effect::Open { session: "s-2".into(), store: None, resume: true };
+    assert_eq!(stage.key("enter"), [open]);
+}
+
+#[test]
+fn a_wide_screen_shows_the_preview_beside_the_list() {
+    let mut stage = picker();
+    stage.input(Input::Resize { columns: 100, rows: 8 });
+    stage.reply(Reply::Preview { session: id("s-1"), text: Clean::new("hello") });
+    insta::assert_snapshot!(stage.screen(), @"
+    Sessions                                                          2 · this workspace · Ctrl+R wider
+    find:
+      fix the build                            3m ago │ s-1
+      docs                                     3m ago │ hello
+                                                      │
+                                                      │
+                                                      │
+    Enter resume · Tab actions · Esc back
+    ");
+}
+
+#[test]
+fn each_key_searches_and_only_the_newest_answer_counts() {
+    let mut stage = picker();
+    let effects = stage.type_text("do");
+    let find =
+        |search, words: &str| Effect::Find { search, words: words.into(), reach: Reach::Workspace };
+    assert_eq!(effects, [find(2, "d"), find(3, "do")]);
+    stage.reply(Reply::Found { search: 2, rows: vec![] });
+    assert!(stage.screen().contains("fix the build"), "an older answer is not shown");
+    stage.reply(Reply::Found { search: 3, rows: vec![] });
+    assert!(stage.screen().contains("nothing is like that"));
+    for (search, reach) in [(4, Reach::Everywhere), (5, Reach::Session), (6, Reach::Workspace)] {
+        assert_eq!(stage.key("ctrl+r"), [Effect::Find { search, words: "do".into(), reach }]);
+    }
+    stage.key("esc");
+    assert!(stage.state.page.is_none());
+}
+
+#[test]
+fn every_action_of_the_picker_does_its_work() {
+    let act = |key: &str| {
+        let mut stage = picker();
+        stage.key("down");
+        stage.key("tab");
+        let effects = stage.key(key);
+        (stage, effects)
+    };
+    assert_eq!(act("p").1, command(&["pin", "s-2"], Purpose::Relist));
+    assert_eq!(act("f").1, command(&["fork", "s-2"], Purpose::Open));
+    assert_eq!(act("y").1, [Effect::Copy("s-2".into())]);
+    assert_eq!(act("d").1, command(&["delete", "s-2"], Purpose::Deleted(id("s-2"))));
+    let hand_over =
+        |format| command(&["export", "s-2", "--format", format], Purpose::Show("hand over"));
+    assert_eq!(act("c").1, hand_over("claude-code"));
+    assert_eq!(act("x").1, hand_over("codex"));
+    let (mut stage, _) = act("r");
+    stage.type_text("!");
+    assert_eq!(stage.key("enter"), command(&["label", "s-2", "--", "docs!"], Purpose::Relist));
+    let (mut stage, _) = act("r");
+    stage.key("ctrl+u");
+    assert_eq!(stage.key("enter"), command(&["label", "s-2", "--clear"], Purpose::Relist));
+    let (mut stage, _) = act("t");
+    stage.type_text("a b");
+    assert_eq!(stage.key("enter"), command(&["tag", "s-2", "--", "a", "b"], Purpose::Relist));
+    let (mut stage, _) = act("t");
+    assert!(stage.key("enter").is_empty());
+    let (mut stage, _) = act("z");
+    assert!(stage.screen().contains("r rename"));
+    stage.key("esc");
+    assert!(stage.screen().contains("Tab actions"));
+}
+
+#[test]
+fn what_was_deleted_can_be_brought_back() {
+    let mut stage = picker();
+    stage.key("delete");
+    let done = stepwell_tui::Done {
+        purpose: Purpose::Deleted(id("s-1")),
+        output: Clean::default(),
+        errors: Clean::default(),
+        ok: true,
+    };
+    assert!(matches!(stage.reply(Reply::Done(Box::new(done)))[..], [Effect::Find { .. }]));
+    stage.key("tab");
+    assert_eq!(stage.key("u"), command(&["trash", "restore", "s-1"], Purpose::Relist));
+    stage.key("tab");
+    assert!(stage.key("u").is_empty());
+}
+
+#[test]
+fn a_session_of_another_store_is_only_opened_from_here() {
+    let mut stage = Stage::new();
+    stage.key("ctrl+r");
+    let mut far = row("s-9", "far away");
+    far.store = Some(Clean::new("/elsewhere"));
+    stage.reply(Reply::Found { search: 1, rows: vec![far] });
+    stage.key("tab");
+    assert!(stage.key("d").is_empty());
+    let store = Some(Clean::new("/elsewhere"));
+    assert_eq!(stage.key("enter"), [Effect::Open { session: "s-9".into(), store, resume: true }]);
+}
+
+#[test]
+fn nothing_else_is_opened_while_the_agent_works() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.key("ctrl+r");
+    stage.reply(Reply::Found { search: 1, rows: vec![row("s-1", "fix")] });
+    assert!(stage.key("enter").is_empty());
+    stage.key("esc");
+    assert!(stage.send("/resume s-1").is_empty());
+}
+
+fn points(purpose: PointsFor) -> Stage {
+    let mut stage = Stage::open();
+    let point = |seq, kind, text: &str| Point {
+        seq: Seq::new(seq),
+        kind,
+        when: Clean::new("3m ago"),
+        text: Clean::new(text),
+    };
+    let points = vec![
+        point(9, "you", "now the tests"),
+        point(4, "checkpoint", "before"),
+        point(1, "you", "tidy up"),
+    ];
+    stage.reply(Reply::Points { purpose, points });
+    stage
+}
+
+#[test]
+fn going_back_asks_what_comes_back() {
+    let mut stage = points(PointsFor::Rewind);
+    stage.key("down");
+    assert!(stage.key("enter").is_empty());
+    insta::assert_snapshot!(stage.screen(), @"
+    Go back to                                                3
+         9 you           3m ago now the tests
+         4 checkpoint    3m ago before
+         1 you           3m ago tidy up
+
+
+
+
+
+
+
+
+
+
+
+    Bring back:
+      the conversation and the files
+      the conversation only
+      the files only
+    Enter does it · Esc back
+    ");
+    stage.key("down");
+    assert_eq!(
+        stage.key("enter"),
+        command(&["rewind", "s-one", "--to", "4", "--chat"], Purpose::Reload)
+    );
+    assert!(stage.state.page.is_none());
+}
+
+#[test]
+fn what_was_said_there_is_typed_again() {
+    let mut stage = points(PointsFor::Rewind);
+    stage.key("enter");
+    stage.key("enter");
+    assert_eq!(stage.state.editor.text(), "now the tests");
+}
+
+#[test]
+fn points_can_be_forked_from_and_compared_with() {
+    let mut stage = points(PointsFor::Timeline);
+    stage.key("G");
+    assert_eq!(stage.key("f"), command(&["fork", "s-one", "--at", "1"], Purpose::Open));
+    assert_eq!(stage.key("d"), command(&["diff", "s-one", "--from", "1"], Purpose::Diff));
+    stage.key("g");
+    stage.key("enter");
+    assert!(stage.screen().starts_with("9 you"));
+    stage.key("q");
+    assert!(stage.state.page.is_none());
+    let mut stage = points(PointsFor::Timeline);
+    stage.key("r");
+    assert!(stage.screen().contains("Bring back:"));
+    stage.key("esc");
+    stage.key("esc");
+    assert!(stage.state.page.is_none());
+}
+
+#[test]
+fn a_long_text_is_read_page_by_page() {
+    let mut stage = Stage::open();
+    stage.send("/help");
+    let top = |stage: &Stage| match &stage.state.page {
+        Some(Page::Text(page)) => page.top,
+        _ => panic!("no page"),
+    };
+    let last = match &stage.state.page {
+        Some(Page::Text(page)) => page.lines.len() - 18,
+        _ => panic!("no page"),
+    };
+    for (key, at) in [
+        ("down", 1),
+        ("j", 2),
+        ("up", 1),
+        ("k", 0),
+        (" ", 18),
+        ("b", 0),
+        ("pagedown", 18),
+        ("pageup", 0),
+        ("G", last),
+        ("down", last),
+        ("g", 0),
+        ("end", last),
+        ("home", 0),
+    ] {
+        stage.key(key);
+        assert_eq!(top(&stage), at, "{key}");
+    }
+}
+
+#[test]
+fn the_transcript_begins_at_its_end_and_reads_earlier_messages_at_its_top() {
+    let mut stage = Stage::new();
+    let mut session = opened(Status::Success);
+    session.more = true;
+    session.events =
+        (50..90).map(|n| recorded(n, stepwell::Message::user(format!("message {n}")))).collect();
+    stage.reply(Reply::Opened(Box::new(session)));
+    stage.key("ctrl+t");
+    assert!(stage.screen().contains("message 89"));
+    let read = Effect::ReadEarlier { session: id("s-one"), before: Seq::new(50) };
+    assert_eq!(stage.key("g"), [read]);
+    let events =
+        (10..50).map(|n| recorded(n, stepwell::Message::user(format!("message {n}")))).collect();
+    stage.reply(Reply::Earlier { session: id("s-one"), events, more: false });
+    assert!(stage.screen().contains("message 50"), "what was read stays where it was");
+    assert!(stage.key("g").is_empty());
+    assert!(stage.screen().contains("message 10"));
+    // What was there before is not printed again.
+    assert!(!stage.printed().contains("message 10"));
+}
+
+#[test]
+fn a_model_is_chosen_from_a_list_or_typed() {
+    let mut stage = Stage::open();
+    assert_eq!(stage.send("/model"), [Effect::ListModels]);
+    let models = || Reply::Models(vec![Clean::new("openai/gpt"), Clean::new("anthropic/opus")]);
+    stage.reply(models());
+    stage.type_text("opu");
+    stage.key("enter");
+    assert_eq!(stage.state.settings.model.as_deref(), Some("anthropic/opus"));
+    stage.reply(models());
+    stage.type_text("local/zzz");
+    stage.key("enter");
+    assert_eq!(stage.state.settings.model.as_deref(), Some("local/zzz"));
+}
+
+#[test]
+fn the_mode_is_chosen_from_a_list_or_typed() {
+    let mut stage = Stage::open();
+    stage.send("/mode");
+    stage.key("up");
+    stage.key("enter");
+    assert_eq!(stage.state.mode(), stepwell::Mode::ConfirmAll);
+    stage.send("/mode yolo");
+    assert_eq!(stage.state.mode(), stepwell::Mode::Yolo);
+    stage.printed();
+    stage.send("/mode always");
+    assert!(stage.printed().contains("expected one of"));
+}
+
+#[test]
+fn a_diff_is_shown_on_a_page() {
+    let mut stage = Stage::open();
+    let output = Clean::new("diff --git a/x b/x\n@@ -1 +1 @@\n-a\n+b\n");
+    let done =
+        stepwell_tui::Done { purpose: Purpose::Diff, output, errors: Clean::default(), ok: true };
+    stage.reply(Reply::Done(Box::new(done)));
+    assert!(stage.screen().starts_with("diff"));
+    assert!(stage.screen().contains("+b"));
+}

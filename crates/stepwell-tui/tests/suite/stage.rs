@@ -1,0 +1,226 @@
+//! A terminal to press keys on, without a run or a store behind it.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use stepwell::{Event, Message, Mode, Recorded, Seq, SessionId, Status, Time};
+use stepwell_tui::{
+    Clean, Effect, Ended, Input, Look, Opened, Question, QuestionKind, Reply, SessionCard,
+    SessionRow, State, Theme, Told, ToolRun, draw, printed,
+};
+use unicode_width::UnicodeWidthStr;
+
+/// A terminal to press keys on.
+pub(crate) struct Stage {
+    pub(crate) state: State,
+    pub(crate) now: Duration,
+    seq: u64,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self::sized(60, 20)
+    }
+
+    pub(crate) fn sized(columns: u16, rows: u16) -> Self {
+        let look = Look {
+            columns,
+            rows,
+            theme: Theme::PLAIN,
+            model: Clean::new("anthropic/sonnet"),
+            mode: Mode::ConfirmSensitive,
+            folder: Clean::new("~/project"),
+        };
+        Self { state: State::new(look), now: Duration::from_secs(100), seq: 0 }
+    }
+
+    /// One on which a session is open.
+    pub(crate) fn open() -> Self {
+        let mut stage = Self::new();
+        stage.reply(Reply::Opened(Box::new(opened(Status::Success))));
+        stage
+    }
+
+    pub(crate) fn input(&mut self, input: Input) -> Vec<Effect> {
+        self.state.update(self.now, input)
+    }
+
+    pub(crate) fn wait(&mut self, seconds: u64) -> &mut Self {
+        self.now += Duration::from_secs(seconds);
+        self
+    }
+
+    /// Presses a key: `a`, `enter`, `ctrl+c`, `shift+tab`.
+    pub(crate) fn key(&mut self, name: &str) -> Vec<Effect> {
+        self.input(Input::Key(key(name)))
+    }
+
+    /// Types a text, key by key.
+    pub(crate) fn type_text(&mut self, text: &str) -> Vec<Effect> {
+        text.chars()
+            .flat_map(|c| self.input(Input::Key(KeyEvent::from(KeyCode::Char(c)))))
+            .collect()
+    }
+
+    /// Types a line and sends it.
+    pub(crate) fn send(&mut self, text: &str) -> Vec<Effect> {
+        self.input(Input::Paste(text.to_owned()));
+        self.key("enter")
+    }
+
+    pub(crate) fn told(&mut self, told: Told) -> Vec<Effect> {
+        self.input(Input::Run(told))
+    }
+
+    pub(crate) fn reply(&mut self, reply: Reply) -> Vec<Effect> {
+        self.input(Input::Reply(reply))
+    }
+
+    pub(crate) fn record(&mut self, event: impl Into<Event>) -> Vec<Effect> {
+        self.seq += 1;
+        let event = recorded(self.seq, event);
+        self.told(Told::Recorded(Box::new(event)))
+    }
+
+    pub(crate) fn end(&mut self, status: Status) -> Vec<Effect> {
+        self.told(Told::Ended(Ended { status, why: Clean::default(), hint: None }))
+    }
+
+    pub(crate) fn start_tool(&mut self, call: &str, preview: &str) {
+        let run = ToolRun {
+            call: call.into(),
+            tool: Clean::new("run_command"),
+            preview: Clean::new(preview),
+        };
+        self.told(Told::ToolStarted(run));
+    }
+
+    /// What would be printed into the scrollback now.
+    pub(crate) fn printed(&mut self) -> String {
+        let blocks = self.state.take_printable();
+        let lines = blocks.iter().flat_map(|block| printed(&self.state, block));
+        lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What is on the screen, drawn by ratatui.
+    pub(crate) fn screen(&self) -> String {
+        let picture = draw(&self.state);
+        let (columns, rows) = (self.state.look.columns, picture.lines.len() as u16);
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal
+            .draw(|frame| {
+                let area = frame.area();
+                if let Some(at) = picture.render(area, frame.buffer_mut()) {
+                    frame.set_cursor_position(at);
+                }
+            })
+            .unwrap();
+        let buffer = terminal.backend().buffer();
+        let line = |y| {
+            let (mut text, mut x) = (String::new(), 0);
+            while x < columns {
+                let symbol = buffer[(x, y)].symbol();
+                text.push_str(symbol);
+                // A wide one covers the next.
+                x += if symbol.width() > 1 { 2 } else { 1 };
+            }
+            text.trim_end().to_owned()
+        };
+        (0..rows).map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+pub(crate) fn key(name: &str) -> KeyEvent {
+    let (modifiers, name) = match name.rsplit_once('+') {
+        Some((modifier, name)) if !name.is_empty() => (modifier, name),
+        _ => ("", name),
+    };
+    let modifiers = match modifiers {
+        "ctrl" => KeyModifiers::CONTROL,
+        "alt" => KeyModifiers::ALT,
+        "shift" => KeyModifiers::SHIFT,
+        _ => KeyModifiers::NONE,
+    };
+    let code = match name {
+        "enter" => KeyCode::Enter,
+        "esc" => KeyCode::Esc,
+        "tab" if modifiers == KeyModifiers::SHIFT => KeyCode::BackTab,
+        "tab" => KeyCode::Tab,
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "home" => KeyCode::Home,
+        "end" => KeyCode::End,
+        "pageup" => KeyCode::PageUp,
+        "pagedown" => KeyCode::PageDown,
+        "backspace" => KeyCode::Backspace,
+        "delete" => KeyCode::Delete,
+        name => KeyCode::Char(name.chars().next().expect("a key has a name")),
+    };
+    KeyEvent::new(code, modifiers)
+}
+
+pub(crate) fn id(name: &str) -> SessionId {
+    name.parse().expect("a name of a session")
+}
+
+pub(crate) fn recorded(seq: u64, event: impl Into<Event>) -> Recorded {
+    Recorded { seq: Seq::new(seq), at: Time::from_micros(0), id: None, event: event.into() }
+}
+
+pub(crate) fn card(status: Status) -> SessionCard {
+    SessionCard {
+        id: id("s-one"),
+        title: Clean::new("tidy up"),
+        status,
+        model: Clean::new("anthropic/sonnet"),
+        mode: None,
+        phase: Some(Clean::new("plan")),
+        cost: Clean::new("$0.12"),
+        left: Some(Clean::new("$0.88")),
+        context: Some(12),
+        is_flow: false,
+    }
+}
+
+pub(crate) fn opened(status: Status) -> Opened {
+    let events = vec![
+        recorded(1, Message::user("tidy up")),
+        recorded(2, Message::assistant("").calling("c1", "read_file", r#"{"path":"a.txt"}"#)),
+        recorded(3, Message::tool_result("c1", "one\ntwo\nthree\nfour\nfive")),
+        recorded(4, Message::assistant("Done: **all** is tidy.")),
+    ];
+    Opened { card: card(status), events, more: false, unheard: 0, resume: true, waiting: 0 }
+}
+
+pub(crate) fn row(name: &str, task: &str) -> SessionRow {
+    SessionRow {
+        id: id(name),
+        store: None,
+        label: None,
+        task: Clean::new(task),
+        status: Status::Success,
+        cut_off: false,
+        waiting: 0,
+        when: Clean::new("3m ago"),
+        agent: Clean::new("coder"),
+        tags: Vec::new(),
+        pinned: false,
+        hit: None,
+    }
+}
+
+pub(crate) fn question(gate: &str) -> Question {
+    Question {
+        session: id("s-one"),
+        gate: gate.into(),
+        prompt: Clean::new("May write_file change notes.md?"),
+        kind: QuestionKind::Approval,
+        detail: Some(Clean::new("--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n")),
+        asker: None,
+        default: None,
+    }
+}
