@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,9 +31,48 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server() -> str:
-    """The address of a PostgreSQL server, which the caller of the tests starts."""
-    address = os.environ.get("STEPWELL_PYTHON_POSTGRES")
-    if not address:
-        pytest.skip("STEPWELL_PYTHON_POSTGRES names no server")
-    return address
+def cluster() -> Iterator[str]:
+    """The address of a PostgreSQL server of our own, in a scratch folder."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    path = os.pathsep.join([os.environ["PATH"], *map(str, reversed(programs))])
+    initdb, postgres = shutil.which("initdb", path=path), shutil.which("postgres", path=path)
+    if initdb is None or postgres is None:
+        if os.environ.get("STEPWELL_CHECK"):
+            pytest.fail("PostgreSQL's programs were not found")
+        pytest.skip("PostgreSQL's programs were not found")
+    folder = Path(tempfile.mkdtemp(prefix="stepwell-python-"))
+    data = folder / "data"
+    # A server refuses to run as root.
+    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    if user:
+        shutil.chown(folder, "postgres")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    make = [*user, initdb, "-D", str(data), "-U", "stepwell", "-A", "trust", "-E", "UTF8"]
+    subprocess.run([*make, "--no-sync"], check=True, capture_output=True, cwd=folder)
+    run = [*user, postgres, "-D", str(data), "-p", str(port), "-k", str(folder)]
+    run += ["-c", "listen_addresses=127.0.0.1"]
+    with open(folder / "log", "w") as log:
+        running = subprocess.Popen(run, stdout=log, stderr=log, cwd=folder)
+    try:
+        address = f"postgres://stepwell@127.0.0.1:{port}/postgres"
+        until = time.monotonic() + 60
+        while True:
+            try:
+                stepwell.open(address).close()
+                break
+            except stepwell.StepwellError:
+                if time.monotonic() > until:
+                    raise
+        yield address
+    finally:
+        running.terminate()
+        running.wait(60)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def server(cluster: str, request: pytest.FixtureRequest) -> str:
+    """A namespace of its own on that server."""
+    return f"{cluster}?namespace=n{abs(hash(request.node.nodeid)) % 10**9}"

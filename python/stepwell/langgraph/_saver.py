@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
@@ -27,11 +28,13 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from stepwell import _core
 from stepwell._async import run
+from stepwell._continue import continuation
 from stepwell._names import session_id
 from stepwell._types import JsonObject, event, record
-from stepwell._well import Well, dumps, well_of
+from stepwell._well import Session, Well, dumps, well_of
 from stepwell.errors import AbsentError, InvalidError
 from stepwell.langgraph import _prune
+from stepwell.langgraph._messages import from_messages
 from stepwell.langgraph._transcript import answers, conversation, gates, spoken, task_of
 from stepwell.langgraph._values import (
     Attachments,
@@ -99,6 +102,11 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
             # A thread that another saver began keeps its kind of versions.
             return f"{int(current.split('.')[0]) + 1:032}.0"
         return 1 if current is None else int(current) + 1
+
+    def continuing(self, session: Session) -> Sequence[BaseMessage]:
+        """The messages of a conversation that any framework began, as input for a graph:
+        `graph.invoke({"messages": saver.continuing(session)}, config)`."""
+        return from_messages(continuation(session))
 
     # Reading.
 
