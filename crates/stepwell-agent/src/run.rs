@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use stepwell::compactions::Extent;
 use stepwell::{
-    Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Role, Session, Span, Spent,
-    Status, StatusChanged, StopReason, Timeline, Usage, View,
+    Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Role, Seq, Session, Span,
+    Spent, Status, StatusChanged, StopReason, Timeline, Usage, View,
 };
 use stepwell_files::capture::{Capture, Limits};
 use tokio::sync::watch as signal;
@@ -129,28 +129,53 @@ pub struct Run<'a> {
     purse: Option<&'a Purse>,
     state: State,
     since: Baseline,
+    /// The last event that was read before the run began; see [`Taken`].
+    read_to: Option<Seq>,
     /// What the model is shown, with secrets: only what is written is redacted.
     window: Window,
-    /// Calls whose recorded arguments are not what the model wrote.
+    calls: Calls,
+    request: RequestSize,
+    answers: Answers,
+    compactor: Compactor,
+    files: FileWatch,
+    ended: Ended,
+}
+
+/// The calls of a conversation.
+struct Calls {
+    /// Those whose recorded arguments are not what the model wrote.
     redacted: Vec<String>,
     /// Every call's id so far.
     ids: Ids,
+}
+
+/// What a request is made of beside the conversation, and how large it is.
+struct RequestSize {
     specs: Vec<ToolSpec>,
     /// The tools' tokens, as we count them.
     spec_tokens: u64,
     /// How many tokens a request has at most: counted as the conversation grows, so that a
     /// step does not cost more the longer it is.
     tokens: u64,
-    /// Answers in a row that ended because they were as long as they may be.
+}
+
+/// What was seen of the model's answers.
+#[derive(Default)]
+struct Answers {
+    /// Those in a row that ended because they were as long as they may be.
     cut_short: u32,
-    /// Answers in a row that said nothing.
+    /// Those in a row that said nothing.
     blank: u32,
-    /// The most tokens of an answer, if the provider took less than was set.
+    /// The most tokens of one, if the provider took less than was set.
     shortest_refused: Option<u64>,
-    /// What was asked since the conversation first shrank, by digests.
-    asked: HashSet<u64>,
     /// Was the user told that tokens are estimated?
     estimates: bool,
+}
+
+/// What makes the conversation shorter goes by.
+struct Compactor {
+    /// What was asked since the conversation first shrank, by digests.
+    asked: HashSet<u64>,
     calibration: Calibration,
     /// What is to go before the model is asked again.
     due: Option<Due>,
@@ -158,13 +183,16 @@ pub struct Run<'a> {
     refused: bool,
     /// Does the session say that messages are left out?
     truncated: bool,
+}
+
+/// What commands do to files, as the run sees it.
+struct FileWatch {
     /// Looks at the workspace around commands, from the first on.
     capture: Option<Capture>,
     /// What the last command changed, until that is recorded.
     captured: Vec<FileChanged>,
     /// A command was killed together with the run that looked around it.
     blind: bool,
-    ended: Ended,
 }
 
 /// What a run is taken up with.
@@ -176,6 +204,8 @@ struct Taken<'a> {
     goal: Option<String>,
     below: Spent,
     truncated: bool,
+    /// The last event of the session that was read; absent, whoever runs its lanes reads answers.
+    read_to: Option<Seq>,
 }
 
 /// An answer that is cut short is gone on with; after so many in a row, the model does not
@@ -196,13 +226,14 @@ impl<'a> Run<'a> {
         let below = dispatch::below(session)?;
         let head = session.standing()?.head;
         let truncated = Extent::of(&head) == Extent::Truncated;
-        let (ids, goal) = (Ids::default(), head.goal);
-        let taken = Taken { lane: Lane::main(), purse: None, events, ids, goal, below, truncated };
+        let (ids, goal, read_to) = (Ids::default(), head.goal, events.last().map(|it| it.seq));
+        let (lane, purse) = (Lane::main(), None);
+        let taken = Taken { lane, purse, events, ids, goal, below, truncated, read_to };
         Ok(Self::take(session, setup, front, taken))
     }
 
     fn take(session: &'a Session, setup: &'a Setup, front: FrontEnd, taken: Taken<'a>) -> Self {
-        let Taken { lane, purse, events, ids, goal, below, truncated } = taken;
+        let Taken { lane, purse, events, ids, goal, below, truncated, read_to } = taken;
         let mut state = State::new(lane.clone());
         let last = events.last().map(|event| event.seq).unwrap_or_default();
         let timeline = Timeline::at(last, events.iter());
@@ -264,24 +295,19 @@ impl<'a> Run<'a> {
             purse,
             state,
             since,
+            read_to,
             window,
-            redacted,
-            ids,
-            specs,
-            spec_tokens,
-            tokens,
-            cut_short: 0,
-            blank: 0,
-            shortest_refused: None,
-            asked: HashSet::new(),
-            estimates: false,
-            calibration,
-            due: None,
-            refused: false,
-            truncated,
-            capture: None,
-            captured: Vec::new(),
-            blind,
+            calls: Calls { redacted, ids },
+            request: RequestSize { specs, spec_tokens, tokens },
+            answers: Answers::default(),
+            compactor: Compactor {
+                asked: HashSet::new(),
+                calibration,
+                due: None,
+                refused: false,
+                truncated,
+            },
+            files: FileWatch { capture: None, captured: Vec::new(), blind },
             ended,
         }
     }
@@ -339,7 +365,7 @@ impl<'a> Run<'a> {
             self.record(vec![message.into()])?;
         }
         self.window.reveal_system(text);
-        self.tokens = self.most();
+        self.request.tokens = self.most();
         Ok(())
     }
 
@@ -376,7 +402,7 @@ impl<'a> Run<'a> {
             if !over && deadline.is_some_and(is_late) {
                 return self.stop(Stop::limit(StopReason::Timeout), None);
             }
-            self.due = self.due()?;
+            self.compactor.due = self.due()?;
             let estimate = self.estimate();
             let next = self.state.next(&self.setup.rules, &self.since, &estimate);
             // What was said meanwhile goes before the next call, and before a happy end.
@@ -433,7 +459,7 @@ impl<'a> Run<'a> {
 
     /// Forgets what the log says, up to a seq, that the user allowed: it is not known that
     /// they did.
-    pub fn distrust(&mut self, to: stepwell::Seq) {
+    pub fn distrust(&mut self, to: Seq) {
         self.state.distrust(to);
     }
 
@@ -447,7 +473,7 @@ impl<'a> Run<'a> {
         let mut seq = self.session.append_redacted(written.clone())?.first;
         for (event, written) in events.into_iter().zip(written) {
             if let Event::Message(message) = &event {
-                self.tokens += record::tokens("", std::slice::from_ref(message), &[]);
+                self.request.tokens += record::tokens("", std::slice::from_ref(message), &[]);
             }
             let recorded = Recorded { seq, at, id: None, event };
             self.state.apply(&recorded);
@@ -472,7 +498,7 @@ impl<'a> Run<'a> {
             let change = StatusChanged { status, reason: Some(reason), error: said };
             self.record(vec![change.into()])?;
         }
-        Ok(Ended { status, reason, error, calibration: self.calibration, ..self.ended })
+        Ok(Ended { status, reason, error, calibration: self.compactor.calibration, ..self.ended })
     }
 
     /// What the next call may cost: what was sent last time and what has come since, and
@@ -487,7 +513,8 @@ impl<'a> Run<'a> {
         if !limited {
             return Estimate { shrink, ..Estimate::default() };
         }
-        let usage = Usage { input: self.tokens, output: self.max_output(), ..Usage::default() };
+        let usage =
+            Usage { input: self.request.tokens, output: self.max_output(), ..Usage::default() };
         // All that is sent may be written to the provider's cache, which may cost more.
         let written = Usage { cache_written: usage.input, ..usage };
         let cost = (self.setup.cost)(&usage).max((self.setup.cost)(&written));

@@ -26,9 +26,10 @@ const LOOK: Duration = Duration::from_millis(250);
 /// The most bytes of a diff that a gate keeps: as much as a person reads before they decide.
 const MAX_DETAIL: usize = 32 << 10;
 
-/// Why a call with a secret is denied after its process is gone.
-const SECRET_GONE: &str = "its arguments held a secret, which is not kept: the process that knew it \
-                           is gone, so it has to be given anew";
+/// Why a call is not run whose secret was not kept: the process that knew it is gone, or the model
+/// repeats what it was shown in its place.
+pub(super) const SECRET_GONE: &str = "where its arguments should hold a secret they hold a \
+                                      placeholder: secrets are not kept, so it has to be given anew";
 
 /// Why a call with a secret is denied where nobody can be asked now.
 const SECRET_UNASKED: &str = "nobody can be asked, and what it holds that looks like a secret is \
@@ -38,15 +39,19 @@ impl Run<'_> {
     /// Asks a person whether a call may run: on record first. Then the run waits for an answer, or
     /// pauses.
     pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cut<'_>) -> Result<Halt> {
-        if self.redacted.contains(&call.id) {
+        if self.calls.redacted.contains(&call.id) {
             return self.settle(&call, &Settled::Denied(SECRET_GONE.to_owned())).map(|()| None);
         }
+        // All that was answered before the run began is known. Of that, what a rewind took back does
+        // not count, though it stands in the log behind a question that counts again.
+        let asked_before = self.state.is_asked(&call.id);
         let asked = self.open_gate(&call)?;
         let (seq, secret) = (asked.seq, self.is_secret(&call));
+        let from = if asked_before { self.read_to.map(Seq::next) } else { Some(seq) };
         self.front.events.tell(RunEvent::Approval(Box::new(asked)));
         let mut last = seq;
         while self.front.patience == Patience::Wait && !self.front.wishes.wants_pause() {
-            if self.take_answer(&call.id, seq)? {
+            if self.take_answer(&call.id, from)? {
                 return Ok(None);
             }
             let (well, id) = (self.session.well().clone(), self.session.id().clone());
@@ -61,7 +66,7 @@ impl Run<'_> {
                 seen = look => last = seen.ok().and_then(std::result::Result::ok).unwrap_or(last),
             }
         }
-        if self.take_answer(&call.id, seq)? {
+        if self.take_answer(&call.id, from)? {
             return Ok(None);
         }
         // What is not kept cannot be allowed later.
@@ -108,19 +113,20 @@ impl Run<'_> {
         Gate { call: Some(Box::new(asked)), ..Gate::new(call.id.as_str(), plain(preview)) }
     }
 
-    /// Takes in the answer to a question, if the log has one. Only what has come since the question
-    /// is looked at, however many were asked before.
-    fn take_answer(&mut self, gate: &str, asked: Seq) -> Result<bool> {
+    /// Takes in the answer to a question, if the log has one from a seq on. Nothing before is looked
+    /// at, however much was asked.
+    fn take_answer(&mut self, gate: &str, from: Option<Seq>) -> Result<bool> {
         if self.state.answered(gate).is_some() {
             return Ok(true);
         }
+        let Some(from) = from else { return Ok(false) };
         let (well, id) = (self.session.well(), self.session.id());
-        let facts = Facts { from: asked, ..Facts::under(&[Kind::GateAnswered], gate) };
+        let facts = Facts { from, ..Facts::under(&[Kind::GateAnswered], gate) };
         let Some(answered) = well.store().keyed(id, facts)?.into_iter().next() else {
             return Ok(false);
         };
         // What is remembered from now on was recorded together with the answer.
-        let facts = Facts { from: asked, ..Facts::of(&[Kind::Permission]) };
+        let facts = Facts { from, ..Facts::of(&[Kind::Permission]) };
         for event in well.store().keyed(id, facts)?.into_iter().chain([answered]) {
             self.state.apply(&event);
             if let Event::GateAnswered(it) = &event.event {

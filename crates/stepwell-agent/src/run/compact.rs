@@ -68,7 +68,8 @@ impl Run<'_> {
         if !self.state.is_models_turn() {
             return Ok(None);
         }
-        let signs = Signs { room: self.room(), turned: self.state.turned, refused: self.refused };
+        let signs =
+            Signs { room: self.room(), turned: self.state.turned, refused: self.compactor.refused };
         match self.setup.context.policy.due(&self.window, &signs) {
             Some(why) => self.plan(why),
             None => Ok(None),
@@ -78,25 +79,26 @@ impl Run<'_> {
     /// Was a conversation refused that can be made shorter? Then it will be.
     pub(super) fn can_shrink(&mut self) -> Result<bool> {
         let policy = &self.setup.context.policy;
-        self.refused = (policy.auto || policy.truncates) && self.plan(Why::Refused)?.is_some();
-        if let (true, Some(length)) = (self.refused, self.setup.context.length) {
+        self.compactor.refused =
+            (policy.auto || policy.truncates) && self.plan(Why::Refused)?.is_some();
+        if let (true, Some(length)) = (self.compactor.refused, self.setup.context.length) {
             // It has more tokens than fit, whatever we thought.
             let counted = self.counted();
-            if self.calibration.estimate(counted) < length {
-                self.calibration.learn(counted, length);
+            if self.compactor.calibration.estimate(counted) < length {
+                self.compactor.calibration.learn(counted, length);
             }
         }
-        Ok(self.refused)
+        Ok(self.compactor.refused)
     }
 
     /// Learns from what a provider says it was sent.
     pub(super) fn learn(&mut self, usage: Option<Usage>) {
-        self.calibration.learn(self.counted(), usage.map_or(0, |usage| usage.input));
+        self.compactor.calibration.learn(self.counted(), usage.map_or(0, |usage| usage.input));
     }
 
     /// How the conversation is to shrink before the model is asked, if it is.
     pub(super) fn shrink(&self) -> Option<Shrink> {
-        self.due.as_ref().map(|due| self.shrinking(due))
+        self.compactor.due.as_ref().map(|due| self.shrinking(due))
     }
 
     fn shrinking(&self, due: &Due) -> Shrink {
@@ -115,31 +117,31 @@ impl Run<'_> {
         by: By,
         mut cut: Cut<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
-        let Some(due) = self.due.take() else { return Ok(None) };
+        let Some(due) = self.compactor.due.take() else { return Ok(None) };
         Ok(self.take_out(due, by, &mut cut).await?.err().map(|stop| (stop, None)))
     }
 
     /// The most tokens that a request may have.
     pub(super) fn most(&self) -> u64 {
-        record::tokens(self.window.instructions(), self.window.messages(), &self.specs)
+        record::tokens(self.window.instructions(), self.window.messages(), &self.request.specs)
     }
 
     /// Everything that a request has, as we count.
     pub(super) fn counted(&self) -> u64 {
-        self.window.tokens() + self.window.fixed() + self.spec_tokens
+        self.window.tokens() + self.window.fixed() + self.request.spec_tokens
     }
 
     fn room(&self) -> Room {
-        let fixed = self.window.fixed() + self.spec_tokens;
-        self.setup.context.room(&self.calibration, fixed, self.setup.max_output)
+        let fixed = self.window.fixed() + self.request.spec_tokens;
+        self.setup.context.room(&self.compactor.calibration, fixed, self.setup.max_output)
     }
 
     fn plan(&self, why: Why) -> Result<Option<Due>> {
         let policy = &self.setup.context.policy;
         let messages = self.window.entries().len();
         let keep = match policy.truncates {
-            true => policy.keeps_truncated(why, messages, &self.calibration),
-            false => policy.keeps(why, &self.calibration),
+            true => policy.keeps_truncated(why, messages, &self.compactor.calibration),
+            false => policy.keeps(why, &self.compactor.calibration),
         };
         let plan = self.plan_keeping(keep, why)?;
         Ok(plan.map(|plan| Due { why, request: self.request(&plan), plan }))
@@ -201,15 +203,15 @@ impl Run<'_> {
         let compacted = self.compacted(why, plan, said)?;
         let mut events: Vec<Event> = vec![compacted.clone().into()];
         // Together: whoever sees one sees the other.
-        if compacted.is_truncation() && !std::mem::replace(&mut self.truncated, true) {
+        if compacted.is_truncation() && !std::mem::replace(&mut self.compactor.truncated, true) {
             events.push(Extent::Truncated.edited().into());
         }
         self.record(events)?;
         if let Some(usage) = compacted.usage {
             self.pay(usage, compacted.cost);
         }
-        self.refused = false;
-        self.tokens = self.most();
+        self.compactor.refused = false;
+        self.request.tokens = self.most();
         let shrank = Box::new(compacted.clone());
         self.front.events.tell(RunEvent::Compacted { compacted: shrank, why });
         Ok(Ok(compacted))
@@ -223,8 +225,11 @@ impl Run<'_> {
             Some(summary) => (plan, Some(summary)),
             None => {
                 let messages = self.window.entries().len();
-                let keep =
-                    self.setup.context.policy.keeps_truncated(why, messages, &self.calibration);
+                let keep = self.setup.context.policy.keeps_truncated(
+                    why,
+                    messages,
+                    &self.compactor.calibration,
+                );
                 let plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
                 let held = Held::of(self.covered(&plan));
                 let carried = match plan.covered.last() == messages.checked_sub(1).as_ref() {
@@ -236,8 +241,8 @@ impl Run<'_> {
         };
         let shown = summary.as_deref().map_or(0, |text| counter.message(&Message::user(text)));
         Ok(Compacted {
-            tokens_before: self.calibration.estimate(plan.before),
-            tokens_after: self.calibration.estimate(plan.before - plan.taken + shown),
+            tokens_before: self.compactor.calibration.estimate(plan.before),
+            tokens_after: self.compactor.calibration.estimate(plan.before - plan.taken + shown),
             summary,
             usage: said.usage,
             cost: said.cost,

@@ -128,7 +128,7 @@ impl Run<'_> {
     fn ready(&mut self, call: &ToolCall) -> std::result::Result<Ready, Refusal> {
         let (order, depth) = self.ordered(call)?;
         let (id, child) = self.child_of(call)?;
-        if child.is_none() && self.redacted.contains(&call.id) {
+        if child.is_none() && self.calls.redacted.contains(&call.id) {
             let why = "its arguments held a secret and were not kept; ask again".to_owned();
             let denied = Done { outcome: Outcome::Denied, ..Done::failed(why) };
             return Err(Refusal::Told(denied));

@@ -24,10 +24,10 @@ impl Run<'_> {
     /// The most tokens of the next answer: as many as were set, and no more than are left of the
     /// context beside the conversation.
     pub(super) fn max_output(&self) -> u64 {
-        let most = self.shortest_refused.map_or(u64::MAX, |refused| refused / 2);
+        let most = self.answers.shortest_refused.map_or(u64::MAX, |refused| refused / 2);
         let most = most.min(self.setup.max_output);
         let Some(length) = self.setup.context.length else { return most };
-        let input = self.calibration.estimate(self.counted());
+        let input = self.compactor.calibration.estimate(self.counted());
         let left = length.saturating_sub(input.saturating_add(input / MISCOUNT));
         most.min(left.max(LEAST_ANSWER))
     }
@@ -35,7 +35,8 @@ impl Run<'_> {
     /// Was a request refused as too long of which the larger part is room for the answer? Then
     /// that becomes less first: nothing that was said has to go for it.
     pub(super) fn can_shorten_answer(&mut self) -> bool {
-        self.max_output() > self.calibration.estimate(self.counted()) && self.can_halve_answer()
+        self.max_output() > self.compactor.calibration.estimate(self.counted())
+            && self.can_halve_answer()
     }
 
     /// Asks for a shorter answer, as long as it can be one that is of use.
@@ -44,7 +45,7 @@ impl Run<'_> {
         if refused < 2 * SHORT_ANSWER {
             return false;
         }
-        self.shortest_refused = Some(refused);
+        self.answers.shortest_refused = Some(refused);
         let now = self.max_output();
         let provider = self.setup.provider.name().to_owned();
         self.front.events.notice(Notice::ShorterAnswers { provider, tokens: now });
@@ -54,9 +55,9 @@ impl Run<'_> {
     /// Why the model is not asked, if it was asked the very same before: after the conversation
     /// shrank, what it did since may be gone from it, and it would only do it again.
     pub(super) fn stuck(&mut self) -> Result<Option<(Stop, Option<CallError>)>> {
-        let shrank =
-            self.truncated || self.window.entries().iter().any(|entry| entry.made == Made::Summary);
-        if !shrank || self.asked.insert(self.fingerprint()) {
+        let shrank = self.compactor.truncated
+            || self.window.entries().iter().any(|entry| entry.made == Made::Summary);
+        if !shrank || self.compactor.asked.insert(self.fingerprint()) {
             return Ok(None);
         }
         let what = "the conversation does not fit, and all that fits of it was sent before: the \

@@ -38,7 +38,7 @@ impl Run<'_> {
             model: &self.setup.model,
             system: self.window.instructions(),
             messages: self.window.messages(),
-            tools: &self.specs,
+            tools: &self.request.specs,
             max_output: self.max_output(),
             turn: turn(&self.state, &self.lane, Purpose::Answer),
         };
@@ -100,12 +100,12 @@ impl Run<'_> {
         message.usage = Some(usage);
         message.cost = cost.or_else(|| (self.setup.cost)(&usage));
         let cut_short = !asks && ended == provider::Ended::OutputLimit;
-        match self.cut_short {
+        match self.answers.cut_short {
             0 => self.ended.output = text,
             _ => self.ended.output.push_str(&text),
         }
-        self.cut_short = if cut_short { self.cut_short + 1 } else { 0 };
-        self.blank = if blank { self.blank + 1 } else { 0 };
+        self.answers.cut_short = if cut_short { self.answers.cut_short + 1 } else { 0 };
+        self.answers.blank = if blank { self.answers.blank + 1 } else { 0 };
         let mut events: Vec<Event> = vec![message.clone().into()];
         if !asks {
             events.extend(self.sealed());
@@ -122,11 +122,13 @@ impl Run<'_> {
         }
         let what = match ended {
             provider::Ended::Filtered => "the provider filtered its answer".to_owned(),
-            _ if self.cut_short >= MAX_CUT_SHORT => format!(
+            _ if self.answers.cut_short >= MAX_CUT_SHORT => format!(
                 "{MAX_CUT_SHORT} answers in a row were cut off at {} tokens (model.max_output)",
                 self.max_output()
             ),
-            _ if self.blank >= MAX_BLANK => format!("{MAX_BLANK} answers in a row were empty"),
+            _ if self.answers.blank >= MAX_BLANK => {
+                format!("{MAX_BLANK} answers in a row were empty")
+            }
             _ => return Ok(None),
         };
         let provider = self.setup.provider.name().to_owned();
@@ -135,12 +137,12 @@ impl Run<'_> {
 
     /// About what an answer took, for a provider that does not say.
     pub(super) fn estimated(&mut self, message: &Message) -> Usage {
-        if !std::mem::replace(&mut self.estimates, true) {
+        if !std::mem::replace(&mut self.answers.estimates, true) {
             let provider = self.setup.provider.name().to_owned();
             self.front.events.notice(Notice::TokensEstimated { provider });
         }
         let output = record::tokens("", std::slice::from_ref(message), &[]);
-        Usage { input: self.tokens, output, ..Usage::default() }
+        Usage { input: self.request.tokens, output, ..Usage::default() }
     }
 
     /// Gives each call an id that none had before: what was said about one call must never
@@ -150,13 +152,13 @@ impl Run<'_> {
             if let stepwell::Part::ToolCall(call) = part {
                 let mut id = call.id.clone();
                 let mut n = 1;
-                while id.is_empty() || !self.ids.take(&id) {
+                while id.is_empty() || !self.calls.ids.take(&id) {
                     n += 1;
                     id = format!("{}-{n}", if call.id.is_empty() { "call" } else { &call.id });
                 }
                 call.id = id;
                 if Redactor::is_redacted(&call.arguments) {
-                    self.redacted.push(call.id.clone());
+                    self.calls.redacted.push(call.id.clone());
                 }
             }
         }

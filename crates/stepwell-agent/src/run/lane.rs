@@ -127,7 +127,8 @@ impl<'a> Run<'a> {
     ) -> Self {
         let InLane { lane, events, ids, purse } = at;
         let (goal, below, truncated) = (None, Spent::default(), false);
-        let taken = Taken { lane, purse: Some(purse), events, ids, goal, below, truncated };
+        let (purse, read_to) = (Some(purse), None);
+        let taken = Taken { lane, purse, events, ids, goal, below, truncated, read_to };
         Self::take(session, setup, front, taken)
     }
 }

@@ -28,14 +28,16 @@ impl Run<'_> {
         }
         let (now, setup) = (self.nanos(), self.setup);
         let new = || Capture::new(&setup.place.files(), setup.keeping.files.clone());
-        self.capture.get_or_insert_with(new).before(now);
+        self.files.capture.get_or_insert_with(new).before(now);
     }
 
     /// Looks at the workspace after a command, and notes what it changed.
     pub(super) fn look_after(&mut self, tool: &dyn Tool) -> Result<()> {
         let now = self.nanos();
-        if let Some(capture) = self.capture.as_mut().filter(|_| tool.effect() == Effect::Unsafe) {
-            self.captured = capture.after(now, self.session, &self.setup.redactor)?;
+        if let Some(capture) =
+            self.files.capture.as_mut().filter(|_| tool.effect() == Effect::Unsafe)
+        {
+            self.files.captured = capture.after(now, self.session, &self.setup.redactor)?;
         }
         Ok(())
     }
@@ -47,7 +49,7 @@ impl Run<'_> {
             tokio::time::sleep(GONE).await;
         }
         self.look_after(tool)?;
-        let events: Vec<Event> = self.captured.drain(..).map(Event::from).collect();
+        let events: Vec<Event> = self.files.captured.drain(..).map(Event::from).collect();
         if events.is_empty() {
             return Ok(());
         }
@@ -59,10 +61,10 @@ impl Run<'_> {
     /// changed.
     pub(super) fn unseen(&mut self, call: &ToolCall, settled: &Settled) -> Option<FileChanged> {
         let unsafely = self.tool(&call.name).is_some_and(|it| it.effect() == Effect::Unsafe);
-        let unseen = self.blind && unsafely && *settled == Settled::Unknown;
+        let unseen = self.files.blind && unsafely && *settled == Settled::Unknown;
         let why = "a command was killed together with Stepwell; what it changed was not seen";
         let unknown = FileState::NotCaptured { digest: None, why: why.to_owned() };
-        self.blind &= !unseen;
+        self.files.blind &= !unseen;
         unseen.then(|| FileChanged {
             path: ".".to_owned(),
             before: unknown.clone(),

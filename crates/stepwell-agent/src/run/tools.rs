@@ -6,7 +6,7 @@ use stepwell::{Answer, Effect, Event, Message, Outcome, ToolCall, ToolTarget, Wh
 
 use stepwell_files::safe_fs;
 
-use super::approval::the_user;
+use super::approval::{SECRET_GONE, the_user};
 use super::tick::ticking;
 use super::{Cut, Run, RunEvent};
 use crate::error::Result;
@@ -23,10 +23,8 @@ impl Run<'_> {
         let Some(tool) = self.tool(&call.name) else {
             return self.settle(&call, &Settled::NoSuchTool);
         };
-        if self.redacted.contains(&call.id) {
-            let why = "where its arguments should hold a secret they hold a placeholder: secrets \
-                       are not kept, so it has to be given anew"
-                .to_owned();
+        if self.calls.redacted.contains(&call.id) {
+            let why = SECRET_GONE.to_owned();
             return self.finish(&call, &Done { outcome: Outcome::Denied, ..Done::failed(why) }, 0);
         }
         let arguments: serde_json::Value = match serde_json::from_str(&call.arguments) {
@@ -139,7 +137,7 @@ impl Run<'_> {
     pub(super) fn settle(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
         let (text, outcome) = told(settled);
         let unseen = self.unseen(call, settled);
-        self.captured.extend(unseen);
+        self.files.captured.extend(unseen);
         self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)
     }
 
@@ -156,7 +154,7 @@ impl Run<'_> {
         for changed in &done.changed {
             events.push(self.file_event(changed)?.into());
         }
-        events.extend(self.captured.drain(..).map(Event::from));
+        events.extend(self.files.captured.drain(..).map(Event::from));
         events.extend(done.tasks.iter().cloned().map(Event::from));
         if let Some(change) = &done.phase {
             events.push(change.clone().into());

@@ -4,11 +4,15 @@ use std::process::Command;
 
 use super::Place;
 
+/// The variable that marks what a run started: such a program cannot answer in its user's name.
+pub const IN_RUN: &str = "STEPWELL_IN_RUN";
+
 /// Keeps from a program the variables that it must not see.
 pub(crate) fn hide_keys(command: &mut Command, place: &Place) {
     for name in &place.withheld {
         command.env_remove(name);
     }
+    command.env(IN_RUN, "1");
 }
 
 /// Is it the name of a variable that no program is given: one that holds a provider's key, or a
@@ -40,6 +44,7 @@ mod tests {
         let mut command = Command::new("true");
         hide_keys(&mut command, &place);
         let hidden: Vec<_> = command.get_envs().collect();
-        assert_eq!(hidden, [("LOCAL_KEY".as_ref(), None)]);
+        let marked = (IN_RUN.as_ref(), Some("1".as_ref()));
+        assert_eq!(hidden, [("LOCAL_KEY".as_ref(), None), marked]);
     }
 }

@@ -32,7 +32,7 @@ pub use stepwell_files::safe_fs::Content;
 use stepwell_files::safe_path::Root;
 
 pub use self::dispatch::{Ground, Order, is_read_only};
-pub use self::environment::is_private_variable;
+pub use self::environment::{IN_RUN, is_private_variable};
 pub use self::supervise::{Watched, supervise};
 use crate::phases::PhaseState;
 use crate::provider::ToolSpec;
