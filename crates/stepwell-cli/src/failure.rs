@@ -33,6 +33,24 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// What another Stepwell says by its exit code.
+    pub(crate) fn from_code(code: i32) -> Self {
+        let all = [
+            Self::Done,
+            Self::Usage,
+            Self::Absent,
+            Self::Credentials,
+            Self::Partial,
+            Self::Busy,
+            Self::Damaged,
+            Self::Paused,
+            Self::Interrupted,
+        ];
+        all.into_iter().find(|exit| *exit as i32 == code).unwrap_or(Self::Failed)
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

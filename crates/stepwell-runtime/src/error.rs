@@ -272,6 +272,12 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// Something was said to a flow, and not to which of its conversations.
+    #[error("{session} is a flow: say to which of its lanes")]
+    NoLane {
+        /// The session.
+        session: SessionId,
+    },
     /// The session does not run.
     #[error("{session} does not run")]
     NotRunning {
@@ -552,6 +558,7 @@ impl Error {
             | Self::FlowTools(_)
             | Self::SpecServer { .. } => ErrorKind::Config,
             Self::NoFlow { .. }
+            | Self::NoLane { .. }
             | Self::SeveralGates { .. }
             | Self::BadAnswer { .. }
             | Self::Unclear { .. }

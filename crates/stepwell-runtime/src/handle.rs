@@ -208,6 +208,12 @@ impl EventStream {
         self.0.try_recv().ok()
     }
 
+    /// Is the run over, and was every event taken?
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed() && self.0.is_empty()
+    }
+
     /// The next event, for those who wait with others; none, if the run is over.
     pub async fn recv(&mut self) -> Option<RunEvent> {
         self.0.recv().await
@@ -264,7 +270,7 @@ impl Listeners {
         }
     }
 
-    fn listen(&self) -> EventStream {
+    pub(crate) fn listen(&self) -> EventStream {
         let mut inside = self.inside();
         let (to, from) = mpsc::unbounded_channel();
         for event in std::mem::take(&mut inside.backlog) {
@@ -286,7 +292,7 @@ impl Listeners {
         inside.open.clear();
     }
 
-    fn open_gates(&self) -> Vec<OpenGate> {
+    pub(crate) fn open_gates(&self) -> Vec<OpenGate> {
         let mut open: Vec<_> = self.inside().open.values().cloned().collect();
         open.sort_by_key(|(asked, _)| *asked);
         open.into_iter().map(|(_, gate)| gate).collect()

@@ -11,6 +11,7 @@
 //! [`Host`](stepwell_workspace::Host).
 
 mod answer;
+mod attach;
 mod compact;
 mod context;
 mod crew;
@@ -33,12 +34,14 @@ mod resume;
 mod rewind;
 mod runtime;
 mod start;
+mod talk;
 mod tally;
 mod thread;
 mod trust;
 mod wire;
 
 pub use answer::{Answered, Given};
+pub use attach::Attached;
 pub use error::{Error, ErrorKind, Remedy, Result, SuggestedModel, TokenLimit};
 pub use fork::{ForkRequest, Forked};
 pub use gauge::Gauge;
@@ -52,6 +55,7 @@ pub use request::{
 pub use rewind::RewindRequest;
 pub use runtime::{Runtime, Supervisor};
 pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
+pub use talk::{Hears, StopRequested, WaitingGate, Words};
 pub use trust::Trust;
 
 /// A model's name as it can be given again: `provider/name`, or `script:FILE`.

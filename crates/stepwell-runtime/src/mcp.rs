@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell_agent::agent::Agent;
@@ -126,7 +127,7 @@ impl Wanted {
                 return Err(Error::Tools { at: lists.at.clone(), error, remedy });
             }
         };
-        let connected = Connected { servers, selection };
+        let connected = Connected { servers: Arc::new(servers), selection };
         connected.tell(runtime);
         Ok(connected)
     }
@@ -150,7 +151,7 @@ const SLOW: Duration = Duration::from_secs(1);
 
 /// A run's tools, and the servers behind them.
 pub(crate) struct Connected {
-    servers: Servers,
+    pub(crate) servers: Arc<Servers>,
     pub(crate) selection: Selection,
 }
 

@@ -1,7 +1,7 @@
 //! Resuming a session, an agent's or a flow's: the order of it, written once.
 
 use stepwell::gates::Gates;
-use stepwell::{Driver, Error as StoreError, GateAnswered, Head, Session, Span, Status};
+use stepwell::{Driver, Error as StoreError, GateAnswered, Head, Session, Span, Standing, Status};
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
 use stepwell_workspace::{Well, restore_worktree};
@@ -53,26 +53,28 @@ struct AgentWork {
 fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     let runtime = job.runtime.clone();
     let well = runtime.writing()?;
-    let head = well.standing(&request.session)?.head;
-    refuse(request, &head, &runtime)?;
-    make_worktree_whole(request, &well, &head, &runtime)?;
-    let mut work = Work::prepare(request, &well, &head, &runtime)?;
-    let answer = work.check_answer(request, &well, &head, &runtime)?;
+    let standing = well.standing(&request.session)?;
+    let head = &standing.head;
+    refuse(request, &standing, &runtime)?;
+    make_worktree_whole(request, &well, head, &runtime)?;
+    let mut work = Work::prepare(request, &well, head, &runtime)?;
+    let answer = work.check_answer(request, &well, head, &runtime)?;
     work.connect(job)?;
     job.check_interrupt()?;
-    make_ready(request.options.touch(), &well, Some(&head), &runtime)?;
+    make_ready(request.options.touch(), &well, Some(head), &runtime)?;
     let session = well.hold(&request.session).map_err(runs_elsewhere)?;
-    make_worktree_whole(request, &well, &head, &runtime)?;
-    work.check_again(&session, &well, &head)?;
+    make_worktree_whole(request, &well, head, &runtime)?;
+    work.check_again(&session, &well, head)?;
     if let Some(answer) = answer {
         work.record_answer(answer, &well, &session, &runtime)?;
     }
-    work.mark_running(request, &session, &well, &head)?;
-    work.run(request, session, &head, job)
+    work.mark_running(request, &session, &well, head)?;
+    work.run(request, session, head, job)
 }
 
 /// Refuses what cannot be resumed, or not so.
-fn refuse(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Result<()> {
+fn refuse(request: &ResumeRequest, standing: &Standing, runtime: &Runtime) -> Result<()> {
+    let head = &standing.head;
     if !runtime.config.settings.auto_save {
         return Err(Error::NotSaved);
     }
@@ -82,7 +84,15 @@ fn refuse(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Result<()>
         // A flow's agents are asked what its spec says, and nothing else.
         (Some(_), true) => Err(Error::IsFlow { session }),
         (None, _) if head.status == Status::Abandoned => Err(Error::Abandoned { session, is_flow }),
-        _ => Ok(()),
+        // Before servers are started for nothing.
+        _ => match &standing.held {
+            Some(held) => Err(Error::RunsElsewhere(StoreError::Held {
+                session,
+                holder: Box::new(held.holder.clone()),
+                expires: held.expires,
+            })),
+            None => Ok(()),
+        },
     }
 }
 
@@ -178,16 +188,18 @@ impl Work {
             }
             answer => answer,
         };
-        let answer = GateAnswered::new(asked.gate.id.clone(), answer, "the user");
+        let answer = GateAnswered::new(asked.gate.id.clone(), answer, runtime.who());
         Ok(Some(answer))
     }
 
     /// Starts and reaches servers of tools.
-    fn connect(&mut self, job: &Job) -> Result<()> {
+    fn connect(&mut self, job: &mut Job) -> Result<()> {
         match self {
             Self::Agent(agent) => {
                 let connecting = agent.prepared.connect(&job.interrupt, &job.runtime);
-                agent.connected = Some(job.tokio.block_on(connecting)?);
+                let connected = job.tokio.block_on(connecting)?;
+                job.keep(&connected);
+                agent.connected = Some(connected);
                 Ok(())
             }
             Self::Flow(flow) => flow.connect(job),

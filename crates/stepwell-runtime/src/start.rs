@@ -30,6 +30,7 @@ fn start(request: &RunRequest, job: &mut Job) -> Result<RunReport> {
     let mut prepared = Prepared::new(&request.options, Of::NEW, &runtime)?;
     prepared.phases = request.phases;
     let connected = job.tokio.block_on(prepared.connect(&job.interrupt, &runtime))?;
+    job.keep(&connected);
     job.check_interrupt()?;
     let well = match runtime.well_for_new()? {
         NewWell::Kept(well) => {

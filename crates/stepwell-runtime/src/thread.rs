@@ -5,11 +5,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use stepwell::{Event, Facts, Kind, Lease, Money, Seq, Session, Stepwell};
+use stepwell_agent::mcp::Servers;
 use stepwell_agent::run::{EventSink, FrontEnd, Patience, RunEvent, Wisher, Wishes};
 use stepwell_flow::spec::Spec;
 
 use crate::error::{Error, Result};
 use crate::handle::{Listeners, RunHandle, Steering};
+use crate::mcp::Connected;
 use crate::report::RunReport;
 use crate::request::Interrupt;
 use crate::runtime::Runtime;
@@ -24,6 +26,8 @@ pub(crate) struct Job {
     listeners: Arc<Listeners>,
     began: mpsc::Sender<Steering>,
     follower: Option<Follower>,
+    /// Servers that end with the run, however it ends.
+    servers: Vec<Arc<Servers>>,
 }
 
 /// What whoever holds a run knows about it.
@@ -59,6 +63,7 @@ pub(crate) fn spawn(
         listeners: Arc::clone(&listeners),
         began,
         follower: None,
+        servers: Vec::new(),
     };
     let thread = std::thread::Builder::new().name("stepwell-run".to_owned());
     let thread = thread.spawn(move || {
@@ -93,6 +98,11 @@ impl Job {
         let _ = self.began.send(steering);
     }
 
+    /// Has servers end with the run, also if it does not begin.
+    pub(crate) fn keep(&mut self, connected: &Connected) {
+        self.servers.push(Arc::clone(&connected.servers));
+    }
+
     /// Who watches the run.
     pub(crate) fn front_end(&self, events: EventSink, patience: Patience) -> FrontEnd {
         FrontEnd { events, patience, wishes: self.wishes.clone() }
@@ -111,6 +121,9 @@ impl Job {
 
     fn finish(&mut self, report: &Result<RunReport>) {
         self.follower = None;
+        for servers in std::mem::take(&mut self.servers) {
+            self.tokio.block_on(servers.close());
+        }
         let report = match report {
             Ok(report) => Some(report),
             Err(Error::Unsaved { report, .. } | Error::Broken { report, .. }) => Some(&**report),

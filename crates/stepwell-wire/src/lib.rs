@@ -54,7 +54,9 @@ pub use rewind::{
     Compaction, CompactionDiff, CompactionUndone, LeftFile, MovedFile, MovedFileAction, Rewind,
     RewoundWork, UnfinishedRewind, ViewMove, WorkSince,
 };
-pub use run::{Costs, FlowReport, OpenGate, RunReport, TokenCount, WaitingGate};
+pub use run::{
+    Costs, Detached, FlowReport, GateAnswered, OpenGate, RunReport, SaidTo, TokenCount, WaitingGate,
+};
 pub use session::{
     Child, ChildKind, Damage, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
     SessionStatus, Spending,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{AskedCall, Gate, SessionId, Spent, Status, StopReason, Time, Usage};
+use stepwell::{AskedCall, Gate, Seq, SessionId, Spent, Status, StopReason, Time, Usage};
 
 use crate::Dollars;
 
@@ -165,6 +165,37 @@ impl From<&Gate> for WaitingGate {
             asker: gate.asker.clone(),
         }
     }
+}
+
+/// A question was answered; the first answer counts.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct GateAnswered {
+    /// The session that asked.
+    pub session_id: SessionId,
+    /// The question's name within the session.
+    pub gate: String,
+    /// The event that the answer is.
+    pub seq: Seq,
+    /// Does somebody who runs the session go on with it? If not, it waits to be resumed.
+    pub goes_on: bool,
+}
+
+/// Something was said to a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SaidTo {
+    /// The session.
+    pub id: SessionId,
+    /// Does it run, so that it hears this before its model's next call?
+    pub running: bool,
+}
+
+/// A run was started in the background.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Detached {
+    /// Its session.
+    pub session_id: SessionId,
+    /// The file that it writes to.
+    pub log: String,
 }
 
 /// A question that waits in a session.

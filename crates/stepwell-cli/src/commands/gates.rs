@@ -1,26 +1,54 @@
 use stepwell::gates::{Asked, Gates};
-use stepwell::{Access, Filter, Query, SessionId, Status};
+use stepwell::{Access, Answer, Filter, Query, SessionId, Status};
 use stepwell_runtime::flow::is_permission;
-use stepwell_wire::OpenGate;
+use stepwell_runtime::{FlowOptions, Given, Runtime};
+use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Go, Well, each_session};
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{ago, one_line};
+use crate::{inside_run, runner};
 
-/// Lists every question that waits for a human.
+/// Lists every question that waits for a human, and answers them.
 ///
 /// A flow's question is answered with: stepwell resume SESSION --respond "TEXT"; a tool that
-/// may not run unasked, with --approve or --deny.
+/// may not run unasked, with --approve or --deny. A session that runs, or waits elsewhere, goes on
+/// with: stepwell gates answer GATE yes.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// One session; without it, all that are here.
     session: Option<String>,
     /// Looks in all of your stores.
     #[arg(long, conflicts_with = "session")]
     everywhere: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Answers a question; the first answer counts.
+    ///
+    /// Whoever runs the session goes on with it. If nobody does, stepwell resume goes on.
+    Answer(AnswerArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct AnswerArgs {
+    /// The question, as stepwell gates names it.
+    gate: String,
+    /// For a tool: yes, always, no or never. For a flow's question: the answer.
+    answer: String,
+    /// Why not, for the model.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// The session that asks, if several ask under the same name.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -31,6 +59,9 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if let Some(Action::Answer(args)) = &args.action {
+        return answer(args, app);
+    }
     let mut wells: Vec<(Option<String>, Well)> = Vec::new();
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
@@ -102,4 +133,65 @@ fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
         Ok(Go::On)
     })?;
     Ok(ids)
+}
+
+fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
+    inside_run::refuse(app, "gates answer")?;
+    if let Some(name) = &args.session {
+        app.go_to_session(name)?;
+    }
+    let (runtime, session) = find(args, app)?;
+    let text = match &args.reason {
+        Some(reason) => format!("{}: {reason}", args.answer),
+        None => args.answer.clone(),
+    };
+    let given = Given { gate: Some(args.gate.clone()), answer: Answer::Text(text) };
+    let answered = runtime.answer(&session, &given, &FlowOptions::default())?;
+    let id = &answered.session;
+    let line = match answered.goes_on {
+        true => format!("{id} goes on with the answer"),
+        false => format!("{id} has the answer; stepwell resume {id} goes on with it"),
+    };
+    let (session_id, gate) = (id.clone(), answered.gate.clone());
+    let (seq, goes_on) = (answered.seq, answered.goes_on);
+    app.out.answer(&GateAnswered { session_id, gate, seq, goes_on }, line)?;
+    Ok(Exit::Done)
+}
+
+/// The session that asks: here, or in another store of the user's.
+fn find(args: &AnswerArgs, app: &mut App) -> Result<(Runtime, SessionId)> {
+    if let Some(name) = &args.session {
+        let (_, id) = app.session(name, Access::Read)?;
+        return Ok((runner::runtime(app), id));
+    }
+    let mut found = runner::runtime(app).find_gate(&args.gate)?;
+    if found.is_empty() {
+        for NamedWell { well, .. } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+            for id in waiting(&Args::EVERY, &well, app)? {
+                let gates = Gates::of(&**well.store(), &id)?;
+                if gates.open().any(|asked| asked.gate.id == args.gate) {
+                    app.go_to_session(id.as_str())?;
+                    return Ok((runner::runtime(app), id));
+                }
+            }
+        }
+    }
+    match (found.pop(), found.len()) {
+        (Some(gate), 0) => Ok((runner::runtime(app), gate.session)),
+        (None, _) => {
+            let message = format!("no question {:?} waits", args.gate);
+            Err(Failure::new(Exit::Absent, message).hint("stepwell gates lists those that do"))
+        }
+        (Some(last), _) => {
+            let all = found.iter().chain([&last]).map(|gate| gate.session.to_string());
+            let all = all.collect::<Vec<_>>().join(", ");
+            let message = format!("{:?} waits in several sessions: {all}", args.gate);
+            Err(Failure::new(Exit::Usage, message).hint("add --session, with one of them"))
+        }
+    }
+}
+
+impl Args {
+    /// All that waits.
+    const EVERY: Self = Self { action: None, session: None, everywhere: true };
 }

@@ -2,6 +2,7 @@
 
 mod abandon;
 mod agent;
+mod attach;
 mod backup;
 mod checkpoint;
 mod cleanup;
@@ -37,6 +38,7 @@ mod restore;
 mod resume;
 mod rewind;
 mod run;
+mod say;
 mod schema;
 mod scrub;
 mod search;
@@ -83,6 +85,8 @@ commands! {
     Resume = resume::Args => resume::run,
     Flow = flow::Args => flow::run,
     Gates = gates::Args => gates::run,
+    Say = say::Args => say::run,
+    Attach = attach::Args => attach::run,
     Stop = stop::Args => stop::run,
     Demo = demo::Args => demo::run,
     #[command(name = "__supervise", hide = true)]

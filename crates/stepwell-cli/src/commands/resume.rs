@@ -5,6 +5,7 @@ use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::handoff::{Elsewhere, Then, hand_over};
+use crate::inside_run;
 use crate::output::note;
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::text::{cut, one_line};
@@ -130,6 +131,9 @@ pub(crate) fn go_on(args: &Args, id: SessionId, runner: Runner, app: &mut App) -
         return super::flow::say_next(&id, &next, app);
     }
     let given = args.given();
+    if given.is_some() {
+        inside_run::refuse(app, "answering")?;
+    }
     let request = ResumeRequest {
         answer: given.clone(),
         options: args.flags.options(runner, app),

@@ -5,6 +5,7 @@ use stepwell_runtime::{ResumeRequest, RunRequest};
 
 use super::resume;
 use crate::app::App;
+use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, Runner};
 
@@ -23,6 +24,12 @@ pub(crate) struct Args {
     /// The phases that the session's work goes through: workflow or lifecycle.
     #[arg(long, value_name = "SET", conflicts_with = "session", requires = "task")]
     phases: Option<Phases>,
+    /// Starts it in the background, prints its id and leaves: it goes on after you log out.
+    #[arg(long, requires = "task", conflicts_with_all = ["session", "events"])]
+    detach: bool,
+    /// This process is the one in the background.
+    #[arg(long, hide = true)]
+    detached: bool,
     #[command(flatten)]
     flags: Flags,
 }
@@ -45,7 +52,11 @@ impl From<Phases> for PhaseSet {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };
+    let as_typed = task.clone();
     let task = typed(task)?;
+    if args.detach {
+        return detach::start(&as_typed, &task, app);
+    }
     if let Some(name) = &args.session {
         return say_more(name, task, &args.flags, app);
     }
@@ -55,7 +66,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         options: args.flags.options(Runner::Agent, app),
         interrupt: runner::interrupt(),
     };
+    if args.detached {
+        detach::leave_terminal()?;
+    }
     let handle = runner::runtime(app).start(request)?;
+    if args.detached {
+        detach::say_id(handle.id())?;
+    }
     runner::show(handle, Runner::Agent, &args.flags, app)
 }
 

@@ -24,6 +24,7 @@ const COLUMNS: &[Column] = &[
 /// Which command answers with what.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("abandon", &["abandoned"]),
+    ("attach", &["event"]),
     ("agent cleanup", &["cleanup-item", "cleanup-kept", "cleanup-total"]),
     ("agent create", &["agent-created"]),
     ("agent finalize", &["agent"]),
@@ -51,6 +52,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("fork", &["fork"]),
     ("formats", &["format"]),
     ("gates", &["gate"]),
+    ("gates answer", &["gate-answered"]),
     ("hook install", &["hook-installed"]),
     ("hook pre-delegate", &["delegation"]),
     ("hook subagent-stop", &["hook-stop"]),
@@ -72,7 +74,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("restore", &["store-restored"]),
     ("resume", &["event", "flow-next", "flow-report", "handed-over", "run-report"]),
     ("rewind", &["rewind", "unfinished-rewind"]),
-    ("run", &["event", "run-report"]),
+    ("run", &["detached", "event", "run-report"]),
+    ("say", &["said"]),
     ("schema", &["schema"]),
     ("scrub", &["scrubbed"]),
     ("search", &["search-hit"]),

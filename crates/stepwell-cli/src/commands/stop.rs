@@ -1,33 +1,40 @@
-use stepwell::{Access, Processes, Pulse, SystemProcesses};
+use stepwell::{Access, Holder, Pulse};
 use stepwell_wire::StopAsked;
 
 use crate::app::App;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
+use crate::runner;
 
-/// Asks a running session to stop cleanly.
+/// Asks a running session to stop cleanly, on whichever machine it runs.
+///
+/// The request is recorded. Its runner sees it within seconds; on this machine it is also signalled.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
+    /// Why, for whoever reads the session later.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     app.go_to_session(&args.session)?;
-    let (well, id) = app.session(&args.session, Access::Read)?;
-    let Some(held) = well.standing(&id)?.held else {
-        let message = format!("{id} does not run");
-        return Err(Failure::new(Exit::Failed, message).hint(format_args!("stepwell show {id}")));
-    };
-    let refuse = |why: String| Failure::new(Exit::Failed, format_args!("{id}: {why}"));
-    if SystemProcesses.pulse(&held.holder) != Pulse::Alive {
-        return Err(refuse(format!("{} cannot be reached from here", held.holder)));
-    }
-    let pid = i32::try_from(held.holder.pid).ok().and_then(rustix::process::Pid::from_raw);
-    let pid = pid.ok_or_else(|| refuse(format!("{} has no number", held.holder)))?;
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM)
-        .map_err(|error| refuse(format!("{} could not be asked: {error}", held.holder)))?;
-    let asked = held.holder.to_string();
+    let (_, id) = app.session(&args.session, Access::Read)?;
+    let stop = runner::runtime(app).stop(&id, args.reason.clone())?;
+    signal(&stop.holder, app);
+    let asked = stop.holder.to_string();
     let line = format!("Asked {asked} to stop {id}");
     app.out.answer(&StopAsked { id, asked }, line)?;
     Ok(Exit::Done)
+}
+
+/// The fast way, on the same machine. Where it fails, the runner still sees the request.
+fn signal(holder: &Holder, app: &App) {
+    if app.host.processes.pulse(holder) != Pulse::Alive {
+        return;
+    }
+    let pid = i32::try_from(holder.pid).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
 }

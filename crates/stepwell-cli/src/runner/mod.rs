@@ -11,18 +11,19 @@ mod signals;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stepwell::Money;
+use stepwell::{Event, Money, Recorded, Seq, SessionId, Stepwell};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::redact::Redactor;
 use stepwell_runtime::{
-    FlowOptions, Interrupt, Patience, RunHandle, RunOptions, Runtime, Supervisor, provider_keys,
+    Attached, FlowOptions, Interrupt, Patience, RunHandle, RunOptions, Runtime, Supervisor,
+    provider_keys,
 };
 use stepwell_workspace::parse_duration;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::output::note;
-use crate::wording;
+use crate::{inside_run, wording};
 
 pub(crate) use screen::told as told_of_compaction;
 
@@ -171,16 +172,20 @@ pub(crate) fn show(
     flags: &Flags,
     app: &mut App,
 ) -> Result<Exit> {
-    let asks = can_ask(runner, flags, app);
+    let answers = match (can_ask(runner, flags, app), flags.wait) {
+        (true, _) => prompt::Answers::Here,
+        (false, true) => prompt::Answers::Elsewhere,
+        (false, false) => prompt::Answers::Later,
+    };
     let written = match runner {
         Runner::Agent => {
             let mut screen = screen::Screen::new(app, flags, handle.budget());
-            prompt::watch(&handle, &mut screen, asks);
+            prompt::watch(&handle, &mut screen, answers);
             screen.finish()
         }
         Runner::Flow => {
             let mut screen = flow_screen::Screen::new(app, flags.events);
-            prompt::watch(&handle, &mut screen, asks);
+            prompt::watch(&handle, &mut screen, answers);
             screen.finish()
         }
     };
@@ -197,6 +202,33 @@ pub(crate) fn show(
     }
     written?;
     Ok(report::exit(&report))
+}
+
+/// Shows a run that goes on elsewhere.
+pub(crate) fn show_attached(
+    runtime: &Runtime,
+    attached: &Attached,
+    flags: &Flags,
+    app: &mut App,
+) -> Result<Exit> {
+    let asks = can_ask(Runner::Flow, flags, app) && inside_run::refuse(app, "attach").is_ok();
+    let mut screen = screen::Screen::new(app, flags, None);
+    let there = prompt::Elsewhere { runtime, attached };
+    let is_over = prompt::attend(&there, &mut screen, asks);
+    screen.finish()?;
+    if !is_over {
+        note(format_args!("{} goes on; stepwell attach {0} comes back to it", attached.id()));
+    }
+    Ok(Exit::Done)
+}
+
+/// The first question that waits in a session.
+pub(crate) fn first_open_gate(well: &Stepwell, id: &SessionId) -> Result<Option<Seq>> {
+    let facts = well.store().facts(id, &[stepwell::Kind::Gate])?;
+    let gates = stepwell::gates::Gates::of(&**well.store(), id)?;
+    let open: Vec<&str> = gates.open().map(|asked| asked.gate.id.as_str()).collect();
+    let is_open = |fact: &&Recorded| matches!(&fact.event, Event::Gate(gate) if open.contains(&gate.id.as_str()));
+    Ok(facts.iter().find(is_open).map(|fact| fact.seq))
 }
 
 /// Keeps secrets out of what a command writes into a session.

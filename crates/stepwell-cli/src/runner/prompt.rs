@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stepwell::Answer;
+use stepwell::{Answer, SessionId};
 use stepwell_agent::permission::{Rule, target};
 use stepwell_flow::NoAnswer;
 use stepwell_runtime::flow::is_permission;
-use stepwell_runtime::{Error, EventStream, GateAnswer, OpenGate, RunEvent, RunHandle};
+use stepwell_runtime::{
+    Attached, Error, EventStream, FlowOptions, GateAnswer, Given, OpenGate, RunEvent, RunHandle,
+    Runtime, Words,
+};
 
 use crate::output::{Paint, Style, note};
 use crate::text::{cut, one_line, visible};
@@ -27,17 +30,117 @@ pub(super) trait Show {
 /// How often it is looked whether someone who is asked is still to answer.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
+/// Whoever is talked to: a run of this process, or one elsewhere.
+pub(super) trait Talk {
+    fn id(&self) -> &SessionId;
+
+    /// Answers a question, and has a rule remembered with it.
+    fn answer(&self, open: &OpenGate, answer: Answer, rule: Option<&Rule>) -> Result<(), Error>;
+
+    /// Nobody answers now.
+    fn pause(&self);
+}
+
+impl Talk for RunHandle {
+    fn id(&self) -> &SessionId {
+        self.id()
+    }
+
+    fn answer(&self, open: &OpenGate, answer: Answer, rule: Option<&Rule>) -> Result<(), Error> {
+        self.answer_remembering(&open.gate.id, answer, rule, self.who().clone()).map(drop)
+    }
+
+    fn pause(&self) {
+        self.pause();
+    }
+}
+
+/// A run that goes on elsewhere, and what it is talked to with.
+pub(super) struct Elsewhere<'a> {
+    pub(super) runtime: &'a Runtime,
+    pub(super) attached: &'a Attached,
+}
+
+impl Talk for Elsewhere<'_> {
+    fn id(&self) -> &SessionId {
+        self.attached.id()
+    }
+
+    fn answer(&self, open: &OpenGate, answer: Answer, _: Option<&Rule>) -> Result<(), Error> {
+        let given = Given { gate: Some(open.gate.id.clone()), answer };
+        self.runtime.answer(&open.session, &given, &FlowOptions::default()).map(drop)
+    }
+
+    /// Whoever only watches leaves the question to others.
+    fn pause(&self) {}
+}
+
+/// Who answers the questions of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// Whoever sits at this terminal, or anyone else.
+    Here,
+    /// Somebody elsewhere, while the run waits.
+    Elsewhere,
+    /// Nobody now: the run pauses, and its report says what it wants.
+    Later,
+}
+
 /// Shows a run until it is over, and asks its questions if someone can be asked.
-pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, asks: bool) {
+pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers) {
     let mut events = Events { stream: handle.events(), next: VecDeque::new() };
     while let Some(event) = events.take() {
         screen.see(&event);
         if let Some(open) = question(&event) {
-            match asks {
-                true => ask(handle, open, screen, &mut events),
-                false => tell(open),
+            match answers {
+                Answers::Here => ask(handle, open, screen, &mut events),
+                Answers::Elsewhere => tell(open),
+                Answers::Later => {}
             }
         }
+    }
+}
+
+/// Shows a run that goes on elsewhere, until it is over or whoever watches leaves. What they type
+/// answers its questions, is said to its model, or stops it. Tells whether it is over.
+pub(super) fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -> bool {
+    let mut events = Events { stream: there.attached.events(), next: VecDeque::new() };
+    loop {
+        let event = match asks {
+            // Nobody types: only events are waited for.
+            false => events.take(),
+            true => match events.take_or_line() {
+                Next::Event(event) => event,
+                Next::Line(line) => {
+                    said(there, line.trim());
+                    continue;
+                }
+                Next::Left => return false,
+            },
+        };
+        let Some(event) = event else { return true };
+        screen.see(&event);
+        if let Some(open) = question(&event).filter(|_| asks) {
+            ask(there, open, screen, &mut events);
+        }
+        if matches!(event, RunEvent::Ended { .. }) {
+            return true;
+        }
+    }
+}
+
+/// What was typed to a run elsewhere that asks nothing.
+fn said(there: &Elsewhere<'_>, line: &str) {
+    let done = match line {
+        "" => return,
+        "/stop" => there.runtime.stop(there.id(), None).map(drop),
+        text => {
+            let words = Words { text: text.to_owned(), lane: None, now: false };
+            there.runtime.say(there.id(), words).map(drop)
+        }
+    };
+    if let Err(error) = done {
+        note(error);
     }
 }
 
@@ -85,6 +188,24 @@ impl Events {
         self.next.pop_front().or_else(|| self.stream.next())
     }
 
+    /// The next event, or a line that was typed meanwhile.
+    fn take_or_line(&mut self) -> Next {
+        let stdin = io::stdin();
+        loop {
+            if let Some(event) = self.next.pop_front().or_else(|| self.stream.try_next()) {
+                return Next::Event(Some(event));
+            }
+            if self.stream.is_closed() {
+                return Next::Event(None);
+            }
+            match line_within(&stdin) {
+                Ok(None) => {}
+                Ok(Some(line)) => return Next::Line(line),
+                Err(Closed) => return Next::Left,
+            }
+        }
+    }
+
     /// How a question was answered elsewhere, or that it is void, if either is so by now.
     fn outcome(&mut self, open: &OpenGate) -> Option<Option<GateAnswer>> {
         while let Some(event) = self.stream.try_next() {
@@ -94,9 +215,36 @@ impl Events {
     }
 }
 
+/// What comes next where someone may type.
+enum Next {
+    Event(Option<RunEvent>),
+    Line(String),
+    /// Nobody types any more.
+    Left,
+}
+
+/// The input has ended.
+struct Closed;
+
+/// A line, if one is typed soon.
+fn line_within(stdin: &io::Stdin) -> Result<Option<String>, Closed> {
+    let mut waiting = [PollFd::new(stdin, PollFlags::IN)];
+    match poll(&mut waiting, Some(&LOOK)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+        Ok(_) => {}
+        Err(_) => return Err(Closed),
+    }
+    // A terminal gives a whole line at once.
+    let mut line = [0; 4096];
+    match rustix::io::read(stdin, &mut line) {
+        Ok(0) | Err(_) => Err(Closed),
+        Ok(len) => Ok(Some(String::from_utf8_lossy(&line[..len]).into_owned())),
+    }
+}
+
 /// Asks a question until it is answered, here or elsewhere. Whoever does not want to answer now has
 /// the run pause.
-fn ask(handle: &RunHandle, open: &OpenGate, screen: &mut dyn Show, events: &mut Events) {
+fn ask(handle: &dyn Talk, open: &OpenGate, screen: &mut dyn Show, events: &mut Events) {
     if events.outcome(open).is_some() {
         return;
     }
@@ -143,18 +291,11 @@ fn typed(events: &mut Events, open: &OpenGate) -> Typed {
         if let Some(answer) = events.outcome(open) {
             return Typed::Elsewhere(answer);
         }
-        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut waiting, Some(&LOOK)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-            Ok(_) => {}
-            Err(_) => return Typed::Nothing,
+        match line_within(&stdin) {
+            Ok(None) => {}
+            Ok(Some(line)) => return Typed::Line(line),
+            Err(Closed) => return Typed::Nothing,
         }
-        // A terminal gives a whole line at once.
-        let mut line = [0; 4096];
-        return match rustix::io::read(&stdin, &mut line) {
-            Ok(0) | Err(_) => Typed::Nothing,
-            Ok(len) => Typed::Line(String::from_utf8_lossy(&line[..len]).into_owned()),
-        };
     }
 }
 
@@ -173,7 +314,7 @@ struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    fn new(handle: &RunHandle, open: &'a OpenGate, paint: Paint) -> Self {
+    fn new(handle: &dyn Talk, open: &'a OpenGate, paint: Paint) -> Self {
         let here = open.here.as_ref();
         let preview = here.map_or(open.gate.prompt.as_str(), |here| &here.preview);
         let preview = match open.session == *handle.id() {
@@ -226,8 +367,7 @@ impl<'a> Question<'a> {
     }
 
     /// Gives the answer that a line means.
-    fn answer(&self, line: &str, handle: &RunHandle) -> Heard {
-        let gate = self.open.gate.id.as_str();
+    fn answer(&self, line: &str, handle: &dyn Talk) -> Heard {
         let (answer, rule) = if self.asks_for_words() {
             (Answer::Text(line.trim_end_matches(['\n', '\r']).to_owned()), None)
         } else {
@@ -236,9 +376,8 @@ impl<'a> Question<'a> {
                 None => return Heard::Again,
             }
         };
-        let who = handle.who().clone();
-        match handle.answer_remembering(gate, answer, rule.as_ref(), who) {
-            Ok(_) | Err(Error::NoGate { .. }) => Heard::Done,
+        match handle.answer(self.open, answer, rule.as_ref()) {
+            Ok(()) | Err(Error::NoGate { .. }) => Heard::Done,
             Err(error @ Error::BadAnswer { why: NoAnswer::Late { .. }, .. }) => {
                 note(error);
                 Heard::Done

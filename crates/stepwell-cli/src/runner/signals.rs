@@ -35,13 +35,15 @@ async fn listen(interrupt: &Interrupt, ready: &mpsc::Sender<()>) {
         return;
     };
     let _ = ready.send(());
+    // Somebody elsewhere may have asked for the same: only a second signal ends it at once.
+    let mut caught = false;
     loop {
         tokio::select! {
             _ = interrupts.recv() => {}
             _ = terminates.recv() => {}
             _ = hangups.recv() => {}
         }
-        if interrupt.is_asked() {
+        if std::mem::replace(&mut caught, true) {
             leave();
         }
         note("Stopping after this; once more to stop at once.");

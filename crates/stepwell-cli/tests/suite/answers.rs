@@ -122,6 +122,7 @@ fn tour() -> Vec<Vec<&'static str>> {
         "pin a1b2c3",
         "unpin a1b2c3",
         "meta a1b2c3 k=v",
+        "say a1b2c3 hello",
         "pin-message a1b2c3 2",
         "unpin-message a1b2c3 2",
         "checkpoint a1b2c3 here",
@@ -178,11 +179,12 @@ fn tour() -> Vec<Vec<&'static str>> {
 
 /// Answers that need a model, another program, a server or damage; other tests of the suite have
 /// them printed, and each is checked in the same way.
-const ELSEWHERE: [&str; 22] = [
+const ELSEWHERE: [&str; 24] = [
     "agent-unreadable",
     "compaction",
     "compaction-undone",
     "delegation",
+    "detached",
     "favourite",
     "file-content",
     "file-diff",
@@ -191,6 +193,7 @@ const ELSEWHERE: [&str; 22] = [
     "flow-plan",
     "flow-report",
     "gate",
+    "gate-answered",
     "handed-over",
     "hook-stop",
     "models-adopted",

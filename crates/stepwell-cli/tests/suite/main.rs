@@ -43,6 +43,7 @@ mod stopping;
 mod strands;
 mod strangers;
 mod subagents;
+mod talking;
 mod teams;
 mod terminal;
 mod together;

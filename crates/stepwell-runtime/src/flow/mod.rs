@@ -89,6 +89,7 @@ fn start(request: &FlowRequest, job: &mut Job) -> Result<RunReport> {
     let spec = Arc::new(request.reading.spec.clone());
     let hiring = Hiring::new(&spec, options, Of::NEW, &runtime)?;
     let crew = job.tokio.block_on(hiring.connect(&job.interrupt, &runtime))?;
+    job.keep(&crew.connected);
     check_budget(&spec, options, &crew)?;
     job.check_interrupt()?;
     let well: Stepwell = match runtime.well_for_new()? {
@@ -237,9 +238,11 @@ impl FlowWork {
         fitting(given, &self.history.memo, (&self.spec, head), (&redactor, runtime))
     }
 
-    pub(crate) fn connect(&mut self, job: &Job) -> Result<()> {
+    pub(crate) fn connect(&mut self, job: &mut Job) -> Result<()> {
         let Some(hiring) = self.hiring.take() else { return Ok(()) };
-        self.crew = Some(job.tokio.block_on(hiring.connect(&job.interrupt, &job.runtime))?);
+        let crew = job.tokio.block_on(hiring.connect(&job.interrupt, &job.runtime))?;
+        job.keep(&crew.connected);
+        self.crew = Some(crew);
         Ok(())
     }
 

@@ -1,0 +1,40 @@
+use stepwell::{Access, Seq};
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::output::note;
+use crate::runner::{self, Flags};
+
+/// Shows a session live that runs elsewhere, and lets you answer it, speak to it and stop it.
+///
+/// A line that you type is said to its model. /stop stops it; Ctrl+C or Ctrl+D leaves it running.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, a part of it, its label, or @last.
+    session: String,
+    /// Begins with this event; without it, with what comes from now on.
+    #[arg(long, value_name = "SEQ")]
+    from: Option<u64>,
+    /// Prints every event as JSON, one per line, as it is recorded.
+    #[arg(long, conflicts_with = "json")]
+    events: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    app.go_to_session(&args.session)?;
+    let (well, id) = app.session(&args.session, Access::Read)?;
+    let standing = well.standing(&id)?;
+    let runtime = runner::runtime(app);
+    let from = match args.from {
+        Some(seq) => Seq::new(seq.max(1)),
+        // What it waits with is shown, though it was asked before.
+        None => runner::first_open_gate(&well, &id)?.unwrap_or(standing.head.seq.next()),
+    };
+    drop(well);
+    if standing.held.is_some() {
+        note(format_args!("Attached to {id}; Ctrl+D leaves it running"));
+    }
+    let attached = runtime.attach(&id, from)?;
+    let flags = Flags { events: args.events, ..Flags::default() };
+    runner::show_attached(&runtime, &attached, &flags, app)
+}

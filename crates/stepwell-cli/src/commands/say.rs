@@ -1,0 +1,40 @@
+use stepwell::{Access, Lane};
+use stepwell_runtime::{Hears, Words};
+use stepwell_wire::SaidTo;
+
+use crate::app::App;
+use crate::failure::{Exit, Result};
+use crate::{inside_run, runner};
+
+/// Says something to a session while it runs: its model hears it before its next call.
+///
+/// A session that does not run keeps it for its next run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The session: its id, a part of it, its label, or @last.
+    session: String,
+    /// What to say; - reads it from stdin.
+    text: String,
+    /// Ends the model's current call, so that it hears it at once.
+    #[arg(long)]
+    now: bool,
+    /// Which conversation of a flow hears it.
+    #[arg(long, value_name = "LANE")]
+    lane: Option<Lane>,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    inside_run::refuse(app, "say")?;
+    let text = super::run::typed(args.text.clone())?;
+    app.go_to_session(&args.session)?;
+    let (_, id) = app.session(&args.session, Access::Write)?;
+    let words = Words { text, lane: args.lane.clone(), now: args.now };
+    let hears = runner::runtime(app).say(&id, words)?;
+    let line = match (hears, args.now) {
+        (Hears::Runner, true) => format!("{id} hears it now"),
+        (Hears::Runner, false) => format!("{id} hears it before its model's next call"),
+        (Hears::NextRun, _) => format!("{id} does not run; its next run hears it"),
+    };
+    app.out.answer(&SaidTo { id, running: hears == Hears::Runner }, line)?;
+    Ok(Exit::Done)
+}

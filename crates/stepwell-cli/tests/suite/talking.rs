@@ -1,0 +1,154 @@
+//! Talking to a run from other processes: answers, words, stops, runs in the background.
+
+use std::process::Stdio;
+
+use stepwell::gates::Gates;
+use stepwell::{Event, Query, SessionId, Span, Status};
+
+use crate::desk::{Desk, STEPWELL};
+
+/// An agent that wants to run a command, which needs leave.
+const ASKS: &str = "
+- {text: I make it., calls: [{tool: run_command, arguments: {command: 'echo x >> made.txt'}}]}
+- {text: Made.}
+";
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.file("asks.yaml", ASKS);
+    desk
+}
+
+/// How often the command ran.
+fn ran(desk: &Desk) -> usize {
+    let made = std::fs::read_to_string(desk.work().join("made.txt")).unwrap_or_default();
+    made.lines().count()
+}
+
+/// Runs a command that must work; the answer is what it prints.
+fn done(desk: &Desk, args: &[&str]) -> String {
+    let ran = desk.quietly(args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
+    ran.stdout.trim().to_owned()
+}
+
+/// Waits until a question is open, and gives its session and its name.
+fn open_gate(desk: &Desk) -> (SessionId, String) {
+    desk.wait_for(".stepwell/stepwell.db");
+    let well = desk.well();
+    loop {
+        for standing in well.list(&Query::default()).unwrap().sessions {
+            let id = standing.head.id;
+            let gates = Gates::of(&**well.store(), &id).unwrap();
+            if let Some(asked) = gates.open().next() {
+                return (id, asked.gate.id.clone());
+            }
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
+    let desk = desk();
+    let args = ["--json", "run", "make it", "--detach", "--model", "script:asks.yaml"];
+    let started: serde_json::Value = serde_json::from_str(&done(&desk, &args)).unwrap();
+    let id = started["session_id"].as_str().unwrap().to_owned();
+    let (session, gate) = open_gate(&desk);
+    assert_eq!(session.as_str(), id);
+    done(&desk, &["say", &id, "be quick"]);
+    let answered = done(&desk, &["--json", "gates", "answer", &gate, "yes"]);
+    assert!(answered.contains(r#""goes_on":true"#), "{answered}");
+    // It is followed until it ends.
+    done(&desk, &["attach", &id]);
+    let well = desk.well();
+    let head = well.standing(&session).unwrap().head;
+    assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
+    let events = well.store().events(&session, Span::ALL).unwrap().events;
+    let heard = |event: &Event| match event {
+        Event::Message(message) => message.said.is_some() && message.text() == "be quick",
+        _ => false,
+    };
+    assert!(events.iter().any(|event| heard(&event.event)));
+    assert!(desk.work().join(format!(".stepwell/runs/{id}.log")).exists());
+    // Whoever comes later is told.
+    let late = desk.quietly(&["gates", "answer", &gate, "no"]);
+    assert_eq!(late.code, Some(3), "{}", late.stderr);
+}
+
+#[test]
+fn a_run_in_the_background_that_cannot_begin_says_so_at_once() {
+    let desk = desk();
+    let failed = desk.quietly(&["run", "make it", "--detach", "--model", "script:none.yaml"]);
+    assert_eq!((failed.code, failed.stdout.as_str()), (Some(3), ""));
+    assert!(failed.stderr.contains("none.yaml"), "{}", failed.stderr);
+}
+
+#[test]
+fn a_run_that_waits_is_stopped_from_another_terminal() {
+    let desk = desk();
+    let mut command = desk.command(&["run", "make it", "--wait", "--model", "script:asks.yaml"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let (id, _) = open_gate(&desk);
+    done(&desk, &["stop", id.as_str(), "--reason", "lunch"]);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let head = desk.well().standing(&id).unwrap().head;
+    assert_eq!((head.status, ran(&desk)), (Status::Interrupted, 0));
+}
+
+#[test]
+fn an_answer_reaches_an_agent_that_waits_elsewhere() {
+    let desk = desk();
+    let mut command = desk.command(&["run", "make it", "--wait", "--model", "script:asks.yaml"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let (id, _) = open_gate(&desk);
+    done(&desk, &["resume", id.as_str(), "--approve"]);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(ran(&desk), 1);
+}
+
+#[test]
+fn an_agent_cannot_answer_or_speak_for_its_user() {
+    let mut desk = desk();
+    desk.set("STEPWELL_IN_RUN", "1");
+    for args in [&["gates", "answer", "g", "yes"][..], &["say", "@last", "yes"]] {
+        let refused = desk.quietly(args);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains("is for people"), "{}", refused.stderr);
+    }
+    // A variable can be unset; whose child a command is cannot.
+    let inner = format!("env -u STEPWELL_IN_RUN {STEPWELL} say @last yes 2> refused.txt");
+    let script = format!(
+        "- {{calls: [{{tool: run_command, arguments: {{command: '{inner}'}}}}]}}\n- {{text: Done.}}\n"
+    );
+    let desk = self::desk();
+    desk.file("cheats.yaml", &script);
+    done(&desk, &["run", "cheat", "--mode", "yolo", "--model", "script:cheats.yaml"]);
+    assert!(desk.read("refused.txt").contains("is for people"), "{}", desk.read("refused.txt"));
+}
+
+#[test]
+fn a_run_that_is_killed_while_it_asks_comes_to_the_same_question_once() {
+    for (answer, times) in [("yes", 1), ("no", 0)] {
+        for answered_before_resume in [true, false] {
+            let desk = desk();
+            let args = ["run", "make it", "--wait", "--model", "script:asks.yaml"];
+            let mut command = desk.command(&args);
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let (id, gate) = open_gate(&desk);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if answered_before_resume {
+                done(&desk, &["gates", "answer", &gate, answer]);
+                desk.quietly(&["resume", id.as_str()]);
+            } else {
+                let flag = if times == 1 { "--approve" } else { "--deny" };
+                desk.quietly(&["resume", id.as_str(), flag]);
+            }
+            let well = desk.well();
+            let events = well.store().events(&id, Span::ALL).unwrap().events;
+            let gates = events.iter().filter(|it| matches!(it.event, Event::Gate(_))).count();
+            assert_eq!((ran(&desk), gates), (times, 1), "{answer} {answered_before_resume}");
+        }
+    }
+}

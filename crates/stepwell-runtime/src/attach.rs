@@ -1,0 +1,166 @@
+//! A run that goes on elsewhere, as it shows in its log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stepwell::{Event, Lane, Outcome, Recorded, Seq, SessionId, Span, Spent, Status, Stepwell};
+use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
+use stepwell_workspace::Well;
+
+use crate::error::{Error, Result};
+use crate::handle::{EventStream, Listeners};
+use crate::runtime::Runtime;
+
+/// A run that goes on elsewhere: its log, as events. Letting go of it does not stop the run.
+#[derive(Debug)]
+pub struct Attached {
+    session: SessionId,
+    listeners: Arc<Listeners>,
+    _let_go: std::sync::mpsc::Sender<()>,
+}
+
+/// How long one look at the log waits for something new.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Runtime {
+    /// Watches a session that somebody else runs, from a seq on. What is not recorded is not seen:
+    /// the model's words come when they are complete. The last event is [`RunEvent::Ended`].
+    ///
+    /// # Errors
+    /// If there is no such session.
+    pub fn attach(&self, id: &SessionId, from: Seq) -> Result<Attached> {
+        let well = self.existing(stepwell::Access::Read)?;
+        well.standing(id)?;
+        let listeners = Arc::new(Listeners::default());
+        let (let_go, held) = std::sync::mpsc::channel();
+        let (told, session) = (Arc::clone(&listeners), id.clone());
+        let named = std::thread::Builder::new().name("stepwell-attach".to_owned());
+        let follow = move || {
+            let mut reader = Reader::new(session, told.as_ref());
+            reader.follow(&well, from, &held);
+            told.close();
+        };
+        named.spawn(follow).map_err(Error::Thread)?;
+        Ok(Attached { session: id.clone(), listeners, _let_go: let_go })
+    }
+}
+
+impl Attached {
+    /// The session.
+    #[must_use]
+    pub const fn id(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// What happens in the run. The first stream begins with what was asked for.
+    #[must_use]
+    pub fn events(&self) -> EventStream {
+        self.listeners.listen()
+    }
+
+    /// The questions that wait, as far as they were seen.
+    #[must_use]
+    pub fn open_gates(&self) -> Vec<OpenGate> {
+        self.listeners.open_gates()
+    }
+}
+
+/// Turns what is recorded into what happened.
+struct Reader<'a> {
+    session: SessionId,
+    to: &'a Listeners,
+    /// Calls by their ids: the tool, and its arguments.
+    calls: HashMap<String, (String, String)>,
+    outcomes: HashMap<String, Outcome>,
+    steps: u64,
+    spent: Spent,
+}
+
+impl<'a> Reader<'a> {
+    fn new(session: SessionId, to: &'a Listeners) -> Self {
+        let (calls, outcomes) = (HashMap::new(), HashMap::new());
+        Self { session, to, calls, outcomes, steps: 0, spent: Spent::default() }
+    }
+
+    /// Reads until the session stops, or nobody wants it any more.
+    fn follow(&mut self, well: &Well, from: Seq, held: &std::sync::mpsc::Receiver<()>) {
+        let mut last = from.prev();
+        loop {
+            // Looked at before the events, so that none that was recorded since is missed.
+            let ended = ended(well, &self.session);
+            let Ok(slice) = well.store().events(&self.session, Span::after(last)) else { return };
+            for event in slice.events {
+                last = event.seq;
+                self.read(event);
+            }
+            if let Some((status, reason)) = ended {
+                return self.to.tell(RunEvent::Ended { status, reason });
+            }
+            // Nothing is ever sent: only letting go ends the channel.
+            if matches!(held.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected)) {
+                return;
+            }
+            if well.store().wait_after(&self.session, last, LOOK).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn read(&mut self, recorded: Recorded) {
+        let (seq, at) = (recorded.seq, recorded.at);
+        let event = recorded.event.clone();
+        self.to.tell(RunEvent::Recorded(recorded));
+        match event {
+            Event::Message(message) => {
+                for call in message.calls() {
+                    let known = (call.name.clone(), call.arguments.clone());
+                    self.calls.insert(call.id.clone(), known);
+                }
+                if let Some(usage) = message.usage {
+                    self.spent.count(usage, message.cost);
+                }
+                let results: Vec<_> =
+                    message.results().map(|it| (it.call_id.clone(), it.text.clone())).collect();
+                for (call, told) in results {
+                    let (tool, _) = self.calls.get(&call).cloned().unwrap_or_default();
+                    let outcome = self.outcomes.remove(&call).unwrap_or(Outcome::Done);
+                    self.to.tell(RunEvent::ToolFinished { call, tool, outcome, told });
+                }
+            }
+            Event::ToolStarted(started) => {
+                let (call, tool) = (started.call_id, started.tool);
+                let arguments = self.calls.get(&call).map(|(_, arguments)| arguments.clone());
+                let preview = format!("{tool} {}", arguments.unwrap_or_default());
+                self.to.tell(RunEvent::ToolStarted { call, tool, preview });
+            }
+            Event::ToolFinished(finished) => {
+                self.outcomes.insert(finished.call_id, finished.outcome);
+            }
+            Event::Step(step) if step.lane == Lane::main() => {
+                self.steps = step.n;
+                self.to.tell(RunEvent::Step { steps: self.steps, spent: self.spent });
+            }
+            Event::Gate(gate) => {
+                let session = self.session.clone();
+                let open = OpenGate { session, gate, seq, at, here: None };
+                self.to.tell(RunEvent::Approval(Box::new(open)));
+            }
+            Event::GateAnswered(answer) => {
+                let (session, gate) = (self.session.clone(), answer.id);
+                let (answer, who) = (answer.answer, answer.who);
+                self.to.tell(RunEvent::Answered(GateAnswer { session, gate, answer, who, at }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How a session stands, if nobody runs it. One that waits for an answer in its runner goes on.
+fn ended(well: &Stepwell, id: &SessionId) -> Option<(Status, Option<stepwell::StopReason>)> {
+    match well.store().standing(id) {
+        Ok(standing) if standing.held.is_some() && standing.trashed_at.is_none() => None,
+        Ok(standing) => Some((standing.head.status, standing.head.stop_reason)),
+        Err(_) => Some((Status::Interrupted, None)),
+    }
+}

@@ -1,0 +1,100 @@
+//! Talking to a run that goes on anywhere: words, stops, and finding the question that is meant.
+
+use stepwell::{Filter, Gate, Holder, Lane, Query, Said, SessionId, StopAsked, Time};
+use stepwell_workspace::sessions;
+
+use crate::error::{Error, Result};
+use crate::runtime::Runtime;
+
+/// Something to be said to a session.
+#[derive(Clone, Debug)]
+pub struct Words {
+    /// What is said.
+    pub text: String,
+    /// To which conversation; a flow has several, and none that is meant by itself.
+    pub lane: Option<Lane>,
+    /// Does the current call of the model end for it?
+    pub now: bool,
+}
+
+/// Who hears what was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hears {
+    /// A runner, before its next call of the model.
+    Runner,
+    /// The session's next run.
+    NextRun,
+}
+
+/// A runner that was asked to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopRequested {
+    /// Who runs the session.
+    pub holder: Holder,
+}
+
+/// A question that waits in some session.
+#[derive(Clone, Debug)]
+pub struct WaitingGate {
+    /// The session.
+    pub session: SessionId,
+    /// The question.
+    pub gate: Gate,
+    /// When it was asked.
+    pub at: Time,
+}
+
+impl Runtime {
+    /// Says something to a session. It needs no lease: whoever runs it takes it in.
+    ///
+    /// # Errors
+    /// If the session is a flow and no lane was named, or another program drives it.
+    pub fn say(&self, id: &SessionId, words: Words) -> Result<Hears> {
+        let well = self.writing()?;
+        let standing = well.standing(id)?;
+        crate::resume::refuse_external(&standing.head)?;
+        let lane = match (words.lane, standing.head.flow.is_some()) {
+            (Some(lane), _) => lane,
+            (None, true) => return Err(Error::NoLane { session: id.clone() }),
+            (None, false) => Lane::main(),
+        };
+        well.say(id, Said { text: words.text, lane, who: self.who(), now: words.now })?;
+        Ok(if standing.held.is_some() { Hears::Runner } else { Hears::NextRun })
+    }
+
+    /// Asks whoever runs a session to stop, on whichever machine: on record, so that it is seen at
+    /// the next renewal of the lease at the latest. A later runner ignores it.
+    ///
+    /// # Errors
+    /// If nobody runs it.
+    pub fn stop(&self, id: &SessionId, reason: Option<String>) -> Result<StopRequested> {
+        let well = self.writing()?;
+        let Some(held) = well.standing(id)?.held else {
+            return Err(Error::NotRunning { session: id.clone() });
+        };
+        let stop = StopAsked { epoch: held.epoch, who: self.who(), reason };
+        well.ask_to_stop(id, stop)?;
+        Ok(StopRequested { holder: held.holder })
+    }
+
+    /// The questions of that name that wait in this store.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn find_gate(&self, name: &str) -> Result<Vec<WaitingGate>> {
+        let Some(well) = self.look()? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for standing in sessions(&well, Query { filter: Filter::default(), ..Query::default() }) {
+            let head = standing?.head;
+            if head.open_gates == 0 || head.status == stepwell::Status::Abandoned {
+                continue;
+            }
+            let gates = stepwell::gates::Gates::of(&**well.store(), &head.id)?;
+            for asked in gates.open().filter(|asked| asked.gate.id == name) {
+                let (session, gate) = (head.id.clone(), asked.gate.clone());
+                found.push(WaitingGate { session, gate, at: asked.at });
+            }
+        }
+        Ok(found)
+    }
+}
