@@ -23,7 +23,7 @@ _NAMED = "\x00text"
 _WORTH = 24
 """A shorter text is repeated: naming it would take as much."""
 
-_FIRST_PAGE = 64
+_FIRST_PAGE = 16
 
 
 @dataclass(frozen=True)

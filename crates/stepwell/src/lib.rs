@@ -87,95 +87,52 @@
 //! | `compute_spec_hash(path)` | [`Digest::of`] over the spec's bytes |
 //! | `now_iso8601()` | [`Stepwell::now`], which prints as ISO 8601 in UTC |
 
-mod clock;
+pub mod clock;
 mod codec;
 pub mod compactions;
 pub mod coordinator;
-mod error;
+pub mod error;
+mod facade;
 mod failpoint;
-mod flows;
+pub mod flows;
 pub mod gates;
-mod head;
+pub mod head;
 mod keeper;
-mod lease;
-mod memory;
+pub mod lease;
+pub mod memory;
 mod metadata;
 mod model;
-mod names;
-mod options;
-mod pins;
-mod redact;
-mod resume;
-mod retention;
+pub mod names;
+pub mod options;
+pub mod pins;
+pub mod redact;
+pub mod resume;
+pub mod retention;
+mod root;
 #[cfg(feature = "schema")]
 mod schema;
 mod search;
-mod session;
-mod sqlite;
-mod store;
-mod subscribe;
-mod tasks;
-mod timeline;
-mod view;
-mod well;
+pub mod session;
+pub mod sqlite;
+pub mod store;
+pub mod subscribe;
+pub mod tasks;
+pub mod timeline;
+pub mod view;
+pub mod well;
 
 pub mod backend;
 
-pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
-pub use codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
+pub use facade::{changes, digest, event, id, message, money, query, time};
+#[doc(hidden)]
+pub use root::*;
+
+// What the first example needs, and what most programs begin with.
 pub use error::{Error, ErrorKind, Result};
-#[cfg(feature = "failpoints")]
-pub use failpoint::{FAILPOINTS, on_failpoint};
-pub use flows::{FlowState, NodeInfo};
-pub use head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};
-pub use lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
-pub use memory::MemoryStore;
-pub use model::attribute::{Change, Edited, Elsewhere};
-pub use model::digest::{Algorithm, Digest, NotADigest};
-pub use model::event::{Attachment, Event, Kind, NewEvent, Recorded, Unknown};
-pub use model::id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};
-pub use model::message::{
-    Image, Message, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult,
-};
-pub use model::money::{Money, NotMoney};
-pub use model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
-pub use model::origin::{Created, Driver, Flow, Origin, Project, Source};
-pub use model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
-pub use model::position::{Epoch, Seq};
-pub use model::ranges::SeqRanges;
-pub use model::status::{Status, StopReason, UnknownStatus};
-pub use model::talk::{
-    Answer, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked, Who,
-};
-pub use model::time::{NotATime, Time};
-pub use model::usage::{Spent, Usage};
-pub use model::work::{
-    About, Artifact, AskedCall, Checkpoint, CheckpointReason, Choice, Compacted, Effect, Erased,
-    Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Node, NodeState, Outcome,
-    Permission, PhaseChanged, Question, Restored, Rewinding, Rewound, Scope, Scrubbed,
-    StatusChanged, Step, Task, TaskStatus, ToolFinished, ToolStarted, ToolTarget, Undone,
-};
-pub use names::{nearest, telling_parts};
-pub use options::{EmptyTrash, ForkAt, NewSession};
-pub use pins::Pins;
-pub use redact::{RedactMessages, Redacted, Redactor};
-pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
-pub use retention::{Because, Plan, Policy, Protection, Taken};
-pub use search::MAX_SEARCHED_BYTES;
+pub use event::{Created, Event, NewEvent, Recorded, Status, StopReason};
+pub use id::{Lane, Seq, SessionId};
+pub use message::Message;
 pub use session::Session;
-pub use sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
-pub use store::changes::{ChangeCursor, ChangeKind, Changes, NotACursor, SessionChange};
-pub use store::query::{
-    Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Place, Query, Rank, RecordQuery,
-    Search, Snippet, Sort, SystemPrompts,
-};
-pub use store::rows::Facts;
-pub use store::{
-    Append, Claim, Counts, Create, Damage, Derived, DiskUse, Maintain, Order, Prune, Removal,
-    Scrub, Slice, Span, Standing, Store, Target, Verdict, Write, Written,
-};
-pub use subscribe::{Notice, Subscription};
-pub use tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};
-pub use timeline::Timeline;
-pub use view::{INTERRUPTED, Invalid, Made, Shown, View};
-pub use well::{STORE_FOLDER, Stepwell, Surroundings};
+pub use store::{Standing, Store};
+pub use view::View;
+pub use well::Stepwell;

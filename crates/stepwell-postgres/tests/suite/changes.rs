@@ -58,6 +58,22 @@ fn a_transaction_that_goes_on_holds_nobody_up_and_is_told_of_when_it_ends() {
 }
 
 #[test]
+fn a_team_follows_its_own_changes_and_learns_nothing_of_others() {
+    let owner = fresh(&server().url());
+    let others = PostgresStore::open(owner.clone()).unwrap();
+    let (_, address) = crate::tenants::member(&format!("{}-follows", owner.namespace()));
+    let ours = PostgresStore::open(address).unwrap();
+    create(&ours, "a");
+    let mut cursor = now(&ours);
+    create(&others, "b");
+    assert!(since(&ours, &mut cursor).is_empty());
+    edit(&ours, "a");
+    assert_eq!(since(&ours, &mut cursor), ["a"]);
+    ours.purge(&["a".parse::<SessionId>().unwrap().into()]).unwrap();
+    assert_eq!(since(&ours, &mut cursor), ["a"]);
+}
+
+#[test]
 fn a_cursor_means_nothing_in_a_database_that_was_restored_from_a_dump() {
     let database = "restored_from_a_dump";
     make_database("dumped");

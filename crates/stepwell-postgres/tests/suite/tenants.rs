@@ -62,7 +62,7 @@ fn a_team_sees_its_own_namespace_and_may_do_nothing_else() {
 }
 
 /// A role that may use one namespace of the shared server, and the address of that.
-fn member(team: &str) -> (String, Address) {
+pub(crate) fn member(team: &str) -> (String, Address) {
     // Its owner opens it first.
     drop(PostgresStore::open(Address::parse(&server().url()).unwrap()).unwrap());
     let role = format!("role_{}", team.replace('-', "_"));

@@ -1,0 +1,57 @@
+//! Every name at the root of the crate, as it was before there were modules. It is hidden from the
+//! documentation: new code takes names from their modules.
+
+pub use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+pub use crate::codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
+#[cfg(feature = "failpoints")]
+pub use crate::failpoint::{FAILPOINTS, on_failpoint};
+pub use crate::flows::{FlowState, NodeInfo};
+pub use crate::head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};
+pub use crate::lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
+pub use crate::memory::MemoryStore;
+pub use crate::model::attribute::{Change, Edited, Elsewhere};
+pub use crate::model::digest::{Algorithm, Digest, NotADigest};
+pub use crate::model::event::{Attachment, Kind, Unknown};
+pub use crate::model::id::{EventId, IdFormat, InvalidName, MAX_NAME_BYTES};
+pub use crate::model::message::{Image, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult};
+pub use crate::model::money::{Money, NotMoney};
+pub use crate::model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
+pub use crate::model::origin::{Driver, Flow, Origin, Project, Source};
+pub use crate::model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
+pub use crate::model::position::Epoch;
+pub use crate::model::ranges::SeqRanges;
+pub use crate::model::status::UnknownStatus;
+pub use crate::model::talk::{
+    Answer, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked, Who,
+};
+pub use crate::model::time::{NotATime, Time};
+pub use crate::model::usage::{Spent, Usage};
+pub use crate::model::work::{
+    About, Artifact, AskedCall, Checkpoint, CheckpointReason, Choice, Compacted, Effect, Erased,
+    Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Node, NodeState, Outcome,
+    Permission, PhaseChanged, Question, Restored, Rewinding, Rewound, Scope, Scrubbed,
+    StatusChanged, Step, Task, TaskStatus, ToolFinished, ToolStarted, ToolTarget, Undone,
+};
+pub use crate::names::{nearest, telling_parts};
+pub use crate::options::{EmptyTrash, ForkAt, NewSession};
+pub use crate::pins::Pins;
+pub use crate::redact::{RedactMessages, Redacted, Redactor};
+pub use crate::resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
+pub use crate::retention::{Because, Plan, Policy, Protection, Taken};
+pub use crate::search::MAX_SEARCHED_BYTES;
+pub use crate::sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
+pub use crate::store::changes::{ChangeCursor, ChangeKind, Changes, NotACursor, SessionChange};
+pub use crate::store::query::{
+    Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Place, Query, Rank, RecordQuery,
+    Search, Snippet, Sort, SystemPrompts,
+};
+pub use crate::store::rows::Facts;
+pub use crate::store::{
+    Append, Claim, Counts, Create, Damage, Derived, DiskUse, Maintain, Order, Prune, Removal,
+    Scrub, Slice, Span, Target, Verdict, Write, Written,
+};
+pub use crate::subscribe::{Notice, Subscription};
+pub use crate::tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};
+pub use crate::timeline::Timeline;
+pub use crate::view::{INTERRUPTED, Invalid, Made, Shown};
+pub use crate::well::{STORE_FOLDER, Surroundings};
