@@ -43,20 +43,20 @@ impl Default for Policy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Sessions to take, oldest first. Their subagents' sessions go with them.
-    pub take: Vec<Taken>,
+    pub take: Vec<CleanupItem>,
     /// Sessions that a rule names but that something protects.
-    pub protected: Vec<(SessionId, Protection)>,
+    pub protected: Vec<(SessionId, Exemption)>,
 }
 
 /// A session that a cleanup would take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct CleanupItem {
     /// The session.
     pub id: SessionId,
     /// Where it stood when it was judged; if it has moved on, it stays.
     pub seq: Seq,
     /// The rule that names it.
-    pub because: Because,
+    pub because: CleanupReason,
     /// Its bytes, those of its subagents' sessions included.
     pub bytes: u64,
     /// How many subagents' sessions go with it.
@@ -65,7 +65,7 @@ pub struct Taken {
 
 /// The rule that names a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum CleanupReason {
     /// Nothing was recorded for too long.
     Age,
     /// There are enough newer ones.
@@ -76,7 +76,7 @@ pub enum Because {
 
 /// What keeps a session from cleanup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Protection {
+pub enum Exemption {
     /// It runs.
     Running,
     /// It is pinned.
@@ -108,7 +108,7 @@ impl Plan {
                 continue;
             }
             bytes -= family.bytes;
-            plan.take.push(Taken {
+            plan.take.push(CleanupItem {
                 id: family.root.head.id.clone(),
                 seq: family.root.head.seq,
                 because,
@@ -128,7 +128,7 @@ impl Plan {
     /// The plan as what a store takes.
     #[must_use]
     pub fn targets(&self) -> Vec<Target> {
-        let target = |taken: &Taken| Target {
+        let target = |taken: &CleanupItem| Target {
             id: taken.id.clone(),
             unless_past: Some(taken.seq),
             place: Place::Kept,
@@ -139,7 +139,7 @@ impl Plan {
 
 impl Policy {
     /// The rule that names a family, when all that are left have `bytes`.
-    fn names(&self, family: &Family<'_>, bytes: u64, now: Time) -> Option<Because> {
+    fn names(&self, family: &Family<'_>, bytes: u64, now: Time) -> Option<CleanupReason> {
         let head = &family.root.head;
         let meant = (self.status.is_empty() || self.status.contains(&head.status))
             && self.tags.iter().all(|tag| head.tags.contains(tag))
@@ -149,11 +149,11 @@ impl Policy {
         if !meant {
             None
         } else if self.older_than.is_some_and(|age| now.since(family.updated) >= age) {
-            Some(Because::Age)
+            Some(CleanupReason::Age)
         } else if self.max_bytes.is_some_and(|limit| bytes > limit) {
-            Some(Because::Bytes)
+            Some(CleanupReason::Bytes)
         } else {
-            only_count.then_some(Because::Count)
+            only_count.then_some(CleanupReason::Count)
         }
     }
 }
@@ -168,16 +168,16 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
-    fn protection(&self, silence: Duration, now: Time) -> Option<Protection> {
+    fn protection(&self, silence: Duration, now: Time) -> Option<Exemption> {
         protection(self.root, silence, now).or_else(|| {
             let protected = |below: &&&Standing| protection(below, silence, now).is_some();
             let below = self.below.iter().find(protected)?;
-            Some(Protection::Descendant(below.head.id.clone()))
+            Some(Exemption::Descendant(below.head.id.clone()))
         })
     }
 }
 
-fn protection(standing: &Standing, silence: Duration, now: Time) -> Option<Protection> {
+fn protection(standing: &Standing, silence: Duration, now: Time) -> Option<Exemption> {
     // A lease proves that someone is at work. An agent that Stepwell does not run has
     // none, and says that it runs until it says otherwise: it is believed for a while.
     let believed = match standing.head.driver {
@@ -186,13 +186,13 @@ fn protection(standing: &Standing, silence: Duration, now: Time) -> Option<Prote
     };
     let runs = standing.head.status == Status::Running && believed;
     if runs || standing.held.is_some() {
-        Some(Protection::Running)
+        Some(Exemption::Running)
     } else if standing.head.pinned {
-        Some(Protection::Pinned)
+        Some(Exemption::Pinned)
     } else if standing.damage.is_some() {
-        Some(Protection::Damaged)
+        Some(Exemption::Damaged)
     } else {
-        standing.head.rewinding.map(|_| Protection::HalfRewound)
+        standing.head.rewinding.map(|_| Exemption::HalfRewound)
     }
 }
 
@@ -315,8 +315,8 @@ mod tests {
         let plan = Plan::of(&older_than(7), &[runs, pinned, damaged, half], NOW);
         assert!(plan.take.is_empty());
         let why: Vec<_> = plan.protected.into_iter().map(|(_, why)| why).collect();
-        let (damaged, half) = (Protection::Damaged, Protection::HalfRewound);
-        assert_eq!(why, [Protection::Running, Protection::Pinned, damaged, half]);
+        let (damaged, half) = (Exemption::Damaged, Exemption::HalfRewound);
+        assert_eq!(why, [Exemption::Running, Exemption::Pinned, damaged, half]);
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let all = [session("a", 9), below("b", "a", 9), deep];
         let plan = Plan::of(&older_than(7), &all, NOW);
         let c = "c".parse().unwrap();
-        assert_eq!(plan.protected, [("a".parse().unwrap(), Protection::Descendant(c))]);
+        assert_eq!(plan.protected, [("a".parse().unwrap(), Exemption::Descendant(c))]);
         assert!(plan.take.is_empty());
     }
 
@@ -359,7 +359,7 @@ mod tests {
         external.head.updated_at = NOW.minus(Duration::from_secs(29 * 60));
         let count = Policy { keep_last: Some(0), ..Policy::default() };
         let plan = Plan::of(&count, &[external], NOW);
-        assert_eq!(plan.protected, [("a".parse().unwrap(), Protection::Running)]);
+        assert_eq!(plan.protected, [("a".parse().unwrap(), Exemption::Running)]);
         assert!(plan.take.is_empty());
     }
 }

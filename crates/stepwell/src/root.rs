@@ -37,7 +37,7 @@ pub use crate::options::{EmptyTrash, ForkAt, NewSession};
 pub use crate::pins::Pins;
 pub use crate::redact::{RedactMessages, Redacted, Redactor};
 pub use crate::resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
-pub use crate::retention::{Because, Plan, Policy, Protection, Taken};
+pub use crate::retention::{CleanupItem, CleanupReason, Exemption, Plan, Policy};
 pub use crate::search::MAX_SEARCHED_BYTES;
 pub use crate::sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
 pub use crate::store::changes::{ChangeCursor, ChangeKind, Changes, NotACursor, SessionChange};
@@ -53,5 +53,16 @@ pub use crate::store::{
 pub use crate::subscribe::{Notice, Subscription};
 pub use crate::tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};
 pub use crate::timeline::Timeline;
-pub use crate::view::{INTERRUPTED, Invalid, Made, Shown};
+pub use crate::view::{INTERRUPTED, Invalid, MessageOrigin, ViewMessage};
 pub use crate::well::{STORE_FOLDER, Surroundings};
+
+/// The earlier name of [`MessageOrigin`].
+pub type Made = MessageOrigin;
+/// The earlier name of [`ViewMessage`].
+pub type Shown = ViewMessage;
+/// The earlier name of [`CleanupReason`].
+pub type Because = CleanupReason;
+/// The earlier name of [`CleanupItem`].
+pub type Taken = CleanupItem;
+/// The earlier name of [`Exemption`].
+pub type Protection = Exemption;

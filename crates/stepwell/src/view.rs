@@ -18,12 +18,12 @@ pub const INTERRUPTED: &str = "interrupted, outcome unknown";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
     /// In order.
-    pub messages: Vec<Shown>,
+    pub messages: Vec<ViewMessage>,
 }
 
 /// One message of a view.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
+pub struct ViewMessage {
     /// Where it comes from: a message, or the compaction whose summary it is. A
     /// message made to answer a call bears the seq of the call's message.
     pub seq: Seq,
@@ -31,7 +31,7 @@ pub struct Shown {
     /// everything else at its seq.
     pub place: Seq,
     /// Why it is here.
-    pub made: Made,
+    pub made: MessageOrigin,
     /// Of a message that brings results together: the message that each part came with. A
     /// part without one was made up, because its call has no result.
     pub answers: Vec<Option<Seq>>,
@@ -41,7 +41,7 @@ pub struct Shown {
 
 /// Why a message is in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum MessageOrigin {
     /// It was recorded.
     Recorded,
     /// It is the summary of a compaction.
@@ -148,13 +148,13 @@ struct Item {
     /// Where it stands for later compactions: a summary stands at the end of what
     /// it replaced.
     place: Seq,
-    made: Made,
+    made: MessageOrigin,
     message: Message,
 }
 
 impl Item {
     fn message(seq: Seq, message: Message) -> Self {
-        Self { seq, place: seq, made: Made::Recorded, message }
+        Self { seq, place: seq, made: MessageOrigin::Recorded, message }
     }
 }
 
@@ -162,14 +162,14 @@ impl Item {
 fn compact(shown: &mut Vec<Item>, seq: Seq, compacted: Compacted) {
     let Compacted { lane, from, to, summary, pinned, .. } = compacted;
     let covered = |item: &Item| {
-        let pinned = item.made == Made::Recorded && pinned.contains(&item.seq);
+        let pinned = item.made == MessageOrigin::Recorded && pinned.contains(&item.seq);
         (from..=to).contains(&item.place) && !pinned
     };
     let first = shown.iter().position(covered);
     shown.retain(|item| !covered(item));
     if let (Some(first), Some(summary)) = (first, summary) {
         let message = Message::user(summary).in_lane(lane);
-        shown.insert(first, Item { seq, place: to, made: Made::Summary, message });
+        shown.insert(first, Item { seq, place: to, made: MessageOrigin::Summary, message });
     }
 }
 
@@ -184,8 +184,8 @@ struct Open {
 /// Puts every result behind its call, makes up the missing ones, and leaves out
 /// those without a call. Some providers number their calls anew in each turn, so a
 /// repeated id gets a suffix, on the call and on its result alike.
-fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
-    let mut messages: Vec<Shown> = Vec::with_capacity(items.len());
+fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
+    let mut messages: Vec<ViewMessage> = Vec::with_capacity(items.len());
     let mut open: HashMap<String, Open> = HashMap::new();
     let mut used: HashMap<String, u64> = HashMap::new();
     for Item { seq, place, made, message } in items {
@@ -222,13 +222,13 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
         let shown = |role, made, model, parts| {
             let message = Message { model, ..Message::new(role, parts) };
             let answers = Vec::new();
-            Shown { seq, place, made, answers, message: message.in_lane(lane.clone()) }
+            ViewMessage { seq, place, made, answers, message: message.in_lane(lane.clone()) }
         };
         // Only a model calls. What is left of a message whose results went to their
         // calls is the user's; a tool says nothing else.
         let (role, made) = match role {
             _ if !answers.is_empty() => (Role::Assistant, made),
-            Role::Tool => (Role::User, Made::Aside),
+            Role::Tool => (Role::User, MessageOrigin::Aside),
             role => (role, made),
         };
         if !own.is_empty() {
@@ -236,8 +236,8 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<Shown> {
         }
         if !answers.is_empty() {
             let unanswered = vec![None; answers.len()];
-            let results = shown(Role::Tool, Made::Results, None, answers);
-            messages.push(Shown { answers: unanswered, ..results });
+            let results = shown(Role::Tool, MessageOrigin::Results, None, answers);
+            messages.push(ViewMessage { answers: unanswered, ..results });
         }
     }
     messages
@@ -306,7 +306,7 @@ mod tests {
             Part::ToolResult(result) => format!("{}={}", result.call_id, result.text),
             Part::Image(_) => "image".to_owned(),
         };
-        let line = |shown: &Shown| {
+        let line = |shown: &ViewMessage| {
             let parts: Vec<_> = shown.message.parts.iter().map(part).collect();
             format!("{:?}: {}", shown.message.role, parts.join(", "))
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 
 use super::file::sqlite_error;
-use super::pipeline::lock;
+use super::group_commit::lock;
 use super::schema::NEXT_CHANGE;
 use super::sql::SqliteRows;
 use super::{POLL, SqliteStore};

@@ -260,12 +260,12 @@ fn open_immutable(path: &Path) -> Result<Connection> {
 }
 
 /// Has a connection wait for other processes.
-pub(super) fn be_patient(conn: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn set_busy_handler(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.busy_handler(Some(wait_briefly))
 }
 
 fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
-    be_patient(conn)?;
+    set_busy_handler(conn)?;
     conn.set_prepared_statement_cache_capacity(64);
     // A plan that depends on the values bound to it is made anew at every use, which
     // took a quarter of an append.

@@ -97,7 +97,7 @@ impl Maintain for SqliteStore {
             rows.all("PRAGMA quick_check(100)", [], |row| row.get::<_, String>(0))
         })?;
         found.retain(|line| line != "ok");
-        if self.pipeline.is_some()
+        if self.writer.is_some()
             && let Err(error) = self.write_rows(|rows, _| search::check(rows))
         {
             found.push(error.to_string());
@@ -133,7 +133,7 @@ impl Maintain for SqliteStore {
 
     fn shrink(&self) -> Result<()> {
         self.sweep_blobs()?;
-        if let Some(pipeline) = &self.pipeline {
+        if let Some(pipeline) = &self.writer {
             pipeline.between(|conn| drop(conn.execute_batch("VACUUM")));
         }
         self.checkpoint();

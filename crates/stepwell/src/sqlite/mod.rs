@@ -1,15 +1,15 @@
 //! The store on disk: SQLite, one file, safe to share between processes.
 
 mod blob;
+mod checkpointer;
 mod conditions;
-mod copier;
 mod feed;
 mod file;
+mod group_commit;
 mod list;
 mod maintain;
-mod pipeline;
-mod recent;
 mod restore;
+mod row_cache;
 mod rows;
 mod schema;
 mod search;
@@ -33,10 +33,10 @@ use crate::{
     Clock, Damage, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Result,
     Seq, SessionId, SystemClock, SystemProcesses,
 };
-use copier::Copier;
+use checkpointer::Checkpointer;
 pub use file::hide_from_git;
 use file::sqlite_error;
-use pipeline::{Pipeline, lock};
+use group_commit::{GroupCommit, lock};
 use sql::SqliteRows;
 
 /// May the store be changed?
@@ -77,9 +77,9 @@ pub struct SqliteStore {
     path: PathBuf,
     options: SqliteOptions,
     /// Absent if the store is open for reading only.
-    pipeline: Option<Pipeline>,
+    writer: Option<GroupCommit>,
     /// Who copies the log into the file while large writes go on; nobody, before the first.
-    copier: Mutex<Option<Copier>>,
+    checkpointer: Mutex<Option<Checkpointer>>,
     /// Connections that read and that nobody uses right now.
     idle: Mutex<Vec<Connection>>,
     commits: Mutex<Commits>,
@@ -99,7 +99,7 @@ const MAX_IDLE: usize = 8;
 
 /// How long a follower waits before it looks for other processes' commits. One look costs some
 /// microseconds.
-const POLL: Duration = Duration::from_millis(8);
+const POLL: Duration = Duration::from_millis(5);
 
 impl SqliteStore {
     /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
@@ -110,26 +110,26 @@ impl SqliteStore {
 
     /// Opens the store in a folder.
     pub fn open_with(folder: &Path, options: SqliteOptions) -> Result<Self> {
-        let (path, pipeline) = match options.access {
+        let (path, writer) = match options.access {
             Access::Read => (file::settle(&folder.join(file::FILE_NAME)), None),
             Access::Write => {
                 let path = file::settle(&file::make(folder)?);
                 file::sweep_drafts(folder, options.clock.now());
                 let conn = file::open_writer(&path, schema::MIGRATIONS)?;
-                let pipeline = Pipeline::new(&path, Arc::clone(&options.clock), conn);
-                (path, Some(pipeline))
+                let writer = GroupCommit::new(&path, Arc::clone(&options.clock), conn);
+                (path, Some(writer))
             }
         };
         let store = Self {
             path,
             options,
-            pipeline,
-            copier: Mutex::default(),
+            writer,
+            checkpointer: Mutex::default(),
             idle: Mutex::default(),
             commits: Mutex::default(),
             committed: Condvar::new(),
         };
-        if store.pipeline.is_none() {
+        if store.writer.is_none() {
             // Whoever opens it learns now that it cannot be read, not at the first question.
             let conn = store.reader()?;
             lock(&store.idle).push(conn);
@@ -156,22 +156,22 @@ impl SqliteStore {
 
     /// Copies the log into the file and empties it, unless someone is reading.
     pub fn checkpoint(&self) {
-        if let Some(pipeline) = &self.pipeline {
+        if let Some(pipeline) = &self.writer {
             pipeline.between(|conn| {
                 // A checkpoint that someone is in the way of is done by the next one.
                 let quiet = conn.busy_timeout(Duration::ZERO);
                 let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-                let _ = quiet.and_then(|()| file::be_patient(conn));
+                let _ = quiet.and_then(|()| file::set_busy_handler(conn));
             });
         }
     }
 
     /// Has the log copied into the file while the next large write is done.
     fn copy_behind(&self) {
-        let mut copier = lock(&self.copier);
+        let mut copier = lock(&self.checkpointer);
         if copier.is_none() {
             // Without one, the log is copied by who writes next, as ever.
-            *copier = Copier::begin(&self.path).ok();
+            *copier = Checkpointer::begin(&self.path).ok();
         }
         if let Some(copier) = &*copier {
             copier.wake();
@@ -218,7 +218,7 @@ impl SqliteStore {
         work: impl FnOnce(&SqliteRows<'_>, World<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let pipeline =
-            self.pipeline.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
+            self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
         let processes = Arc::clone(&self.options.processes);
         let result = pipeline
             .submit(move |rows| work(rows, World { now: rows.now, processes: &*processes }));
@@ -292,7 +292,7 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        drop(lock(&self.copier).take());
+        drop(lock(&self.checkpointer).take());
         lock(&self.idle).clear();
         self.checkpoint();
     }
@@ -300,15 +300,16 @@ impl Drop for SqliteStore {
 
 impl Store for SqliteStore {
     fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
-        let large = prepared.iter().map(write::Prepared::bytes).sum::<usize>() >= copier::LARGE;
+        let large =
+            prepared.iter().map(write::Prepared::bytes).sum::<usize>() >= checkpointer::LARGE;
         let written = self.write_rows(move |rows, world| {
             if large {
-                copier::hold_back(rows)?;
+                checkpointer::defer_auto_checkpoint(rows)?;
             }
             prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
         });
-        if large && let Some(pipeline) = &self.pipeline {
-            pipeline.between(|conn| copier::let_go(conn));
+        if large && let Some(pipeline) = &self.writer {
+            pipeline.between(|conn| checkpointer::restore_auto_checkpoint(conn));
             if written.is_ok() {
                 self.copy_behind();
             }
@@ -387,7 +388,7 @@ impl Store for SqliteStore {
     }
 
     fn search(&self, search: &Search) -> Result<Found> {
-        if self.pipeline.is_none() {
+        if self.writer.is_none() {
             return self.read(|rows, _| search::find_only(rows, search));
         }
         match self.catch_up() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params};
 
 use super::file::sqlite_error;
-use super::recent::Recent;
+use super::row_cache::RowCache;
 use crate::store::rows::Key;
 use crate::{Error, Result, Seq, Time};
 
@@ -17,7 +17,7 @@ pub(super) struct SqliteRows<'a> {
     /// When this transaction takes place.
     pub(super) now: Time,
     /// The rows that were written last; a reader has none.
-    pub(super) recent: Option<&'a Recent>,
+    pub(super) recent: Option<&'a RowCache>,
     /// The statement that inserts events: looked up once, however many they are.
     insert: RefCell<Option<CachedStatement<'a>>>,
 }
@@ -27,7 +27,7 @@ impl<'a> SqliteRows<'a> {
         conn: &'a Connection,
         path: &'a Path,
         now: Time,
-        recent: Option<&'a Recent>,
+        recent: Option<&'a RowCache>,
     ) -> Self {
         Self { conn, path, now, recent, insert: RefCell::new(None) }
     }

@@ -15,14 +15,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, ErrorCode};
 
 use super::file::sqlite_error;
-use super::recent::Recent;
+use super::row_cache::RowCache;
 use super::sql::SqliteRows;
 use crate::failpoint::failpoint;
 use crate::{Clock, Error, Result};
 
 /// The one connection that writes, and the writes that wait for it.
 #[derive(Debug)]
-pub(super) struct Pipeline {
+pub(super) struct GroupCommit {
     path: PathBuf,
     /// The file, by device and inode; absent, it could not be looked at.
     file: Option<(u64, u64)>,
@@ -37,7 +37,7 @@ struct Slot {
     /// Why nothing more can be written through this connection: after a flush has
     /// failed, the system may have dropped what it was to write.
     broken: Option<String>,
-    recent: Recent,
+    recent: RowCache,
 }
 
 #[derive(Debug, Default)]
@@ -152,9 +152,9 @@ impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F>
     }
 }
 
-impl Pipeline {
+impl GroupCommit {
     pub(super) fn new(path: &Path, clock: Arc<dyn Clock>, conn: Connection) -> Self {
-        let slot = Mutex::new(Slot { conn, broken: None, recent: Recent::default() });
+        let slot = Mutex::new(Slot { conn, broken: None, recent: RowCache::default() });
         let file = identity(path);
         Self { path: path.to_owned(), file, clock, slot, queue: Mutex::default() }
     }

@@ -23,12 +23,12 @@ const MAX_LOG: u32 = 16_384;
 
 /// A thread that copies.
 #[derive(Debug)]
-pub(super) struct Copier {
+pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Copier {
+impl Checkpointer {
     pub(super) fn begin(path: &Path) -> Result<Self> {
         let conn = file::open_writer(path, MIGRATIONS)?;
         let (wake, woken) = sync_channel(1);
@@ -53,7 +53,7 @@ impl Copier {
     }
 }
 
-impl Drop for Copier {
+impl Drop for Checkpointer {
     fn drop(&mut self) {
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
@@ -63,12 +63,12 @@ impl Drop for Copier {
 }
 
 /// Leaves the copying to the copier, in the transaction of a large write.
-pub(super) fn hold_back(rows: &SqliteRows<'_>) -> Result<()> {
+pub(super) fn defer_auto_checkpoint(rows: &SqliteRows<'_>) -> Result<()> {
     copy_at(rows.conn, MAX_LOG).map_err(|error| rows.fault(&error))
 }
 
 /// Has those who write copy again, as ever.
-pub(super) fn let_go(conn: &Connection) {
+pub(super) fn restore_auto_checkpoint(conn: &Connection) {
     // If it fails, the log is copied later, and no less surely.
     let _ = copy_at(conn, AUTO_CHECKPOINT);
 }
@@ -107,7 +107,7 @@ mod tests {
         }
         // What may wait, and what comes before it is looked at again.
         assert!(longest < 3 * u64::from(MAX_LOG) * 2048, "{longest}");
-        let pipeline = store.pipeline.as_ref().unwrap();
+        let pipeline = store.writer.as_ref().unwrap();
         let at = pipeline.between(|conn| {
             conn.pragma_query_value(None, "wal_autocheckpoint", |row| row.get::<_, u32>(0)).unwrap()
         });

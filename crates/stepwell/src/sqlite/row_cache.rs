@@ -15,13 +15,13 @@ const LIMIT: usize = 64;
 /// Rows as they are in the file. Whoever writes to a session or a lease in another
 /// way has them forgotten, and so does any other connection's commit.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(super) struct RowCache {
     rows: RefCell<HashMap<SessionId, SessionRow>>,
     /// SQLite's count of other connections' commits when they were read.
     version: i64,
 }
 
-impl Recent {
+impl RowCache {
     /// Forgets everything if another connection has written since. Called within a
     /// transaction that keeps others from writing.
     pub(super) fn begin(&mut self, conn: &Connection) {
