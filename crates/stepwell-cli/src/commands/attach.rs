@@ -5,7 +5,7 @@ use crate::failure::{Exit, Result};
 use crate::output::note;
 use crate::runner::{self, Flags};
 
-/// Shows a session live that runs elsewhere, and lets you answer it, speak to it and stop it.
+/// Shows a session that runs elsewhere, to answer it, speak to it or stop it.
 ///
 /// A line that you type is said to its model. /stop stops it; Ctrl+C or Ctrl+D leaves it running.
 #[derive(Debug, clap::Args)]
