@@ -7,7 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.memory.session import SessionABC, _await_mutation, _CompactionSnapshot
-from agents.memory.session_settings import SessionSettings, resolve_session_limit
+from agents.memory.session_settings import (
+    SessionSettings,
+    coerce_session_settings,
+    resolve_session_limit,
+)
 
 from stepwell._async import run
 from stepwell._continue import continuation
@@ -34,12 +38,13 @@ class StepwellSession(SessionABC):
         session_id: str,
         store: Well | str | os.PathLike[str] = ".stepwell",
         *,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
         transcript: bool = True,
         erase_on_clear: bool = False,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        settings = SessionSettings() if session_settings is None else session_settings
+        self.session_settings = coerce_session_settings(settings)
         self.well = well_of(store)
         self.erase_on_clear = erase_on_clear
         session = name_of(SYSTEM, session_id)
