@@ -50,7 +50,7 @@ pub use event::{EventSink, GateAnswer, Here, NodeStatus, OpenGate, RunEvent};
 pub use front_end::{FrontEnd, Patience, Wisher, Wishes};
 pub use lane::{Ids, InLane, Past};
 pub use notice::{Measure, Notice, Whole};
-pub use purse::{Allowed, Purse, Reserved};
+pub use purse::{Allowed, Purse, Remaining, Reserved};
 pub use sendable::check_sendable;
 
 /// What a run works with. It does not change while it runs.

@@ -133,7 +133,7 @@ pub(crate) fn subtasks(text: &str, max: Option<u32>) -> Result<Map<String, Value
 }
 
 /// The JSON in an answer: the whole text, a fenced block, or the part between braces or brackets.
-fn parse_json(text: &str) -> Option<Value> {
+pub(crate) fn parse_json(text: &str) -> Option<Value> {
     let text = text.trim();
     let whole = serde_json::from_str(text).ok();
     let fenced = || {

@@ -7,7 +7,7 @@ use stepwell::{Event, Lane, Message, NodeKey, NodeState, Recorded, Role, Seq, St
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
 use stepwell_agent::redact::RedactMessages as _;
-use stepwell_agent::run::{Ended, EventSink, FrontEnd, NodeStatus, Patience, Run, RunEvent};
+use stepwell_agent::run::{Ended, EventSink, FrontEnd, NodeStatus, Patience, Purse, Run, RunEvent};
 
 use crate::flow::{AgentSetup, Flow, NodeEvent, locked};
 use crate::halt::Halt;
@@ -31,10 +31,33 @@ pub(crate) struct Ask<'a> {
     pub(crate) retries: u32,
 }
 
+/// Who answers in a lane, and what else is recorded.
+pub(crate) struct Worker<'a> {
+    pub(crate) setup: &'a AgentSetup,
+    /// What its calls are paid from.
+    pub(crate) purse: &'a Purse,
+    /// Recorded together with the node's start.
+    pub(crate) starting: &'a dyn Fn() -> Vec<Event>,
+    /// Recorded together with its result.
+    pub(crate) finishing: &'a dyn Fn(&Value) -> Vec<Event>,
+}
+
 impl Flow<'_> {
     /// Asks an agent, or resumes its lane.
     pub(crate) async fn ask(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
-        let agent_setup = self.agent_setup(key, ask.agent, ask.tools)?;
+        let setup = self.agent_setup(key, ask.agent, ask.tools)?;
+        let (starting, finishing) = (&Vec::new, &|_: &Value| Vec::new());
+        let worker = Worker { setup: &setup, purse: &self.purse, starting, finishing };
+        self.ask_worker(key, ask, &worker).await
+    }
+
+    /// The same, with someone else to answer.
+    pub(crate) async fn ask_worker(
+        &self,
+        key: &NodeKey,
+        ask: &Ask<'_>,
+        worker: &Worker<'_>,
+    ) -> Result<Value, Halt> {
         let noted = self.state().memo.node(key).map(|noted| noted.state);
         match noted {
             // A retry after a failure: the prompt is already in the lane.
@@ -43,26 +66,27 @@ impl Flow<'_> {
                 self.record_node(again, Vec::new())?;
                 self.show_unredacted_again(ask);
             }
-            None | Some(NodeState::Failed) => self.start(key, ask, &agent_setup)?,
+            None | Some(NodeState::Failed) => self.start(key, ask, worker)?,
             Some(_) => {
                 self.report_running(key, ask.agent);
                 self.show_unredacted_again(ask);
             }
         }
         loop {
-            let ended = self.drive(key, ask, &agent_setup).await?;
+            let ended = self.drive(key, ask, worker).await?;
             self.check_success(key, ask, &ended)?;
             let answer = self.last_answer(&ask.lane);
             match (ask.read)(&answer) {
                 Ok(output) => {
                     let usage = Some(self.usage(key, &ask.lane));
                     let output = Value::Object(output);
+                    let more = (worker.finishing)(&output);
                     let done = NodeEvent {
                         output: Some(output.clone()),
                         usage,
                         ..NodeEvent::new(key, Some(ask.agent), NodeState::Done)
                     };
-                    self.record_node(done, Vec::new())?;
+                    self.record_node(done, more)?;
                     return Ok(output);
                 }
                 Err(why) if self.retries_used(key, &ask.lane) < ask.retries => {
@@ -84,7 +108,8 @@ impl Flow<'_> {
     }
 
     /// Records that a node starts, together with the prompt of its agent.
-    fn start(&self, key: &NodeKey, ask: &Ask<'_>, agent_setup: &AgentSetup) -> Result<(), Halt> {
+    fn start(&self, key: &NodeKey, ask: &Ask<'_>, worker: &Worker<'_>) -> Result<(), Halt> {
+        let agent_setup = worker.setup;
         let prompt = (ask.prompt)().map_err(|why| self.fail(key, Some(ask.agent), &why, None))?;
         // Providers reject an empty message.
         let prompt = if prompt.trim().is_empty() { "Go on.".to_owned() } else { prompt };
@@ -99,6 +124,7 @@ impl Flow<'_> {
         }
         let user = Message::user(prompt.as_str()).in_lane(ask.lane.clone());
         messages.push(redactor.redact_message(user).0.into());
+        messages.extend((worker.starting)());
         self.record_node(NodeEvent::new(key, Some(ask.agent), NodeState::Started), messages)?;
         self.show_unredacted(&ask.lane, &prompt);
         Ok(())
@@ -125,9 +151,10 @@ impl Flow<'_> {
         &self,
         key: &NodeKey,
         ask: &Ask<'_>,
-        agent_setup: &AgentSetup,
+        worker: &Worker<'_>,
     ) -> Result<Ended, Halt> {
-        let at = self.state().past.lane(&ask.lane, &self.purse);
+        let agent_setup = worker.setup;
+        let at = self.state().past.lane(&ask.lane, worker.purse);
         let mut run = Run::in_lane(self.session, &agent_setup.setup, self.lane_front(key), at);
         let ended = async {
             if !run.is_over() && !agent_setup.system.trim().is_empty() {

@@ -3,15 +3,17 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-use stepwell::{Artifact, Facts, Gate, Kind, Status, StatusChanged, StopReason};
+use serde_json::{Value, json};
+use stepwell::{
+    Artifact, Facts, Gate, Kind, Node, NodeState, Status, StatusChanged, StopReason,
+};
 use stepwell_agent::provider::Fault;
 use stepwell_agent::run::{Here, OpenGate, Patience, RunEvent};
 
 use crate::artifact::{ArtifactPath, Folder, Unwritten, WriteError};
 use crate::error::{Error, Result};
 use crate::flow::Flow;
-use crate::halt::{Halt, NodeFailure};
+use crate::halt::{Halt, Left, NodeFailure};
 use crate::pattern::{Completed, walk};
 use crate::spec;
 use crate::template::Scope;
@@ -179,6 +181,7 @@ impl Flow<'_> {
             Halt::Broken(error) => return Err(error),
             Halt::Paused => (Status::Paused, Some(StopReason::Gate), None),
             Halt::Limit(reason) => (Status::Partial, Some(reason), None),
+            Halt::Left(left) => return self.stop_with_rest(left),
             Halt::Interrupted | Halt::NotStarted => {
                 (Status::Interrupted, Some(StopReason::UserInterrupt), None)
             }
@@ -196,6 +199,27 @@ impl Flow<'_> {
         let open = self.state().memo.open().into_iter().cloned().collect();
         let (output, artifacts) = (Value::Null, Vec::new());
         Ok(Ended { status, reason, error, output, artifacts, open })
+    }
+}
+
+impl Flow<'_> {
+    /// Ends with something left. That is recorded together with the status: whoever resumes it
+    /// knows what is left, and wants it to go on.
+    fn stop_with_rest(&self, left: Left) -> Result<Ended> {
+        let what = self.agents.redactor().redact(&left.what).into_owned();
+        let node = Node {
+            key: left.key.to_string(),
+            state: NodeState::Done,
+            output: Some(json!({ "response": what })),
+            usage: None,
+            error: None,
+        };
+        let (status, reason) = (Status::Partial, None);
+        let stopped = StatusChanged { status, reason, error: Some(what.clone()) };
+        self.record(vec![node.into(), stopped.into()]).map_err(record_error)?;
+        let open = self.state().memo.open().into_iter().cloned().collect();
+        let error = Some(NodeFailure::at(String::new(), what.clone()));
+        Ok(Ended { status, reason, error, output: what.into(), artifacts: Vec::new(), open })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a flow stops before its end.
 
-use stepwell::StopReason;
+use stepwell::{NodeKey, StopReason};
 use stepwell_agent::provider::Fault;
 
 use crate::Error;
@@ -15,12 +15,23 @@ pub(crate) enum Halt {
     NotStarted,
     /// A budget is used up.
     Limit(StopReason),
+    /// Guided work comes to an end with something left.
+    Left(Left),
     /// A node or an artifact failed.
     Failed(NodeFailure),
     /// The user interrupted.
     Interrupted,
     /// An event could not be recorded.
     Broken(Error),
+}
+
+/// What guided work leaves when it ends before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// The node that records it. A resume finds it done, and goes on.
+    pub(crate) key: NodeKey,
+    /// What is left.
+    pub(crate) what: String,
 }
 
 /// A failed node or artifact.
@@ -58,7 +69,7 @@ impl Halt {
         match self {
             Self::NotStarted => 0,
             Self::Paused => 1,
-            Self::Limit(_) => 2,
+            Self::Limit(_) | Self::Left(_) => 2,
             Self::Failed(_) => 3,
             Self::Interrupted => 4,
             Self::Broken(_) => 5,

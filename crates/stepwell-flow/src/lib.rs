@@ -9,6 +9,7 @@ mod error;
 mod execute;
 mod flow;
 mod gate;
+pub mod guided;
 mod halt;
 mod history;
 mod memo;

@@ -4,7 +4,7 @@ use stepwell::{NodeKey, NodeState};
 
 use crate::memo::Memo;
 use crate::spec::{
-    Agent, Edge, Evaluator, Gate, Name, Orchestrator, Pattern, Producer, Router, Spec, Step, Task,
+    Agent, Edge, Evaluator, Gate, Guided, Name, Orchestrator, Pattern, Producer, Router, Spec, Step, Task,
     WorkerTemplate,
 };
 use crate::template::Template;
@@ -28,6 +28,7 @@ enum Work<'a> {
     Plan(&'a Orchestrator),
     Worker(&'a WorkerTemplate),
     Review(&'a Gate),
+    Guided(&'a Guided, Option<&'a Name>),
 }
 
 impl Work<'_> {
@@ -41,6 +42,7 @@ impl Work<'_> {
             Self::Plan(orchestrator) => Some(orchestrator.agent.as_str()),
             Self::Worker(template) => Some(template.agent.as_str()),
             Self::Review(_) => None,
+            Self::Guided(_, agent) => agent.map(Name::as_str),
         }
     }
 }
@@ -88,10 +90,26 @@ fn definition<'a>(spec: &'a Spec, key: &NodeKey) -> Option<Definition<'a>> {
             let edges = graph.edges.iter().filter(|edge| edge.from.as_str() == id.as_str());
             Work::Visit(graph.nodes.get(id.as_str())?, edges.collect())
         }
+        (Pattern::Guided(guided), key) => Work::Guided(guided, guided_agent(guided, key)),
         _ => return None,
     };
     let agent = work.agent().and_then(|agent| spec.agents.get(agent));
     Some(Definition { work, agent })
+}
+
+/// The agent that works on a part of guided work.
+fn guided_agent<'a>(guided: &'a Guided, key: &NodeKey) -> Option<&'a Name> {
+    match key {
+        NodeKey::Attempt(..) => Some(&guided.execute),
+        NodeKey::Work(part, _) => match part.as_str() {
+            "discuss" => Some(&guided.discuss),
+            "plan" => Some(&guided.plan),
+            "review" => Some(&guided.review),
+            "message" => Some(&guided.ship),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The question that a spec has for a node.

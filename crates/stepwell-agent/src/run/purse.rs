@@ -34,6 +34,15 @@ pub struct Purse {
     freed: Notify,
 }
 
+/// What is left of what all lanes may use; absent, there is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remaining {
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Dollars.
+    pub cost: Option<Money>,
+}
+
 #[derive(Debug, Default)]
 struct Inside {
     spent: Spent,
@@ -93,6 +102,15 @@ impl Purse {
     #[must_use]
     pub fn spent(&self) -> Spent {
         self.inside().spent
+    }
+
+    /// What is left in it.
+    #[must_use]
+    pub fn left(&self) -> Remaining {
+        let spent = self.spent();
+        let tokens = self.allowed.tokens.map(|most| most.saturating_sub(spent.usage.total()));
+        let cost = self.allowed.cost.map(|most| most.minus(spent.cost).max(Money::ZERO));
+        Remaining { tokens, cost }
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {

@@ -143,7 +143,7 @@ async fn run(arguments: &Arguments, place: &Place) -> Done {
 }
 
 /// A command that runs. Dropping it lets go of the leash.
-struct Running {
+pub(super) struct Running {
     leash: Option<Leash>,
     ended: BoxFuture<'static, Result<i32, NoCode>>,
     pipe: pipe::Receiver,
@@ -152,6 +152,8 @@ struct Running {
     tail: Tail,
     /// The pipe has nothing more to give.
     silent: bool,
+    /// It ended.
+    over: bool,
 }
 
 /// Our end of the leash. It is never written to.
@@ -163,7 +165,7 @@ enum Leash {
 
 /// Why there is no exit code.
 #[derive(Debug, thiserror::Error)]
-enum NoCode {
+pub(super) enum NoCode {
     #[error("the command could not be started: {0}")]
     NotStarted(io::Error),
     #[error("the command was lost sight of, and may still be running: {0}")]
@@ -171,7 +173,7 @@ enum NoCode {
 }
 
 impl Running {
-    fn start(line: &OsStr, place: &Place) -> io::Result<Self> {
+    pub(super) fn start(line: &OsStr, place: &Place) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let (leash, ended) = match &place.supervisor {
             Some((program, arguments)) => {
@@ -184,15 +186,18 @@ impl Running {
         };
         let (pipe, output) = (receiver(reader)?, Output::new(place.output_limit));
         let tail = place.tail.clone();
-        Ok(Self { leash: Some(leash), ended, pipe, output, tail, silent: false })
+        Ok(Self { leash: Some(leash), ended, pipe, output, tail, silent: false, over: false })
     }
 
     /// The exit code, once it ended. Takes in what it writes meanwhile.
-    async fn end(&mut self) -> Result<i32, NoCode> {
+    pub(super) async fn end(&mut self) -> Result<i32, NoCode> {
         let mut buffer = vec![0; 16 << 10];
         loop {
             tokio::select! {
-                ended = &mut self.ended => return ended,
+                ended = &mut self.ended => {
+                    self.over = true;
+                    return ended;
+                }
                 read = self.pipe.read(&mut buffer), if !self.silent => match read {
                     Ok(0) | Err(_) => self.silent = true,
                     Ok(len) => {
@@ -204,8 +209,20 @@ impl Running {
         }
     }
 
-    /// All that it wrote.
-    async fn output(mut self) -> String {
+    /// Lets go of the leash, and waits until it is gone.
+    pub(super) async fn stop(&mut self) {
+        if self.leash.take().is_some() && !self.over {
+            let _ = timeout(GONE, self.end()).await;
+        }
+    }
+
+    /// Whether a text occurs in what it wrote.
+    pub(super) fn wrote(&self, text: &str) -> bool {
+        self.output.clone().text().contains(text)
+    }
+
+    /// Takes in what it wrote last, after it ended.
+    pub(super) async fn drain(&mut self) {
         let mut buffer = vec![0; 16 << 10];
         let rest = async {
             while let Ok(len @ 1..) = self.pipe.read(&mut buffer).await {
@@ -214,7 +231,13 @@ impl Running {
         };
         if !self.silent {
             let _ = timeout(DRAIN, rest).await;
+            self.silent = true;
         }
+    }
+
+    /// All that it wrote.
+    pub(super) async fn output(mut self) -> String {
+        self.drain().await;
         self.output.text()
     }
 }

@@ -10,6 +10,7 @@ mod looking;
 mod orphans;
 pub(crate) mod output;
 mod phase;
+mod program;
 mod read;
 mod search;
 pub(crate) mod supervise;
@@ -33,6 +34,7 @@ use stepwell_files::safe_path::Root;
 
 pub use self::dispatch::{Ground, Order, is_read_only};
 pub use self::environment::{IN_RUN, is_private_variable};
+pub use self::program::check_local_url;
 pub use self::supervise::{Watched, supervise};
 use crate::phases::PhaseState;
 use crate::provider::ToolSpec;
@@ -186,6 +188,12 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
         Arc::new(tasks::tasks()),
         Arc::new(dispatch::dispatch_subagent()),
     ]
+}
+
+/// The tool that starts a program and looks at it.
+#[must_use]
+pub fn try_program() -> Arc<dyn Tool> {
+    Arc::new(program::try_program())
 }
 
 /// The tool by which an agent moves a session's work through the phases of a set.

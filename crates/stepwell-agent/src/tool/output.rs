@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// What was written so far. Takes any amount and keeps as much as the limit says.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Output {
     head: Vec<u8>,
     tail: VecDeque<u8>,

@@ -40,6 +40,7 @@ pub(crate) async fn walk(flow: &Flow<'_>) -> Result<Completed, Halt> {
         Pattern::EvaluatorOptimizer(config) => evaluator::walk(flow, config).await,
         Pattern::OrchestratorWorkers(config) => orchestrator::walk(flow, config).await,
         Pattern::Graph(graph) => graph::walk(flow, graph).await,
+        Pattern::Guided(guided) => crate::guided::walk(flow, guided).await,
     }
 }
 
@@ -139,7 +140,7 @@ fn node_id(name: &Name) -> NodeId {
 }
 
 /// The lane with this name.
-fn lane(name: &str) -> Lane {
+pub(crate) fn lane(name: &str) -> Lane {
     name.parse().expect("joined names of a spec make a short and valid lane")
 }
 

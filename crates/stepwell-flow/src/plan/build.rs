@@ -2,7 +2,7 @@
 
 use super::{AskCount, Edge, Node, Plan, Variable};
 use crate::spec::{
-    EdgeTarget, EvaluatorOptimizer, Gate, Graph, OrchestratorWorkers, Parallel, Pattern, Routing,
+    EdgeTarget, EvaluatorOptimizer, Gate, Graph, Guided, Name, OrchestratorWorkers, Parallel, Pattern, Routing,
     Spec, Step, Workflow,
 };
 use crate::template::Template;
@@ -98,7 +98,25 @@ impl Builder {
             Pattern::EvaluatorOptimizer(config) => self.evaluator(config),
             Pattern::OrchestratorWorkers(flow) => self.orchestrator(flow),
             Pattern::Graph(graph) => self.graph(graph),
+            Pattern::Guided(guided) => self.guided(guided),
         }
+    }
+
+    fn guided(&mut self, guided: &Guided) -> AskCount {
+        let steps = [
+            ("work/discuss/*", Some(&guided.discuss), "What is unclear about the goal?"),
+            ("work/plan/*", Some(&guided.plan), guided.goal.source()),
+            ("work/approve/*", None, "Is this the plan?"),
+            ("attempt/*/*", Some(&guided.execute), "A task of the plan."),
+            ("work/review/*", Some(&guided.review), "Is the goal reached?"),
+            ("work/message/*", Some(&guided.ship), "A commit message."),
+        ];
+        let mut after = Vec::new();
+        for (key, agent, asks) in steps {
+            let key = self.node(key, agent.map(Name::as_str), asks, after);
+            after = vec![Source::always(key)];
+        }
+        AskCount { least: 5, most: None }
     }
 
     fn node(&mut self, key: &str, agent: Option<&str>, asks: &str, after: Vec<Source>) -> String {

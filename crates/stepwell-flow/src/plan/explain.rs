@@ -64,6 +64,7 @@ fn summary(pattern: &Pattern) -> &'static str {
         Pattern::EvaluatorOptimizer(_) => "a draft is scored and revised until it is good enough.",
         Pattern::OrchestratorWorkers(_) => "one agent splits the work, others do it.",
         Pattern::Graph(_) => "it goes from node to node along the edges.",
+        Pattern::Guided(_) => "it leads from a goal to a commit, phase by phase.",
     }
 }
 
@@ -101,6 +102,13 @@ fn details(pattern: &Pattern, plan: &Plan) -> Option<String> {
             let first = graph.nodes.keys().next().map(ToString::to_string).unwrap_or_default();
             let max = graph.max_iterations;
             format!("It starts at {first}; no node runs more than {max} times.")
+        }
+        Pattern::Guided(guided) => {
+            let rounds = guided.rounds.map_or(crate::guided::ROUNDS, std::num::NonZeroU32::get);
+            format!(
+                "It discusses, plans, works on the tasks, verifies in at most {rounds} rounds, and \
+                 ships."
+            )
         }
     })
 }
@@ -147,6 +155,8 @@ fn gates(pattern: &Pattern) -> Vec<(String, Gate)> {
             let nodes = graph.nodes.iter();
             nodes.filter_map(|(name, step)| of(format!("node/{name}"), step)).collect()
         }
+        // What it asks depends on what its agents find.
+        Pattern::Guided(_) => Vec::new(),
     }
 }
 

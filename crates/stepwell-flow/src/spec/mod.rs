@@ -10,6 +10,7 @@ mod either;
 mod error;
 mod extras;
 mod files;
+mod guided;
 mod inputs;
 mod name;
 mod pattern;
@@ -38,6 +39,7 @@ pub use extras::{
     Telemetry, TelemetryRedact, Tools,
 };
 pub use files::{Files, Folder};
+pub use guided::{Commit, Guided, OnFailure, TaskBudget, TryProgram, YesPhase};
 pub use inputs::{BadVariable, Input, InputType, Inputs};
 pub use name::Name;
 pub use pattern::{

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
+use super::guided::Guided;
 use super::name::Name;
 use super::step::{AgentStep, Gate, Review, Step};
 use crate::template::{Condition, Template};
@@ -37,6 +38,9 @@ pub enum Pattern {
     /// Nodes, and edges that may depend on answers.
     #[serde(rename = "graph")]
     Graph(Graph),
+    /// From a goal to a commit: discuss, plan, execute, verify, run and ship.
+    #[serde(rename = "guided")]
+    Guided(Box<Guided>),
 }
 
 impl Pattern {
@@ -51,6 +55,7 @@ impl Pattern {
             Self::EvaluatorOptimizer(_) => "evaluator_optimizer",
             Self::OrchestratorWorkers(_) => "orchestrator_workers",
             Self::Graph(_) => "graph",
+            Self::Guided(_) => "guided",
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::{
-    Created, Event, Flow as Described, NodeState, Recorded, Role, Session, SessionId, Span, Spent,
+    Created, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session, SessionId, Span, Spent,
     Status, Stepwell, View,
 };
 use stepwell_agent::context::Context;
@@ -135,6 +135,8 @@ pub(crate) struct Harness {
     pub(crate) responder: Mutex<Responder>,
     pub(crate) variables: Scope,
     pub(crate) hook: Hook,
+    pub(crate) mode: Mode,
+    pub(crate) phases: Option<PhaseSet>,
 }
 
 pub(crate) fn id() -> SessionId {
@@ -153,6 +155,8 @@ impl Harness {
             responder: Mutex::default(),
             variables: Scope::new().with("topic", "wells"),
             hook: Arc::new(|_| ()),
+            mode: Mode::ConfirmSensitive,
+            phases: None,
         }
     }
 
@@ -188,7 +192,7 @@ impl Harness {
         let model = CountingModel { inner: Scripted::new(script), calls, hook: self.hook.clone() };
         let tools = tool::builtin();
         let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
-        let (mode, limits) = (Mode::ConfirmSensitive, Limits::default());
+        let (mode, limits) = (self.mode, Limits::default());
         let setup = Setup {
             provider: Arc::new(model),
             model: "script".to_owned(),
@@ -219,7 +223,9 @@ impl Harness {
             hash: stored.hash,
             variables: BTreeMap::new(),
         };
-        well.create(Created { flow: Some(flow), ..Created::new(id(), "flow") }).unwrap()
+        let phases = self.phases;
+        let created = Created { flow: Some(flow), phases, ..Created::new(id(), "flow") };
+        well.create(created).unwrap()
     }
 
     /// Creates the flow's session, and runs nothing.

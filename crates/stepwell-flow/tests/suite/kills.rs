@@ -16,7 +16,7 @@ use crate::samples;
 
 /// Points at which a process is killed. The last two are hit by every write of the store: an
 /// append, a lease.
-const KINDS: [&str; 4] = ["ask", "answered", "write.before_begin", "write.after_commit"];
+pub(crate) const KINDS: [&str; 4] = ["ask", "answered", "write.before_begin", "write.after_commit"];
 
 /// Where the process is killed: at the Nth hit of a kind of point; 0 means never.
 #[derive(Debug)]
@@ -40,6 +40,9 @@ fn hook(name: &str) {
 
 /// The sample flow of a pattern, with an answer for every question.
 fn harness(root: &Path, pattern: &str) -> Harness {
+    if pattern == "guided" {
+        return crate::guided::calculator(root);
+    }
     let all = samples::all();
     let (_, sample) = all.iter().find(|(name, _)| *name == pattern).unwrap();
     // The reviewer wants one more iteration and approves everything else.
@@ -71,9 +74,9 @@ fn child() {
 
 /// Where a run is to be killed.
 #[derive(Clone, Copy)]
-struct Kill<'a> {
-    kind: &'a str,
-    n: usize,
+pub(crate) struct Kill<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) n: usize,
 }
 
 impl std::fmt::Display for Kill<'_> {
@@ -82,10 +85,10 @@ impl std::fmt::Display for Kill<'_> {
     }
 }
 
-const NEVER: Kill<'_> = Kill { kind: "nowhere", n: 0 };
+pub(crate) const NEVER: Kill<'_> = Kill { kind: "nowhere", n: 0 };
 
 /// Runs a flow in its own process, which may be killed. Returns whether it ended by itself.
-fn run(root: &Path, pattern: &str, kill: Kill<'_>) -> bool {
+pub(crate) fn run(root: &Path, pattern: &str, kill: Kill<'_>) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "kills::child", "--nocapture"]);
     command.env("FLOW_ROOT", root).env("FLOW_PATTERN", pattern);
@@ -97,12 +100,12 @@ fn run(root: &Path, pattern: &str, kill: Kill<'_>) -> bool {
     code == Some(0)
 }
 
-fn is_long() -> bool {
+pub(crate) fn is_long() -> bool {
     var("STEPWELL_FLOW_KILLS").is_some_and(|kills| kills == "all")
 }
 
 /// Removes the items of one list from another.
-fn without(all: &[String], removed: &[String]) -> Vec<String> {
+pub(crate) fn without(all: &[String], removed: &[String]) -> Vec<String> {
     let mut left = all.to_vec();
     for it in removed {
         let index = left.iter().position(|call| call == it).expect("an expected call");

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod dry_run;
+mod guided;
+mod guided_kills;
 mod harness;
 mod hostile;
 mod kills;

@@ -38,6 +38,16 @@ pub enum NodeKey {
     Writeup,
     /// `node/start/1`: a visit to a node of a graph.
     Visit(NodeId, u32),
+    /// `phase/plan/1`: a visit to a phase of guided work.
+    Phase(NodeId, u32),
+    /// `work/approve/2`: a part of guided work, and which time it is done.
+    Work(NodeId, u32),
+    /// `attempt/3/1`: an attempt at a planned task.
+    Attempt(NodeId, u32),
+    /// `decide/3/1`: what becomes of a planned task after an attempt that failed.
+    Decide(NodeId, u32),
+    /// `check/2/0`: a check of a round of verification.
+    Check(u32, u32),
 }
 
 /// The name of a part of a flow, as its author wrote it: 1 to 63 bytes without a slash, so
@@ -101,6 +111,11 @@ impl fmt::Display for NodeKey {
             Self::Worker(round, n) => format!("worker/{round}/{n}"),
             Self::Writeup => "writeup".to_owned(),
             Self::Visit(id, n) => format!("node/{id}/{n}"),
+            Self::Phase(id, n) => format!("phase/{id}/{n}"),
+            Self::Work(id, n) => format!("work/{id}/{n}"),
+            Self::Attempt(id, n) => format!("attempt/{id}/{n}"),
+            Self::Decide(id, n) => format!("decide/{id}/{n}"),
+            Self::Check(round, n) => format!("check/{round}/{n}"),
         };
         f.pad(&text)
     }
@@ -132,6 +147,11 @@ impl FromStr for NodeKey {
             ["branch", id, n] => Self::Branch(id.parse()?, number(n)?),
             ["worker", round, n] => Self::Worker(number(round)?, number(n)?),
             ["node", id, n] => Self::Visit(id.parse()?, number(n)?),
+            ["phase", id, n] => Self::Phase(id.parse()?, number(n)?),
+            ["work", id, n] => Self::Work(id.parse()?, number(n)?),
+            ["attempt", id, n] => Self::Attempt(id.parse()?, number(n)?),
+            ["decide", id, n] => Self::Decide(id.parse()?, number(n)?),
+            ["check", round, n] => Self::Check(number(round)?, number(n)?),
             _ => return Err(refuse("no pattern has such a node")),
         })
     }
@@ -158,6 +178,11 @@ mod tests {
         "worker/1/0",
         "writeup",
         "node/start/1",
+        "phase/plan/1",
+        "work/approve/2",
+        "attempt/fix-1-0/1",
+        "decide/3/1",
+        "check/2/0",
     ];
 
     #[test]

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::pattern::Pattern;
 use super::problem::{Path, Problem};
-use super::{Name, Spec};
+use super::{Guided, Name, Spec};
 use crate::names::{listed, nearest};
 
 pub(super) use tools::servers;
@@ -117,6 +117,20 @@ fn check_pattern(pattern: &Pattern, problems: &mut Vec<Problem>) {
             non_empty(graph.nodes.is_empty(), config.at("nodes"), "node");
             graph::check(graph, &config, problems);
         }
+        Pattern::Guided(guided) => check_guided(guided, &config, problems),
+    }
+}
+
+fn check_guided(guided: &Guided, config: &Path, problems: &mut Vec<Problem>) {
+    for (n, check) in guided.checks.iter().enumerate() {
+        if check.trim().is_empty() {
+            problems.push(Problem::new(config.at("checks").at(n), "expected a command line"));
+        }
+    }
+    if let Some(run) = &guided.run
+        && let Err(why) = crate::guided::check_program(run)
+    {
+        problems.push(Problem::new(config.at("run"), why));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::spec::pattern::{Graph, OrchestratorWorkers, Parallel, Pattern, Routing, Workflow};
 use crate::spec::problem::Path;
 use crate::spec::step::{AgentStep, Gate, Review, Step};
-use crate::spec::{EvaluatorOptimizer, Name};
+use crate::spec::{EvaluatorOptimizer, Guided, Name};
 use crate::template::Template;
 
 /// A place where a pattern asks an agent or a person.
@@ -72,12 +72,24 @@ pub(super) fn all(pattern: &Pattern) -> Vec<Site<'_>> {
         Pattern::EvaluatorOptimizer(evaluator) => of_evaluator(&config, evaluator),
         Pattern::OrchestratorWorkers(orchestrator) => of_orchestrator(&config, orchestrator),
         Pattern::Graph(graph) => of_graph(&config, graph),
+        Pattern::Guided(guided) => of_guided(&config, guided),
     }
 }
 
 fn steps<'a>(path: &Path, steps: &'a [Step]) -> Vec<Site<'a>> {
     let site = |(n, step)| Site::of(path.at(n), Visible::StepsBefore(n), step);
     steps.iter().enumerate().map(site).collect()
+}
+
+fn of_guided<'a>(config: &Path, guided: &'a Guided) -> Vec<Site<'a>> {
+    let agents = guided.agents().into_iter();
+    let mut sites: Vec<_> =
+        agents.map(|(key, agent)| Site::asking(config.at(key), agent, None)).collect();
+    if let Some(first) = sites.first_mut() {
+        first.path = config.clone();
+        first.templates.push(("goal", &guided.goal));
+    }
+    sites
 }
 
 fn of_workflow<'a>(config: &Path, workflow: &'a Workflow) -> Vec<Site<'a>> {

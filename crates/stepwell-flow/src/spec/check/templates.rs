@@ -36,6 +36,7 @@ pub(in crate::spec) fn pattern_names(pattern: &Pattern) -> BTreeSet<&'static str
             &["plan", "reduce_response", "round", "subtask", "task", "workers", "writeup_response"]
         }
         Pattern::Graph(_) => &["nodes", "iteration", "terminal_node", "total_steps"],
+        Pattern::Guided(_) => &[],
     };
     EVERYWHERE.into_iter().chain(own.iter().copied()).collect()
 }

@@ -1,0 +1,302 @@
+//! `try_program`: starts a program, looks whether it does what it should, and stops it.
+
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stepwell::{Effect, Outcome};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::command::Running;
+use super::{Done, Place, Plan, Tool, parse, spec, visible};
+use crate::provider::ToolSpec;
+
+/// How long a program is looked at, unless it is said.
+const SECONDS: u64 = 10;
+
+/// The longest that a program is looked at: nobody waits longer for a look.
+const MOST_SECONDS: u64 = 600;
+
+/// How often it is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long one answer over HTTP may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// How much of an answer is looked through.
+const MOST_BODY: usize = 256 << 10;
+
+/// The tool.
+#[derive(Debug)]
+pub(super) struct TryProgram {
+    spec: ToolSpec,
+}
+
+pub(super) fn try_program() -> TryProgram {
+    let text = |says: &str| json!({ "type": "string", "description": says });
+    let spec = spec(
+        "try_program",
+        "Starts a program in the root of the workspace, looks whether it does what it should, and \
+         stops it. With a url it must answer there with a status below 400; without one it must \
+         end with exit code 0 or still run when its time is up.",
+        &json!({
+            "command": text("The command line."),
+            "url": text("An address of this machine, such as http://127.0.0.1:8080/healthz."),
+            "expect": text("A text that must occur in the answer, or, without a url, in the output."),
+            "seconds": { "type": "integer", "minimum": 1, "description": "Its time. Default: 10." },
+        }),
+        &["command"],
+    );
+    TryProgram { spec }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    command: String,
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    expect: Option<String>,
+    #[serde(default)]
+    seconds: Option<u64>,
+}
+
+impl Arguments {
+    fn read(arguments: &Value) -> Result<(Self, Option<Url>), String> {
+        let arguments: Self = parse("try_program", arguments)?;
+        if arguments.command.trim().is_empty() || arguments.command.contains('\0') {
+            return Err("the command is empty or holds a NUL character".to_owned());
+        }
+        let url = arguments.url.as_deref().map(check_local_url).transpose()?;
+        Ok((arguments, url))
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.seconds.unwrap_or(SECONDS).clamp(1, MOST_SECONDS))
+    }
+}
+
+/// An address that a program may be looked at under: on this machine, over plain HTTP.
+pub fn check_local_url(text: &str) -> Result<Url, String> {
+    let refuse = || Err(format!("{text:?} is no http address of this machine"));
+    let Ok(url) = Url::parse(text.trim()) else { return refuse() };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    if url.scheme() == "http" && is_local && is_plain { Ok(url) } else { refuse() }
+}
+
+impl Tool for TryProgram {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Unsafe
+    }
+
+    /// All of it: whoever allows a command has to see its end too.
+    fn preview(&self, arguments: &Value) -> String {
+        let line = arguments["command"].as_str().unwrap_or("?");
+        format!("start {}", line.chars().flat_map(visible).collect::<String>())
+    }
+
+    fn plan(&self, arguments: &Value, _: &Place) -> Result<Plan, String> {
+        Arguments::read(arguments).map(|_| Plan::default())
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+        Box::pin(async move {
+            match Arguments::read(arguments) {
+                Ok((arguments, url)) => look_at(&arguments, url, place).await,
+                Err(why) => Done::failed(why),
+            }
+        })
+    }
+}
+
+/// What came of looking at a program.
+struct Seen {
+    outcome: Outcome,
+    note: String,
+}
+
+impl Seen {
+    fn well(note: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Done, note: note.into() }
+    }
+
+    fn badly(note: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Failed, note: note.into() }
+    }
+}
+
+async fn look_at(arguments: &Arguments, url: Option<Url>, place: &Place) -> Done {
+    let client = match url.as_ref().map(|_| client()).transpose() {
+        Ok(client) => client,
+        Err(error) => return Done::failed(format!("no look over HTTP: {error}")),
+    };
+    let site = url.zip(client).map(|(url, client)| Site { url, client });
+    // Another program's answer must not be taken for this one's.
+    if let Some(site) = &site
+        && site.get().await.is_ok()
+    {
+        return Done::failed(format!("something answers at {} already; it was not started", site.url));
+    }
+    let mut running = match Running::start(OsStr::new(&arguments.command), place) {
+        Ok(running) => running,
+        Err(error) => return Done::failed(format!("it could not be started: {error}")),
+    };
+    let seen = watch(&mut running, arguments, site.as_ref()).await;
+    running.stop().await;
+    let mut text = running.output().await;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Done { outcome: seen.outcome, ..Done::ok(format!("{text}[{}; it was stopped]", seen.note)) }
+}
+
+/// Looks at a program until it is known whether it does what it should.
+async fn watch(running: &mut Running, arguments: &Arguments, site: Option<&Site>) -> Seen {
+    let limit = arguments.limit();
+    let deadline = Instant::now() + limit;
+    let mut last = "no answer".to_owned();
+    loop {
+        let ended = tokio::select! {
+            ended = running.end() => Some(ended),
+            () = sleep(LOOK_EVERY) => None,
+        };
+        if let Some(ended) = ended {
+            running.drain().await;
+            return match ended {
+                Ok(code) => exited(code, running, arguments, site),
+                Err(why) => Seen { outcome: Outcome::Unknown, note: why.to_string() },
+            };
+        }
+        match (site, &arguments.expect) {
+            (Some(site), expect) => match site.look(expect.as_deref()).await {
+                Ok(note) => return Seen::well(note),
+                Err(why) => last = why,
+            },
+            (None, Some(expect)) if running.wrote(expect) => {
+                return Seen::well(format!("it wrote {expect:?}"));
+            }
+            (None, _) => {}
+        }
+        if Instant::now() >= deadline {
+            let seconds = limit.as_secs();
+            return match (site, &arguments.expect) {
+                (Some(site), _) => Seen::badly(format!("{}: {last} within {seconds} s", site.url)),
+                (None, Some(expect)) => {
+                    Seen::badly(format!("it did not write {expect:?} within {seconds} s"))
+                }
+                (None, None) => Seen::well(format!("it still ran after {seconds} s")),
+            };
+        }
+    }
+}
+
+/// What it means that a program ended by itself.
+fn exited(code: i32, running: &Running, arguments: &Arguments, site: Option<&Site>) -> Seen {
+    match (code, site, &arguments.expect) {
+        (_, Some(site), _) => {
+            Seen::badly(format!("it ended with exit code {code} and did not answer at {}", site.url))
+        }
+        (0, None, Some(expect)) if !running.wrote(expect) => {
+            Seen::badly(format!("exit code 0, but it did not write {expect:?}"))
+        }
+        (0, None, _) => Seen::well("exit code 0"),
+        (code, None, _) => Seen::badly(format!("exit code {code}")),
+    }
+}
+
+/// Where a program answers.
+struct Site {
+    url: Url,
+    client: reqwest::Client,
+}
+
+impl Site {
+    async fn get(&self) -> Result<(u16, String), reqwest::Error> {
+        let mut answer = self.client.get(self.url.clone()).send().await?;
+        let (status, mut body) = (answer.status().as_u16(), Vec::new());
+        while body.len() < MOST_BODY
+            && let Some(part) = answer.chunk().await?
+        {
+            body.extend_from_slice(&part);
+        }
+        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    }
+
+    /// What it answers, if that is as it should be; otherwise what is wrong with it.
+    async fn look(&self, expect: Option<&str>) -> Result<String, String> {
+        let answer = timeout(ANSWER_WITHIN, self.get()).await;
+        let Ok(Ok((status, body))) = answer else { return Err("no answer".to_owned()) };
+        let said = format!("{} answered {status}", self.url);
+        match expect {
+            _ if status >= 400 => Err(format!("it answered {status}")),
+            Some(expect) if !body.contains(expect) => {
+                Err(format!("it answered {status} without {expect:?}"))
+            }
+            Some(expect) => Ok(format!("{said} with {expect:?}")),
+            None => Ok(said),
+        }
+    }
+}
+
+/// Asks this machine and nobody else: no proxy, and no redirect to elsewhere.
+fn client() -> reqwest::Result<reqwest::Client> {
+    crate::provider::remote::use_ring();
+    let builder = reqwest::Client::builder().no_proxy().timeout(ANSWER_WITHIN);
+    builder.redirect(reqwest::redirect::Policy::none()).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_this_machine_are_looked_at() {
+        for local in ["http://127.0.0.1:8080/x", "http://localhost/", "http://[::1]:1/"] {
+            assert!(check_local_url(local).is_ok(), "{local}");
+        }
+        for other in [
+            "http://example.com/",
+            "https://127.0.0.1/",
+            "http://10.0.0.1/",
+            "http://localhost.example.com/",
+            "http://user:word@127.0.0.1/",
+            "file:///etc/passwd",
+            "8080",
+        ] {
+            assert!(check_local_url(other).is_err(), "{other}");
+        }
+    }
+
+    async fn tried(arguments: Value) -> Done {
+        let root = std::fs::canonicalize(std::env::temp_dir()).unwrap();
+        try_program().run(&arguments, &Place::new(root)).await
+    }
+
+    #[tokio::test]
+    async fn a_program_is_judged_by_its_exit_and_its_output() {
+        for (arguments, outcome) in [
+            (json!({ "command": "echo hello" }), Outcome::Done),
+            (json!({ "command": "echo hello; exit 3" }), Outcome::Failed),
+            (json!({ "command": "echo hello", "expect": "hello" }), Outcome::Done),
+            (json!({ "command": "echo hello", "expect": "bye" }), Outcome::Failed),
+            (json!({ "command": "echo up; exec sleep 60", "expect": "up" }), Outcome::Done),
+            (json!({ "command": "exec sleep 60", "seconds": 1 }), Outcome::Done),
+            (json!({ "command": "exec sleep 60", "seconds": 1, "expect": "up" }), Outcome::Failed),
+        ] {
+            let done = tried(arguments.clone()).await;
+            assert_eq!(done.outcome, outcome, "{arguments}: {}", done.text);
+            assert!(done.text.ends_with("it was stopped]"), "{}", done.text);
+        }
+    }
+}

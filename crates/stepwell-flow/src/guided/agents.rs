@@ -1,0 +1,62 @@
+//! A part of guided work that an agent does.
+
+use serde_json::{Map, Value};
+use stepwell::{Event, Lane, NodeKey};
+
+use super::guide::Guide;
+use crate::ask::{Ask, Worker};
+use crate::dry_run::Upcoming;
+use crate::halt::Halt;
+use crate::spec::Name;
+
+/// How often an agent is asked again if its answer cannot be used.
+const RETRIES: u32 = 2;
+
+/// What an agent is asked for.
+pub(super) struct AgentPart<'a> {
+    pub(super) key: &'a NodeKey,
+    pub(super) agent: &'a Name,
+    pub(super) lane: Lane,
+    pub(super) prompt: &'a dyn Fn() -> Result<String, String>,
+    /// Reads the answer. The error tells the agent why it is unusable.
+    pub(super) read: &'a dyn Fn(&str) -> Result<Map<String, Value>, String>,
+}
+
+impl Guide<'_, '_> {
+    /// An agent's answer: the recorded one, or it is asked now.
+    pub(super) async fn ask_agent(&self, part: &AgentPart<'_>) -> Result<Value, Halt> {
+        let flow = self.flow;
+        if let Some(output) = flow.state().memo.result(part.key) {
+            return Ok(output.clone());
+        }
+        if let Some(upcoming) = &flow.dry_run {
+            let asks = (part.prompt)().ok();
+            let asks = asks.map(|asks| flow.agents.redactor().redact(&asks).into_owned());
+            let (key, agent) = (part.key.to_string(), Some(part.agent.to_string()));
+            upcoming.borrow_mut().push(Upcoming { key, agent, asks });
+            return Err(Halt::NotStarted);
+        }
+        self.may_start(part.key, None)?;
+        let permit = flow.permits.acquire().await;
+        self.may_start(part.key, None)?;
+        let setup = flow.agent_setup(part.key, part.agent.as_str(), None)?;
+        let (starting, finishing) = (&Vec::<Event>::new, &|_: &Value| Vec::new());
+        let worker = Worker { setup: &setup, purse: &flow.purse, starting, finishing };
+        let done = flow.ask_worker(part.key, &part.ask(), &worker).await;
+        drop(permit);
+        self.halting(done)
+    }
+}
+
+impl AgentPart<'_> {
+    pub(super) fn ask(&self) -> Ask<'_> {
+        Ask {
+            lane: self.lane.clone(),
+            agent: self.agent.as_str(),
+            tools: None,
+            prompt: self.prompt,
+            read: self.read,
+            retries: RETRIES,
+        }
+    }
+}

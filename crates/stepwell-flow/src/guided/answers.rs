@@ -1,0 +1,410 @@
+//! What agents and people answer in guided work, read into types. Pure.
+
+use serde_json::{Map, Value};
+
+use super::text::{list_of_texts, plain};
+use crate::answer::{parse_json, text_output};
+use crate::memo::is_approval;
+
+/// The most characters of a question, and of a suggested answer.
+const MAX_QUESTION: usize = 1_000;
+const MAX_SUGGESTION: usize = 200;
+
+/// How many answers are suggested at most.
+const MAX_SUGGESTIONS: usize = 6;
+
+/// How many issues of a review count: what else it found, the next round finds.
+const MAX_ISSUES: usize = 10;
+
+/// The most characters of an issue or of a report.
+const MAX_REPORT: usize = 1_500;
+
+/// A question about what is unclear.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unclear {
+    /// The question.
+    pub question: String,
+    /// Answers to choose from.
+    pub suggestions: Vec<String>,
+}
+
+impl Unclear {
+    /// Reads what an agent wants to know; `None` if everything is clear.
+    pub fn parse(answer: &str) -> Result<Option<Self>, String> {
+        let Some(Value::Object(fields)) = parse_json(answer) else {
+            return Err("it is not a JSON object; answer {\"question\": \"…\", \"suggestions\": \
+                        [\"…\"]} or {\"done\": true}"
+                .to_owned());
+        };
+        let question = fields.get("question").and_then(Value::as_str).unwrap_or_default();
+        let question = plain(question, MAX_QUESTION);
+        if question.is_empty() {
+            return Ok(None);
+        }
+        let suggestions = list_of_texts(fields.get("suggestions")).into_iter();
+        let suggestions = suggestions.map(|text| plain(&text, MAX_SUGGESTION));
+        let suggestions = suggestions.filter(|text| !text.is_empty()).take(MAX_SUGGESTIONS);
+        Ok(Some(Self { question, suggestions: suggestions.collect() }))
+    }
+
+    /// As a node's output.
+    #[must_use]
+    pub fn output(unclear: Option<&Self>) -> Map<String, Value> {
+        match unclear {
+            Some(it) => Map::from_iter([
+                ("response".to_owned(), it.question.clone().into()),
+                ("suggestions".to_owned(), it.suggestions.clone().into()),
+            ]),
+            None => text_output(""),
+        }
+    }
+
+    /// From a node's output.
+    #[must_use]
+    pub fn of_output(output: &Value) -> Option<Self> {
+        let question = output.get("response")?.as_str()?.to_owned();
+        let suggestions = list_of_texts(output.get("suggestions"));
+        (!question.is_empty()).then_some(Self { question, suggestions })
+    }
+
+    /// As a person is asked it.
+    #[must_use]
+    pub fn prompt(&self) -> String {
+        let mut prompt = self.question.clone();
+        for (n, suggestion) in self.suggestions.iter().enumerate() {
+            prompt.push_str(&format!("\n  {}) {suggestion}", n + 1));
+        }
+        prompt.push_str("\n(a number, your own words, skip, or skip all)");
+        prompt
+    }
+
+    /// Reads what a person answers.
+    #[must_use]
+    pub fn reply(&self, text: &str) -> QuestionReply {
+        let text = text.trim();
+        let chosen = text.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        match text.to_lowercase().as_str() {
+            "" | "skip" => QuestionReply::Skip,
+            "skip all" | "skip-all" | "skipall" => QuestionReply::SkipAll,
+            _ => {
+                let chosen = chosen.and_then(|n| self.suggestions.get(n));
+                QuestionReply::Answer(chosen.cloned().unwrap_or_else(|| text.to_owned()))
+            }
+        }
+    }
+}
+
+/// What a person answers to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuestionReply {
+    /// An answer.
+    Answer(String),
+    /// Nothing, but the next question may come.
+    Skip,
+    /// Nothing, and no further question.
+    SkipAll,
+}
+
+/// What a person says to a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanReply {
+    /// It is the plan.
+    Approve,
+    /// It is to be changed so.
+    Refine(String),
+    /// It misses the point: back to the discussion.
+    Reject(String),
+    /// The work ends here.
+    Stop,
+}
+
+impl PlanReply {
+    /// Reads what a person typed. What is no other word says how to refine the plan.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let text = text.trim();
+        if is_approval(text) {
+            return Self::Approve;
+        }
+        let (word, rest) = word_and_rest(text);
+        match word.as_str() {
+            "reject" | "no" => Self::Reject(rest),
+            "stop" if rest.is_empty() => Self::Stop,
+            "refine" => Self::Refine(rest),
+            _ => Self::Refine(text.to_owned()),
+        }
+    }
+}
+
+/// What becomes of a task whose attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureReply {
+    /// It is tried again from the start.
+    Retry,
+    /// Its agent goes on, and is told this.
+    Repair(String),
+    /// It is left out; what comes after it is done all the same.
+    Skip,
+    /// It is given up, with what comes after it.
+    GiveUp,
+}
+
+impl FailureReply {
+    /// Reads what a person typed. What is no other word says how to repair it.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let (word, rest) = word_and_rest(text);
+        match (word.as_str(), rest.to_lowercase().as_str()) {
+            ("retry", "") => Self::Retry,
+            ("skip", "") => Self::Skip,
+            ("give", "up") | ("give-up", "") => Self::GiveUp,
+            ("repair", _) => Self::Repair(rest),
+            _ => Self::Repair(text.trim().to_owned()),
+        }
+    }
+}
+
+/// What a person says to a proposed commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommitReply {
+    /// It is made, with the proposed message.
+    Commit,
+    /// It is made, with this message.
+    Reworded(String),
+    /// It is not made.
+    Leave,
+}
+
+impl CommitReply {
+    /// Reads what a person typed. Anything but a word for yes or no is a message.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let text = text.trim();
+        match text.to_lowercase().as_str() {
+            "" | "commit" => Self::Commit,
+            "no" | "n" | "skip" | "leave" | "deny" => Self::Leave,
+            _ if is_approval(text) => Self::Commit,
+            _ => Self::Reworded(text.to_owned()),
+        }
+    }
+}
+
+/// The first word in lower case, and what follows it and a colon.
+fn word_and_rest(text: &str) -> (String, String) {
+    let text = text.trim();
+    let end = text.find(|c: char| c == ':' || c.is_whitespace()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let rest = rest.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
+    (word.to_lowercase(), rest.trim().to_owned())
+}
+
+/// How an agent says that its task went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskReport {
+    /// Whether it says that the task is done.
+    pub done: bool,
+    /// What it did, or why it could not.
+    pub summary: String,
+}
+
+impl TaskReport {
+    /// Reads an agent's last words. Without a status the task counts as done: whether it is, the
+    /// checks find out.
+    #[must_use]
+    pub fn parse(answer: &str) -> Self {
+        let fields = parse_json(answer);
+        let status = fields.as_ref().and_then(|fields| fields.get("status")?.as_str());
+        let Some(status) = status else {
+            return Self { done: true, summary: plain(answer, MAX_REPORT) };
+        };
+        let summary = fields.as_ref().and_then(|fields| fields.get("summary")?.as_str());
+        let done = status.eq_ignore_ascii_case("done");
+        Self { done, summary: plain(summary.unwrap_or(status), MAX_REPORT) }
+    }
+
+    /// As a node's output.
+    #[must_use]
+    pub fn output(&self) -> Map<String, Value> {
+        let status = if self.done { "done" } else { "failed" };
+        Map::from_iter([
+            ("response".to_owned(), self.summary.clone().into()),
+            ("status".to_owned(), status.into()),
+        ])
+    }
+
+    /// From a node's output.
+    #[must_use]
+    pub fn of_output(output: &Value) -> Self {
+        let text = |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default();
+        Self { done: text("status") == "done", summary: text("response").to_owned() }
+    }
+}
+
+/// What a reviewer found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Review {
+    /// What is wrong; nothing, if it passes.
+    pub issues: Vec<Issue>,
+    /// What it says of the whole.
+    pub summary: String,
+}
+
+/// Something that a reviewer wants changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// What is to be done.
+    pub description: String,
+    /// The files that it is about.
+    pub files: Vec<String>,
+}
+
+impl Review {
+    /// Reads a reviewer's answer.
+    pub fn parse(answer: &str) -> Result<Self, String> {
+        let expected = "answer {\"verdict\": \"pass\" or \"fail\", \"summary\": \"…\", \"issues\": \
+                        [{\"description\": \"…\", \"files\": []}]}";
+        let Some(fields @ Value::Object(_)) = parse_json(answer) else {
+            return Err(format!("it is not a JSON object; {expected}"));
+        };
+        let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
+        let passes = match text("verdict").to_lowercase().as_str() {
+            "pass" | "passed" | "ok" => true,
+            "fail" | "failed" => false,
+            _ => return Err(format!("it has no verdict; {expected}")),
+        };
+        let listed = fields.get("issues").and_then(Value::as_array);
+        let listed = listed.map(Vec::as_slice).unwrap_or_default().iter();
+        let issues: Vec<Issue> = listed.filter_map(read_issue).take(MAX_ISSUES).collect();
+        let summary = plain(text("summary"), MAX_REPORT);
+        match (passes, issues.is_empty()) {
+            // What a review that passes mentions is no reason to go on.
+            (true, _) => Ok(Self { issues: Vec::new(), summary }),
+            (false, false) => Ok(Self { issues, summary }),
+            (false, true) if !summary.is_empty() => {
+                let issue = Issue { description: summary.clone(), files: Vec::new() };
+                Ok(Self { issues: vec![issue], summary })
+            }
+            (false, true) => Err(format!("it fails without an issue; {expected}")),
+        }
+    }
+
+    /// As a node's output.
+    #[must_use]
+    pub fn output(&self) -> Map<String, Value> {
+        let issue = |issue: &Issue| {
+            serde_json::json!({ "description": issue.description, "files": issue.files })
+        };
+        Map::from_iter([
+            ("response".to_owned(), self.summary.clone().into()),
+            ("issues".to_owned(), self.issues.iter().map(issue).collect()),
+        ])
+    }
+
+    /// From a node's output.
+    #[must_use]
+    pub fn of_output(output: &Value) -> Self {
+        let listed = output.get("issues").and_then(Value::as_array);
+        let listed = listed.map(Vec::as_slice).unwrap_or_default().iter();
+        let summary = output.get("response").and_then(Value::as_str).unwrap_or_default();
+        Self { issues: listed.filter_map(read_issue).collect(), summary: summary.to_owned() }
+    }
+}
+
+fn read_issue(issue: &Value) -> Option<Issue> {
+    let description = issue.as_str().or_else(|| issue.get("description")?.as_str())?;
+    let description = plain(description, MAX_REPORT);
+    let files = list_of_texts(issue.get("files"));
+    (!description.is_empty()).then_some(Issue { description, files })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_question_has_suggestions_and_takes_a_number_words_or_nothing() {
+        let asked = json!({ "question": "With auth?\u{1b}", "suggestions": ["no", "yes, basic"] });
+        let asked = Unclear::parse(&asked.to_string()).unwrap().unwrap();
+        assert_eq!(asked.question, "With auth?");
+        assert!(asked.prompt().contains("\n  2) yes, basic\n"), "{}", asked.prompt());
+        assert_eq!(asked.reply("2"), QuestionReply::Answer("yes, basic".to_owned()));
+        assert_eq!(asked.reply("3"), QuestionReply::Answer("3".to_owned()));
+        assert_eq!(asked.reply(" by token "), QuestionReply::Answer("by token".to_owned()));
+        assert_eq!((asked.reply(""), asked.reply("Skip")), (QuestionReply::Skip, QuestionReply::Skip));
+        assert_eq!(asked.reply("skip all"), QuestionReply::SkipAll);
+        let output = Value::Object(Unclear::output(Some(&asked)));
+        assert_eq!(Unclear::of_output(&output), Some(asked));
+        for clear in [r#"{"done": true}"#, r#"{"question": null}"#, "{}"] {
+            assert_eq!(Unclear::parse(clear), Ok(None), "{clear}");
+        }
+        assert!(Unclear::parse("What do you mean?").is_err());
+    }
+
+    #[test]
+    fn a_plan_is_approved_refined_rejected_or_the_end() {
+        let refine = |text: &str| PlanReply::Refine(text.to_owned());
+        for (typed, meant) in [
+            ("approve", PlanReply::Approve),
+            ("Yes.", PlanReply::Approve),
+            ("refine: fewer tasks", refine("fewer tasks")),
+            ("use sqlite", refine("use sqlite")),
+            ("reject", PlanReply::Reject(String::new())),
+            ("Reject: not that", PlanReply::Reject("not that".to_owned())),
+            ("stop", PlanReply::Stop),
+            ("stop using sqlite", refine("stop using sqlite")),
+        ] {
+            assert_eq!(PlanReply::read(typed), meant, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_failed_task_is_retried_repaired_skipped_or_given_up() {
+        let repair = |hint: &str| FailureReply::Repair(hint.to_owned());
+        for (typed, meant) in [
+            ("retry", FailureReply::Retry),
+            ("skip", FailureReply::Skip),
+            ("give up", FailureReply::GiveUp),
+            ("give-up", FailureReply::GiveUp),
+            ("repair", repair("")),
+            ("repair: mind the port", repair("mind the port")),
+            ("skip the tests in it", repair("skip the tests in it")),
+        ] {
+            assert_eq!(FailureReply::read(typed), meant, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_commit_is_made_reworded_or_left() {
+        assert_eq!(CommitReply::read("yes"), CommitReply::Commit);
+        assert_eq!(CommitReply::read("no"), CommitReply::Leave);
+        assert_eq!(CommitReply::read("api: healthz"), CommitReply::Reworded("api: healthz".into()));
+    }
+
+    #[test]
+    fn a_report_without_a_status_counts_as_done() {
+        let done = TaskReport::parse("I wrote it.");
+        assert_eq!((done.done, &*done.summary), (true, "I wrote it."));
+        let failed = TaskReport::parse(r#"{"status": "failed", "summary": "no compiler"}"#);
+        assert_eq!((failed.done, &*failed.summary), (false, "no compiler"));
+        assert_eq!(TaskReport::of_output(&Value::Object(failed.output())), failed);
+    }
+
+    #[test]
+    fn a_review_passes_or_says_what_is_wrong() {
+        let passed = Review::parse(r#"{"verdict": "pass", "issues": ["a nit"]}"#).unwrap();
+        assert_eq!(passed.issues, []);
+        let failed = json!({ "verdict": "fail", "issues": [{ "description": "x", "files": ["a"] }] });
+        let failed = Review::parse(&failed.to_string()).unwrap();
+        assert_eq!(failed.issues[0].files, ["a"]);
+        assert_eq!(Review::of_output(&Value::Object(failed.output())), failed);
+        let words = Review::parse(r#"{"verdict": "fail", "summary": "it is slow"}"#).unwrap();
+        assert_eq!(words.issues[0].description, "it is slow");
+        for wrong in ["fine", "{}", r#"{"verdict": "fail"}"#, r#"{"verdict": "maybe"}"#] {
+            assert!(Review::parse(wrong).is_err(), "{wrong}");
+        }
+        let many: Vec<_> = (0..50).map(|n| format!("issue {n}")).collect();
+        let many = Review::parse(&json!({ "verdict": "fail", "issues": many }).to_string());
+        assert_eq!(many.unwrap().issues.len(), MAX_ISSUES);
+    }
+}

@@ -1,0 +1,207 @@
+//! The steps that guided work is made of: entering a phase, something that is looked up once, a
+//! question for a person. Each is a node, recorded with what follows from it in one append.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use stepwell::{
+    Checkpoint, Event, Gate, Move, Node, NodeId, NodeKey, NodeState, Phase, PhaseChanged, Tasks,
+};
+
+use crate::dry_run::Upcoming;
+use crate::flow::{Flow, NodeEvent};
+use crate::halt::{Halt, Left};
+use crate::spec::Guided;
+
+/// Who is recorded to have answered where no person was asked.
+pub(super) const NO_PERSON: &str = "nobody (it was agreed to beforehand)";
+
+/// Guided work in a flow.
+pub(super) struct Guide<'a, 'f> {
+    pub(super) flow: &'a Flow<'f>,
+    pub(super) config: &'a Guided,
+    /// What is to be reached.
+    pub(super) goal: String,
+    /// How often each phase was entered so far in this walk.
+    visits: RefCell<BTreeMap<&'static str, u32>>,
+    /// The phase that the walk is in.
+    current: RefCell<Option<NodeKey>>,
+}
+
+/// A question for a person.
+pub(super) struct Question<'a> {
+    pub(super) prompt: String,
+    pub(super) default: Option<String>,
+    /// Recorded together with the question.
+    pub(super) opening: Vec<Event>,
+    /// Recorded together with the answer.
+    pub(super) closing: &'a dyn Fn(&str) -> Vec<Event>,
+    /// The answer, if no person is asked.
+    pub(super) agreed: Option<String>,
+}
+
+/// What was answered.
+pub(super) struct Answered {
+    pub(super) text: String,
+    /// Whether a person answered.
+    pub(super) by_person: bool,
+}
+
+impl<'a, 'f> Guide<'a, 'f> {
+    pub(super) fn new(flow: &'a Flow<'f>, config: &'a Guided, goal: String) -> Self {
+        let (visits, current) = (RefCell::default(), RefCell::default());
+        Self { flow, config, goal, visits, current }
+    }
+
+    /// Enters a phase, once: its checkpoint is where a rewind goes back to.
+    pub(super) fn enter(&self, phase: Phase) -> Result<(), Halt> {
+        let n = *self.visits.borrow_mut().entry(phase.as_str()).and_modify(|n| *n += 1).or_insert(1);
+        let key = NodeKey::Phase(node_id(phase.as_str()), n);
+        let before = self.current.replace(Some(key.clone()));
+        let is_known = self.flow.state().memo.node(&key).is_some();
+        if is_known || self.flow.dry_run.is_some() {
+            return Ok(());
+        }
+        if self.flow.is_halted() {
+            return Err(Halt::NotStarted);
+        }
+        let mut events = Vec::new();
+        events.extend(before.map(|before| Event::from(done(&before, Value::Null))));
+        events.push(Node { state: NodeState::Started, output: None, ..done(&key, Value::Null) }.into());
+        let head = self.flow.session.standing()?.head;
+        let (Some(set), Some(from)) = (head.phases, head.phase) else {
+            return Err(self.flow.fail(&key, None, "the session has no phases", None));
+        };
+        match set.judge(from, phase, head.discuss_returns) {
+            Move::Legal => {
+                events.push(PhaseChanged { from, to: phase }.into());
+                events.push(Checkpoint::of_phase(phase).into());
+            }
+            Move::Stay => {}
+            Move::Illegal(_) => {
+                let what = format!("the work cannot move from {from} to {phase}");
+                return Err(self.flow.fail(&key, None, &what, None));
+            }
+        }
+        self.flow.record(events)
+    }
+
+    /// What a part comes to that needs neither an agent nor a person: the recorded result, or it is
+    /// worked out now and recorded with what follows from it.
+    pub(super) fn part(
+        &self,
+        key: &NodeKey,
+        work: impl FnOnce() -> Result<(Value, Vec<Event>), String>,
+    ) -> Result<Value, Halt> {
+        if let Some(output) = self.flow.state().memo.result(key) {
+            return Ok(output.clone());
+        }
+        self.may_start(key, None)?;
+        let (output, more) = work().map_err(|why| self.flow.fail(key, None, &why, None))?;
+        let mut events = vec![done(key, output.clone()).into()];
+        events.extend(more);
+        self.flow.record(events)?;
+        Ok(output)
+    }
+
+    /// Whether another node may start.
+    pub(super) fn may_start(&self, key: &NodeKey, asks: Option<&str>) -> Result<(), Halt> {
+        if let Some(upcoming) = &self.flow.dry_run {
+            let asks = asks.map(|text| self.flow.agents.redactor().redact(text).into_owned());
+            upcoming.borrow_mut().push(Upcoming { key: key.to_string(), agent: None, asks });
+            return Err(Halt::NotStarted);
+        }
+        if self.flow.is_halted() {
+            return Err(Halt::NotStarted);
+        }
+        if *self.flow.interrupt.borrow() {
+            return Err(Halt::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// A person's answer. Pauses the flow while there is none.
+    pub(super) fn ask_person(&self, key: &NodeKey, question: Question<'_>) -> Result<Answered, Halt> {
+        if let Some(output) = self.flow.state().memo.result(key) {
+            return Ok(Answered::of(output));
+        }
+        let id = key.to_string();
+        let asked = self.flow.state().memo.gate(&id).cloned();
+        if let Some(asked) = &asked {
+            let Some(answer) = &asked.answer else { return Err(Halt::Paused) };
+            let output = json!({ "response": answer.answer.text(), "who": answer.who });
+            return self.close(key, output, question.closing);
+        }
+        self.may_start(key, Some(&question.prompt))?;
+        if let Some(agreed) = question.agreed {
+            let output = json!({ "response": agreed, "who": NO_PERSON });
+            return self.close(key, output, question.closing);
+        }
+        let redact = |text: &str| self.flow.agents.redactor().redact(text).into_owned();
+        let (prompt, default) = (redact(&question.prompt), question.default);
+        let mut events = vec![Gate { default, ..Gate::new(id, prompt) }.into()];
+        events.extend(question.opening);
+        self.flow.record_node(NodeEvent::new(key, None, NodeState::Started), events)?;
+        Err(Halt::Paused)
+    }
+
+    /// Records an answer as its node's result, with what follows from it.
+    fn close(
+        &self,
+        key: &NodeKey,
+        output: Value,
+        closing: &dyn Fn(&str) -> Vec<Event>,
+    ) -> Result<Answered, Halt> {
+        let answered = Answered::of(&output);
+        let more = closing(&answered.text);
+        let output = Some(output);
+        let done = NodeEvent { output, ..NodeEvent::new(key, None, NodeState::Done) };
+        self.flow.record_node(done, more)?;
+        Ok(answered)
+    }
+
+    /// Ends the work with something left, unless its user was told of that and resumed it.
+    pub(super) fn leave(&self, part: &str, n: u32, what: impl FnOnce() -> String) -> Result<(), Halt> {
+        let key = NodeKey::Work(node_id(part), n);
+        if self.flow.state().memo.result(&key).is_some() {
+            return Ok(());
+        }
+        self.may_start(&key, None)?;
+        Err(Halt::Left(Left { key, what: what() }))
+    }
+
+    /// The session's tasks as they stand.
+    pub(super) fn tasks(&self) -> Result<Tasks, Halt> {
+        Ok(self.flow.session.work()?.tasks)
+    }
+}
+
+impl Answered {
+    fn of(output: &Value) -> Self {
+        let text = output.get("response").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let by_person = output.get("who").is_some_and(|who| who != NO_PERSON);
+        Self { text, by_person }
+    }
+}
+
+/// The key of a part.
+pub(super) fn part(name: &str, n: u32) -> NodeKey {
+    NodeKey::Work(node_id(name), n)
+}
+
+/// A name as part of a key.
+pub(super) fn node_id(name: &str) -> NodeId {
+    name.parse().expect("names of parts and ids of planned tasks are short and have no slash")
+}
+
+/// A node's result.
+fn done(key: &NodeKey, output: Value) -> Node {
+    Node {
+        key: key.to_string(),
+        state: NodeState::Done,
+        output: Some(output),
+        usage: None,
+        error: None,
+    }
+}

@@ -1,0 +1,139 @@
+//! Plan: a draft, what the user says to it, and the tasks that an approved plan becomes.
+
+use stepwell::{Event, MAX_DISCUSS_RETURNS, Phase, Task};
+
+use super::agents::AgentPart;
+use super::answers::PlanReply;
+use super::discuss::Discussion;
+use super::guide::{Guide, Question, part};
+use super::prompts::Background;
+use super::work_plan::{Ground, WorkPlan};
+use crate::halt::Halt;
+use crate::pattern::lane;
+use crate::spec::YesPhase;
+
+/// How many drafts there are before the work ends: a user who wants more resumes it.
+const MAX_DRAFTS: u32 = 10;
+
+/// A plan that was approved.
+pub(super) struct Approved {
+    pub(super) plan: WorkPlan,
+    /// Whether a person approved it, with the commands in it.
+    pub(super) by_person: bool,
+}
+
+impl Guide<'_, '_> {
+    /// Plans until the user approves. From here the work goes back to the discussion at most as
+    /// often as the phases allow; after that, a rejected plan is refined.
+    pub(super) async fn make_plan(
+        &self,
+        discussion: &mut Discussion,
+        background: &mut Background,
+    ) -> Result<Approved, Halt> {
+        let (mut feedback, mut returns) = (None::<String>, 0);
+        for draft in 1.. {
+            let plan = self.draft(draft, background, feedback.as_deref()).await?;
+            let approval = self.approval(draft, &plan)?;
+            match approval.reply {
+                PlanReply::Approve => {
+                    return Ok(Approved { plan, by_person: approval.by_person });
+                }
+                PlanReply::Stop => self.leave("stopped", draft, || {
+                    format!("the user stopped at draft {draft} of the plan")
+                })?,
+                PlanReply::Reject(why) if returns < MAX_DISCUSS_RETURNS => {
+                    returns += 1;
+                    self.enter(Phase::Discuss)?;
+                    discussion.hold(self, background, Some(&why)).await?;
+                    self.enter(Phase::Plan)?;
+                    let said: Vec<String> = background.answers();
+                    feedback = Some(format!("it was rejected: {why}\n{}", said.join("\n")));
+                }
+                PlanReply::Reject(text) | PlanReply::Refine(text) => feedback = Some(text),
+            }
+            if draft.is_multiple_of(MAX_DRAFTS) {
+                self.leave("unapproved", draft, || format!("no plan was approved in {draft} drafts"))?;
+            }
+        }
+        Err(Halt::NotStarted)
+    }
+
+    /// A draft of the plan.
+    async fn draft(
+        &self,
+        n: u32,
+        background: &Background,
+        feedback: Option<&str>,
+    ) -> Result<WorkPlan, Halt> {
+        let tasks = self.tasks()?;
+        let root = self.root()?;
+        let has_file = |file: &str| root.join(file).symlink_metadata().is_ok();
+        let ground = Ground { tasks: &tasks, has_file: &has_file };
+        let key = part("plan", n);
+        let output = self
+            .ask_agent(&AgentPart {
+                key: &key,
+                agent: &self.config.plan,
+                lane: lane("plan"),
+                prompt: &|| Ok(background.plan(feedback)),
+                read: &|text| Ok(WorkPlan::parse(text, &ground)?.output()),
+            })
+            .await?;
+        let unreadable = || self.flow.failure(&key, "its recorded plan cannot be read");
+        WorkPlan::of_output(&output).ok_or_else(|| Halt::Failed(unreadable()))
+    }
+
+    /// What the user says to a draft. With an approval the plan's tasks become the session's.
+    fn approval(&self, draft: u32, plan: &WorkPlan) -> Result<Approval, Halt> {
+        let key = part("approve", draft);
+        let tasks = self.tasks()?.load(plan.tasks.iter().cloned());
+        // The session's tasks may have changed since the plan was made.
+        if let Err(refused) = &tasks
+            && self.flow.state().memo.result(&key).is_none()
+        {
+            return Err(self.flow.fail(&key, None, &refused.to_string(), None));
+        }
+        let tasks = tasks.unwrap_or_default();
+        let closing = |text: &str| match PlanReply::read(text) {
+            PlanReply::Approve => {
+                tasks.iter().map(|task| self.plain_task(task.clone()).into()).collect()
+            }
+            _ => Vec::<Event>::new(),
+        };
+        let text = plan.text();
+        let prompt = format!(
+            "{text}\n\nIs this the plan? (approve, refine: what to change, reject: why, or stop)"
+        );
+        let question = Question {
+            prompt,
+            default: None,
+            opening: Vec::new(),
+            closing: &closing,
+            agreed: self.config.says_yes(YesPhase::Plan).then(|| "approve".to_owned()),
+        };
+        let answered = self.ask_person(&key, question)?;
+        let by_person = answered.by_person;
+        Ok(Approval { reply: PlanReply::read(&answered.text), by_person })
+    }
+
+    /// A task without secrets.
+    pub(super) fn plain_task(&self, task: Task) -> Task {
+        let redact = |text: &str| self.flow.agents.redactor().redact(text).into_owned();
+        Task { description: redact(&task.description), ..task }
+    }
+}
+
+/// What the user says to a draft.
+struct Approval {
+    reply: PlanReply,
+    by_person: bool,
+}
+
+impl Background {
+    fn answers(&self) -> Vec<String> {
+        let answered = self.questions.iter().filter_map(|question| {
+            Some(format!("- {} {}", question.text, question.answer.as_ref()?))
+        });
+        answered.collect()
+    }
+}

@@ -1,0 +1,214 @@
+//! What agents are told in guided work. Pure.
+//!
+//! Nothing here is a template: a goal or a description is text, whatever it holds.
+
+use stepwell::{Question, Task, TaskStatus, Tasks};
+
+use super::schedule::Finding;
+use super::survey::Survey;
+use super::text::last_part;
+use super::work_plan::{FORM, WorkPlan, task_line};
+
+/// What every prompt begins with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Background {
+    pub(super) goal: String,
+    pub(super) survey: Survey,
+    /// What was asked, and answered.
+    pub(super) questions: Vec<Question>,
+    /// What earlier sessions of the project teach.
+    pub(super) lessons: String,
+}
+
+/// How many tasks of the plan an agent is shown besides its own.
+const SHOWN_TASKS: usize = 100;
+
+/// How much of a check's output a reviewer is shown.
+const OUTPUT_BYTES: usize = 2_000;
+
+/// How much of a diff is shown.
+pub(super) const DIFF_BYTES: usize = 24 << 10;
+
+impl Background {
+    fn text(&self) -> String {
+        let mut text = format!("# Goal\n{}\n\n# Project\n{}\n", self.goal, self.survey.text());
+        let answered = self.questions.iter().filter_map(|question| {
+            let answer = question.answer.as_ref()?;
+            Some(format!("- {} {answer}\n", question.text))
+        });
+        let answered: String = answered.collect();
+        if !answered.is_empty() {
+            text.push_str(&format!("\n# What the user said\n{answered}"));
+        }
+        text
+    }
+
+    /// Asks for the first question of a discussion. `why` says why there is another one.
+    pub(super) fn discuss(&self, why: Option<&str>) -> String {
+        let mut text = self.text();
+        if let Some(why) = why {
+            let why = if why.is_empty() { "they did not say why" } else { why };
+            text.push_str(&format!("\nThe user rejected the plan: {why}\n"));
+        }
+        text.push_str(
+            "\nLook at the project as far as you need to. Then ask the user the one question whose \
+             answer would change the plan most, if there is one. Answer with JSON and nothing else: \
+             {\"question\": \"…\", \"suggestions\": [\"likely answers\"]}, or {\"done\": true} if \
+             enough is clear.",
+        );
+        text
+    }
+
+    /// Asks for a plan. `feedback` is what the user said to the one before.
+    pub(super) fn plan(&self, feedback: Option<&str>) -> String {
+        if let Some(feedback) = feedback {
+            return format!("The user wants the plan changed: {feedback}\n\n{FORM}");
+        }
+        let mut text = self.text();
+        if !self.lessons.is_empty() {
+            let lessons = &self.lessons;
+            text.push_str(&format!("\n# Lessons of earlier work on this project\n{lessons}\n"));
+        }
+        text.push_str(&format!(
+            "\nLook at the project as far as you need to, and plan how to reach the goal. Do not \
+             change anything yet.\n{FORM}"
+        ));
+        text
+    }
+
+    /// Gives an agent its task.
+    pub(super) fn task(&self, task: &Task, tasks: &Tasks) -> String {
+        let mut text = self.text();
+        text.push_str("\n# Plan\n");
+        for other in tasks.iter().take(SHOWN_TASKS) {
+            text.push_str(&format!("{} ({})\n", task_line(other), other.status));
+        }
+        text.push_str(&format!("\n# Your task: {}\n{}\n", task.id, task.description));
+        if !task.files.is_empty() {
+            text.push_str(&format!("Files: {}\n", task.files.join(", ")));
+        }
+        text.push_str(
+            "\nDo this task and no other. When it is done, answer with JSON: {\"status\": \"done\", \
+             \"summary\": \"what you did\"}; if it cannot be done, with {\"status\": \"failed\", \
+             \"summary\": \"why\"}.",
+        );
+        text
+    }
+
+    /// Asks a reviewer.
+    pub(super) fn review(&self, reviewed: &Reviewed<'_>) -> String {
+        let mut text = self.text();
+        text.push_str(&format!("\n# Plan\n{}\n\n# Tasks\n", reviewed.plan.text()));
+        for task in reviewed.tasks.iter().take(SHOWN_TASKS) {
+            text.push_str(&format!("{} ({})\n", task_line(task), task.status));
+        }
+        text.push_str("\n# Checks\n");
+        for (command, output) in reviewed.checks {
+            text.push_str(&format!("`{command}`\n{}\n", last_part(output, OUTPUT_BYTES)));
+        }
+        text.push_str(&format!("\n# Changed files\n{}\n", reviewed.files.join("\n")));
+        text.push_str(
+            "\nRead what was changed. Is the goal reached, and is the work sound? You change \
+             nothing. Answer with JSON and nothing else: {\"verdict\": \"pass\" or \"fail\", \
+             \"summary\": \"…\", \"issues\": [{\"description\": \"what must be done\", \"files\": \
+             []}]}. Fail it only for what must change before it is shipped.",
+        );
+        text
+    }
+
+    /// Asks for a commit message.
+    pub(super) fn message(&self, plan: &WorkPlan, diff: &str) -> String {
+        format!(
+            "# Goal\n{}\n\n# Plan\n{}\n\n# Changes\n{}\n\nPropose the commit message: a first line \
+             of at most 70 characters, and, if it helps, a short body that says why. Answer with \
+             the message and nothing else.",
+            self.goal,
+            plan.summary,
+            last_part(diff, DIFF_BYTES)
+        )
+    }
+}
+
+/// What a reviewer looks at.
+pub(super) struct Reviewed<'a> {
+    pub(super) plan: &'a WorkPlan,
+    pub(super) tasks: &'a Tasks,
+    /// The commands of the checks, each with what it wrote.
+    pub(super) checks: &'a [(String, String)],
+    pub(super) files: &'a [String],
+}
+
+/// Tells an agent what was answered, and asks for the next question.
+pub(super) fn next_question(answer: Option<&str>) -> String {
+    let answer = answer.unwrap_or("(skipped)");
+    format!(
+        "The user's answer: {answer}\n\nThe next question, in the same form, or {{\"done\": true}}."
+    )
+}
+
+/// Has an agent go on with a task that failed.
+pub(super) fn repair(why: &str, hint: &str) -> String {
+    let hint = match hint.trim() {
+        "" => String::new(),
+        hint => format!("The user says: {hint}\n"),
+    };
+    format!("The task is not done: {why}\n{hint}Go on with it, and answer in the same form.")
+}
+
+/// What the user is told when everything is over.
+pub(super) fn summary(tasks: &Tasks, checks: usize, commit: &str) -> String {
+    let done = tasks.count(TaskStatus::Done);
+    let mut text = format!("{done} of {} tasks done", tasks.len());
+    let skipped = tasks.count(TaskStatus::Skipped);
+    if skipped > 0 {
+        text.push_str(&format!(", {skipped} skipped"));
+    }
+    let given_up = tasks.count(TaskStatus::Unrecoverable);
+    if given_up > 0 {
+        text.push_str(&format!(", {given_up} given up"));
+    }
+    text.push_str(&match checks {
+        0 => "; there were no checks".to_owned(),
+        1 => "; the check passes".to_owned(),
+        n => format!("; all {n} checks pass"),
+    });
+    format!("{text}; {commit}.")
+}
+
+/// What is left after the last round.
+pub(super) fn left(round: u32, findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings.iter().map(Finding::line).collect();
+    let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
+    format!("after {rounds} of verification this is left: {}", lines.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_answered_questions_are_told() {
+        let question = |text: &str, answer: Option<&str>| Question {
+            id: text.to_owned(),
+            text: text.to_owned(),
+            answer: answer.map(str::to_owned),
+        };
+        let background = Background {
+            goal: "{{ goal }}".to_owned(),
+            questions: vec![question("Auth?", Some("no")), question("Port?", None)],
+            ..Background::default()
+        };
+        let text = background.plan(None);
+        assert!(text.contains("# Goal\n{{ goal }}\n"), "{text}");
+        assert!(text.contains("- Auth? no\n") && !text.contains("Port?"), "{text}");
+    }
+
+    #[test]
+    fn the_end_says_how_much_was_done() {
+        let task = |id: &str, status| Task { id: id.to_owned(), status, ..Task::default() };
+        let tasks: Tasks =
+            [task("1", TaskStatus::Done), task("2", TaskStatus::Skipped)].into_iter().collect();
+        let text = summary(&tasks, 2, "committed as 1234567");
+        assert_eq!(text, "1 of 2 tasks done, 1 skipped; all 2 checks pass; committed as 1234567.");
+    }
+}

@@ -1,0 +1,209 @@
+//! Which tasks of a plan can be done next, what waits in vain, and what a failure adds to the plan.
+//! Pure.
+
+use std::collections::BTreeSet;
+
+use stepwell::{MAX_TASK_BYTES, Task, TaskRefused, TaskStatus, Tasks};
+
+use super::answers::Issue;
+use super::text::last_part;
+
+/// Whether nothing more is done about a task.
+#[must_use]
+pub const fn is_over(status: TaskStatus) -> bool {
+    matches!(status, TaskStatus::Done | TaskStatus::Skipped | TaskStatus::Unrecoverable)
+}
+
+/// The tasks that can be worked on now, in the order of the plan. Those in `busy` are worked on
+/// already.
+#[must_use]
+pub fn ready<'a>(tasks: &'a Tasks, busy: &BTreeSet<String>) -> Vec<&'a Task> {
+    let can = |task: &&Task| {
+        !is_over(task.status) && !busy.contains(&task.id) && tasks.waits_for(task).is_empty()
+    };
+    tasks.iter().filter(can).collect()
+}
+
+/// The tasks that come after a task, directly or not, and are not over.
+#[must_use]
+pub fn dependents(tasks: &Tasks, id: &str) -> Vec<Task> {
+    let mut found: BTreeSet<&str> = BTreeSet::from([id]);
+    // A plan has no cycles, but what another system recorded may: each pass adds something or ends.
+    loop {
+        let next = tasks.iter().find(|task| {
+            !found.contains(task.id.as_str())
+                && task.deps.iter().any(|dep| found.contains(dep.as_str()))
+        });
+        match next {
+            Some(task) => found.insert(&task.id),
+            None => break,
+        };
+    }
+    let after = |task: &&Task| task.id != id && found.contains(task.id.as_str());
+    tasks.iter().filter(after).filter(|task| !is_over(task.status)).cloned().collect()
+}
+
+/// Tasks that are not done, with how they stand.
+#[must_use]
+pub(super) fn undone(tasks: &Tasks) -> Vec<String> {
+    let open = |task: &&Task| {
+        !matches!(task.status, TaskStatus::Done | TaskStatus::Skipped)
+    };
+    tasks.iter().filter(open).map(|task| format!("task {} ({})", task.id, task.status)).collect()
+}
+
+/// Something that verification found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// A check that failed.
+    Check {
+        /// The command line.
+        command: String,
+        /// What it wrote, and how it ended.
+        output: String,
+    },
+    /// Something that the reviewer wants changed.
+    Issue(Issue),
+    /// A program that does not do what it should.
+    Program {
+        /// How it was started and looked at.
+        program: String,
+        /// What it wrote, and what was seen.
+        output: String,
+    },
+}
+
+/// How much of a command's output a task has: its end says what went wrong.
+const OUTPUT_BYTES: usize = 1_200;
+
+impl Finding {
+    /// In one line, for what is left.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Check { command, output } => {
+                let end = output.lines().last().unwrap_or_default();
+                format!("check `{command}` {end}")
+            }
+            Self::Issue(issue) => {
+                format!("review: {}", super::text::first_line(&issue.description, 120))
+            }
+            Self::Program { program, output } => {
+                let end = output.lines().last().unwrap_or_default();
+                format!("program `{program}` {end}")
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        let text = match self {
+            Self::Check { command, output } => {
+                let output = last_part(output, OUTPUT_BYTES);
+                format!("Make this check pass: `{command}`. It wrote:\n{output}")
+            }
+            Self::Issue(issue) => issue.description.clone(),
+            Self::Program { program, output } => {
+                let output = last_part(output, OUTPUT_BYTES);
+                format!("Make the program run: `{program}`. What was seen:\n{output}")
+            }
+        };
+        let text: String =
+            text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+        text[..text.floor_char_boundary(MAX_TASK_BYTES)].to_owned()
+    }
+}
+
+/// The tasks that findings of a round add to the plan.
+pub fn repairs(round: u32, findings: &[Finding], tasks: &Tasks) -> Result<Vec<Task>, TaskRefused> {
+    let mut plan = tasks.clone();
+    let mut added = Vec::new();
+    for (n, finding) in findings.iter().enumerate() {
+        let files = match finding {
+            Finding::Issue(issue) => issue.files.clone(),
+            _ => Vec::new(),
+        };
+        let task = plan.add(Task {
+            id: format!("fix-{round}-{}", n + 1),
+            action: "fix".to_owned(),
+            description: finding.describe(),
+            files,
+            ..Task::default()
+        })?;
+        plan.put(task.clone());
+        added.push(task);
+    }
+    Ok(added)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(tasks: &[(&str, &[&str], TaskStatus)]) -> Tasks {
+        let task = |(id, deps, status): &(&str, &[&str], TaskStatus)| Task {
+            id: (*id).to_owned(),
+            description: format!("do {id}"),
+            deps: deps.iter().map(|&dep| dep.to_owned()).collect(),
+            status: *status,
+            ..Task::default()
+        };
+        tasks.iter().map(task).collect()
+    }
+
+    fn ids<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Vec<&'a str> {
+        tasks.into_iter().map(|task| task.id.as_str()).collect()
+    }
+
+    use TaskStatus::{Done, Failed, Pending, Running, Skipped, Unrecoverable};
+
+    #[test]
+    fn a_task_can_begin_once_what_comes_first_is_done_or_skipped() {
+        let tasks = plan(&[
+            ("a", &[], Done),
+            ("b", &[], Skipped),
+            ("c", &["a", "b"], Pending),
+            ("d", &["c"], Pending),
+            ("e", &[], Running),
+            ("f", &[], Failed),
+            ("g", &["h"], Pending),
+            ("h", &[], Unrecoverable),
+        ]);
+        assert_eq!(ids(ready(&tasks, &BTreeSet::new())), ["c", "e", "f"]);
+        assert_eq!(ids(ready(&tasks, &BTreeSet::from(["c".to_owned()]))), ["e", "f"]);
+        let undone = undone(&tasks);
+        assert_eq!(undone.len(), 6);
+        assert!(undone.contains(&"task h (unrecoverable)".to_owned()), "{undone:?}");
+    }
+
+    #[test]
+    fn all_that_comes_after_a_task_is_found_whatever_the_plan_looks_like() {
+        let tasks = plan(&[
+            ("a", &[], Pending),
+            ("b", &["a"], Pending),
+            ("c", &["b"], Pending),
+            ("d", &["a"], Done),
+            ("x", &["y"], Pending),
+            ("y", &["x", "a"], Pending),
+        ]);
+        assert_eq!(ids(&dependents(&tasks, "a")), ["b", "c", "x", "y"]);
+        assert_eq!(ids(&dependents(&tasks, "c")), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn findings_become_tasks_within_the_rules_of_tasks() {
+        let output = format!("{}\n\u{1b}[31mfailed\n[exit code 1]", "line\n".repeat(2_000));
+        let findings = [
+            Finding::Check { command: "cargo test".to_owned(), output },
+            Finding::Issue(Issue { description: "Say why".to_owned(), files: vec!["a".to_owned()] }),
+        ];
+        let added = repairs(2, &findings, &Tasks::default()).unwrap();
+        assert_eq!(ids(&added), ["fix-2-1", "fix-2-2"]);
+        assert!(added[0].description.starts_with("Make this check pass: `cargo test`"));
+        assert!(added[0].description.ends_with("[exit code 1]"), "{}", added[0].description);
+        assert!(added[0].description.len() <= MAX_TASK_BYTES);
+        assert_eq!(findings[0].line(), "check `cargo test` [exit code 1]");
+        let full: Vec<_> = (0..500).map(|n| n.to_string()).collect();
+        let full: Vec<_> = full.iter().map(|id| (id.as_str(), &[][..], Done)).collect();
+        assert_eq!(repairs(1, &findings, &plan(&full)), Err(TaskRefused::TooMany));
+    }
+}

@@ -1,0 +1,187 @@
+//! Ship: what changed, a proposed message, and, if the user wants it, a commit. Nothing is pushed.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use stepwell::{Event, Kind};
+use stepwell_files::git::SafeGit;
+
+use super::agents::AgentPart;
+use super::answers::CommitReply;
+use super::guide::{Guide, Question, part};
+use super::planning::Approved;
+use super::prompts::{Background, DIFF_BYTES};
+use super::text::{last_part, plain};
+use crate::answer::text_output;
+use crate::halt::Halt;
+use crate::pattern::lane;
+use crate::spec::{Commit, YesPhase};
+
+/// The most characters of a commit message.
+const MAX_MESSAGE: usize = 4_000;
+
+/// How many files the user is shown.
+const SHOWN_FILES: usize = 40;
+
+/// What is there to commit.
+struct Changes {
+    /// The commit that is checked out; empty, if there is none.
+    base: String,
+    /// The session's files that git sees a change in.
+    files: Vec<String>,
+    /// Why nothing can be committed.
+    why_not: Option<String>,
+}
+
+impl Guide<'_, '_> {
+    /// Ships what was done. Returns what became of it, in words.
+    pub(super) async fn ship(
+        &self,
+        background: &Background,
+        approved: &Approved,
+    ) -> Result<String, Halt> {
+        let changes = self.changes()?;
+        if let Some(why) = changes.why_not {
+            return Ok(why);
+        }
+        let message = self.propose(background, approved, &changes).await?;
+        let message = match self.agree_on(&message, &changes)? {
+            CommitReply::Commit => message,
+            CommitReply::Reworded(message) => message,
+            CommitReply::Leave => return Ok("nothing was committed".to_owned()),
+        };
+        let committed = self.part(&part("commit", 1), || {
+            let commit = self.commit(&message, &changes)?;
+            Ok((json!({ "response": commit, "message": message }), Vec::new()))
+        })?;
+        let commit = committed.get("response").and_then(Value::as_str).unwrap_or_default();
+        Ok(format!("committed as {}", commit.get(..10).unwrap_or(commit)))
+    }
+
+    /// The files that the session changed, in order, each once.
+    pub(super) fn changed_files(&self) -> Result<Vec<String>, Halt> {
+        let facts = self.flow.session.facts(&[Kind::File])?;
+        let files: BTreeSet<String> = facts
+            .into_iter()
+            .filter_map(|fact| match fact.event {
+                Event::File(file) if file.path != "." => Some(file.path),
+                _ => None,
+            })
+            .collect();
+        Ok(files.into_iter().collect())
+    }
+
+    /// What is there to commit, looked at once.
+    fn changes(&self) -> Result<Changes, Halt> {
+        let session = self.changed_files()?;
+        let git = SafeGit::new(&self.root()?);
+        let output = self.part(&part("changes", 1), || {
+            let base = git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default();
+            let is_git = git.holds(&["rev-parse", "--is-inside-work-tree"]);
+            let files = if is_git { seen_by_git(&git, &session, &base)? } else { Vec::new() };
+            let why_not = match (self.config.commit, is_git, files.is_empty()) {
+                (Commit::Never, ..) => Some("nothing was committed"),
+                (_, false, _) => Some("nothing was committed: this is no git work tree"),
+                (_, true, true) => Some("nothing is left to commit"),
+                (_, true, false) => None,
+            };
+            Ok((json!({ "base": base, "files": files, "why_not": why_not }), Vec::new()))
+        })?;
+        let text = |key: &str| output.get(key).and_then(Value::as_str).map(str::to_owned);
+        Ok(Changes {
+            base: text("base").unwrap_or_default(),
+            files: super::text::list_of_texts(output.get("files")),
+            why_not: text("why_not"),
+        })
+    }
+
+    /// The commit message that an agent proposes.
+    async fn propose(
+        &self,
+        background: &Background,
+        approved: &Approved,
+        changes: &Changes,
+    ) -> Result<String, Halt> {
+        let root = self.root()?;
+        let prompt = || {
+            let mut diff = changes.files.join("\n");
+            if !changes.base.is_empty() {
+                let args = ["diff", "HEAD", "--"].into_iter();
+                let args: Vec<&str> = args.chain(changes.files.iter().map(String::as_str)).collect();
+                let patch = SafeGit::new(&root).text(&args).unwrap_or_default();
+                diff = format!("{diff}\n\n{}", &patch[..patch.floor_char_boundary(DIFF_BYTES)]);
+            }
+            Ok(background.message(&approved.plan, &diff))
+        };
+        let read = |text: &str| match plain(text, MAX_MESSAGE) {
+            message if message.is_empty() => Err("it is empty".to_owned()),
+            message => Ok(text_output(message.trim_matches('`').trim())),
+        };
+        let key = part("message", 1);
+        let (agent, lane) = (&self.config.ship, lane("ship"));
+        let asked = AgentPart { key: &key, agent, lane, prompt: &prompt, read: &read };
+        let output = self.ask_agent(&asked).await?;
+        let text = output.get("response").and_then(Value::as_str).unwrap_or_default();
+        Ok(text.to_owned())
+    }
+
+    /// What the user says to the proposed commit.
+    fn agree_on(&self, message: &str, changes: &Changes) -> Result<CommitReply, Halt> {
+        let mut files: Vec<&str> =
+            changes.files.iter().take(SHOWN_FILES).map(String::as_str).collect();
+        let more = changes.files.len().saturating_sub(SHOWN_FILES);
+        let more = format!("… and {more} more");
+        if changes.files.len() > SHOWN_FILES {
+            files.push(&more);
+        }
+        let prompt = format!(
+            "{}\n\n{}\n\nCommit this? (commit, no, or another message)",
+            files.join("\n"),
+            last_part(message, MAX_MESSAGE)
+        );
+        let question = Question {
+            prompt,
+            default: Some("commit".to_owned()),
+            opening: Vec::new(),
+            closing: &|_| Vec::new(),
+            agreed: self.config.says_yes(YesPhase::Ship).then(|| "commit".to_owned()),
+        };
+        Ok(CommitReply::read(&self.ask_person(&part("ship", 1), question)?.text))
+    }
+
+    /// Commits the session's files and nothing else, once: a commit that was made before the
+    /// process died is found by its trailer.
+    fn commit(&self, message: &str, changes: &Changes) -> Result<String, String> {
+        let root = self.root().map_err(|_| "the workspace is gone".to_owned())?;
+        let git = SafeGit::new(&root);
+        let trailer = format!("Stepwell-Session: {}", self.flow.session.id());
+        let last = git.text(&["log", "-1", "--format=%B"]).unwrap_or_default();
+        let head = git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default();
+        if head != changes.base && last.lines().any(|line| line == trailer) {
+            return Ok(head);
+        }
+        let paths = changes.files.join("\0");
+        let from_input = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        let add = ["--literal-pathspecs", "add", "--all"];
+        git.text_with_input(&[&add[..], &from_input[..]].concat(), &paths)?;
+        let message = format!("{}\n\n{trailer}", message.trim());
+        let commit = ["--literal-pathspecs", "commit", "--quiet", "--only", "-m", &message];
+        git.text_with_input(&[&commit[..], &from_input[..]].concat(), &paths)?;
+        git.text(&["rev-parse", "HEAD"])
+    }
+}
+
+/// Those of some files that git sees a change in, and does not ignore.
+fn seen_by_git(git: &SafeGit, files: &[String], base: &str) -> Result<Vec<String>, String> {
+    let names = |text: String| -> BTreeSet<String> {
+        text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    let mut seen =
+        names(git.text(&["ls-files", "--others", "--cached", "--exclude-standard", "-z"])?);
+    if !base.is_empty() {
+        let changed = ["diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD"];
+        seen = names(git.text(&["ls-files", "--others", "--exclude-standard", "-z"])?);
+        seen.extend(names(git.text(&changed)?));
+    }
+    Ok(files.iter().filter(|file| seen.contains(*file)).cloned().collect())
+}

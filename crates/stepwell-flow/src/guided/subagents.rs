@@ -1,0 +1,115 @@
+//! Tasks that subagents do, each in a git worktree of its own that is merged when it is done.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use stepwell::{Event, Lane, NodeKey, Outcome, SessionId};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::run::{Charge, Dispatcher, Hired, Terms};
+use stepwell_agent::tool;
+use stepwell_files::worktree::Fate;
+
+use super::answers::TaskReport;
+use super::calls::{CallResult, PlannedCall};
+use super::guide::Guide;
+use crate::halt::Halt;
+use crate::spec::TaskBudget;
+
+/// A task for a subagent.
+pub(super) struct Subtask<'a> {
+    pub(super) key: &'a NodeKey,
+    pub(super) lane: Lane,
+    pub(super) prompt: String,
+    pub(super) starting: &'a dyn Fn() -> Vec<Event>,
+    pub(super) finishing: &'a dyn Fn(&Value) -> Vec<Event>,
+}
+
+impl Guide<'_, '_> {
+    /// Has a subagent do a task in a worktree. What it changed is merged, or the task failed.
+    pub(super) async fn by_subagent(&self, subtask: Subtask<'_>) -> Result<Value, Halt> {
+        let Subtask { key, lane, prompt, starting, finishing } = subtask;
+        let fail = |why: String| self.flow.fail(key, None, &why, None);
+        let base = self.flow.agents.setup(self.config.execute.as_str(), None).map_err(fail)?;
+        let Some(inner) = base.dispatcher.clone() else {
+            return Err(fail("there are no subagents here".to_owned()));
+        };
+        let dispatch = tool::builtin().into_iter();
+        let mut dispatch = dispatch.filter(|tool| tool.effect() == stepwell::Effect::Resumable);
+        let Some(tool) = dispatch.next() else {
+            return Err(fail("there is no tool that starts subagents".to_owned()));
+        };
+        let (mode, budget) = (base.rules.mode, self.config.task_budget.clone());
+        let of_lane = lane.clone();
+        let read = |result: &CallResult| self.read_subagent(&of_lane, result);
+        let call = PlannedCall {
+            key,
+            lane,
+            purpose: prompt.clone(),
+            tool,
+            arguments: json!({ "task": prompt, "workspace": "worktree", "merge": true }),
+            // That subagents work was asked for; what each of them does, the mode decides.
+            mode: Mode::Yolo,
+            dispatcher: Some(Arc::new(Bounded { inner, mode, budget })),
+            starting,
+            finishing,
+            read: &read,
+        };
+        self.call(&call).await
+    }
+
+    /// How a subagent's task went: it is done if its work is part of the workspace.
+    fn read_subagent(&self, lane: &Lane, result: &CallResult) -> Map<String, Value> {
+        if result.outcome != Outcome::Done {
+            let summary = super::text::plain(&result.text, 1_500);
+            return TaskReport { done: false, summary }.output();
+        }
+        // Behind its last words stands what became of its worktree.
+        let words = result.text.split("\n\n[subagent ").next().unwrap_or_default();
+        let report = TaskReport::parse(words);
+        match self.unmerged(lane) {
+            Some(why) if report.done => TaskReport { done: false, summary: why }.output(),
+            _ => report.output(),
+        }
+    }
+
+    /// Why the work of a lane's last subagent is not part of the workspace.
+    fn unmerged(&self, lane: &Lane) -> Option<String> {
+        let child: SessionId = {
+            let state = self.flow.state();
+            let started = state.past.said(lane).iter().rev();
+            started.filter_map(|event| match &event.event {
+                Event::ToolStarted(started) => started.child.clone(),
+                _ => None,
+            }).next()?
+        };
+        let head = self.flow.session.well().standing(&child).ok()?.head;
+        let outcome = Charge::of(&head)?.outcome?;
+        let is_kept = outcome.fate == Fate::Kept && outcome.count > 0;
+        is_kept.then(|| {
+            let why = if outcome.why.is_empty() { "it was kept apart" } else { &outcome.why };
+            format!("what subagent {child} did is not merged: {why}")
+        })
+    }
+}
+
+/// Hires subagents on the terms of the work: its mode, and what a task may use.
+struct Bounded {
+    inner: Arc<dyn Dispatcher>,
+    mode: Mode,
+    budget: TaskBudget,
+}
+
+impl Dispatcher for Bounded {
+    fn hire(&self, terms: &Terms<'_>) -> Result<Hired, String> {
+        let Terms { order, parent, child, reserve, .. } = *terms;
+        let mut hired =
+            self.inner.hire(&Terms { order, parent, child, mode: self.mode, reserve })?;
+        let rules = &mut hired.setup.rules;
+        rules.mode = rules.mode.min(self.mode);
+        let tokens = self.budget.max_tokens.map(std::num::NonZeroU64::get);
+        rules.limits.tokens = rules.limits.tokens.into_iter().chain(tokens).min();
+        rules.limits.budget =
+            rules.limits.budget.into_iter().chain(self.budget.max_cost_usd).min();
+        Ok(hired)
+    }
+}

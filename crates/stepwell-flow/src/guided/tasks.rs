@@ -1,0 +1,314 @@
+//! Execute: the planned tasks in their order, each with a checkpoint of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use stepwell::{
+    Checkpoint, Event, Kind, Lane, Money, NodeKey, NodeState, Seq, StopReason, Task, TaskEdit,
+    TaskStatus,
+};
+use stepwell_agent::machine::Limits;
+
+use super::agents::AgentPart;
+use super::answers::{FailureReply, TaskReport};
+use super::calls::with_limits;
+use super::guide::{Guide, Question, node_id};
+use super::prompts::{Background, repair};
+use super::schedule::{dependents, ready, undone};
+use super::subagents::Subtask;
+use crate::ask::Worker;
+use crate::flow::NodeEvent;
+use crate::halt::Halt;
+use crate::pattern::lane;
+use crate::spec::{OnFailure, YesPhase};
+
+/// How often a task is tried at most: after that it is given up.
+const MAX_ATTEMPTS: u32 = 10;
+
+/// How often a task is tried where no person is asked.
+const ATTEMPTS_ALONE: u32 = 3;
+
+/// An attempt at a task.
+struct Attempt<'a> {
+    key: NodeKey,
+    id: &'a str,
+    n: u32,
+    /// The attempt that its conversation began with.
+    from: u32,
+    /// Why the one before failed, and what the user says to that.
+    repair: Option<(String, String)>,
+}
+
+impl Guide<'_, '_> {
+    /// Works on every task that can be worked on, in the order of the plan.
+    pub(super) async fn execute(&self, background: &Background, visit: u32) -> Result<(), Halt> {
+        let most = self.config.parallel.map_or(1, std::num::NonZeroU32::get);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (mut running, mut busy) = (FuturesUnordered::new(), BTreeSet::new());
+        let mut halt: Option<Halt> = None;
+        loop {
+            // Alone in the workspace, a task that waits for a person is not passed by the next one.
+            let waits = halt.as_ref().is_some_and(|halt| most == 1 || halt.stops_flow());
+            let tasks = self.tasks()?;
+            for task in ready(&tasks, &busy) {
+                if waits || running.len() >= most {
+                    break;
+                }
+                busy.insert(task.id.clone());
+                running.push(self.task(background, task.id.clone()));
+            }
+            let Some((id, done)) = running.next().await else { break };
+            match done {
+                Ok(()) => drop(busy.remove(&id)),
+                Err(why) => {
+                    halt = Some(match halt.take() {
+                        Some(first) => first.or(why),
+                        None => why,
+                    });
+                }
+            }
+        }
+        if let Some(halt) = halt {
+            return Err(halt);
+        }
+        let tasks = self.tasks()?;
+        match tasks.count(TaskStatus::Unrecoverable) {
+            0 => Ok(()),
+            _ => self.leave("given-up", visit, || {
+                format!("the work is not done: {}", undone(&tasks).join(", "))
+            }),
+        }
+    }
+
+    async fn task(&self, background: &Background, id: String) -> (String, Result<(), Halt>) {
+        let done = self.work_on(background, &id).await;
+        (id, done)
+    }
+
+    /// Tries a task until it is done, skipped or given up.
+    async fn work_on(&self, background: &Background, id: &str) -> Result<(), Halt> {
+        let (mut from, mut repair) = (1, None);
+        for n in 1.. {
+            let key = NodeKey::Attempt(node_id(id), n);
+            let attempt = Attempt { key, id, n, from, repair: repair.take() };
+            let report = self.attempt(background, &attempt).await?;
+            if report.done {
+                // A task that the user opened again is done again.
+                match self.tasks()?.get(id).is_none_or(|task| task.status == TaskStatus::Done) {
+                    true => return Ok(()),
+                    false => from = n + 1,
+                }
+                continue;
+            }
+            match self.decide(id, n, &report.summary)? {
+                FailureReply::Retry => from = n + 1,
+                FailureReply::Repair(hint) => repair = Some((report.summary, hint)),
+                FailureReply::Skip | FailureReply::GiveUp => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// One attempt at a task: by the agent in the workspace, or by a subagent in a worktree.
+    async fn attempt(
+        &self,
+        background: &Background,
+        attempt: &Attempt<'_>,
+    ) -> Result<TaskReport, Halt> {
+        let Attempt { key, id, from, .. } = attempt;
+        if let Some(output) = self.flow.state().memo.result(key) {
+            return Ok(TaskReport::of_output(output));
+        }
+        self.may_start(key, None)?;
+        let lane = match from {
+            1 => lane(&format!("task-{id}")),
+            from => lane(&format!("task-{id}/{from}")),
+        };
+        let tasks = self.tasks()?;
+        let Some(task) = tasks.get(id) else {
+            return Err(self.flow.fail(key, None, "its task is gone", None));
+        };
+        let prompt = match &attempt.repair {
+            None => background.task(task, &tasks),
+            // A subagent knows nothing of the one before.
+            Some((why, hint)) if self.config.parallel.is_some() => {
+                format!("{}\n\n{}", background.task(task, &tasks), repair(why, hint))
+            }
+            Some((why, hint)) => repair(why, hint),
+        };
+        let starting = || self.task_as(id, TaskStatus::Running);
+        let finishing = |output: &Value| self.finished(attempt, &lane, output);
+        let output = match self.config.parallel {
+            Some(_) => {
+                let (starting, finishing) = (&starting, &finishing);
+                let lane = lane.clone();
+                self.by_subagent(Subtask { key, lane, prompt, starting, finishing }).await?
+            }
+            None => {
+                let part = AgentPart {
+                    key,
+                    agent: &self.config.execute,
+                    lane: lane.clone(),
+                    prompt: &|| Ok(prompt.clone()),
+                    read: &|text| Ok(TaskReport::parse(text).output()),
+                };
+                self.by_agent(attempt, &part, (&starting, &finishing)).await?
+            }
+        };
+        Ok(TaskReport::of_output(&output))
+    }
+
+    /// Has the agent do a task in the workspace, within what a task may use.
+    async fn by_agent(
+        &self,
+        attempt: &Attempt<'_>,
+        part: &AgentPart<'_>,
+        (starting, finishing): (&dyn Fn() -> Vec<Event>, &dyn Fn(&Value) -> Vec<Event>),
+    ) -> Result<Value, Halt> {
+        let flow = self.flow;
+        let permit = flow.permits.acquire().await;
+        self.may_start(part.key, None)?;
+        let base = flow.agent_setup(part.key, part.agent.as_str(), None)?;
+        let limits = self.limits(attempt, &part.lane, &base.setup.rules.limits);
+        let setup = with_limits(&base, limits.clone());
+        let worker = Worker { setup: &setup, purse: &flow.purse, starting, finishing };
+        let done = flow.ask_worker(part.key, &part.ask(), &worker).await;
+        drop(permit);
+        let own = matches!(done, Err(Halt::Limit(StopReason::BudgetExceeded)))
+            && self.is_own_limit(&limits, &base.setup.rules.limits);
+        if !own {
+            return self.halting(done);
+        }
+        let summary = "what the task may use is used up".to_owned();
+        let output = Value::Object(TaskReport { done: false, summary }.output());
+        let more = finishing(&output);
+        let state = NodeEvent::new(part.key, Some(part.agent.as_str()), NodeState::Done);
+        flow.record_node(NodeEvent { output: Some(output.clone()), ..state }, more)?;
+        Ok(output)
+    }
+
+    /// What an attempt may use: what a task may, for each attempt of its conversation, without what
+    /// the conversation used.
+    fn limits(&self, attempt: &Attempt<'_>, lane: &Lane, base: &Limits) -> Limits {
+        let budget = &self.config.task_budget;
+        let times = u64::from(attempt.n - attempt.from + 1);
+        let (mut tokens, mut cost) = (0, Money::ZERO);
+        for event in self.flow.state().past.said(lane) {
+            if let Event::Message(message) = &event.event {
+                tokens += message.usage.map_or(0, |usage| usage.total());
+                cost = cost.plus(message.cost.unwrap_or(Money::ZERO));
+            }
+        }
+        let own = budget.max_tokens.map(|most| (most.get() * times).saturating_sub(tokens));
+        let times = i64::try_from(times).unwrap_or(1);
+        let own_cost = budget.max_cost_usd.map(|most| {
+            let all = (0..times).fold(Money::ZERO, |sum, _| sum.plus(most));
+            all.minus(cost).max(Money::ZERO)
+        });
+        Limits {
+            tokens: base.tokens.into_iter().chain(own).min(),
+            budget: base.budget.into_iter().chain(own_cost).min(),
+            ..*base
+        }
+    }
+
+    /// Whether what stopped an attempt is what its task may use, not what all of the work may.
+    fn is_own_limit(&self, limits: &Limits, base: &Limits) -> bool {
+        let has_own = limits.tokens != base.tokens || limits.budget != base.budget;
+        let left = self.flow.purse.left();
+        let nearer_tokens = limits.tokens.is_some_and(|own| left.tokens.is_none_or(|all| own < all));
+        let nearer_cost = limits.budget.is_some_and(|own| left.cost.is_none_or(|all| own < all));
+        has_own && (nearer_tokens || nearer_cost)
+    }
+
+    /// What is recorded with the result of an attempt: how its task stands, and a checkpoint with
+    /// the files that it changed.
+    fn finished(&self, attempt: &Attempt<'_>, lane: &Lane, output: &Value) -> Vec<Event> {
+        let done = TaskReport::of_output(output).done;
+        let status = if done { TaskStatus::Done } else { TaskStatus::Failed };
+        let mut events = self.task_as(attempt.id, status);
+        let mut checkpoint = Checkpoint::automatic(format!("task-{}", attempt.id));
+        let files = self.files_of(&attempt.key, lane);
+        checkpoint.metadata = BTreeMap::from([
+            ("task".to_owned(), json!(attempt.id)),
+            ("attempt".to_owned(), json!(attempt.n)),
+            ("files".to_owned(), json!(files)),
+        ]);
+        events.push(checkpoint.into());
+        events
+    }
+
+    /// The files that a node's lane changed. What a call changed is recorded right before its end.
+    fn files_of(&self, key: &NodeKey, lane: &Lane) -> BTreeSet<String> {
+        let ends: Vec<Seq> = {
+            let state = self.flow.state();
+            let began = state.memo.node(key).map_or(Seq::ZERO, |noted| noted.first_start);
+            let said = state.past.said(lane).iter().filter(|event| event.seq > began);
+            let ends = said.filter(|event| matches!(event.event, Event::ToolFinished(_)));
+            ends.map(|event| event.seq).collect()
+        };
+        let changed = self.flow.session.facts(&[Kind::File]).unwrap_or_default();
+        let changed: BTreeMap<Seq, String> = changed
+            .into_iter()
+            .filter_map(|fact| match fact.event {
+                Event::File(file) if file.path != "." => Some((fact.seq, file.path)),
+                _ => None,
+            })
+            .collect();
+        let before = |end: &Seq| {
+            let seqs = std::iter::successors(Some(end.prev()), |seq| Some(seq.prev()));
+            seqs.map_while(|seq| changed.get(&seq).cloned()).collect::<Vec<_>>()
+        };
+        ends.iter().flat_map(before).collect()
+    }
+
+    /// A task with another status, if it has another.
+    fn task_as(&self, id: &str, status: TaskStatus) -> Vec<Event> {
+        let Ok(tasks) = self.tasks() else { return Vec::new() };
+        let edit = TaskEdit { status: Some(status), ..TaskEdit::default() };
+        // What the user changed meanwhile stays as it is.
+        let task = tasks.edit(id, edit).ok().filter(|task| Some(task) != tasks.get(id));
+        task.into_iter().map(Event::from).collect()
+    }
+
+    /// What becomes of a task whose attempt failed.
+    fn decide(&self, id: &str, n: u32, why: &str) -> Result<FailureReply, Halt> {
+        let key = NodeKey::Decide(node_id(id), n);
+        let closing = |text: &str| match FailureReply::read(text) {
+            FailureReply::Skip => self.task_as(id, TaskStatus::Skipped),
+            FailureReply::GiveUp => {
+                let mut events = self.task_as(id, TaskStatus::Unrecoverable);
+                let tasks = self.tasks().unwrap_or_default();
+                let after = dependents(&tasks, id).into_iter();
+                let skipped = |task: Task| Task { status: TaskStatus::Skipped, ..task };
+                events.extend(after.map(|task| Event::from(skipped(task))));
+                events
+            }
+            _ => Vec::new(),
+        };
+        let prompt = format!(
+            "Task {id} failed: {why}\n\nWhat now? (retry, repair: what to mind, skip, or give up)"
+        );
+        let default = Some("repair".to_owned());
+        let (opening, agreed) = (Vec::new(), self.agreed(n));
+        let question = Question { prompt, default, opening, closing: &closing, agreed };
+        Ok(FailureReply::read(&self.ask_person(&key, question)?.text))
+    }
+
+    /// What becomes of a failed task where no person is asked.
+    fn agreed(&self, n: u32) -> Option<String> {
+        let says = match self.config.on_failure {
+            _ if n >= MAX_ATTEMPTS => "give up",
+            OnFailure::Ask if self.config.says_yes(YesPhase::Execute) => "repair",
+            OnFailure::Ask => return None,
+            OnFailure::Retry => "retry",
+            OnFailure::Repair => "repair",
+            OnFailure::Skip => "skip",
+            OnFailure::GiveUp => "give up",
+        };
+        let again = matches!(says, "retry" | "repair");
+        Some(if again && n >= ATTEMPTS_ALONE { "give up" } else { says }.to_owned())
+    }
+}

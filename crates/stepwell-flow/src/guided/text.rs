@@ -1,0 +1,66 @@
+//! Texts that come from models and people, made fit to be shown and stored. Pure.
+
+use serde_json::Value;
+
+/// Whether a text has characters that turn the direction of what follows: what is shown would not
+/// be what is there.
+pub(super) fn deceives(text: &str) -> bool {
+    text.chars().any(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+}
+
+/// The text without what moves a cursor or turns a direction, at most so many characters long.
+pub(super) fn plain(text: &str, most: usize) -> String {
+    let shown = |c: &char| (!c.is_control() || *c == '\n') && !deceives(c.encode_utf8(&mut [0; 4]));
+    let kept: String = text.trim().chars().filter(shown).take(most).collect();
+    kept.trim().to_owned()
+}
+
+/// The first line of a text, cut to so many characters.
+pub(super) fn first_line(text: &str, most: usize) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    match line.chars().nth(most) {
+        Some(_) => format!("{}…", line.chars().take(most).collect::<String>().trim_end()),
+        None => line,
+    }
+}
+
+/// The last part of a text, from the start of a line.
+pub(super) fn last_part(text: &str, most: usize) -> &str {
+    let text = text.trim_end();
+    if text.len() <= most {
+        return text;
+    }
+    let from = text.ceil_char_boundary(text.len() - most);
+    let part = &text[from..];
+    part.split_once('\n').map_or(part, |(_, rest)| rest)
+}
+
+/// A name or a number as text.
+pub(super) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// A list of names or numbers as texts; what is neither is left out.
+pub(super) fn list_of_texts(value: Option<&Value>) -> Vec<String> {
+    let list = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(text_of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_hides_nothing() {
+        assert_eq!(plain(" a\u{1b}[2K\u{202e}b\nc ", 9), "a[2Kb\nc");
+        assert_eq!(plain("abcdef", 3), "abc");
+        assert_eq!(first_line("one two\nthree", 3), "one…");
+        assert_eq!(last_part("one\ntwo\nthree\n", 9), "three");
+        assert_eq!(last_part("one", 9), "one");
+    }
+}

@@ -1,0 +1,228 @@
+//! Verify and run: the checks as recorded commands, a reviewer who only reads, the program itself.
+//! What fails becomes tasks.
+
+use serde_json::{Map, Value, json};
+use stepwell::{Event, NodeKey, Outcome, Phase};
+use stepwell_agent::permission::Mode;
+use stepwell_agent::tool;
+
+use super::agents::AgentPart;
+use super::answers::Review;
+use super::calls::{CallResult, PlannedCall};
+use super::guide::{Guide, part};
+use super::planning::Approved;
+use super::prompts::{Background, Reviewed, left};
+use super::schedule::{Finding, repairs};
+use super::text::last_part;
+use super::work_plan::program_line;
+use super::ROUNDS;
+use crate::halt::Halt;
+use crate::pattern::lane;
+use crate::spec::TryProgram;
+
+/// How much of a command's output its node keeps; its lane has all of it.
+const OUTPUT_BYTES: usize = 4_000;
+
+/// What a check came to.
+struct Check {
+    command: String,
+    outcome: String,
+    output: String,
+}
+
+/// A command line, and whether it may run without a question.
+struct Command {
+    line: String,
+    mode: Mode,
+}
+
+impl Guide<'_, '_> {
+    /// Verifies, and has repaired what fails, until nothing does. Returns how many checks pass.
+    pub(super) async fn verify(
+        &self,
+        background: &Background,
+        approved: &Approved,
+    ) -> Result<usize, Halt> {
+        let rounds = self.config.rounds.map_or(ROUNDS, std::num::NonZeroU32::get);
+        for round in 1.. {
+            self.enter(Phase::Verify)?;
+            let checks = self.run_checks(round, approved).await?;
+            let mut findings = failed(&checks);
+            findings.extend(self.review(round, background, approved, &checks).await?);
+            if findings.is_empty() {
+                findings.extend(self.try_program(round, approved).await?);
+            }
+            if findings.is_empty() {
+                return Ok(checks.iter().filter(|check| check.outcome == "done").count());
+            }
+            if round.is_multiple_of(rounds) {
+                self.leave("left", round, || left(round, &findings))?;
+            }
+            self.plan_repairs(round, &findings)?;
+            self.enter(Phase::Execute)?;
+            self.execute(background, round + 1).await?;
+        }
+        Err(Halt::NotStarted)
+    }
+
+    /// Runs the checks of a round, one after the other.
+    async fn run_checks(&self, round: u32, approved: &Approved) -> Result<Vec<Check>, Halt> {
+        let mut checks = Vec::new();
+        for (n, command) in self.commands(approved)?.into_iter().enumerate() {
+            let n = u32::try_from(n).unwrap_or(u32::MAX);
+            let output = self.check(round, n, &command).await?;
+            let text = |key: &str| {
+                output.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+            };
+            let (outcome, output) = (text("outcome"), text("response"));
+            checks.push(Check { command: command.line, outcome, output });
+        }
+        Ok(checks)
+    }
+
+    /// The user's own checks and the plan's. Those that the user wrote or approved run without a
+    /// question; for others the mode decides.
+    fn commands(&self, approved: &Approved) -> Result<Vec<Command>, Halt> {
+        let own = self.config.checks.iter().map(|line| (line, Mode::Yolo));
+        let mode = self.mode_for(approved)?;
+        let planned = approved.plan.checks.iter().map(|line| (line, mode));
+        let mut commands: Vec<Command> = Vec::new();
+        for (line, mode) in own.chain(planned) {
+            if commands.iter().all(|known| known.line != *line) {
+                commands.push(Command { line: line.clone(), mode });
+            }
+        }
+        Ok(commands)
+    }
+
+    /// When a person is asked about the plan's commands.
+    fn mode_for(&self, approved: &Approved) -> Result<Mode, Halt> {
+        if approved.by_person {
+            return Ok(Mode::Yolo);
+        }
+        let setup = self.flow.agents.setup(self.config.execute.as_str(), None);
+        let fail = |why: String| self.flow.fail(&part("checks", 1), None, &why, None);
+        Ok(setup.map_err(fail)?.rules.mode)
+    }
+
+    async fn check(&self, round: u32, n: u32, command: &Command) -> Result<Value, Halt> {
+        let key = NodeKey::Check(round, n);
+        let tools = tool::builtin();
+        let Some(tool) = tools.into_iter().find(|tool| tool.spec().name == "run_command") else {
+            return Err(self.flow.fail(&key, None, "there is no tool for commands", None));
+        };
+        self.call(&PlannedCall {
+            key: &key,
+            lane: lane(&format!("check-{round}-{n}")),
+            purpose: format!("Check of round {round}: {}", command.line),
+            tool,
+            arguments: json!({ "command": command.line }),
+            mode: command.mode,
+            dispatcher: None,
+            starting: &Vec::new,
+            finishing: &|_| Vec::new(),
+            read: &|result| output(result, &command.line),
+        })
+        .await
+    }
+
+    /// What a reviewer finds who only reads.
+    async fn review(
+        &self,
+        round: u32,
+        background: &Background,
+        approved: &Approved,
+        checks: &[Check],
+    ) -> Result<Vec<Finding>, Halt> {
+        let told: Vec<_> =
+            checks.iter().map(|check| (check.command.clone(), check.output.clone())).collect();
+        let (tasks, files) = (self.tasks()?, self.changed_files()?);
+        let reviewed =
+            Reviewed { plan: &approved.plan, tasks: &tasks, checks: &told, files: &files };
+        let output = self
+            .ask_agent(&AgentPart {
+                key: &part("review", round),
+                agent: &self.config.review,
+                lane: lane("review"),
+                prompt: &|| Ok(background.review(&reviewed)),
+                read: &|text| Ok(Review::parse(text)?.output()),
+            })
+            .await?;
+        Ok(Review::of_output(&output).issues.into_iter().map(Finding::Issue).collect())
+    }
+
+    /// Starts the program where it is known how, looks at it, and stops it.
+    async fn try_program(&self, round: u32, approved: &Approved) -> Result<Option<Finding>, Halt> {
+        let own = self.config.run.as_ref();
+        let Some(program) = own.or(approved.plan.run.as_ref()) else { return Ok(None) };
+        self.enter(Phase::Runtime)?;
+        let mode = if own.is_some() { Mode::Yolo } else { self.mode_for(approved)? };
+        let line = program_line(program);
+        let key = part("runtime", round);
+        let seen = self
+            .call(&PlannedCall {
+                key: &key,
+                lane: lane(&format!("runtime-{round}")),
+                purpose: format!("Trial of round {round}: {line}"),
+                tool: tool::try_program(),
+                arguments: arguments(program),
+                mode,
+                dispatcher: None,
+                starting: &Vec::new,
+                finishing: &|_| Vec::new(),
+                read: &|result| output(result, &program.command),
+            })
+            .await?;
+        let text = |key: &str| seen.get(key).and_then(Value::as_str).unwrap_or_default();
+        let failed = !matches!(text("outcome"), "done" | "denied");
+        let output = text("response").to_owned();
+        Ok(failed.then_some(Finding::Program { program: line, output }))
+    }
+
+    /// Adds what was found to the plan.
+    fn plan_repairs(&self, round: u32, findings: &[Finding]) -> Result<(), Halt> {
+        let planned = self.part(&part("repairs", round), || {
+            let tasks = self.tasks().map_err(|_| "the tasks cannot be read".to_owned())?;
+            let added = repairs(round, findings, &tasks).map_err(|refused| refused.to_string())?;
+            let ids: Vec<&str> = added.iter().map(|task| task.id.as_str()).collect();
+            let output = json!({ "response": ids.join(", ") });
+            let events = added.iter().map(|task| Event::from(self.plain_task(task.clone())));
+            Ok((output, events.collect()))
+        });
+        planned.map(drop)
+    }
+}
+
+fn failed(checks: &[Check]) -> Vec<Finding> {
+    let failed = checks.iter().filter(|check| !matches!(&*check.outcome, "done" | "denied"));
+    failed
+        .map(|check| {
+            let (command, output) = (check.command.clone(), check.output.clone());
+            Finding::Check { command, output }
+        })
+        .collect()
+}
+
+fn arguments(program: &TryProgram) -> Value {
+    let mut arguments = Map::from_iter([("command".to_owned(), json!(program.command))]);
+    let url = program.url.as_ref().map(|url| ("url".to_owned(), json!(url)));
+    let expect = program.expect.as_ref().map(|text| ("expect".to_owned(), json!(text)));
+    let seconds = program.seconds.map(|seconds| ("seconds".to_owned(), json!(seconds)));
+    arguments.extend(url.into_iter().chain(expect).chain(seconds));
+    Value::Object(arguments)
+}
+
+/// A command's result as a node's output.
+fn output(result: &CallResult, command: &str) -> Map<String, Value> {
+    let outcome = match result.outcome {
+        Outcome::Done => "done",
+        Outcome::Denied => "denied",
+        Outcome::TimedOut => "timed_out",
+        Outcome::Failed | Outcome::Unknown => "failed",
+    };
+    Map::from_iter([
+        ("response".to_owned(), last_part(&result.text, OUTPUT_BYTES).into()),
+        ("command".to_owned(), command.into()),
+        ("outcome".to_owned(), outcome.into()),
+    ])
+}
