@@ -18,6 +18,9 @@ pub(crate) fn is_numbered(text: &str) -> bool {
 /// What stands before a checkpoint's name that would mean something else by itself.
 const NAMED: &str = "checkpoint:";
 
+/// What stands before a phase's name.
+const PHASE: &str = "phase:";
+
 /// The seq that a text means: a seq, `-N` for N steps back, or a checkpoint's name (the latest of
 /// that name). A number is never a name: earlier versions took such names, which
 /// `checkpoint:NAME` means.
@@ -29,7 +32,8 @@ pub(crate) fn point(well: &Well, id: &SessionId, text: &str) -> Result<Seq> {
             |fact: &&Recorded| matches!(&fact.event, Event::Checkpoint(it) if it.name == name);
         checkpoints.iter().rev().find(is_it).map(|fact| fact.seq)
     };
-    let by_prefix = || text.strip_prefix(NAMED).and_then(&named);
+    let of_phase = || named(&format!("phase-{}", text.strip_prefix(PHASE)?));
+    let by_prefix = || text.strip_prefix(NAMED).and_then(&named).or_else(of_phase);
     if !is_numbered(text)
         && let Some(seq) = named(text).or_else(by_prefix)
     {

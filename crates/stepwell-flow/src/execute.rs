@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{
-    Artifact, Facts, Gate, Kind, Node, NodeState, Status, StatusChanged, StopReason,
-};
+use stepwell::{Artifact, Facts, Gate, Kind, Node, NodeState, Status, StatusChanged, StopReason};
 use stepwell_agent::provider::Fault;
 use stepwell_agent::run::{Here, OpenGate, Patience, RunEvent};
 

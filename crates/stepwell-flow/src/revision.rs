@@ -4,8 +4,8 @@ use stepwell::{NodeKey, NodeState};
 
 use crate::memo::Memo;
 use crate::spec::{
-    Agent, Edge, Evaluator, Gate, Guided, Name, Orchestrator, Pattern, Producer, Router, Spec, Step, Task,
-    WorkerTemplate,
+    Agent, Edge, Evaluator, Gate, Guided, Name, Orchestrator, Pattern, Producer, Router, Spec,
+    Step, Task, WorkerTemplate,
 };
 use crate::template::Template;
 

@@ -332,6 +332,12 @@ pub enum Error {
         /// What it would do.
         does: String,
     },
+    /// Tasks cannot be done in worktrees.
+    #[error("tasks cannot be done in worktrees here: {why}")]
+    NoWorktrees {
+        /// Why not.
+        why: String,
+    },
     /// Guardrails allow a tool that there is none of.
     #[error("security.guardrails.allow_tools: there is no tool {name:?}")]
     Guardrail {
@@ -556,6 +562,7 @@ impl Error {
             | Self::MissingSecret { .. }
             | Self::Guardrail { .. }
             | Self::FlowTools(_)
+            | Self::NoWorktrees { .. }
             | Self::SpecServer { .. } => ErrorKind::Config,
             Self::NoFlow { .. }
             | Self::NoLane { .. }

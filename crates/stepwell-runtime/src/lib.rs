@@ -39,6 +39,7 @@ mod tally;
 mod thread;
 mod trust;
 mod wire;
+mod work;
 
 pub use answer::{Answered, Given};
 pub use attach::Attached;
@@ -57,6 +58,7 @@ pub use runtime::{Runtime, Supervisor};
 pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
 pub use talk::{Hears, StopRequested, WaitingGate, Words};
 pub use trust::Trust;
+pub use work::WorkRequest;
 
 /// A model's name as it can be given again: `provider/name`, or `script:FILE`.
 #[must_use]

@@ -146,7 +146,10 @@ async fn look_at(arguments: &Arguments, url: Option<Url>, place: &Place) -> Done
     if let Some(site) = &site
         && site.get().await.is_ok()
     {
-        return Done::failed(format!("something answers at {} already; it was not started", site.url));
+        return Done::failed(format!(
+            "something answers at {} already; it was not started",
+            site.url
+        ));
     }
     let mut running = match Running::start(OsStr::new(&arguments.command), place) {
         Ok(running) => running,
@@ -204,9 +207,10 @@ async fn watch(running: &mut Running, arguments: &Arguments, site: Option<&Site>
 /// What it means that a program ended by itself.
 fn exited(code: i32, running: &Running, arguments: &Arguments, site: Option<&Site>) -> Seen {
     match (code, site, &arguments.expect) {
-        (_, Some(site), _) => {
-            Seen::badly(format!("it ended with exit code {code} and did not answer at {}", site.url))
-        }
+        (_, Some(site), _) => Seen::badly(format!(
+            "it ended with exit code {code} and did not answer at {}",
+            site.url
+        )),
         (0, None, Some(expect)) if !running.wrote(expect) => {
             Seen::badly(format!("exit code 0, but it did not write {expect:?}"))
         }

@@ -54,6 +54,7 @@ mod tasks;
 mod trash;
 mod verify;
 mod watch;
+mod work;
 mod worktrees;
 
 use std::io::Write;
@@ -83,6 +84,7 @@ macro_rules! commands {
 commands! {
     Run = run::Args => run::run,
     Resume = resume::Args => resume::run,
+    Work = work::Args => work::run,
     Flow = flow::Args => flow::run,
     Gates = gates::Args => gates::run,
     Say = say::Args => say::run,

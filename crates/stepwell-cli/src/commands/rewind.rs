@@ -27,7 +27,7 @@ use crate::runner;
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
-    /// Where to: a seq, a checkpoint's name, or -N for N steps back. Without it, to what you
+    /// Where to: a seq, a checkpoint's name, phase:NAME, or -N for N steps back. Without it, to what you
     /// said last: all that was done about it is taken back.
     #[arg(long, value_name = FORMS, allow_hyphen_values = true)]
     to: Option<String>,

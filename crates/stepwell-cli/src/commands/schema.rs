@@ -97,6 +97,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("untag", &["tags"]),
     ("verify", &["verified"]),
     ("watch", &["imported"]),
+    ("work", &["event", "flow-plan", "flow-report", "run-report"]),
     ("worktrees list", &["worktree"]),
     ("worktrees remove", &["worktree-removed"]),
 ];

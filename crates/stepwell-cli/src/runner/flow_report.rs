@@ -111,6 +111,10 @@ fn of_failure(report: &RunReport) -> String {
     }
     match error.fault {
         Some(_) => format!("hint: stepwell resume {id}"),
+        // Guided work that ends with something left goes on with it if it is resumed.
+        None if report.status == Status::Partial => {
+            format!("hint: stepwell resume {id} goes on with it; stepwell state {id}")
+        }
         // No call failed: what was asked for, or how, is the spec's.
         None => format!(
             "hint: stepwell resume {id}; if the spec is to blame, mend it and add \

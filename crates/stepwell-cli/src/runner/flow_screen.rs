@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use stepwell::{Clock, NodeState, Spent, Time};
+use stepwell::{Clock, Event, NodeState, Spent, TaskStatus, Time};
 use stepwell_flow::NOBODY;
 use stepwell_runtime::{NodeStatus, RunEvent};
 
@@ -36,6 +36,8 @@ pub(super) struct Screen {
     /// Nodes that are worked on, by their keys, and what they do.
     running: BTreeMap<String, String>,
     done: usize,
+    /// Does it go through phases?
+    is_guided: bool,
     spent: Spent,
     /// Lines that are drawn and can be drawn over.
     drawn: usize,
@@ -62,6 +64,7 @@ impl Screen {
             begun: app.now(),
             running: BTreeMap::new(),
             done: 0,
+            is_guided: false,
             spent: Spent::default(),
             drawn: 0,
             unwritten: None,
@@ -101,6 +104,21 @@ impl Screen {
         let error = status.error.as_deref();
         let why = error.map(|error| format!(": {}", one_line(error))).unwrap_or_default();
         self.aside(style, &format!("{key} {word} ({who}){why}"));
+    }
+
+    /// Says where guided work is: its phase, and its tasks.
+    fn work(&mut self, event: &Event) {
+        match event {
+            Event::Phase(change) => {
+                self.is_guided = true;
+                self.aside(Style::Bold, &format!("== {} ==", change.to));
+            }
+            Event::Task(task) if self.is_guided && task.status != TaskStatus::Pending => {
+                let text = format!("task {} {}: {}", task.id, task.status, task.description);
+                self.aside(Style::Dim, &text);
+            }
+            _ => {}
+        }
     }
 
     fn within(&mut self, key: &str, event: &RunEvent) {
@@ -193,6 +211,7 @@ impl super::prompt::Show for Screen {
                     self.say(&format!("{line}\n"));
                 }
             }
+            RunEvent::Recorded(event) => self.work(&event.event),
             RunEvent::Node(status) => self.node(status),
             RunEvent::Within { node, event } => self.within(node, event),
             RunEvent::Notice(notice) => {

@@ -126,7 +126,7 @@ fn can_ask(runner: Runner, flags: &Flags, app: &App) -> bool {
     app.terminal.can_ask && reads
 }
 
-fn dollars(text: &str) -> Result<Money, String> {
+pub(crate) fn dollars(text: &str) -> Result<Money, String> {
     let money: Money = text.parse().map_err(|error: stepwell::NotMoney| error.to_string())?;
     if money < Money::ZERO { Err("a budget is not negative".to_owned()) } else { Ok(money) }
 }

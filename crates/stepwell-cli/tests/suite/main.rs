@@ -47,4 +47,5 @@ mod talking;
 mod teams;
 mod terminal;
 mod together;
+mod working;
 mod worktrees;

@@ -291,9 +291,7 @@ impl Review {
     /// As a node's output.
     #[must_use]
     pub fn output(&self) -> Map<String, Value> {
-        let issue = |issue: &Issue| {
-            serde_json::json!({ "description": issue.description, "files": issue.files })
-        };
+        let issue = |issue: &Issue| serde_json::json!({ "description": issue.description, "files": issue.files });
         Map::from_iter([
             ("response".to_owned(), self.summary.clone().into()),
             ("issues".to_owned(), self.issues.iter().map(issue).collect()),
@@ -331,7 +329,10 @@ mod tests {
         assert_eq!(asked.reply("2"), QuestionReply::Answer("yes, basic".to_owned()));
         assert_eq!(asked.reply("3"), QuestionReply::Answer("3".to_owned()));
         assert_eq!(asked.reply(" by token "), QuestionReply::Answer("by token".to_owned()));
-        assert_eq!((asked.reply(""), asked.reply("Skip")), (QuestionReply::Skip, QuestionReply::Skip));
+        assert_eq!(
+            (asked.reply(""), asked.reply("Skip")),
+            (QuestionReply::Skip, QuestionReply::Skip)
+        );
         assert_eq!(asked.reply("skip all"), QuestionReply::SkipAll);
         let output = Value::Object(Unclear::output(Some(&asked)));
         assert_eq!(Unclear::of_output(&output), Some(asked));
@@ -394,7 +395,8 @@ mod tests {
     fn a_review_passes_or_says_what_is_wrong() {
         let passed = Review::parse(r#"{"verdict": "pass", "issues": ["a nit"]}"#).unwrap();
         assert_eq!(passed.issues, []);
-        let failed = json!({ "verdict": "fail", "issues": [{ "description": "x", "files": ["a"] }] });
+        let failed =
+            json!({ "verdict": "fail", "issues": [{ "description": "x", "files": ["a"] }] });
         let failed = Review::parse(&failed.to_string()).unwrap();
         assert_eq!(failed.issues[0].files, ["a"]);
         assert_eq!(Review::of_output(&Value::Object(failed.output())), failed);

@@ -170,9 +170,10 @@ impl Provider for PlanSpeaks {
         let has_result = |message: &Message| {
             message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
         };
-        let asked = request.messages.iter().rposition(|message| {
-            message.role == Role::User && !has_result(message)
-        });
+        let asked = request
+            .messages
+            .iter()
+            .rposition(|message| message.role == Role::User && !has_result(message));
         let since = &request.messages[asked.map_or(0, |asked| asked + 1)..];
         let message = match since.iter().any(has_result) {
             true => Message::assistant("It was done as planned."),

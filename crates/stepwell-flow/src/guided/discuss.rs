@@ -41,7 +41,8 @@ impl Discussion {
         let mut before: Option<Option<String>> = None;
         for _ in 0..most {
             self.asked += 1;
-            let Some(unclear) = self.next(guide, background, rejected, before.as_ref()).await? else {
+            let Some(unclear) = self.next(guide, background, rejected, before.as_ref()).await?
+            else {
                 return Ok(());
             };
             match self.ask(guide, &unclear)? {

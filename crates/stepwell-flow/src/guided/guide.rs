@@ -56,7 +56,8 @@ impl<'a, 'f> Guide<'a, 'f> {
 
     /// Enters a phase, once: its checkpoint is where a rewind goes back to.
     pub(super) fn enter(&self, phase: Phase) -> Result<(), Halt> {
-        let n = *self.visits.borrow_mut().entry(phase.as_str()).and_modify(|n| *n += 1).or_insert(1);
+        let n =
+            *self.visits.borrow_mut().entry(phase.as_str()).and_modify(|n| *n += 1).or_insert(1);
         let key = NodeKey::Phase(node_id(phase.as_str()), n);
         let before = self.current.replace(Some(key.clone()));
         let is_known = self.flow.state().memo.node(&key).is_some();
@@ -67,8 +68,9 @@ impl<'a, 'f> Guide<'a, 'f> {
             return Err(Halt::NotStarted);
         }
         let mut events = Vec::new();
-        events.extend(before.map(|before| Event::from(done(&before, Value::Null))));
-        events.push(Node { state: NodeState::Started, output: None, ..done(&key, Value::Null) }.into());
+        events.extend(before.map(|before| Event::from(done(&before, json!({})))));
+        events
+            .push(Node { state: NodeState::Started, output: None, ..done(&key, json!({})) }.into());
         let head = self.flow.session.standing()?.head;
         let (Some(set), Some(from)) = (head.phases, head.phase) else {
             return Err(self.flow.fail(&key, None, "the session has no phases", None));
@@ -122,7 +124,11 @@ impl<'a, 'f> Guide<'a, 'f> {
     }
 
     /// A person's answer. Pauses the flow while there is none.
-    pub(super) fn ask_person(&self, key: &NodeKey, question: Question<'_>) -> Result<Answered, Halt> {
+    pub(super) fn ask_person(
+        &self,
+        key: &NodeKey,
+        question: Question<'_>,
+    ) -> Result<Answered, Halt> {
         if let Some(output) = self.flow.state().memo.result(key) {
             return Ok(Answered::of(output));
         }
@@ -162,7 +168,12 @@ impl<'a, 'f> Guide<'a, 'f> {
     }
 
     /// Ends the work with something left, unless its user was told of that and resumed it.
-    pub(super) fn leave(&self, part: &str, n: u32, what: impl FnOnce() -> String) -> Result<(), Halt> {
+    pub(super) fn leave(
+        &self,
+        part: &str,
+        n: u32,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), Halt> {
         let key = NodeKey::Work(node_id(part), n);
         if self.flow.state().memo.result(&key).is_some() {
             return Ok(());

@@ -20,6 +20,7 @@ mod calls;
 mod discuss;
 mod guide;
 mod lessons;
+mod outline;
 mod planning;
 mod prompts;
 mod schedule;
@@ -47,6 +48,7 @@ use prompts::Background;
 pub use answers::{
     CommitReply, FailureReply, Issue, PlanReply, QuestionReply, Review, TaskReport, Unclear,
 };
+pub use outline::{GOAL, Outline, WorkAgent};
 pub use schedule::{Finding, dependents, is_over, ready, repairs};
 pub use survey::Survey;
 pub use work_plan::{Ground, MAX_CHECKS, WorkPlan, check_program};
@@ -85,7 +87,8 @@ impl Guide<'_, '_> {
             let survey = serde_json::to_value(Survey::of(&root)).unwrap_or_default();
             let lessons = lessons::lessons(self.flow.session);
             let redact = |text: &str| self.flow.agents.redactor().redact(text).into_owned();
-            let survey: Value = serde_json::from_str(&redact(&survey.to_string())).unwrap_or(survey);
+            let survey: Value =
+                serde_json::from_str(&redact(&survey.to_string())).unwrap_or(survey);
             Ok((json!({ "survey": survey, "lessons": redact(&lessons) }), Vec::new()))
         })?;
         let survey = output.get("survey").cloned().unwrap_or_default();

@@ -52,7 +52,9 @@ impl Guide<'_, '_> {
                 PlanReply::Reject(text) | PlanReply::Refine(text) => feedback = Some(text),
             }
             if draft.is_multiple_of(MAX_DRAFTS) {
-                self.leave("unapproved", draft, || format!("no plan was approved in {draft} drafts"))?;
+                self.leave("unapproved", draft, || {
+                    format!("no plan was approved in {draft} drafts")
+                })?;
             }
         }
         Err(Halt::NotStarted)

@@ -46,9 +46,7 @@ pub fn dependents(tasks: &Tasks, id: &str) -> Vec<Task> {
 /// Tasks that are not done, with how they stand.
 #[must_use]
 pub(super) fn undone(tasks: &Tasks) -> Vec<String> {
-    let open = |task: &&Task| {
-        !matches!(task.status, TaskStatus::Done | TaskStatus::Skipped)
-    };
+    let open = |task: &&Task| !matches!(task.status, TaskStatus::Done | TaskStatus::Skipped);
     tasks.iter().filter(open).map(|task| format!("task {} ({})", task.id, task.status)).collect()
 }
 
@@ -194,7 +192,10 @@ mod tests {
         let output = format!("{}\n\u{1b}[31mfailed\n[exit code 1]", "line\n".repeat(2_000));
         let findings = [
             Finding::Check { command: "cargo test".to_owned(), output },
-            Finding::Issue(Issue { description: "Say why".to_owned(), files: vec!["a".to_owned()] }),
+            Finding::Issue(Issue {
+                description: "Say why".to_owned(),
+                files: vec!["a".to_owned()],
+            }),
         ];
         let added = repairs(2, &findings, &Tasks::default()).unwrap();
         assert_eq!(ids(&added), ["fix-2-1", "fix-2-2"]);

@@ -107,7 +107,8 @@ impl Guide<'_, '_> {
             let mut diff = changes.files.join("\n");
             if !changes.base.is_empty() {
                 let args = ["diff", "HEAD", "--"].into_iter();
-                let args: Vec<&str> = args.chain(changes.files.iter().map(String::as_str)).collect();
+                let args: Vec<&str> =
+                    args.chain(changes.files.iter().map(String::as_str)).collect();
                 let patch = SafeGit::new(&root).text(&args).unwrap_or_default();
                 diff = format!("{diff}\n\n{}", &patch[..patch.floor_char_boundary(DIFF_BYTES)]);
             }

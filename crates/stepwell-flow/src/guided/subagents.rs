@@ -77,10 +77,12 @@ impl Guide<'_, '_> {
         let child: SessionId = {
             let state = self.flow.state();
             let started = state.past.said(lane).iter().rev();
-            started.filter_map(|event| match &event.event {
-                Event::ToolStarted(started) => started.child.clone(),
-                _ => None,
-            }).next()?
+            started
+                .filter_map(|event| match &event.event {
+                    Event::ToolStarted(started) => started.child.clone(),
+                    _ => None,
+                })
+                .next()?
         };
         let head = self.flow.session.well().standing(&child).ok()?.head;
         let outcome = Charge::of(&head)?.outcome?;
@@ -108,8 +110,7 @@ impl Dispatcher for Bounded {
         rules.mode = rules.mode.min(self.mode);
         let tokens = self.budget.max_tokens.map(std::num::NonZeroU64::get);
         rules.limits.tokens = rules.limits.tokens.into_iter().chain(tokens).min();
-        rules.limits.budget =
-            rules.limits.budget.into_iter().chain(self.budget.max_cost_usd).min();
+        rules.limits.budget = rules.limits.budget.into_iter().chain(self.budget.max_cost_usd).min();
         Ok(hired)
     }
 }

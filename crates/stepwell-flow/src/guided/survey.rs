@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stepwell::Project;
 
 /// The most bytes of a file that are looked at.
 const MAX_BYTES: u64 = 256 << 10;
@@ -107,20 +108,34 @@ impl Survey {
             }
             "make" => {
                 let has = |name: &str| text.lines().any(|line| line.starts_with(name));
-                self.tests = ["test:", "check:"].iter().find(|name| has(name)).map(|name| {
-                    format!("make {}", name.trim_end_matches(':'))
-                });
+                self.tests = ["test:", "check:"]
+                    .iter()
+                    .find(|name| has(name))
+                    .map(|name| format!("make {}", name.trim_end_matches(':')));
                 self.run = has("run:").then(|| "make run".to_owned());
             }
             _ => {}
         }
     }
 
+    /// The project as its session describes it, if its type shows.
+    #[must_use]
+    pub fn project(&self) -> Option<Project> {
+        let commands = [("tests", &self.tests), ("run", &self.run)].into_iter();
+        let answers = commands.filter_map(|(key, it)| Some((key.to_owned(), it.clone()?.into())));
+        (!self.project_type.is_empty()).then(|| Project {
+            project_type: self.project_type.clone(),
+            framework: self.framework.clone(),
+            answers: answers.collect(),
+        })
+    }
+
     /// What agents are told of the project.
     #[must_use]
     pub fn text(&self) -> String {
         let mut lines = Vec::new();
-        let known = |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
+        let known =
+            |text: &str| if text.is_empty() { "unknown".to_owned() } else { text.to_owned() };
         lines.push(format!("type: {}", known(&self.project_type)));
         lines.push(format!("framework: {}", known(&self.framework)));
         lines.push(format!("tests: {}", known(self.tests.as_deref().unwrap_or_default())));
@@ -207,7 +222,8 @@ mod tests {
         )]);
         assert_eq!((node.framework.as_str(), node.tests.as_deref()), ("react", Some("npm test")));
         assert_eq!(node.run, None);
-        let go = project(&[("go.mod", "require github.com/gin-gonic/gin v1.10.0"), ("main.go", "")]);
+        let go =
+            project(&[("go.mod", "require github.com/gin-gonic/gin v1.10.0"), ("main.go", "")]);
         assert_eq!((&*go.framework, go.run.as_deref()), ("gin-gonic/gin", Some("go run .")));
         let make = project(&[("Makefile", "all: x\ncheck: all\n\t./t\n")]);
         assert_eq!(make.tests.as_deref(), Some("make check"));

@@ -218,7 +218,8 @@ impl Guide<'_, '_> {
     fn is_own_limit(&self, limits: &Limits, base: &Limits) -> bool {
         let has_own = limits.tokens != base.tokens || limits.budget != base.budget;
         let left = self.flow.purse.left();
-        let nearer_tokens = limits.tokens.is_some_and(|own| left.tokens.is_none_or(|all| own < all));
+        let nearer_tokens =
+            limits.tokens.is_some_and(|own| left.tokens.is_none_or(|all| own < all));
         let nearer_cost = limits.budget.is_some_and(|own| left.cost.is_none_or(|all| own < all));
         has_own && (nearer_tokens || nearer_cost)
     }

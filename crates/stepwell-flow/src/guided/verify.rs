@@ -6,6 +6,7 @@ use stepwell::{Event, NodeKey, Outcome, Phase};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::tool;
 
+use super::ROUNDS;
 use super::agents::AgentPart;
 use super::answers::Review;
 use super::calls::{CallResult, PlannedCall};
@@ -15,7 +16,6 @@ use super::prompts::{Background, Reviewed, left};
 use super::schedule::{Finding, repairs};
 use super::text::last_part;
 use super::work_plan::program_line;
-use super::ROUNDS;
 use crate::halt::Halt;
 use crate::pattern::lane;
 use crate::spec::TryProgram;
@@ -71,9 +71,8 @@ impl Guide<'_, '_> {
         for (n, command) in self.commands(approved)?.into_iter().enumerate() {
             let n = u32::try_from(n).unwrap_or(u32::MAX);
             let output = self.check(round, n, &command).await?;
-            let text = |key: &str| {
-                output.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-            };
+            let text =
+                |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             let (outcome, output) = (text("outcome"), text("response"));
             checks.push(Check { command: command.line, outcome, output });
         }

@@ -2,8 +2,8 @@
 
 use super::{AskCount, Edge, Node, Plan, Variable};
 use crate::spec::{
-    EdgeTarget, EvaluatorOptimizer, Gate, Graph, Guided, Name, OrchestratorWorkers, Parallel, Pattern, Routing,
-    Spec, Step, Workflow,
+    EdgeTarget, EvaluatorOptimizer, Gate, Graph, Guided, Name, OrchestratorWorkers, Parallel,
+    Pattern, Routing, Spec, Step, Workflow,
 };
 use crate::template::Template;
 

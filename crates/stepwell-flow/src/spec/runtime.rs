@@ -76,7 +76,9 @@ impl Budgets {
     }
 }
 
-pub(super) fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
+pub(super) fn dollars<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Money>, D::Error> {
     let Some(number) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
     let amount = Money::from_f64(number).filter(|amount| *amount > Money::ZERO);
     let what = "expected an amount of dollars above 0, such as 0.50";

@@ -5,9 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use stepwell::{
-    Event, Gate, Kind, Phase, PhaseSet, Question, Status, TaskStatus,
-};
+use stepwell::{Event, Gate, Kind, Phase, PhaseSet, Question, Status, TaskStatus};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::run::Allowed;
 use stepwell_flow::Ended;
@@ -50,7 +48,8 @@ fn git(root: &Path, args: &[&str]) -> String {
 }
 
 /// The check of the project. That it ran is written beside the workspace.
-const TEST: &str = "echo ran >> ../checks.log\ntest \"$(sh calc.sh 2 3)\" = 5 || { echo wrong; exit 1; }\n";
+const TEST: &str =
+    "echo ran >> ../checks.log\ntest \"$(sh calc.sh 2 3)\" = 5 || { echo wrong; exit 1; }\n";
 
 /// Makes the project, once: a folder in a folder, so that there is a place beside it.
 pub(crate) fn project(root: &Path) {
@@ -181,7 +180,9 @@ pub(crate) fn came(harness: &Harness) -> Came {
         _ => None,
     });
     let checkpoints = facts(Kind::Checkpoint).filter_map(|fact| match fact.event {
-        Event::Checkpoint(it) => Some((it.name, it.metadata.get("files").cloned().unwrap_or_default())),
+        Event::Checkpoint(it) => {
+            Some((it.name, it.metadata.get("files").cloned().unwrap_or_default()))
+        }
         _ => None,
     });
     let gates = facts(Kind::Gate).filter_map(|fact| match fact.event {
@@ -216,7 +217,17 @@ fn work_goes_from_a_goal_to_a_commit_through_every_phase() {
     let entered: Vec<&str> = came.phases.iter().map(|(_, to)| to.as_str()).collect();
     assert_eq!(
         entered,
-        ["initialize", "discuss", "plan", "execute", "verify", "execute", "verify", "runtime", "ship"]
+        [
+            "initialize",
+            "discuss",
+            "plan",
+            "execute",
+            "verify",
+            "execute",
+            "verify",
+            "runtime",
+            "ship"
+        ]
     );
     let done = |id: &str| (id.to_owned(), TaskStatus::Done);
     assert_eq!(came.tasks, [done("1"), done("2"), done("fix-1-1")]);
@@ -237,7 +248,9 @@ fn work_goes_from_a_goal_to_a_commit_through_every_phase() {
     let output = ended.output.as_str().unwrap();
     assert!(output.starts_with("3 of 3 tasks done; the check passes; committed as "), "{output}");
     let plan_prompt = harness.events().into_iter().find_map(|event| match event.event {
-        Event::Message(message) if message.lane.as_str() == "plan" && message.text().contains("# Goal") => {
+        Event::Message(message)
+            if message.lane.as_str() == "plan" && message.text().contains("# Goal") =>
+        {
             Some(message.text())
         }
         _ => None,
@@ -319,7 +332,10 @@ fn a_check_that_never_passes_ends_the_work_partial_with_what_is_left() {
     let ended = run(&harness);
     assert_eq!(ended.status, Status::Partial, "{ended:?}");
     let left = ended.error.unwrap().to_string();
-    assert!(left.starts_with("after 2 rounds of verification this is left: check `sh test.sh`"), "{left}");
+    assert!(
+        left.starts_with("after 2 rounds of verification this is left: check `sh test.sh`"),
+        "{left}"
+    );
     assert_eq!(came(&harness).checks, 2);
     // A resume is another so many rounds.
     let ended = run(&harness);
@@ -344,7 +360,8 @@ fn a_plan_goes_back_to_the_discussion_three_times_and_drafts_end() {
     assert_eq!(ended.status, Status::Partial, "{ended:?}");
     assert_eq!(ended.error.unwrap().to_string(), "no plan was approved in 10 drafts");
     let came = came(&harness);
-    let back = came.phases.iter().filter(|(from, to)| (*from, *to) == (Phase::Plan, Phase::Discuss));
+    let back =
+        came.phases.iter().filter(|(from, to)| (*from, *to) == (Phase::Plan, Phase::Discuss));
     assert_eq!(back.count(), 3);
     assert_eq!(came.gates.len(), 10);
 }

@@ -35,7 +35,10 @@ fn check(kill: Kill<'_>, expected: &Expected) {
 
 /// Without the plan's own calls, which no model answers.
 fn models(calls: Vec<String>) -> Vec<String> {
-    calls.into_iter().filter(|call| !call.starts_with("check-") && !call.starts_with("runtime-")).collect()
+    calls
+        .into_iter()
+        .filter(|call| !call.starts_with("check-") && !call.starts_with("runtime-"))
+        .collect()
 }
 
 #[test]

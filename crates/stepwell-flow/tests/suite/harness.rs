@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::{
-    Created, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session, SessionId, Span, Spent,
-    Status, Stepwell, View,
+    Created, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session, SessionId,
+    Span, Spent, Status, Stepwell, View,
 };
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};

@@ -14,7 +14,7 @@ use stepwell_agent::run::Setup;
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Place, Tool};
 use stepwell_flow::Agents;
-use stepwell_flow::spec::{self, Backoff, FailurePolicy, SecretSource, Spec};
+use stepwell_flow::spec::{self, Backoff, FailurePolicy, Pattern, SecretSource, Spec};
 
 use super::tools;
 use crate::error::{Error, Result};
@@ -168,6 +168,10 @@ impl Hiring {
             let mut setup = prepared.setup_with(tools, None, runtime);
             setup.redactor = crew.redactor.clone();
             limit(&mut setup, &spec, &name);
+            if matches!(spec.pattern, Pattern::Guided(_)) {
+                let dispatcher = crate::crew::Crew::new(&[], &[], runtime);
+                setup.dispatcher = Some(Arc::new(dispatcher));
+            }
             crew.setups.insert(name, Arc::new(setup));
         }
         Ok(crew)
@@ -296,7 +300,9 @@ fn refuse_servers(spec: &Spec, trust: Trust) -> Result<()> {
         (None, Some(url)) => Some(format!("connect to {url}")),
         (None, None) => None,
     };
-    match spec.tools.mcp.iter().find_map(does).filter(|_| !trust.is_own()) {
+    let commands = matches!(spec.pattern, Pattern::Guided(_));
+    let commands = commands.then(|| "run the commands of its plan".to_owned());
+    match spec.tools.mcp.iter().find_map(does).or(commands).filter(|_| !trust.is_own()) {
         Some(does) => Err(Error::NotYours { does }),
         None => Ok(()),
     }

@@ -14,11 +14,12 @@ use std::time::Duration;
 use serde_json::Value;
 use stepwell::{
     Created, Digest, Edited, Event, Flow as Described, Gate, GateAnswered, Head, NewEvent, Node,
-    NodeKey, NodeState, Query, Seq, Session, SessionId, Span, Status, Stepwell, Usage,
+    NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Span, Status, Stepwell, Usage,
 };
 use stepwell_agent::run::{Allowed, Purse};
+use stepwell_flow::guided::{GOAL, Survey};
 use stepwell_flow::revision::agent_of;
-use stepwell_flow::spec::Spec;
+use stepwell_flow::spec::{Pattern, Spec};
 use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents as _, Ended, Flow, History, Memo, OutputFolder, Over, Parts, Stored};
 use stepwell_workspace::{Well, sessions};
@@ -130,17 +131,26 @@ fn begin(
         hash: stored.hash,
         variables: variables::kept(&request.variables, crew.redactor()),
     };
-    let task = spec.description.clone().unwrap_or_else(|| format!("flow {}", spec.name));
+    let task = match (is_guided(spec), request.variables.get(GOAL).and_then(Value::as_str)) {
+        (true, Some(goal)) => goal.to_owned(),
+        _ => spec.description.clone().unwrap_or_else(|| format!("flow {}", spec.name)),
+    };
     let created = well
         .draft(plain(&task))
         .with_model(&crew.model.0, &crew.model.1)
         .in_workspace(runtime.place.root.display().to_string());
-    let created = Created { flow: Some(flow), ..created };
-    let spec_at = std::path::absolute(&request.path).unwrap_or_else(|_| request.path.clone());
-    let kept = serde_json::json!({
-        "spec": spec_at.display().to_string(),
-        "output": output(&request.flow, None, runtime).display().to_string(),
-    });
+    let mut created = Created { flow: Some(flow), ..created };
+    if is_guided(spec) {
+        created.phases = Some(PhaseSet::Workflow);
+        created.project = Survey::of(&runtime.place.root).project();
+    }
+    let folder = output(&request.flow, None, runtime);
+    let mut kept = serde_json::json!({ "output": folder.display().to_string() });
+    // A spec that was made for a goal lies in no file.
+    if !request.path.as_os_str().is_empty() {
+        let at = std::path::absolute(&request.path).unwrap_or_else(|_| request.path.clone());
+        kept["spec"] = at.display().to_string().into();
+    }
     let mut metadata = BTreeMap::from([(FLOW.to_owned(), kept)]);
     metadata.extend(remembered(&request.options));
     let tag = spec.tags.iter().cloned().collect();
@@ -150,6 +160,11 @@ fn begin(
         events.push(stored.checkpoint().into());
     }
     Ok(well.create_with(created, events)?)
+}
+
+/// Does a flow lead through the phases of the workflow set?
+const fn is_guided(spec: &Spec) -> bool {
+    matches!(spec.pattern, Pattern::Guided(_))
 }
 
 /// What is remembered of what was asked for, for those to come.

@@ -168,7 +168,7 @@ fn overrides(spec: &Spec) -> Vec<&[String]> {
             steps.chain(config.worker_template.tools.as_deref()).collect()
         }
         Pattern::Graph(graph) => graph.nodes.values().filter_map(own).collect(),
-        Pattern::EvaluatorOptimizer(_) => Vec::new(),
+        Pattern::EvaluatorOptimizer(_) | Pattern::Guided(_) => Vec::new(),
     }
 }
 

@@ -6,3 +6,4 @@ mod desk;
 mod flows;
 mod runs;
 mod talk;
+mod work;

@@ -1,0 +1,172 @@
+use std::num::{NonZeroU32, NonZeroU64};
+
+use stepwell::Money;
+use stepwell_flow::guided::{Outline, WorkAgent};
+use stepwell_flow::spec::{Commit, OnFailure, TryProgram, YesPhase};
+use stepwell_runtime::WorkRequest;
+
+use super::run::typed;
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::runner::{self, Flags, Runner, dollars};
+use crate::text::visible;
+
+/// Leads from a goal to a commit: discuss, plan, execute, verify, run and ship.
+///
+/// Each phase is a checkpoint, and everything can be resumed. It asks what is unclear, has you
+/// approve the plan, works on the tasks, runs the checks, repairs what fails, and proposes a
+/// commit; it never pushes. Without a terminal it pauses at each question (exit code 8), which
+/// stepwell resume --respond answers, unless --yes says that nobody is asked.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is to be reached; - reads it from stdin.
+    goal: String,
+    /// Phases in which you are not asked: discuss, plan, execute, ship, or all.
+    #[arg(long, value_name = "PHASE", value_delimiter = ',')]
+    yes: Vec<Yes>,
+    /// A phase's own model, such as plan=anthropic/NAME; may be given several times.
+    #[arg(long, value_name = "PHASE=MODEL", value_parser = phase_model)]
+    phase_model: Vec<(WorkAgent, String)>,
+    /// A command that must succeed in the end, besides those of the plan; may be given several
+    /// times.
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+    /// How the program is started, in place of what the plan says.
+    #[arg(long, value_name = "COMMAND")]
+    run: Option<String>,
+    /// An address of this machine at which the program must answer.
+    #[arg(long, requires = "run")]
+    url: Option<String>,
+    /// A text that must occur in the program's answer, or in its output.
+    #[arg(long, value_name = "TEXT", requires = "run")]
+    expect: Option<String>,
+    /// Has tasks done by so many subagents at once, each in a git worktree that is merged when its
+    /// task is done.
+    #[arg(long, value_name = "N")]
+    parallel: Option<NonZeroU32>,
+    /// What becomes of a task that failed.
+    #[arg(long, value_name = "WHAT", default_value = "ask")]
+    on_failure: Failed,
+    /// How often the checks are run and what fails is repaired; 3 unless given.
+    #[arg(long, value_name = "N")]
+    rounds: Option<NonZeroU32>,
+    /// How many questions are asked at most; 5 unless given.
+    #[arg(long, value_name = "N")]
+    questions: Option<u32>,
+    /// The most dollars of each task.
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    task_budget: Option<Money>,
+    /// The most tokens of each task.
+    #[arg(long, value_name = "N")]
+    task_tokens: Option<NonZeroU64>,
+    /// Commits nothing, and does not ask.
+    #[arg(long)]
+    no_commit: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// Phases in which nobody is asked, as they are typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Yes {
+    Discuss,
+    Plan,
+    Execute,
+    Ship,
+    All,
+}
+
+impl Yes {
+    const fn phases(self) -> &'static [YesPhase] {
+        use YesPhase::{Discuss, Execute, Plan, Ship};
+        match self {
+            Self::Discuss => &[Discuss],
+            Self::Plan => &[Plan],
+            Self::Execute => &[Execute],
+            Self::Ship => &[Ship],
+            Self::All => &[Discuss, Plan, Execute, Ship],
+        }
+    }
+}
+
+/// What becomes of a task that failed, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Failed {
+    Ask,
+    Retry,
+    Repair,
+    Skip,
+    GiveUp,
+}
+
+impl From<Failed> for OnFailure {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Ask => Self::Ask,
+            Failed::Retry => Self::Retry,
+            Failed::Repair => Self::Repair,
+            Failed::Skip => Self::Skip,
+            Failed::GiveUp => Self::GiveUp,
+        }
+    }
+}
+
+/// `PHASE=MODEL`.
+fn phase_model(text: &str) -> Result<(WorkAgent, String), String> {
+    let phases = || WorkAgent::ALL.map(WorkAgent::phase).join(", ");
+    let (phase, model) = text.split_once('=').ok_or("write PHASE=PROVIDER/NAME")?;
+    let agent = WorkAgent::of_phase(phase.trim());
+    let agent = agent.ok_or_else(|| format!("expected one of: {}", phases()))?;
+    Ok((agent, model.trim().to_owned()))
+}
+
+impl Args {
+    fn outline(&self) -> Outline {
+        let run = self.run.as_ref().map(|command| TryProgram {
+            command: command.clone(),
+            url: self.url.clone(),
+            expect: self.expect.clone(),
+            seconds: None,
+        });
+        Outline {
+            model: None,
+            models: self.phase_model.iter().cloned().collect(),
+            yes: self.yes.iter().flat_map(|yes| yes.phases()).copied().collect(),
+            max_questions: self.questions,
+            rounds: self.rounds,
+            parallel: self.parallel,
+            on_failure: self.on_failure.into(),
+            task_budget: self.task_budget,
+            task_tokens: self.task_tokens,
+            checks: self.check.clone(),
+            run,
+            commit: if self.no_commit { Commit::Never } else { Commit::Ask },
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if args.flags.agent.is_some() {
+        let message = "--agent has no meaning here: guided work has agents of its own";
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let request = WorkRequest {
+        goal: typed(args.goal.clone())?,
+        outline: args.outline(),
+        options: args.flags.options(Runner::Flow, app),
+        ..WorkRequest::default()
+    };
+    let runtime = runner::runtime(app);
+    if args.flags.dry_run {
+        let plan = runtime.plan_flow(&request.flow()?)?;
+        match app.out.is_json() {
+            true => app.out.object(&stepwell_wire::Plan::from(&plan))?,
+            false => app.out.line(visible(&plan.text()).trim_end())?,
+        }
+        note("This was a dry run: nobody was asked, and nothing was written.");
+        return Ok(Exit::Done);
+    }
+    let handle = runtime.start_work(WorkRequest { interrupt: runner::interrupt(), ..request })?;
+    runner::show(handle, Runner::Flow, &args.flags, app)
+}

@@ -1,0 +1,105 @@
+//! Guided work, as the example shows it: from a goal to a commit.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::desk::{Desk, Ran};
+
+fn git(desk: &Desk, args: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(desk.work()).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// The example, copied and committed.
+fn example() -> Desk {
+    let desk = Desk::new();
+    let from = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/work"));
+    for file in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        std::fs::copy(file.path(), desk.work().join(file.file_name())).unwrap();
+    }
+    git(&desk, &["init", "-q", "-b", "main"]);
+    git(&desk, &["config", "user.name", "Test"]);
+    git(&desk, &["config", "user.email", "test@example.com"]);
+    git(&desk, &["add", "-A"]);
+    git(&desk, &["commit", "-q", "-m", "begin"]);
+    desk
+}
+
+const WORK: [&str; 6] = [
+    "work",
+    "A calculator that adds two numbers",
+    "--model",
+    "script:script.yaml",
+    "--mode",
+    "yolo",
+];
+
+fn respond(desk: &mut Desk, answer: &str) -> Ran {
+    desk.run(&["resume", "@last", "--respond", answer])
+}
+
+#[test]
+fn the_example_goes_from_a_goal_to_a_commit_with_three_answers() {
+    let mut desk = example();
+    assert_eq!(desk.run(&WORK).code, Some(8));
+    assert_eq!(respond(&mut desk, "1").code, Some(8));
+    assert_eq!(respond(&mut desk, "approve").code, Some(8));
+    let shipped = respond(&mut desk, "commit");
+    assert_eq!(shipped.code, Some(0), "{}", shipped.stderr);
+    assert!(shipped.stdout.starts_with("3 of 3 tasks done; the check passes; committed as "));
+    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+    assert_eq!(git(&desk, &["status", "--porcelain"]), "");
+    let state = desk.run(&["state", "@last"]);
+    assert!(state.stdout.contains("ship") && state.stdout.contains("Are the numbers whole?"));
+    desk.run(&["tasks", "@last"]);
+    desk.run(&["ledger"]);
+    let transcript = desk.transcript();
+    let commit = git(&desk, &["rev-parse", "HEAD"]);
+    insta::assert_snapshot!(transcript.replace(&commit[..10], "[COMMIT]"));
+}
+
+#[test]
+fn without_questions_it_takes_one_command_and_a_phase_can_be_gone_back_to() {
+    let desk = example();
+    let mut args = WORK.to_vec();
+    args.extend(["--yes", "all", "--json"]);
+    let ran = desk.quietly(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let answer = &ran.json()[0];
+    assert_eq!(answer["status"], "success");
+    let back = desk.quietly(&["rewind", "@last", "--to", "phase:execute", "--chat"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    let phase = desk.quietly(&["phase", "@last"]);
+    assert!(phase.stdout.contains("in phase execute"), "{}", phase.stdout);
+}
+
+#[test]
+fn a_check_that_never_passes_is_exit_code_5_and_says_what_is_left() {
+    let desk = example();
+    let mut args = WORK.to_vec();
+    args.extend(["--yes", "all", "--check", "false", "--rounds", "1"]);
+    let ran = desk.quietly(&args);
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    assert!(ran.stderr.contains("this is left: check `false`"), "{}", ran.stderr);
+    let told = "goes on with it; stepwell state";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_recorded() {
+    let desk = example();
+    for (more, code) in [
+        (&["--phase-model", "ship"][..], 2),
+        (&["--phase-model", "cook=openai/x"], 2),
+        (&["--yes", "verify"], 2),
+        (&["--agent", "build"], 2),
+        (&["--run", "serve", "--url", "http://example.com/"], 3),
+    ] {
+        let mut args = WORK.to_vec();
+        args.extend(more);
+        let ran = desk.quietly(&args);
+        assert_eq!(ran.code, Some(code), "{more:?}: {}", ran.stderr);
+    }
+    assert!(!desk.work().join(".stepwell/stepwell.db").exists());
+}

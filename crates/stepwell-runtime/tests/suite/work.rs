@@ -1,0 +1,203 @@
+//! Guided work against a provider that rejects what vendors reject, over a real git repository.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use stepwell::{Answer, Event, Kind, Origin, Query, Status, TaskStatus};
+use stepwell_agent::permission::Mode;
+use stepwell_flow::guided::Outline;
+use stepwell_flow::spec::YesPhase;
+use stepwell_runtime::{Error, ErrorKind, Patience, RunOptions, Runtime, WorkRequest};
+use stepwell_strict::{Asked, Reply, Rules, Say, Strict};
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+
+use crate::desk::asked;
+
+/// A repository, a provider, and a user who may use it.
+struct Place {
+    folder: tempfile::TempDir,
+    strict: Strict,
+    runtime: Runtime,
+    _tokio: tokio::runtime::Runtime,
+}
+
+fn git(root: &Path, args: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(root).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+impl Place {
+    fn new(reply: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("work");
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::write(root.join("begun.txt"), "begun\n").unwrap();
+        std::fs::write(root.join(".gitignore"), ".stepwell/\n").unwrap();
+        git(&root, &["init", "-q", "-b", "main"]);
+        git(&root, &["config", "user.name", "Test"]);
+        git(&root, &["config", "user.email", "test@example.com"]);
+        git(&root, &["add", "-A"]);
+        git(&root, &["commit", "-q", "-m", "begin"]);
+        let tokio = tokio::runtime::Builder::new_multi_thread();
+        let tokio = { tokio }.worker_threads(1).enable_all().build().unwrap();
+        let strict = tokio.block_on(Strict::start(Rules::default())).unwrap();
+        strict.answer_with(reply);
+        let config = folder.path().join("config");
+        std::fs::create_dir_all(&config).unwrap();
+        let text = format!(
+            "[providers.local]\nbase_url = \"{}\"\nprotocol = \"openai\"\nkey_env = \"LOCAL_KEY\"\n\
+             [prices.\"local/*\"]\ninput = \"3\"\noutput = \"15\"\n",
+            strict.base_url()
+        );
+        std::fs::write(config.join("config.toml"), text).unwrap();
+        let variables = BTreeMap::from([("LOCAL_KEY".to_owned(), strict.key().to_owned())]);
+        let host = Host {
+            folder: Some(root.clone()),
+            home: Some(folder.path().to_owned()),
+            config: Some(config),
+            state: Some(folder.path().join("state")),
+            environment: Arc::new(variables),
+            ..Host::bare()
+        };
+        let wanted = Wanted { folder: Some(root), ..Wanted::default() };
+        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        Self { folder, strict, runtime: Runtime::new(workspace), _tokio: tokio }
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.folder.path().join("work")
+    }
+
+    fn request(outline: Outline) -> WorkRequest {
+        let options = RunOptions {
+            model: Some("local/large".to_owned()),
+            mode: Some(Mode::Yolo),
+            patience: Patience::Wait,
+            ..RunOptions::default()
+        };
+        let goal = "Two files".to_owned();
+        WorkRequest { goal, outline, options, ..WorkRequest::default() }
+    }
+}
+
+fn write(path: &str, content: &str) -> Reply {
+    let arguments = json!({ "path": path, "content": content }).to_string();
+    Say::text("I write it.").calling("call_1", "write_file", &[&arguments]).into()
+}
+
+/// What a model says, by who asks it and for what.
+fn model(asked: &Asked) -> Reply {
+    let last = asked.body["messages"].as_array().and_then(|all| all.last()).unwrap();
+    let has = |text: &str| asked.text.contains(text);
+    if has("You find out what a user wants") {
+        return Say::text(json!({ "done": true }).to_string()).into();
+    }
+    if has("You plan changes") {
+        let task = |id: &str, file: &str| {
+            json!({ "id": id, "action": "create", "description": format!("Write {file}"),
+                    "files": [file] })
+        };
+        let plan = json!({
+            "summary": "Two files.",
+            "tasks": [task("1", "one.txt"), task("2", "two.txt")],
+            "checks": ["grep good one.txt", "grep good two.txt"],
+        });
+        return Say::text(plan.to_string()).into();
+    }
+    if has("You review changes") {
+        return Say::text(json!({ "verdict": "pass", "summary": "fine" }).to_string()).into();
+    }
+    if has("You write commit messages") {
+        return Say::text("files: add two").into();
+    }
+    if last["role"] == "tool" {
+        return Say::text(json!({ "status": "done", "summary": "written" }).to_string()).into();
+    }
+    match (has("# Your task: 1\\n"), has("# Your task: 2\\n")) {
+        // A mistake that the check finds.
+        (true, _) => write("one.txt", "bad\n"),
+        (_, true) => write("two.txt", "good\n"),
+        _ => write("one.txt", "good\n"),
+    }
+}
+
+#[test]
+fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
+    let place = Place::new(model);
+    let yes = vec![YesPhase::Discuss, YesPhase::Plan, YesPhase::Execute, YesPhase::Ship];
+    let outline = Outline { yes, parallel: NonZeroU32::new(2), ..Outline::default() };
+    let handle = place.runtime.start_work(Place::request(outline)).unwrap();
+    let id = handle.id().clone();
+    let report = handle.join().unwrap();
+    assert_eq!(report.status, Status::Success, "{report:?}");
+    assert!(report.output.starts_with("3 of 3 tasks done; all 2 checks pass"), "{}", report.output);
+    assert_eq!(place.strict.rejected(), 0);
+    let well = place.runtime.existing(stepwell::Access::Read).unwrap();
+    let tasks = well.work(&id).unwrap().tasks;
+    assert!(tasks.iter().all(|task| task.status == TaskStatus::Done), "{tasks:?}");
+    let sessions = well.list(&Query::default()).unwrap().sessions;
+    let ours = Origin::Subagent { parent: id.clone() };
+    assert_eq!(sessions.iter().filter(|it| it.head.origin == ours).count(), 3);
+    // What each of them did is merged, and its worktree is gone.
+    assert_eq!(std::fs::read_to_string(place.root().join("one.txt")).unwrap(), "good\n");
+    assert_eq!(git(&place.root(), &["status", "--porcelain"]), "");
+    assert_eq!(git(&place.root(), &["worktree", "list"]).lines().count(), 1);
+    let checkpoints = well.store().facts(&id, &[Kind::Checkpoint]).unwrap().into_iter();
+    let files: BTreeMap<String, Value> = checkpoints
+        .filter_map(|fact| match fact.event {
+            Event::Checkpoint(it) => Some((it.name, it.metadata.get("files")?.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(files["task-1"], json!(["one.txt"]));
+    assert_eq!(files["task-2"], json!(["two.txt"]));
+    let head = well.standing(&id).unwrap().head;
+    assert_eq!(head.phase.map(|phase| phase.as_str()), Some("ship"));
+    assert_eq!(head.task, "Two files");
+}
+
+#[test]
+fn a_front_end_answers_the_plan_and_the_commit_and_the_work_resumes_in_between() {
+    let place = Place::new(model);
+    let handle = place.runtime.start_work(Place::request(Outline::default())).unwrap();
+    let id = handle.id().clone();
+    let open = asked(&mut handle.events());
+    assert_eq!(open.gate.id, "work/approve/1");
+    assert!(open.gate.prompt.contains("check: grep good one.txt"), "{}", open.gate.prompt);
+    handle.interrupt();
+    assert_eq!(handle.join().unwrap().status, Status::Interrupted);
+    let resume = || {
+        let options = RunOptions { patience: Patience::Wait, ..RunOptions::default() };
+        let trust = place.runtime.trust(&id);
+        let request = stepwell_runtime::ResumeRequest::new(id.clone(), trust);
+        place.runtime.resume(stepwell_runtime::ResumeRequest { options, ..request }).unwrap()
+    };
+    let handle = resume();
+    let mut events = handle.events();
+    let open = asked(&mut events);
+    assert_eq!(open.gate.id, "work/approve/1");
+    handle.answer(&open.gate.id, Answer::from("approve"), "ann@desk").unwrap();
+    let open = asked(&mut events);
+    assert_eq!(open.gate.id, "work/ship/1");
+    handle.answer(&open.gate.id, Answer::from("files: both of them"), "ann@desk").unwrap();
+    let report = handle.join().unwrap();
+    assert_eq!(report.status, Status::Success, "{report:?}");
+    let log = git(&place.root(), &["log", "--format=%s"]);
+    assert_eq!(log, "files: both of them\nbegin");
+    assert_eq!(place.strict.rejected(), 0);
+}
+
+#[test]
+fn worktrees_need_a_commit_and_nothing_beside_it() {
+    let place = Place::new(model);
+    std::fs::write(place.root().join("begun.txt"), "changed\n").unwrap();
+    let outline = Outline { parallel: NonZeroU32::new(2), ..Outline::default() };
+    let refused = place.runtime.start_work(Place::request(outline)).unwrap_err();
+    assert!(matches!(refused, Error::NoWorktrees { .. }), "{refused}");
+    assert_eq!(refused.kind(), ErrorKind::Config);
+}
