@@ -89,6 +89,12 @@ impl<'a, 'f> Guide<'a, 'f> {
         self.flow.record(events)
     }
 
+    /// Ends the last phase.
+    pub(super) fn finish(&self) -> Result<(), Halt> {
+        let Some(key) = self.current.take() else { return Ok(()) };
+        self.part(&key, || Ok((json!({}), Vec::new()))).map(drop)
+    }
+
     /// What a part comes to that needs neither an agent nor a person: the recorded result, or it is
     /// worked out now and recorded with what follows from it.
     pub(super) fn part(

@@ -73,6 +73,7 @@ pub(crate) async fn walk(flow: &Flow<'_>, config: &Guided) -> Result<Completed, 
     let checks = guide.verify(&background, &approved).await?;
     guide.enter(Phase::Ship)?;
     let commit = guide.ship(&background, &approved).await?;
+    guide.finish()?;
     let summary = prompts::summary(&guide.tasks()?, checks, &commit);
     let mut scope = flow.variables.clone();
     scope.set("last_response", &summary);
