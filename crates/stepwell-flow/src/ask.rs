@@ -13,7 +13,7 @@ use crate::flow::{AgentSetup, Flow, NodeEvent, locked};
 use crate::halt::Halt;
 
 /// Turns an answer into a node's output. The error tells the agent why its answer is unusable.
-type Read<'a> = dyn Fn(&str) -> Result<Map<String, Value>, String> + 'a;
+pub(crate) type Read<'a> = dyn Fn(&str) -> Result<Map<String, Value>, String> + 'a;
 
 /// A prompt for an agent.
 pub(crate) struct Ask<'a> {

@@ -179,7 +179,7 @@ impl Flow<'_> {
             Halt::Broken(error) => return Err(error),
             Halt::Paused => (Status::Paused, Some(StopReason::Gate), None),
             Halt::Limit(reason) => (Status::Partial, Some(reason), None),
-            Halt::Left(left) => return self.stop_with_rest(left),
+            Halt::Left(left) => return self.stop_with_rest(&left),
             Halt::Interrupted | Halt::NotStarted => {
                 (Status::Interrupted, Some(StopReason::UserInterrupt), None)
             }
@@ -203,7 +203,7 @@ impl Flow<'_> {
 impl Flow<'_> {
     /// Ends with something left. That is recorded together with the status: whoever resumes it
     /// knows what is left, and wants it to go on.
-    fn stop_with_rest(&self, left: Left) -> Result<Ended> {
+    fn stop_with_rest(&self, left: &Left) -> Result<Ended> {
         let what = self.agents.redactor().redact(&left.what).into_owned();
         let node = Node {
             key: left.key.to_string(),

@@ -104,6 +104,13 @@ impl Purse {
         self.inside().spent
     }
 
+    /// Takes from it what a session below spent, whose calls are paid there.
+    pub fn pay_for_below(&self, tokens: u64, cost: Money) {
+        let mut inside = self.inside();
+        inside.spent.usage.input += tokens;
+        inside.spent.cost = inside.spent.cost.plus(cost);
+    }
+
     /// What is left in it.
     #[must_use]
     pub fn left(&self) -> Remaining {
@@ -308,6 +315,14 @@ mod tests {
         let allowed = Allowed { cost: Some(Money::ZERO), ..Allowed::default() };
         let purse = Purse::new(allowed, Spent::default(), 0);
         assert!(matches!(purse.try_reserve(1, None), Verdict::Never(_)));
+    }
+
+    #[test]
+    fn what_subagents_spend_is_taken_from_it_too() {
+        let purse = purse(100);
+        purse.pay_for_below(70, Money::ZERO);
+        assert_eq!(purse.left().tokens, Some(30));
+        assert!(matches!(purse.try_reserve(40, None), Verdict::Never(_)));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! A part of guided work that an agent does.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use stepwell::{Event, Lane, NodeKey};
 
 use super::guide::Guide;
-use crate::ask::{Ask, Worker};
+use crate::ask::{Ask, Read, Worker};
 use crate::dry_run::Upcoming;
 use crate::halt::Halt;
 use crate::spec::Name;
@@ -19,7 +19,7 @@ pub(super) struct AgentPart<'a> {
     pub(super) lane: Lane,
     pub(super) prompt: &'a dyn Fn() -> Result<String, String>,
     /// Reads the answer. The error tells the agent why it is unusable.
-    pub(super) read: &'a dyn Fn(&str) -> Result<Map<String, Value>, String>,
+    pub(super) read: &'a Read<'a>,
 }
 
 impl Guide<'_, '_> {

@@ -1,9 +1,10 @@
 //! Tasks that subagents do, each in a git worktree of its own that is merged when it is done.
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use stepwell::{Event, Lane, NodeKey, Outcome, SessionId};
+use stepwell::{Event, Lane, Money, NodeKey, Outcome, SessionId, Spent};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::run::{Charge, Dispatcher, Hired, Terms};
 use stepwell_agent::tool;
@@ -38,7 +39,7 @@ impl Guide<'_, '_> {
         let Some(tool) = dispatch.next() else {
             return Err(fail("there is no tool that starts subagents".to_owned()));
         };
-        let (mode, budget) = (base.rules.mode, self.config.task_budget.clone());
+        let (mode, budget) = (base.rules.mode, self.share());
         let of_lane = lane.clone();
         let read = |result: &CallResult| self.read_subagent(&of_lane, result);
         let call = PlannedCall {
@@ -54,7 +55,47 @@ impl Guide<'_, '_> {
             finishing,
             read: &read,
         };
-        self.call(&call).await
+        let before = self.spent_below(&of_lane);
+        let done = self.call(&call).await;
+        let after = self.spent_below(&of_lane);
+        let tokens = after.usage.total().saturating_sub(before.usage.total());
+        self.flow.purse.pay_for_below(tokens, after.cost.minus(before.cost));
+        done
+    }
+
+    /// What the subagents that a lane started spent, with all below them.
+    fn spent_below(&self, lane: &Lane) -> Spent {
+        let children: Vec<SessionId> = {
+            let state = self.flow.state();
+            let started = state.past.said(lane).iter();
+            started
+                .filter_map(|event| match &event.event {
+                    Event::ToolStarted(started) => started.child.clone(),
+                    _ => None,
+                })
+                .collect()
+        };
+        let well = self.flow.session.well();
+        let mut spent = Spent::default();
+        for child in children {
+            spent += well.standing(&child).map(|it| it.head.spent).unwrap_or_default();
+            let below = well.subagents(&child).unwrap_or_default();
+            below.iter().for_each(|standing| spent += standing.head.spent);
+        }
+        spent
+    }
+
+    /// What one subagent may use: what a task may, and its share of what is left for all.
+    fn share(&self) -> TaskBudget {
+        let (left, own) = (self.flow.purse.left(), &self.config.task_budget);
+        let most = self.config.parallel.map_or(1, NonZeroU32::get);
+        let tokens = left.tokens.map(|left| (left / u64::from(most)).max(1));
+        let tokens = tokens.and_then(NonZeroU64::new);
+        let cost = left.cost.map(|left| Money::from_picos(left.as_picos() / i128::from(most)));
+        TaskBudget {
+            max_tokens: own.max_tokens.into_iter().chain(tokens).min(),
+            max_cost_usd: own.max_cost_usd.into_iter().chain(cost).min(),
+        }
     }
 
     /// How a subagent's task went: it is done if its work is part of the workspace.
@@ -108,7 +149,7 @@ impl Dispatcher for Bounded {
             self.inner.hire(&Terms { order, parent, child, mode: self.mode, reserve })?;
         let rules = &mut hired.setup.rules;
         rules.mode = rules.mode.min(self.mode);
-        let tokens = self.budget.max_tokens.map(std::num::NonZeroU64::get);
+        let tokens = self.budget.max_tokens.map(NonZeroU64::get);
         rules.limits.tokens = rules.limits.tokens.into_iter().chain(tokens).min();
         rules.limits.budget = rules.limits.budget.into_iter().chain(self.budget.max_cost_usd).min();
         Ok(hired)

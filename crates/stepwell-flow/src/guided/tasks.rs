@@ -41,6 +41,12 @@ struct Attempt<'a> {
     repair: Option<(String, String)>,
 }
 
+/// What is recorded together with an attempt's start and with its result.
+struct Recorded<'a> {
+    starting: &'a dyn Fn() -> Vec<Event>,
+    finishing: &'a dyn Fn(&Value) -> Vec<Event>,
+}
+
 impl Guide<'_, '_> {
     /// Works on every task that can be worked on, in the order of the plan.
     pub(super) async fn execute(&self, background: &Background, visit: u32) -> Result<(), Halt> {
@@ -154,7 +160,8 @@ impl Guide<'_, '_> {
                     prompt: &|| Ok(prompt.clone()),
                     read: &|text| Ok(TaskReport::parse(text).output()),
                 };
-                self.by_agent(attempt, &part, (&starting, &finishing)).await?
+                let recorded = Recorded { starting: &starting, finishing: &finishing };
+                self.by_agent(attempt, &part, &recorded).await?
             }
         };
         Ok(TaskReport::of_output(&output))
@@ -165,7 +172,7 @@ impl Guide<'_, '_> {
         &self,
         attempt: &Attempt<'_>,
         part: &AgentPart<'_>,
-        (starting, finishing): (&dyn Fn() -> Vec<Event>, &dyn Fn(&Value) -> Vec<Event>),
+        recorded: &Recorded<'_>,
     ) -> Result<Value, Halt> {
         let flow = self.flow;
         let permit = flow.permits.acquire().await;
@@ -173,6 +180,7 @@ impl Guide<'_, '_> {
         let base = flow.agent_setup(part.key, part.agent.as_str(), None)?;
         let limits = self.limits(attempt, &part.lane, &base.setup.rules.limits);
         let setup = with_limits(&base, limits.clone());
+        let Recorded { starting, finishing } = *recorded;
         let worker = Worker { setup: &setup, purse: &flow.purse, starting, finishing };
         let done = flow.ask_worker(part.key, &part.ask(), &worker).await;
         drop(permit);

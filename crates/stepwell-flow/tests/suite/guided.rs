@@ -80,17 +80,17 @@ pub(crate) fn plan(checks: &[&str]) -> Value {
     })
 }
 
-fn says(text: impl ToString) -> Value {
-    json!({ "text": text.to_string(), "usage": { "input": 10, "output": 2 } })
+fn says(text: impl std::fmt::Display) -> Value {
+    json!({ "text": format!("{text}"), "usage": { "input": 10, "output": 2 } })
 }
 
-fn calls(tool: &str, arguments: Value) -> Value {
+fn calls(tool: &str, arguments: &Value) -> Value {
     json!({ "calls": [{ "tool": tool, "arguments": arguments }],
             "usage": { "input": 10, "output": 2 } })
 }
 
 fn writes(path: &str, content: &str) -> Value {
-    calls("write_file", json!({ "path": path, "content": content }))
+    calls("write_file", &json!({ "path": path, "content": content }))
 }
 
 fn done() -> Value {
@@ -111,7 +111,7 @@ fn script() -> Value {
             "plan": [says(cycle), says(plan(&[])), says(plan(&["sh test.sh"]))],
             "task-1": [writes("calc.sh", "echo $(($1 - $2))\n"), done()],
             "task-2": [
-                calls("run_command", json!({ "command": "echo ran >> ../agent.log" })),
+                calls("run_command", &json!({ "command": "echo ran >> ../agent.log" })),
                 says(json!({ "status": "failed", "summary": "nobody said how" })),
                 writes("usage.txt", "sh calc.sh A B\n"),
                 done(),

@@ -14,7 +14,8 @@ use std::time::Duration;
 use serde_json::Value;
 use stepwell::{
     Created, Digest, Edited, Event, Flow as Described, Gate, GateAnswered, Head, NewEvent, Node,
-    NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Span, Status, Stepwell, Usage,
+    NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Span, Spent, Status, Stepwell,
+    Usage,
 };
 use stepwell_agent::run::{Allowed, Purse};
 use stepwell_flow::guided::{GOAL, Survey};
@@ -411,9 +412,10 @@ fn chosen<'a>(named: Option<&str>, open: &[&'a Gate], id: &SessionId) -> Result<
 }
 
 /// What a flow may use: what its spec says of all of it, or what was asked for of this run.
-fn purse(spec: &Spec, options: &RunOptions, history: &History) -> Purse {
+fn purse(spec: &Spec, options: &RunOptions, history: &History, below: Spent) -> Purse {
     let budgets = &spec.runtime.budgets;
-    let spent = history.spent;
+    let mut spent = history.spent;
+    spent += below;
     let given = options.max_tokens.map(|most| spent.usage.total().saturating_add(most));
     let here = options.budget.map(|most| spent.cost.plus(most));
     let whole = options.budget_total.or(budgets.max_cost_usd.filter(|_| here.is_none()));
@@ -435,6 +437,14 @@ fn purse(spec: &Spec, options: &RunOptions, history: &History) -> Purse {
         until: left.and_then(|left| tokio::time::Instant::now().checked_add(left)),
     };
     Purse::new(allowed, spent, history.calls)
+}
+
+/// What the subagents of a session spent.
+fn below(session: &Session) -> Result<Spent> {
+    let mut spent = Spent::default();
+    let all = session.well().subagents(session.id())?;
+    all.iter().for_each(|standing| spent += standing.head.spent);
+    Ok(spent)
 }
 
 /// A flow that is ready to run in its session.
@@ -480,7 +490,7 @@ impl FlowRun {
             variables: scope,
             front: job.front_end(watched.sink.clone(), options.patience),
             interrupt: job.interrupt.receiver(),
-            purse: purse(&spec, options, &history),
+            purse: purse(&spec, options, &history, below(&session)?),
         };
         let ended = job.tokio.block_on(Flow::new(parts, history).run(options.patience, &folder));
         job.tokio.block_on(crew.connected.close());

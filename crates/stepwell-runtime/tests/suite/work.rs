@@ -157,7 +157,7 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     assert_eq!(files["task-1"], json!(["one.txt"]));
     assert_eq!(files["task-2"], json!(["two.txt"]));
     let head = well.standing(&id).unwrap().head;
-    assert_eq!(head.phase.map(|phase| phase.as_str()), Some("ship"));
+    assert_eq!(head.phase.map(stepwell::Phase::as_str), Some("ship"));
     assert_eq!(head.task, "Two files");
 }
 
