@@ -97,7 +97,6 @@ struct GateState {
 /// An answer to a question for permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateAnswer {
-    seq: Seq,
     answer: Answer,
     who: Who,
 }
@@ -360,7 +359,7 @@ impl State {
             }
             Event::GateAnswered(answer) => {
                 let (given, who) = (answer.answer.clone(), answer.who.clone());
-                let given = GateAnswer { seq: recorded.seq, answer: given, who };
+                let given = GateAnswer { answer: given, who };
                 let asked = GateState { asked: recorded.seq, answer: None };
                 let gate = self.gates.entry(answer.id.clone()).or_insert(asked);
                 // The first answer counts.
@@ -370,8 +369,17 @@ impl State {
         }
     }
 
+    /// Takes in what counts of an event that a rewind took back: what was spent, and what was
+    /// forbidden. To go back is no way to be allowed more.
+    pub fn keep(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::Permission(permission) if !permission.allow => self.apply(recorded),
+            _ => self.count(recorded),
+        }
+    }
+
     /// Takes in only what was spent: what a rewind took back was paid all the same.
-    pub fn count(&mut self, recorded: &Recorded) {
+    fn count(&mut self, recorded: &Recorded) {
         let (usage, cost) = match &recorded.event {
             Event::Created(_) => {
                 self.elsewhere = Money::ZERO;
@@ -425,14 +433,6 @@ impl State {
                 calls.iter().find(|call| !call.answered).map(|call| call.call.clone())
             }
             _ => None,
-        }
-    }
-
-    /// Forgets what was allowed up to a seq.
-    pub fn distrust(&mut self, to: Seq) {
-        self.remembered.retain(|_, allow| !*allow);
-        for gate in self.gates.values_mut() {
-            gate.answer.take_if(|answer| answer.allows() && answer.seq <= to);
         }
     }
 

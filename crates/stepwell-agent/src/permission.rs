@@ -1,53 +1,8 @@
 //! Which calls run without a question.
 
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
+pub use stepwell::Mode;
 use stepwell::{Effect, ToolCall};
-
-/// When a person is asked. The stricter mode is the lesser one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Before every call.
-    ConfirmAll,
-    /// Before a call that changes something: reads run.
-    #[default]
-    ConfirmSensitive,
-    /// Never.
-    Yolo,
-}
-
-impl Mode {
-    /// Every mode, with its word.
-    pub const ALL: [(&'static str, Self); 3] = [
-        ("confirm-all", Self::ConfirmAll),
-        ("confirm-sensitive", Self::ConfirmSensitive),
-        ("yolo", Self::Yolo),
-    ];
-
-    /// Its word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ConfirmAll => "confirm-all",
-            Self::ConfirmSensitive => "confirm-sensitive",
-            Self::Yolo => "yolo",
-        }
-    }
-}
-
-impl FromStr for Mode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|(word, _)| *word == text);
-        found
-            .map(|(_, mode)| mode)
-            .ok_or_else(|| "use confirm-all, confirm-sensitive or yolo".to_owned())
-    }
-}
 
 /// What a remembered choice is about: a tool, or those of its calls whose command or path is like a
 /// pattern, in which `*` stands for anything. Written as `run_command`, or

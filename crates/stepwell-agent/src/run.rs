@@ -26,9 +26,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::compactions::Extent;
+use stepwell::trust::Weighed;
 use stepwell::{
     Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Role, Seq, Session, Span,
-    Spent, Status, StatusChanged, StopReason, Timeline, Usage, View,
+    Spent, Status, StatusChanged, StopReason, Timeline, Usage, View, Who,
 };
 use stepwell_files::capture::{Capture, Limits};
 use tokio::sync::watch as signal;
@@ -200,6 +201,8 @@ struct Taken<'a> {
     lane: Lane,
     purse: Option<&'a Purse>,
     events: Vec<Recorded>,
+    /// What counts of what these say was allowed.
+    weighed: Weighed,
     ids: Ids,
     goal: Option<String>,
     below: Spent,
@@ -216,9 +219,6 @@ const MAX_CUT_SHORT: u32 = 3;
 /// say.
 const MAX_BLANK: u32 = 3;
 
-/// Who answers where a person is asked.
-const THE_USER: &str = "the user";
-
 impl<'a> Run<'a> {
     /// Takes up a session where it stands.
     pub fn new(session: &'a Session, setup: &'a Setup, front: FrontEnd) -> Result<Self> {
@@ -227,22 +227,23 @@ impl<'a> Run<'a> {
         let head = session.standing()?.head;
         let truncated = Extent::of(&head) == Extent::Truncated;
         let (ids, goal, read_to) = (Ids::default(), head.goal, events.last().map(|it| it.seq));
+        let weighed = session.well().judge(session.id())?.weigh(&events);
         let (lane, purse) = (Lane::main(), None);
-        let taken = Taken { lane, purse, events, ids, goal, below, truncated, read_to };
+        let taken = Taken { lane, purse, events, weighed, ids, goal, below, truncated, read_to };
         Ok(Self::take(session, setup, front, taken))
     }
 
     fn take(session: &'a Session, setup: &'a Setup, front: FrontEnd, taken: Taken<'a>) -> Self {
-        let Taken { lane, purse, events, ids, goal, below, truncated, read_to } = taken;
+        let Taken { lane, purse, events, weighed, ids, goal, below, truncated, read_to } = taken;
         let mut state = State::new(lane.clone());
         let last = events.last().map(|event| event.seq).unwrap_or_default();
         let timeline = Timeline::at(last, events.iter());
-        for event in &events {
+        for event in events.iter().filter_map(|event| weighed.counted(event)) {
             // What was spent stays spent, whatever was rewound.
             if timeline.contains(event.seq) {
-                state.apply(event);
+                state.apply(&event);
             } else {
-                state.count(event);
+                state.keep(&event);
             }
         }
         state.below = below;
@@ -457,10 +458,9 @@ impl<'a> Run<'a> {
         self.front.events.tell(RunEvent::Step { steps, spent });
     }
 
-    /// Forgets what the log says, up to a seq, that the user allowed: it is not known that
-    /// they did.
-    pub fn distrust(&mut self, to: Seq) {
-        self.state.distrust(to);
+    /// The user who runs it, as events name them.
+    fn me(&self) -> Who {
+        self.session.well().who().clone()
     }
 
     /// Records events, all or none, and takes them in: without secrets on disk, as they are

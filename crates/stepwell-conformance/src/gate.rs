@@ -12,7 +12,7 @@ claims! { $ gate = gate_claims for Fixture:
     an_open_gate_is_counted_until_it_is_answered,
     a_gate_takes_one_answer,
     a_gate_that_was_not_asked_takes_no_answer,
-    a_gate_is_asked_once,
+    a_gate_is_asked_again_only_once_it_was_answered,
     of_two_gates_each_takes_its_own_answer,
     a_gate_asked_and_answered_in_one_append_is_closed,
     a_gate_that_a_rewind_dropped_takes_no_answer,
@@ -102,14 +102,19 @@ fn a_gate_that_was_not_asked_takes_no_answer<F: Fixture>(w: &mut World<F>) {
     assert!(why.contains("no gate"), "{why}");
 }
 
-fn a_gate_is_asked_once<F: Fixture>(w: &mut World<F>) {
+fn a_gate_is_asked_again_only_once_it_was_answered<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     let error = w.try_add(&lease, vec![ask("g").into()]).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
     w.tell("a", answer("g", "ann")).unwrap();
-    let error = w.try_add(&lease, vec![ask("g").into()]).unwrap_err();
-    assert!(matches!(error, Error::Illegal { .. }), "{error}");
+    w.add(&lease, ask("g"));
+    assert_eq!(w.head("a").open_gates, 1);
+    w.tell("a", answer("g", "bob")).unwrap();
+    let why = refused(w, answer("g", "cy"));
+    assert!(why.contains("bob"), "{why}");
+    assert_eq!(w.head("a").open_gates, 0);
+    w.assert_folded("a");
 }
 
 fn of_two_gates_each_takes_its_own_answer<F: Fixture>(w: &mut World<F>) {

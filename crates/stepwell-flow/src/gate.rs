@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use stepwell::trust::Counted;
 use stepwell::{Facts, Gate, GateAnswered, Kind, NodeKey, NodeState, Time};
 use stepwell_agent::run::{GateAnswer, Notice, RunEvent};
 
@@ -139,11 +140,15 @@ impl Flow<'_> {
             return Err(halt);
         }
         self.read_new_answers()?;
-        let first = self.state().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
-        let first = first.ok_or(halt)?;
         if !was_halted {
             self.restart();
         }
+        let first = self.state().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
+        let Some(first) = first else {
+            // It was answered by someone whose word does not count, and is asked again.
+            self.record(vec![answer.clone().into()])?;
+            return Ok(answer);
+        };
         let why = format!("it was already answered by {}", first.who);
         let notice = Notice::AnswerRefused { gate: first.id.clone(), why };
         self.events.tell(RunEvent::Notice(notice));
@@ -156,24 +161,37 @@ impl Flow<'_> {
     }
 
     /// Reads answers that someone else recorded since the flow began. Returns whether there were
-    /// any. Earlier gates are not looked at.
+    /// any that count; a question with another answer is asked again. Earlier gates are not looked
+    /// at.
     pub(crate) fn read_new_answers(&self) -> Result<bool, Halt> {
         let from = self.read_to.next();
         let facts = Facts { from, ..Facts::of(&[Kind::GateAnswered]) };
         let facts = self.session.well().store().keyed(self.session.id(), facts)?;
-        let mut found = false;
+        let (mut found, mut again) = (false, Vec::new());
         for fact in facts {
             let stepwell::Event::GateAnswered(answer) = &fact.event else { continue };
             let mut state = self.state();
-            if state.memo.gate(&answer.id).is_some_and(|asked| asked.answer.is_none()) {
-                found = true;
-                let (session, gate) = (self.session.id().clone(), answer.id.clone());
-                let (answer, who, at) = (answer.answer.clone(), answer.who.clone(), fact.at);
-                state.apply(fact);
-                drop(state);
-                let answered = GateAnswer { session, gate, answer, who, at };
-                self.events.tell(RunEvent::Answered(answered));
+            let asked = state.memo.gate(&answer.id);
+            let Some(asked) = asked.filter(|it| it.answer.is_none() && it.seq < fact.seq) else {
+                continue;
+            };
+            let judge = self.session.well().judge(self.session.id())?;
+            if let Some(Counted::AskAgain(why)) = judge.answer(&fact) {
+                again.push((asked.gate.clone(), why));
+                continue;
             }
+            found = true;
+            let (session, gate) = (self.session.id().clone(), answer.id.clone());
+            let (answer, who, at) = (answer.answer.clone(), answer.who.clone(), fact.at);
+            state.apply(fact);
+            drop(state);
+            let answered = GateAnswer { session, gate, answer, who, at };
+            self.events.tell(RunEvent::Answered(answered));
+        }
+        for (gate, why) in again {
+            self.announced.borrow_mut().remove(&gate.id);
+            self.record(vec![gate.into()])?;
+            self.events.tell(RunEvent::Notice(Notice::Disregarded(why.into())));
         }
         Ok(found)
     }

@@ -1,11 +1,13 @@
 //! The history of a flow, folded from its session's events.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use stepwell::trust::Weighed;
 use stepwell::{
-    Checkpoint, CheckpointReason, Digest, Event, Flow as Described, Recorded, Seq, Session, Span,
-    Spent, Status, Time, Timeline,
+    Checkpoint, CheckpointReason, Digest, Event, Flow as Described, Recorded, Seq, Session,
+    SessionId, Span, Spent, Status, Stepwell, Time, Timeline,
 };
 use stepwell_agent::run::Past;
 
@@ -87,8 +89,15 @@ impl Stored {
 impl History {
     /// Reads a session.
     pub fn read(session: &Session) -> Result<Self> {
-        let events = session.events(Span::ALL)?.intact(session.id())?;
-        Ok(Self::of(events))
+        Self::judged(session.well(), session.id())
+    }
+
+    /// Reads a session that somebody else may hold. What does not count of what was allowed in it
+    /// is left out.
+    pub fn judged(well: &Stepwell, id: &SessionId) -> Result<Self> {
+        let events = well.store().events(id, Span::ALL)?.intact(id)?;
+        let weighed = well.judge(id)?.weigh(&events);
+        Ok(Self::weighed(events, &weighed))
     }
 
     /// Reads a session and its current spec in parallel: for a large flow both take equally
@@ -116,14 +125,28 @@ impl History {
     /// Folds a session's events.
     #[must_use]
     pub fn of(events: Vec<Recorded>) -> Self {
+        Self::weighed(events, &Weighed::default())
+    }
+
+    /// Folds those of a session's events that count, as they do.
+    fn weighed(events: Vec<Recorded>, weighed: &Weighed) -> Self {
         let mut history = Self::default();
         let Some(last) = events.last() else { return history };
         history.seq = last.seq;
         let timeline = Timeline::at(last.seq, events.iter());
         for event in events {
+            let event = match weighed.counted(&event) {
+                None => continue,
+                Some(Cow::Owned(counted)) => counted,
+                Some(Cow::Borrowed(_)) => event,
+            };
             history.count(&event);
+            // To go back is no way to be allowed more.
+            let forbids = matches!(&event.event, Event::Permission(it) if !it.allow);
             if timeline.contains(event.seq) {
                 history.apply(event);
+            } else if forbids {
+                history.past.take(event);
             }
         }
         history
@@ -132,7 +155,10 @@ impl History {
     /// Reads the events recorded since the last read.
     pub fn catch_up(&mut self, session: &Session) -> Result<()> {
         let events = session.events(Span::after(self.seq))?.intact(session.id())?;
-        let moves = |event: &Recorded| matches!(event.event, Event::Rewound(_) | Event::Undone(_));
+        // What was moved or answered is judged by all that came before it.
+        let moves = |event: &Recorded| {
+            matches!(event.event, Event::Rewound(_) | Event::Undone(_) | Event::GateAnswered(_))
+        };
         if events.iter().any(moves) {
             *self = Self::read(session)?;
             return Ok(());

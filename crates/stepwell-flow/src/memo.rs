@@ -37,6 +37,8 @@ pub struct Noted {
 pub struct Asked {
     /// The question.
     pub gate: Gate,
+    /// Where it was last asked.
+    pub seq: Seq,
     /// Its answer, if there is one.
     pub answer: Option<GateAnswered>,
 }
@@ -82,7 +84,7 @@ impl Memo {
                 noted.error.clone_from(&node.error);
             }
             Event::Gate(gate) => {
-                let asked = Asked { gate: gate.clone(), answer: None };
+                let asked = Asked { gate: gate.clone(), seq, answer: None };
                 if self.gates.insert(gate.id.clone(), asked).is_none() {
                     self.order.push(gate.id.clone());
                 }

@@ -164,6 +164,7 @@ struct Events<'a> {
     ids: Vec<Option<&'a [u8]>>,
     keys: Vec<Option<&'a [u8]>>,
     bodies: Vec<&'a [u8]>,
+    copied: Vec<bool>,
 }
 
 impl<'a> Events<'a> {
@@ -180,6 +181,7 @@ impl<'a> Events<'a> {
             all.ids.push(row.id.as_ref().map(id));
             all.keys.push(key.as_ref().map(String::as_bytes));
             all.bodies.push(&*row.body);
+            all.copied.push(row.login.is_nobody());
         }
         all
     }
@@ -191,7 +193,7 @@ impl<'a> Events<'a> {
         mark: &'a Option<&'a [u8]>,
     ) {
         let mark = text.bind(mark, Type::BYTEA);
-        let columns: [(&'a (dyn ToSql + Sync), Type); 9] = [
+        let columns: [(&'a (dyn ToSql + Sync), Type); 10] = [
             (&self.seqs, Type::INT8_ARRAY),
             (&self.ats, Type::INT8_ARRAY),
             (&self.versions, Type::INT4_ARRAY),
@@ -201,14 +203,15 @@ impl<'a> Events<'a> {
             (&self.ids, Type::BYTEA_ARRAY),
             (&self.keys, Type::BYTEA_ARRAY),
             (&self.bodies, Type::BYTEA_ARRAY),
+            (&self.copied, Type::BOOL_ARRAY),
         ];
         let columns = columns.map(|(value, kind)| text.bind(value, kind)).join(", ");
         let _ = write!(
             text.sql,
             ", said AS (INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, \
-             kind, chain, id, mark, key, body) SELECT {session}, e.seq, {team}, e.at, e.version, \
-             e.spilled, e.kind, e.chain, e.id, {mark}, e.key, e.body FROM moved, \
-             unnest({columns}) AS e (seq, at, version, spilled, kind, chain, id, key, body))"
+             kind, chain, id, mark, key, body, copied) SELECT {session}, e.seq, {team}, e.at, \
+             e.version, e.spilled, e.kind, e.chain, e.id, {mark}, e.key, e.body, e.copied FROM moved, \
+             unnest({columns}) AS e (seq, at, version, spilled, kind, chain, id, key, body, copied))"
         );
     }
 }

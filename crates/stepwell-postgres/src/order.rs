@@ -46,6 +46,7 @@ impl Order {
             && event.row.version == 1
             && event.row.at == after.updated_at
             && !event.row.spilled
+            && !event.row.login.is_nobody()
             && before.status == after.status
             && before.model == after.model;
         plain.then_some(event)

@@ -1,8 +1,8 @@
 //! The store itself.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stepwell::backend::{Facts, Rows as _, read, write};
@@ -44,6 +44,8 @@ impl Default for PostgresOptions {
 #[derive(Debug)]
 pub struct PostgresStore {
     pub(crate) engine: Engine,
+    /// The login that the server knows this process by.
+    login: OnceLock<String>,
 }
 
 impl PostgresStore {
@@ -63,7 +65,7 @@ impl PostgresStore {
         let standings = Standings::default();
         let marker = Marker::new();
         let engine = Engine { followers, link, namespace, access, processes, standings, marker };
-        Ok(Self { engine })
+        Ok(Self { engine, login: OnceLock::new() })
     }
 
     /// Where it is, without user and password.
@@ -124,6 +126,17 @@ impl Store for PostgresStore {
     fn standing(&self, id: &SessionId) -> Result<Standing> {
         let row = self.engine.glance(|rows| read::find(rows, id))?;
         Ok(read::standing(row, self.engine.world(self.engine.link.time.now())))
+    }
+
+    fn login(&self) -> Result<Option<String>> {
+        if let Some(login) = self.login.get() {
+            return Ok(Some(login.clone()));
+        }
+        let login = self.engine.glance(|rows| {
+            let row = rows.one("SELECT session_user::text", &[])?;
+            row.map(|row| rows.get::<String>(&row, 0)).transpose()
+        })?;
+        Ok(login.map(|login| self.login.get_or_init(|| login).clone()))
     }
 
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {

@@ -2,6 +2,7 @@
 
 use stepwell::{Session, SessionId};
 use stepwell_agent::run::{FrontEnd, Run, Shrunk};
+use stepwell_workspace::Prior;
 use stepwell_workspace::lifecycle::hold;
 
 use crate::error::{Error, Result};
@@ -41,7 +42,8 @@ impl Runtime {
     /// If it cannot be saved.
     pub fn compact_held(&self, session: &Session, interrupt: &Interrupt) -> Result<Shrunk> {
         let head = session.standing()?.head;
-        let prepared = Prepared::for_shrinking(&head, self)?;
+        let weighed = session.well().weigh(session.id())?;
+        let prepared = Prepared::for_shrinking(&Prior { head: &head, weighed }, self)?;
         let setup = prepared.setup_with(own_tools(&prepared.agent), head.budget, self);
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let tokio = tokio.map_err(Error::Thread)?;

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use stepwell::{Created, Effect, Head};
+use stepwell::{Created, Effect};
 use stepwell_agent::run::{Dispatcher, Hired, Terms};
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Tool};
 
 use crate::error::{Error, Remedy, Result};
-use crate::model_name;
-use crate::prepare::{MODEL, Of, Prepared, find_agent};
+use crate::prepare::{Of, Prepared, find_agent};
 use crate::request::RunOptions;
 use crate::runtime::Runtime;
 
@@ -21,10 +20,12 @@ pub(crate) struct Crew {
     borrowed: Vec<Arc<dyn Tool>>,
     /// What must not be written anywhere, of what those servers need.
     secrets: Vec<String>,
+    /// The run's own model, as it can be given again.
+    model: String,
 }
 
 impl Crew {
-    pub(crate) fn new(tools: &[Arc<dyn Tool>], secrets: &[String], runtime: &Runtime) -> Self {
+    pub(crate) fn new(tools: &[Arc<dyn Tool>], prepared: &Prepared, runtime: &Runtime) -> Self {
         let own = tool::builtin();
         let is_own = |name: &str| own.iter().any(|tool| tool.spec().name == name);
         let borrowed = tools.iter().filter(|tool| tool.effect() == Effect::Pure);
@@ -33,17 +34,18 @@ impl Crew {
         let mut config = runtime.config.clone();
         config.mcp.clear();
         let runtime = runtime.in_workspace(runtime.with_config(config));
-        Self { runtime, borrowed, secrets: secrets.to_vec() }
+        let (secrets, model) = (prepared.mcp.secrets.clone(), prepared.model_name());
+        Self { runtime, borrowed, secrets, model }
     }
 
     fn find(&self, terms: &Terms<'_>) -> Result<Hired> {
         let runtime = &self.runtime;
         let name = terms.order.agent();
         let agent = find_agent(name, runtime)?;
-        let model = match (terms.child, &agent.model) {
-            (Some(child), _) => Some(model_of(child)),
+        let model = match (&terms.model, &agent.model) {
+            (Some(before), _) => Some(before.clone()),
             (None, Some(_)) => None,
-            (None, None) => Some(model_of(terms.parent)),
+            (None, None) => Some(self.model.clone()),
         };
         let options = RunOptions {
             agent: Some(name.to_owned()),
@@ -80,10 +82,4 @@ impl Dispatcher for Crew {
             _ => error.to_string(),
         })
     }
-}
-
-/// The model that a session uses, as it can be given again.
-fn model_of(head: &Head) -> String {
-    let kept = head.metadata.get(MODEL).and_then(|model| model.as_str()).map(str::to_owned);
-    kept.unwrap_or_else(|| model_name(&head.provider, &head.model))
 }

@@ -85,9 +85,6 @@ impl Agent {
         task: &str,
         runtime: &Runtime,
     ) -> Result<Run<'a>, stepwell_agent::Error> {
-        if !self.prepared.trust.is_own() {
-            run.distrust(self.resumed_from.unwrap_or_default());
-        }
         // A session that is done stays as it is.
         let unfinished = run.is_unfinished();
         if !run.is_over() || unfinished || matches!(self.words, Words::More(_)) {

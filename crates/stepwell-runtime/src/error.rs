@@ -36,6 +36,14 @@ pub enum Error {
         /// One that can be asked here, or could be with a key.
         suggested: SuggestedModel,
     },
+    /// Somebody else chose the session's model, and its user none.
+    #[error("{who} chose the model of this session, not you")]
+    OthersModel {
+        /// The model.
+        model: String,
+        /// Who chose it.
+        who: stepwell::Who,
+    },
     /// Neither the spec nor the user says which model a flow's agent asks.
     #[error("no model was named")]
     NoFlowModel,
@@ -415,6 +423,8 @@ pub enum TokenLimit {
 pub enum Remedy {
     /// Name a model, such as this one.
     NameModel(SuggestedModel),
+    /// Say that you take this model.
+    TakeModel(String),
     /// Name a model, or have the spec name one.
     NameFlowModel,
     /// Use one of the protocols that there are.
@@ -542,6 +552,7 @@ impl Error {
             }
             Self::Flow(_)
             | Self::NoModel { .. }
+            | Self::OthersModel { .. }
             | Self::NoFlowModel
             | Self::ModelName(_)
             | Self::Script { .. }
@@ -597,6 +608,7 @@ impl Error {
     pub fn remedy(&self) -> Option<Remedy> {
         Some(match self {
             Self::NoModel { suggested } => Remedy::NameModel(suggested.clone()),
+            Self::OthersModel { model, .. } => Remedy::TakeModel(model.clone()),
             Self::NoFlowModel => Remedy::NameFlowModel,
             Self::Protocol { .. } => Remedy::UseProtocol(&["openai", "anthropic", "gemini"]),
             Self::Provider { variable, error } => {

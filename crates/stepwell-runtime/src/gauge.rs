@@ -8,9 +8,9 @@ use stepwell_agent::context::Context;
 use stepwell_agent::provider::ToolSpec;
 use stepwell_agent::tool::{self, Tool};
 
-use crate::prepare::{find_agent, used_agent, used_model};
+use crate::prepare::find_agent;
 use crate::runtime::Runtime;
-use crate::{context, model};
+use crate::{context, model, model_name};
 
 /// What a session's next request would be measured by.
 pub struct Gauge {
@@ -26,13 +26,15 @@ impl Gauge {
     /// The gauge of a session. What its configuration no longer knows counts for nothing.
     #[must_use]
     pub fn of(head: &Head, runtime: &Runtime) -> Self {
-        let model = used_model(head);
+        let set = head.settings.clone().unwrap_or_default();
+        let named = || model_name(&head.provider, &head.model);
+        let model = Some(set.model.unwrap_or_else(named)).filter(|name| !name.is_empty());
         let found = model.as_deref().map(|named| model::length(named, runtime));
         let (length, provider, name) = match found {
             Some(Ok(found)) => found,
             _ => (None, head.provider.clone(), head.model.clone()),
         };
-        let agent = used_agent(head).and_then(|name| find_agent(&name, runtime).ok());
+        let agent = find_agent(&head.agent, runtime).ok();
         let tools = agent.iter().flat_map(own_tools).map(|tool| tool.spec().clone()).collect();
         let context = context::unasked(length, &provider, &name, runtime);
         Self { model, context, tools }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
-use stepwell::{Seq, SessionId, Time};
+use stepwell::trust::Disregarded;
+use stepwell::{Mode, Seq, SessionId, Time};
 
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -129,6 +130,20 @@ pub enum Notice {
         address: String,
         /// The provider.
         provider: String,
+    },
+    /// Somebody else allowed something, which does not count here.
+    Disregarded {
+        /// What, and who did.
+        it: Box<Disregarded>,
+        /// The mode that counts.
+        mode: Mode,
+        /// The model that is used, if it is one for all.
+        model: Option<String>,
+    },
+    /// A log lacks what its user last allowed in it: nothing that it says was allowed counts.
+    LogAltered {
+        /// The session.
+        session: SessionId,
     },
     /// Somebody else answered first: the given answer is not taken.
     NotTaken {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Driver, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session,
-    Standing, Stepwell, Usage,
+    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Seq, Session,
+    Settings, Standing, Stepwell, Usage, Who,
 };
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::machine::{Limits, Rules};
@@ -16,6 +16,7 @@ use stepwell_agent::redact::{RedactMessages as _, Redactor};
 use stepwell_agent::run::{Charge, Keeping, Setup};
 use stepwell_agent::tool::{Ground, Place, Tool};
 use stepwell_workspace::atomic_file::check_replaceable;
+use stepwell_workspace::{Prior, PriorModel};
 
 use crate::error::{Error, Result, SuggestedModel, TokenLimit};
 use crate::model::Model;
@@ -54,7 +55,7 @@ pub(crate) struct Prepared {
 #[derive(Clone, Copy)]
 pub(crate) struct Of<'a> {
     /// The session; absent, a new one.
-    pub(crate) session: Option<&'a Head>,
+    pub(crate) session: Option<&'a Prior<'a>>,
     /// Does what its log allows count?
     pub(crate) trust: Trust,
 }
@@ -67,11 +68,6 @@ impl Of<'_> {
 /// The variables that may hold the address of a team's store, or its password.
 const STORE_VARIABLES: [&str; 3] = ["STEPWELL_STORE", "STEPWELL_STORE_URL", "PGPASSWORD"];
 
-/// The metadata keys that hold when a person is asked, which model is used, and by whom.
-pub(crate) const MODE: &str = "mode";
-pub(crate) const MODEL: &str = "model";
-const AGENT: &str = "agent";
-
 impl Prepared {
     /// Settles what a new run works with, or one of a session that is resumed.
     pub(crate) fn new(options: &RunOptions, of: Of<'_>, runtime: &Runtime) -> Result<Self> {
@@ -80,15 +76,16 @@ impl Prepared {
             Model::find(named, runtime)
         })?;
         prepared.mcp = mcp::Wanted::find(&prepared.agent, &prepared.place.root, runtime);
-        prepared.check_budget(of.session)?;
+        prepared.check_budget(of.session.map(|prior| prior.head))?;
         files::check_roots(&prepared.place, runtime)?;
         Ok(prepared)
     }
 
     /// Settles what makes a session's conversation shorter: also without a model, and without
     /// the tools of servers.
-    pub(crate) fn for_shrinking(head: &Head, runtime: &Runtime) -> Result<Self> {
-        let of = Of { session: Some(head), trust: runtime.trust(&head.id) };
+    pub(crate) fn for_shrinking(prior: &Prior<'_>, runtime: &Runtime) -> Result<Self> {
+        let head = prior.head;
+        let of = Of { session: Some(prior), trust: runtime.trust(&head.id) };
         Self::with(&RunOptions::default(), of, runtime, |named| {
             let named = named.unwrap_or_default();
             let unreachable = || Model::unreachable(named, head, runtime);
@@ -111,26 +108,31 @@ impl Prepared {
     ) -> Result<Self> {
         let session = of.session;
         let settings = &runtime.config.settings;
-        let kept = |key: &str| Some(session?.metadata.get(key)?.as_str()?.to_owned());
         let agent_name = options.agent.clone().or_else(|| known_agent(session?, runtime));
         let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
         let agent = find_agent(&agent_name, runtime)?;
-        // Another program's session says nothing of how the user wants to be asked.
-        let ran_here = session.is_none_or(|head| head.driver == Driver::Own);
-        let mode = kept(MODE).filter(|_| ran_here).and_then(|mode| mode.parse().ok());
-        let usual = agent.mode.unwrap_or(settings.mode);
         let trust = of.trust.or_chosen(options.mode.is_some());
-        // What someone else allowed in a session is not allowed by the user.
-        let mode = mode.map(|mode: Mode| if trust.is_own() { mode } else { mode.min(usual) });
-        let mode = options.mode.or(mode).unwrap_or(usual);
-        let named = options.model.clone().or_else(|| used_model(session?));
-        let named = named.or_else(|| agent.model.clone());
-        let named = named.or_else(|| Some(settings.model_name.clone()));
-        let model = find(named.as_deref().filter(|name| !name.is_empty()))?;
+        let usual = || match session {
+            Some(prior) if options.agent.is_none() => prior.mode(settings.mode, agent.mode),
+            Some(prior) => prior.mode(agent.mode.unwrap_or(settings.mode), None),
+            None => agent.mode.unwrap_or(settings.mode),
+        };
+        let mode = options.mode.unwrap_or_else(usual);
+        let usual = agent.model.clone().or_else(|| Some(settings.model_name.clone()));
+        let usual = usual.filter(|name| !name.is_empty());
+        let named = match (&options.model, session.map(Prior::model)) {
+            (Some(given), _) => Some(given.clone()),
+            (None, Some(PriorModel::Mine(model) | PriorModel::Recorded(model))) => Some(model),
+            (None, Some(PriorModel::Others { model, who })) if usual.is_none() => {
+                return Err(Error::OthersModel { model, who });
+            }
+            (None, _) => usual,
+        };
+        let model = find(named.as_deref())?;
         let summariser = context::summariser(&model, runtime);
         let keys = model::provider_keys(runtime)?;
         let environment = runtime.host.secrets();
-        let mut place = place(session, runtime)?;
+        let mut place = place(session.map(|prior| prior.head), runtime)?;
         place.withheld = withheld(&keys, runtime).collect();
         Ok(Self {
             agent_name,
@@ -220,14 +222,31 @@ impl Prepared {
     }
 
     /// What is remembered of this run for those to come.
-    pub(crate) fn remembered(&self) -> Edited {
-        let budget = self.options.budget_total.map_or(Change::Keep, Change::Set);
-        let metadata = [
-            (MODE.to_owned(), self.mode.as_str().into()),
-            (MODEL.to_owned(), self.model_name().into()),
-            (AGENT.to_owned(), self.agent_name.clone().into()),
-        ];
-        Edited { metadata: metadata.into(), budget, ..Edited::default() }
+    pub(crate) fn remembered(&self, who: &Who) -> Vec<NewEvent> {
+        let settings = Settings {
+            agent: Some(self.agent_name.clone()),
+            model: Some(self.model_name()),
+            mode: Some(self.mode),
+            who: who.clone(),
+        };
+        let mut events: Vec<NewEvent> = vec![settings.into()];
+        if let Some(budget) = self.options.budget_total {
+            events.push(Edited { budget: Change::Set(budget), ..Edited::default() }.into());
+        }
+        events
+    }
+
+    /// Tells what others allowed in a session, and does not count for this run. Answers are those
+    /// since the model last `spoke`.
+    pub(crate) fn tell_disregarded(&self, prior: &Prior<'_>, spoke: Seq, runtime: &Runtime) {
+        if prior.weighed.altered {
+            runtime.tell(Notice::LogAltered { session: prior.head.id.clone() });
+        }
+        let (mode, model) = (self.mode, self.model_name());
+        for it in prior.disregarded(mode, &model, spoke) {
+            let (it, model) = (Box::new(it), Some(model.clone()));
+            runtime.tell(Notice::Disregarded { it, mode, model });
+        }
     }
 
     /// Makes the session of a new run, with all that it begins with, or nothing of it.
@@ -242,7 +261,9 @@ impl Prepared {
         let redactor = self.redactor();
         let system = redactor.redact_message(Message::system(self.system(runtime))).0;
         let user = redactor.redact_message(Message::user(task)).0;
-        vec![self.remembered().into(), system.into(), user.into()]
+        let mut events = self.remembered(&runtime.who());
+        events.extend([system.into(), user.into()]);
+        events
     }
 
     /// The agent's standing instructions, with the project's.
@@ -274,7 +295,7 @@ impl Prepared {
         runtime: &Runtime,
     ) -> Setup {
         let mut tools = connected.selection.tools.clone();
-        let crew = crew::Crew::new(&tools, &self.mcp.secrets, runtime);
+        let crew = crew::Crew::new(&tools, self, runtime);
         if let Some(set) = head.phases {
             tools.push(stepwell_agent::tool::phases(set));
         }
@@ -380,17 +401,11 @@ pub(crate) fn place(session: Option<&Head>, runtime: &Runtime) -> Result<Place> 
     Ok(Place { command_timeout, supervisor, ..Place::new(root) })
 }
 
-/// The agent that a session was last run by.
-pub(crate) fn used_agent(head: &Head) -> Option<String> {
-    let kept = head.metadata.get(AGENT).and_then(|name| name.as_str());
-    let name = kept.unwrap_or(&head.agent);
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
-/// The same, or the one that goes on with a session of another system whose agent is unknown here.
-fn known_agent(head: &Head, runtime: &Runtime) -> Option<String> {
-    let used = used_agent(head)?;
-    match &head.source {
+/// The agent that a session was last run by, or the one that goes on with a session of another
+/// system whose agent is unknown here.
+fn known_agent(prior: &Prior<'_>, runtime: &Runtime) -> Option<String> {
+    let used = prior.agent()?.name;
+    match &prior.head.source {
         Some(source) if find_agent(&used, runtime).is_err() => {
             let (system, instead) = (source.system.clone(), ANY_AGENT.to_owned());
             runtime.tell(Notice::OtherAgent { used, system, instead: instead.clone() });
@@ -413,13 +428,6 @@ fn suggested(runtime: &Runtime) -> SuggestedModel {
     let found = models.iter().find(|(variable, _)| runtime.host.variable(variable).is_some());
     let (variable, model) = found.unwrap_or(&models[0]);
     SuggestedModel { model, variable, has_key: found.is_some() }
-}
-
-/// The model that a session was last run with, as the user would name it.
-pub(crate) fn used_model(head: &Head) -> Option<String> {
-    let kept = head.metadata.get(MODEL).and_then(|name| name.as_str());
-    let named = || model_name(&head.provider, &head.model);
-    Some(kept.map_or_else(named, ToOwned::to_owned)).filter(|name| !name.is_empty())
 }
 
 pub(crate) fn find_agent(name: &str, runtime: &Runtime) -> Result<Agent> {

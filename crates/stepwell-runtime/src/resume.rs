@@ -1,10 +1,13 @@
 //! Resuming a session, an agent's or a flow's: the order of it, written once.
 
 use stepwell::gates::Gates;
-use stepwell::{Driver, Error as StoreError, GateAnswered, Head, Session, Span, Standing, Status};
+use stepwell::{
+    Driver, Error as StoreError, GateAnswered, Head, Recorded, Role, Seq, Session, Span, Standing,
+    Status,
+};
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
-use stepwell_workspace::{Well, restore_worktree};
+use stepwell_workspace::{Prior, Well, restore_worktree};
 
 use crate::answer::{Fitting, record};
 use crate::drive::{Agent, Words};
@@ -96,6 +99,12 @@ fn refuse(request: &ResumeRequest, standing: &Standing, runtime: &Runtime) -> Re
     }
 }
 
+/// Where the model last spoke.
+fn last_answer(events: &[Recorded]) -> Seq {
+    let answer = events.iter().rfind(|event| event.event.role() == Some(Role::Assistant));
+    answer.map_or(Seq::ZERO, |event| event.seq)
+}
+
 /// A session that Stepwell does not run is its own agent's.
 pub(crate) fn refuse_external(head: &Head) -> Result<()> {
     match head.driver {
@@ -146,7 +155,8 @@ impl Work {
         if request.say.is_none() && head.unheard == 0 {
             check_sendable(head, events()?)?;
         }
-        let of = Of { session: Some(head), trust: request.trust };
+        let prior = Prior { head, weighed: well.weigh(&head.id)? };
+        let of = Of { session: Some(&prior), trust: request.trust };
         let prepared = Prepared::new(&request.options, of, runtime)?;
         prepared.check_priced(head, &well.subagents(&head.id)?)?;
         // Rewinds of earlier versions left the status as it was, and tasks may be open.
@@ -155,6 +165,14 @@ impl Work {
                 let state = State::of(&events()?);
                 state.is_over() && !state.is_unfinished()
             };
+        if !is_done {
+            // Those who answered before the model last spoke answered something else.
+            let spoke = match request.say {
+                Some(_) => head.seq,
+                None => last_answer(&events()?),
+            };
+            prepared.tell_disregarded(&prior, spoke, runtime);
+        }
         Ok(Self::Agent(Box::new(AgentWork { prepared, words, connected: None, is_done })))
     }
 
@@ -253,7 +271,7 @@ impl Work {
             Self::Agent(agent) if agent.is_done => Ok(()),
             Self::Agent(agent) => {
                 session.take_up()?;
-                well.edit(session.id(), agent.prepared.remembered())?;
+                session.append_all(agent.prepared.remembered(well.who()))?;
                 Ok(())
             }
             Self::Flow(flow) => flow.mark_running(request, session, well, head),

@@ -109,7 +109,7 @@ impl Runtime {
     /// Who answers and speaks here: the user, by the name that the machine knows them by.
     #[must_use]
     pub fn who(&self) -> Who {
-        Who::from(self.host.variable("USER").unwrap_or_else(|| "the user".to_owned()))
+        self.host.processes.this().who()
     }
 
     /// Whether what a session's log allows was allowed by this user.

@@ -1,17 +1,20 @@
-//! The user's own sessions: those that they began, or took up with a mode of their choice.
+//! The user's own sessions, and what they gave in them.
 //!
-//! What was allowed in a session stands in its store, and a store can come with a folder that
-//! someone else made. Only what the user's own folder says is theirs counts as allowed. It names
-//! the store as well as the session: a copy of a session in another folder is another one.
+//! What was allowed in a session stands in its store. A store can come with a folder that someone
+//! else made, and others may write to a team's. So the user's own folder notes what they gave: only
+//! that counts, or what a team's server says that they gave. Notes name the store as well as the
+//! session: a copy of a session in another folder is another one.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Digest, SessionId};
+use stepwell::trust::{Given, Note, Notebook, Notes};
+use stepwell::{Digest, Seq, SessionId};
 
-/// The user's own sessions: an empty file for each, so that no two processes ever write the
-/// same one differently.
+/// The user's own sessions in one store: an empty file for each, so that no two processes ever
+/// write the same one differently; and beside it the notes of what they gave there.
 #[derive(Clone, Debug)]
 pub struct OwnSessions {
     folder: PathBuf,
@@ -40,13 +43,75 @@ impl OwnSessions {
     /// If it cannot be written.
     pub fn add(&self, id: &SessionId) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        fs::File::create(self.mark(id)).map(drop)
+        File::create(self.mark(id)).map(drop)
     }
 
     /// No id holds an `@`.
     fn mark(&self, id: &SessionId) -> PathBuf {
         self.folder.join(format!("{id}@{}", self.store))
     }
+
+    fn notes(&self, id: &SessionId) -> PathBuf {
+        self.folder.join(format!("{id}@{}.given", self.store))
+    }
+
+    /// The notes on a session, for writing, once nobody else has them open.
+    fn write(&self, id: &SessionId) -> io::Result<File> {
+        fs::create_dir_all(&self.folder)?;
+        let mut options = OpenOptions::new();
+        let file = options.create(true).read(true).append(true).mode(0o600).open(self.notes(id))?;
+        file.lock()?;
+        Ok(file)
+    }
+}
+
+impl Notes for OwnSessions {
+    fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_> {
+        let file = self.write(session);
+        if let Err(error) = &file {
+            tracing::warn!(%session, %error, "what_was_given_is_not_noted");
+        }
+        Box::new(OnDisk(file.ok()))
+    }
+
+    fn given(&self, session: &SessionId) -> Given {
+        let read = || {
+            let mut file = match File::open(self.notes(session)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+                file => file?,
+            };
+            // Whoever is about to note something has it locked.
+            file.lock_shared()?;
+            let mut text = String::new();
+            file.read_to_string(&mut text).map(|_| text)
+        };
+        let text = read().unwrap_or_else(|error: io::Error| {
+            tracing::warn!(%session, %error, "what_was_given_is_not_known");
+            String::new()
+        });
+        let mut given = Given::default();
+        text.lines().filter_map(parse).for_each(|note| given.add(note));
+        given
+    }
+}
+
+/// The notes on one session: a line for each. Dropping it unlocks them.
+struct OnDisk(Option<File>);
+
+impl Notebook for OnDisk {
+    fn add(&mut self, notes: &[Note]) {
+        let Some(file) = &mut self.0 else { return };
+        let text: String = notes.iter().map(|it| format!("{} {}\n", it.seq, it.digest)).collect();
+        if let Err(error) = file.write_all(text.as_bytes()) {
+            tracing::warn!(%error, "what_was_given_is_not_noted");
+        }
+    }
+}
+
+/// Reads a line. One that was cut off notes nothing.
+fn parse(line: &str) -> Option<Note> {
+    let (seq, digest) = line.split_once(' ')?;
+    Some(Note { seq: Seq::new(seq.parse().ok()?), digest: digest.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -56,9 +121,54 @@ mod tests {
     #[test]
     fn a_session_is_the_users_own_in_its_store_only() {
         let state = tempfile::tempdir().unwrap();
-        let id: SessionId = "20260101-000000-aaaaaa".parse().unwrap();
-        OwnSessions::below(state.path(), "/work/a/.stepwell").add(&id).unwrap();
-        assert!(OwnSessions::below(state.path(), "/work/a/.stepwell").has(&id));
-        assert!(!OwnSessions::below(state.path(), "/work/copy/.stepwell").has(&id));
+        let id: SessionId = "a".parse().unwrap();
+        let here = OwnSessions::below(state.path(), "/here/.stepwell");
+        let copy = OwnSessions::below(state.path(), "/copy/.stepwell");
+        assert!(!here.has(&id));
+        here.add(&id).unwrap();
+        assert!(here.has(&id) && !copy.has(&id));
+        assert!(!here.has(&"b".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_was_given_is_noted_for_one_session_of_one_store() {
+        let state = tempfile::tempdir().unwrap();
+        let [a, b]: [SessionId; 2] = ["a", "b"].map(|id| id.parse().unwrap());
+        let here = OwnSessions::below(state.path(), "/here/.stepwell");
+        let copy = OwnSessions::below(state.path(), "/copy/.stepwell");
+        let note = |seq| Note { seq: Seq::new(seq), digest: Digest::blake3(b"said") };
+        here.open(&a).add(&[note(2)]);
+        here.open(&a).add(&[note(3), note(7)]);
+        assert_eq!(here.given(&a).notes().collect::<Vec<_>>(), [2, 3, 7].map(note));
+        assert_eq!((copy.given(&a), here.given(&b)), (Given::default(), Given::default()));
+        // Looking leaves nothing behind, and notes make no session the user's own.
+        assert!(!here.has(&a) && !here.notes(&b).exists());
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_notes_nothing() {
+        let state = tempfile::tempdir().unwrap();
+        let id: SessionId = "a".parse().unwrap();
+        let here = OwnSessions::below(state.path(), "/here/.stepwell");
+        let note = Note { seq: Seq::new(2), digest: Digest::blake3(b"said") };
+        here.open(&id).add(&[note]);
+        let mut file = OpenOptions::new().append(true).open(here.notes(&id)).unwrap();
+        file.write_all(b"3 blake3:12").unwrap();
+        assert_eq!(here.given(&id).notes().collect::<Vec<_>>(), [note]);
+    }
+
+    #[test]
+    fn notes_wait_for_whoever_is_about_to_write() {
+        let state = tempfile::tempdir().unwrap();
+        let id: SessionId = "a".parse().unwrap();
+        let here = OwnSessions::below(state.path(), "/here/.stepwell");
+        let note = Note { seq: Seq::new(2), digest: Digest::blake3(b"said") };
+        let mut open = here.open(&id);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| here.given(&id).notes().count());
+            open.add(&[note]);
+            drop(open);
+            assert_eq!(reader.join().unwrap(), 1);
+        });
     }
 }

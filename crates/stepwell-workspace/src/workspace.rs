@@ -248,7 +248,7 @@ impl Workspace {
         if access == Access::Write && folder == self.place.store {
             self.written.store(true, Ordering::Relaxed);
         }
-        Ok(self.well(engine))
+        Ok(self.well_at(folder, engine))
     }
 
     /// The folder for what belongs to this machine, beside a team's store.
@@ -273,6 +273,10 @@ impl Workspace {
     /// A well over an open store.
     #[must_use]
     pub fn well(&self, engine: Engine) -> Well {
+        self.well_at(&self.place.store, engine)
+    }
+
+    fn well_at(&self, folder: &Path, engine: Engine) -> Well {
         let settings = &self.config.settings;
         let id_format = match settings.id_format {
             IdStyle::Timestamp => IdFormat::Timestamp,
@@ -283,8 +287,12 @@ impl Workspace {
         };
         let (clock, processes) = (Arc::clone(&self.host.clock), Arc::clone(&self.host.processes));
         let redactor = self.redactor.clone();
-        let surroundings =
+        let mut surroundings =
             Surroundings { id_format, clock, processes, redactor, ..Surroundings::default() };
+        surroundings.answers_from = settings.talk_from.into();
+        if let Some(own) = self.own_sessions_of(&self.store_name(folder, &engine)) {
+            surroundings.notes = Arc::new(own);
+        }
         Well { well: Stepwell::with(engine.store(), surroundings), engine }
     }
 
@@ -319,13 +327,28 @@ impl Workspace {
     }
 
     fn own_sessions(&self) -> Option<OwnSessions> {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        // In a team's store another folder is another workspace.
         let store = match &self.place.team {
-            Some(team) => format!("{team} {}", real(&self.place.root).display()),
-            None => real(&self.place.store).display().to_string(),
+            Some(team) => self.team_name(team),
+            None => folder_name(&self.place.store),
         };
-        self.host.state.as_deref().map(|state| OwnSessions::below(state, &store))
+        self.own_sessions_of(&store)
+    }
+
+    fn own_sessions_of(&self, store: &str) -> Option<OwnSessions> {
+        self.host.state.as_deref().map(|state| OwnSessions::below(state, store))
+    }
+
+    /// What tells a store from all others of the user's.
+    fn store_name(&self, folder: &Path, engine: &Engine) -> String {
+        match engine {
+            Engine::Sqlite(_) => folder_name(folder),
+            Engine::Postgres(store) => self.team_name(store.address()),
+        }
+    }
+
+    /// In a team's store another folder is another workspace.
+    fn team_name(&self, team: &Address) -> String {
+        format!("{team} {}", folder_name(&self.place.root))
     }
 
     /// Is a session the user's own, so that what was allowed in it counts?
@@ -493,6 +516,11 @@ impl Workspace {
         };
         Error::NoMatch { name: name.to_owned(), lies }
     }
+}
+
+/// A folder without links.
+fn folder_name(path: &Path) -> String {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// Why a session that works in a worktree has none here.

@@ -61,8 +61,17 @@ pub enum Login {
     /// The store has no server that would know.
     #[default]
     Unknown,
-    /// The login that the server noted; none, if the row is from before it did.
+    /// The login that the server noted; none, if the row is from before it did, or was copied
+    /// from elsewhere.
     Noted(Option<String>),
+}
+
+impl Login {
+    /// Is there a server, and does it say that nobody known to it wrote the row?
+    #[must_use]
+    pub const fn is_nobody(&self) -> bool {
+        matches!(self, Self::Noted(None))
+    }
 }
 
 /// A row that is kept.

@@ -14,6 +14,8 @@ pub struct Asked {
     pub at: Time,
     /// The answer; absent, it waits.
     pub answer: Option<GateAnswered>,
+    /// Where the answer stands.
+    pub answered_at: Option<Seq>,
 }
 
 /// The questions of a session's live branch, in the order in which they were asked.
@@ -43,12 +45,16 @@ impl Gates {
         for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
             match &fact.event {
                 Event::Gate(gate) => {
-                    found.asked.push(Asked { gate: gate.clone(), at: fact.at, answer: None });
+                    let (gate, at) = (gate.clone(), fact.at);
+                    found.asked.push(Asked { gate, at, answer: None, answered_at: None });
                 }
                 Event::GateAnswered(answer) => {
-                    let its = found.asked.iter_mut().find(|asked| asked.gate.id == answer.id);
+                    // One that was asked again has the same name.
+                    let mut asked = found.asked.iter_mut().rev();
+                    let its = asked.find(|asked| asked.gate.id == answer.id);
                     if let Some(asked) = its {
                         asked.answer = Some(answer.clone());
+                        asked.answered_at = Some(fact.seq);
                     }
                 }
                 event if moves_view(event) => found.moved = Some(fact.seq),

@@ -122,6 +122,7 @@ pub mod view;
 pub mod well;
 
 pub mod backend;
+pub mod trust;
 
 pub use facade::{changes, digest, event, id, message, money, query, time};
 #[doc(hidden)]

@@ -91,13 +91,11 @@ impl Session {
     }
 
     fn write(&self, events: Vec<NewEvent>) -> Result<Written> {
-        let append = Append {
-            session: self.id().clone(),
-            epoch: Some(self.lease.epoch),
-            expected: None,
-            events,
-        };
-        let written = self.well.store().write(Write::Append(append))?;
+        let written = self.well.write_noted(self.id(), events, |events| {
+            let (session, epoch) = (self.id().clone(), Some(self.lease.epoch));
+            let append = Append { session, epoch, expected: None, events };
+            self.well.store().write(Write::Append(append))
+        })?;
         tracing::info!(session = %self.id(), seq = %written.last, "session_saved");
         Ok(written)
     }

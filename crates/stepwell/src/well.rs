@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::keeper::Keeper;
@@ -10,13 +10,14 @@ use crate::options::{EmptyTrash, ForkAt, NewSession};
 use crate::redact::redact_created;
 use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
+use crate::trust::{self, AnswersFrom, Judge, MemoryNotes, Note, Notes, Weighed};
 use crate::{
     Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Family,
     Filter, Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent,
     Order, Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor,
     Removal, Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span,
     SqliteOptions, SqliteStore, Standing, StopAsked, Store, SystemClock, SystemEntropy,
-    SystemProcesses, Target, Time, Work, Write, Written,
+    SystemProcesses, Target, Time, Who, Work, Write, Written,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -32,6 +33,8 @@ struct Shared {
     surroundings: Surroundings,
     keeper: Keeper,
     hub: Arc<Hub>,
+    /// This process's user.
+    who: OnceLock<Who>,
 }
 
 /// What a well takes from the world around it.
@@ -49,6 +52,10 @@ pub struct Surroundings {
     pub lease_ttl: Duration,
     /// Takes secrets out of all that is recorded through the well.
     pub redactor: Redactor,
+    /// Keeps what this machine's user gives in sessions: it counts when they are taken up again.
+    pub notes: Arc<dyn Notes>,
+    /// Whose answers count.
+    pub answers_from: AnswersFrom,
 }
 
 impl Default for Surroundings {
@@ -60,6 +67,8 @@ impl Default for Surroundings {
             id_format: IdFormat::default(),
             lease_ttl: LEASE_TTL,
             redactor: Redactor::default(),
+            notes: Arc::new(MemoryNotes::default()),
+            answers_from: AnswersFrom::default(),
         }
     }
 }
@@ -89,7 +98,8 @@ impl Stepwell {
     pub fn with(store: Arc<dyn Store>, surroundings: Surroundings) -> Self {
         let keeper = Keeper::new(Arc::clone(&store), surroundings.lease_ttl);
         let hub = Hub::new(Arc::clone(&store));
-        Self { shared: Arc::new(Shared { store, surroundings, keeper, hub }) }
+        let who = OnceLock::new();
+        Self { shared: Arc::new(Shared { store, surroundings, keeper, hub, who }) }
     }
 
     /// The folder of the store that a folder belongs to: its own, or that of the
@@ -115,6 +125,58 @@ impl Stepwell {
     #[must_use]
     pub fn now(&self) -> Time {
         self.shared.surroundings.clock.now()
+    }
+
+    /// This process's user, as events name them.
+    #[must_use]
+    pub fn who(&self) -> &Who {
+        self.shared.who.get_or_init(|| self.shared.surroundings.processes.this().who())
+    }
+
+    /// Judges what a session's log says was allowed: what of it this user gave.
+    pub fn judge(&self, id: &SessionId) -> Result<Judge> {
+        let me = Who { login: self.store().login()?, ..self.who().clone() };
+        let Surroundings { notes, answers_from, .. } = &self.shared.surroundings;
+        Ok(Judge { me, given: notes.given(id), answers: *answers_from })
+    }
+
+    /// What counts of what a session's log says was allowed.
+    pub fn weigh(&self, id: &SessionId) -> Result<Weighed> {
+        let facts = self.store().facts(id, &trust::JUDGED)?;
+        Ok(self.judge(id)?.weigh(&facts))
+    }
+
+    /// Records events, and notes those that give something as this user's.
+    pub(crate) fn write_noted(
+        &self,
+        session: &SessionId,
+        events: Vec<NewEvent>,
+        write: impl FnOnce(Vec<NewEvent>) -> Result<Written>,
+    ) -> Result<Written> {
+        let gives = |(n, new): (u64, &NewEvent)| {
+            let note = Note::on(Seq::ZERO, &new.event).filter(|_| !new.copied)?;
+            Some((n, note.digest))
+        };
+        let given: Vec<_> = (0..).zip(&events).filter_map(gives).collect();
+        if given.is_empty() {
+            return write(events);
+        }
+        // Held over the write: whoever sees the events sees that they are noted.
+        let mut notebook = self.shared.surroundings.notes.open(session);
+        let written = write(events)?;
+        let note = |(n, digest)| Note { seq: Seq::new(written.first.get() + n), digest };
+        notebook.add(&given.into_iter().map(note).collect::<Vec<_>>());
+        Ok(written)
+    }
+
+    /// What this user gave in a session also counts in its fork, as far as they share events.
+    fn share_notes(&self, parent: &SessionId, fork: &SessionId, at: Seq) {
+        let notes = &self.shared.surroundings.notes;
+        let given = notes.given(parent);
+        let shared: Vec<Note> = given.notes().filter(|note| note.seq <= at).collect();
+        if !shared.is_empty() {
+            notes.open(fork).add(&shared);
+        }
     }
 
     /// A new session's name, which no session bears.
@@ -180,16 +242,21 @@ impl Stepwell {
     pub fn create(&self, new: impl Into<NewSession>) -> Result<Session> {
         let NewSession { created, events } = new.into();
         let id = created.id.clone();
-        let mut writes = vec![Write::Create(self.beginning(created, Some(self.claim())))];
-        if !events.is_empty() {
-            let (epoch, events) = (Some(Epoch::FIRST), self.redacted(events));
-            let append = Append { session: id.clone(), epoch, expected: None, events };
-            writes.push(Write::Append(append));
-        }
-        let written = self.store().batch(writes)?;
+        let create = Write::Create(self.beginning(created, Some(self.claim())));
+        let mut lease = None;
+        self.write_noted(&id, self.redacted(events), |events| {
+            let mut writes = vec![create];
+            if !events.is_empty() {
+                let (session, epoch) = (id.clone(), Some(Epoch::FIRST));
+                writes.push(Write::Append(Append { session, epoch, expected: None, events }));
+            }
+            let written = self.store().batch(writes)?;
+            lease = written.iter().find_map(|written| written.lease.clone());
+            let lost = || Error::Fenced { session: id.clone(), epoch: Epoch::FIRST, current: None };
+            written.into_iter().next_back().ok_or_else(lost)
+        })?;
         tracing::info!(session = %id, "session_created");
-        let lease = written.into_iter().find_map(|written| written.lease);
-        let lost = || Error::Fenced { session: id, epoch: Epoch::FIRST, current: None };
+        let lost = || Error::Fenced { session: id.clone(), epoch: Epoch::FIRST, current: None };
         Ok(self.keep(lease.ok_or_else(lost)?))
     }
 
@@ -240,7 +307,11 @@ impl Stepwell {
         };
         let (origin, model) = (Origin::Fork { parent: parent.clone(), at }, head.model);
         let created = Created { id: self.new_id(), origin, model, source: None, ..*created };
-        self.create(NewSession { created, events: begins })
+        // A fork may do no more than its parent may now.
+        let facts = self.store().facts(parent, &[Kind::Settings, Kind::Permission])?;
+        let events = trust::carried_over(&facts, at).into_iter().chain(begins).collect();
+        self.share_notes(parent, &created.id, at);
+        self.create(NewSession { created, events })
     }
 
     /// Makes such a session, which begins with these events of its own.
@@ -311,9 +382,10 @@ impl Stepwell {
     /// Records events under a lease that this process holds, from any of its threads.
     pub fn append_held(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<Written> {
         let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
-        let events = self.redacted(events);
-        let append = Append { session, epoch, expected: None, events };
-        let written = self.store().write(Write::Append(append))?;
+        let written = self.write_noted(&lease.session, self.redacted(events), |events| {
+            let append = Append { session, epoch, expected: None, events };
+            self.store().write(Write::Append(append))
+        })?;
         tracing::info!(session = %lease.session, seq = %written.last, "session_saved");
         Ok(written)
     }
@@ -348,8 +420,11 @@ impl Stepwell {
 
     fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
         let events = self.redacted(vec![event.into()]);
-        let append = Append { session: id.clone(), epoch: None, expected: None, events };
-        let seq = self.store().write(Write::Append(append))?.last;
+        let written = self.write_noted(id, events, |events| {
+            let append = Append { session: id.clone(), epoch: None, expected: None, events };
+            self.store().write(Write::Append(append))
+        })?;
+        let seq = written.last;
         tracing::info!(session = %id, %seq, "session_saved");
         Ok(seq)
     }

@@ -1,3 +1,4 @@
+use stepwell::Seq;
 use stepwell::{
     Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Step, Time, ToolStarted,
     Usage,

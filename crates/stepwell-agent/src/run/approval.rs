@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use stepwell::trust::{Counted, Disregarded};
 use stepwell::{
     Answer, AskedCall, Choice, Effect, Event, Facts, Gate, GateAnswered, Kind, Message, Permission,
     Seq, Status, StopReason, ToolCall, Who,
@@ -13,7 +14,8 @@ use stepwell::{
 use super::dispatch::Halt;
 use super::event::{GateAnswer, Here, OpenGate, RunEvent};
 use super::front_end::Patience;
-use super::{Cut, Run, THE_USER};
+use super::notice::Notice;
+use super::{Cut, Run};
 use crate::error::Result;
 use crate::machine::{Settled, Stop};
 use crate::permission::Rule;
@@ -45,13 +47,13 @@ impl Run<'_> {
         // All that was answered before the run began is known. Of that, what a rewind took back does
         // not count, though it stands in the log behind a question that counts again.
         let asked_before = self.state.is_asked(&call.id);
-        let asked = self.open_gate(&call)?;
+        let mut asked = self.open_gate(&call)?;
         let (seq, secret) = (asked.seq, self.is_secret(&call));
-        let from = if asked_before { self.read_to.map(Seq::next) } else { Some(seq) };
-        self.front.events.tell(RunEvent::Approval(Box::new(asked)));
+        let mut from = if asked_before { self.read_to.map(Seq::next) } else { Some(seq) };
+        self.front.events.tell(RunEvent::Approval(Box::new(asked.clone())));
         let mut last = seq;
         while self.front.patience == Patience::Wait && !self.front.wishes.wants_pause() {
-            if self.take_answer(&call.id, from)? {
+            if self.take_answer(&mut asked, &mut from)? {
                 return Ok(None);
             }
             let (well, id) = (self.session.well().clone(), self.session.id().clone());
@@ -66,7 +68,7 @@ impl Run<'_> {
                 seen = look => last = seen.ok().and_then(std::result::Result::ok).unwrap_or(last),
             }
         }
-        if self.take_answer(&call.id, from)? {
+        if self.take_answer(&mut asked, &mut from)? {
             return Ok(None);
         }
         // What is not kept cannot be allowed later.
@@ -113,21 +115,38 @@ impl Run<'_> {
         Gate { call: Some(Box::new(asked)), ..Gate::new(call.id.as_str(), plain(preview)) }
     }
 
-    /// Takes in the answer to a question, if the log has one from a seq on. Nothing before is looked
-    /// at, however much was asked.
-    fn take_answer(&mut self, gate: &str, from: Option<Seq>) -> Result<bool> {
+    /// Takes in the answer to a question, if the log has one from a seq on that counts. Nothing
+    /// before is looked at, however much was asked.
+    fn take_answer(&mut self, open: &mut OpenGate, since: &mut Option<Seq>) -> Result<bool> {
+        let (gate, from) = (open.gate.id.as_str(), *since);
         if self.state.answered(gate).is_some() {
             return Ok(true);
         }
         let Some(from) = from else { return Ok(false) };
         let (well, id) = (self.session.well(), self.session.id());
         let facts = Facts { from, ..Facts::under(&[Kind::GateAnswered], gate) };
-        let Some(answered) = well.store().keyed(id, facts)?.into_iter().next() else {
+        let Some(mut answered) = well.store().keyed(id, facts)?.into_iter().next() else {
             return Ok(false);
         };
+        let judge = well.judge(id)?;
+        match judge.answer(&answered) {
+            Some(Counted::AskAgain(why)) => {
+                self.ask_again(open, why)?;
+                *since = Some(open.seq);
+                return Ok(false);
+            }
+            Some(Counted::As(counted)) => {
+                if let Event::GateAnswered(it) = &mut answered.event {
+                    it.answer = counted;
+                }
+            }
+            None => {}
+        }
         // What is remembered from now on was recorded together with the answer.
         let facts = Facts { from, ..Facts::of(&[Kind::Permission]) };
-        for event in well.store().keyed(id, facts)?.into_iter().chain([answered]) {
+        let remembered = well.store().keyed(id, facts)?.into_iter();
+        let remembered = remembered.filter(|event| is_denial(&event.event) || judge.gave(event));
+        for event in remembered.chain([answered]) {
             self.state.apply(&event);
             if let Event::GateAnswered(it) = &event.event {
                 let answer = GateAnswer {
@@ -144,6 +163,15 @@ impl Run<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Asks a question again whose answer does not count.
+    fn ask_again(&mut self, open: &mut OpenGate, why: Disregarded) -> Result<()> {
+        self.record(vec![open.gate.clone().into()])?;
+        open.seq = self.state.asked(&open.gate.id).unwrap_or(open.seq);
+        self.front.events.tell(RunEvent::Notice(Notice::Disregarded(why.into())));
+        self.front.events.tell(RunEvent::Approval(Box::new(open.clone())));
+        Ok(())
     }
 
     /// Remembers a choice that is meant for later calls too, if its answer said so.
@@ -184,6 +212,10 @@ impl Run<'_> {
     }
 }
 
+fn is_denial(event: &Event) -> bool {
+    matches!(event, Event::Permission(permission) if !permission.allow)
+}
+
 /// As much of a diff as a gate keeps.
 fn shortened(detail: &str) -> String {
     if detail.len() <= MAX_DETAIL {
@@ -192,9 +224,4 @@ fn shortened(detail: &str) -> String {
     let cut = crate::tool::cut(detail, MAX_DETAIL);
     let left = detail.lines().count().saturating_sub(cut.lines().count());
     format!("{cut}\n… {left} more lines\n")
-}
-
-/// Who closes a question that the user did not allow.
-pub(super) fn the_user() -> Who {
-    Who::from(THE_USER)
 }

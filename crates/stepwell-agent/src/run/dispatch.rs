@@ -35,6 +35,8 @@ pub struct Terms<'a> {
     pub parent: &'a Head,
     /// The subagent's session, if it began before.
     pub child: Option<&'a Head>,
+    /// The model that the user gave it then.
+    pub model: Option<String>,
     /// When a person is asked, at the loosest.
     pub mode: Mode,
     /// What the subagent's session may cost in all; absent, there is no limit.
@@ -187,7 +189,11 @@ impl Run<'_> {
         };
         let parent = &self.session.standing()?.head;
         let mode = self.setup.rules.mode;
-        Ok(dispatcher.hire(&Terms { order, parent, child, mode, reserve })?)
+        let model = match child {
+            Some(child) => self.session.well().weigh(&child.id)?.mine.model,
+            None => None,
+        };
+        Ok(dispatcher.hire(&Terms { order, parent, child, model, mode, reserve })?)
     }
 
     /// What a subagent's session may cost in all, given what is left.

@@ -6,7 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stepwell::{Answer, Event, Lane, NodeKey, Part, Recorded, Role, Session, Spent};
+use stepwell::trust::Weighed;
+use stepwell::{Event, Lane, Part, Recorded, Role, Session, Spent};
 
 use super::{FrontEnd, Purse, Run, Setup, Taken};
 
@@ -58,20 +59,6 @@ impl Past {
                 | Event::Undone(_),
             ) => self.common.push(event),
             _ => {}
-        }
-    }
-
-    /// Forgets what the log says that the user allowed: it is not known that they did. A call
-    /// that waits with such an answer is denied.
-    pub fn distrust(&mut self) {
-        self.common.retain(|event| !matches!(&event.event, Event::Permission(it) if it.allow));
-        for event in &mut self.common {
-            if let Event::GateAnswered(answer) = &mut event.event {
-                // What a flow's own questions were answered is no permission.
-                if answer.id.parse::<NodeKey>().is_err() {
-                    answer.answer = Answer::deny("it is not known that you allowed it");
-                }
-            }
         }
     }
 
@@ -127,8 +114,9 @@ impl<'a> Run<'a> {
     ) -> Self {
         let InLane { lane, events, ids, purse } = at;
         let (goal, below, truncated) = (None, Spent::default(), false);
-        let (purse, read_to) = (Some(purse), None);
-        let taken = Taken { lane, purse, events, ids, goal, below, truncated, read_to };
+        // Whoever read the session's past left out what does not count.
+        let (purse, read_to, weighed) = (Some(purse), None, Weighed::default());
+        let taken = Taken { lane, purse, events, weighed, ids, goal, below, truncated, read_to };
         Self::take(session, setup, front, taken)
     }
 }

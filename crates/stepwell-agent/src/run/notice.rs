@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use stepwell::trust::Disregarded;
 use stepwell::{Money, SessionId};
 
 /// Something that a person should know.
@@ -10,6 +11,8 @@ use stepwell::{Money, SessionId};
 #[serde(tag = "notice", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Notice {
+    /// Somebody else allowed something, which does not count here: it is asked again.
+    Disregarded(Box<Disregarded>),
     /// A provider does not say how many tokens it used: they are estimated.
     TokensEstimated {
         /// The provider.

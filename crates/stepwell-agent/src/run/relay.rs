@@ -1,11 +1,11 @@
 //! Questions of subagents: asked by those above them too, and answered in both.
 
-use stepwell::gates::Gates;
+use stepwell::gates::{Asked, Gates};
 use stepwell::{Answer, Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
 
+use super::Run;
 use super::charge::{Charge, wants};
 use super::dispatch::Halt;
-use super::{Run, THE_USER};
 use crate::error::Result;
 use crate::machine::Stop;
 
@@ -13,7 +13,7 @@ impl Run<'_> {
     /// A child waits for a person: so does its parent, with the same question.
     pub(super) fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
         let gates = self.gates_of(id)?;
-        let mut events = self.closed(&call.id, &gates, Waiting::StaysOpen);
+        let mut events = self.closed(&call.id, (id, &gates), Waiting::StaysOpen)?;
         for asked in gates.open() {
             let ours = above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
@@ -47,25 +47,36 @@ impl Run<'_> {
 
     /// Questions of a child's that its parent asked too, and that nothing waits for any more.
     pub(super) fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
-        Ok(self.closed(&call.id, &self.gates_of(id)?, Waiting::Closes))
+        self.closed(&call.id, (id, &self.gates_of(id)?), Waiting::Closes)
     }
 
     /// Closes what was asked for a child, with the child's own answer if it has one.
-    fn closed(&self, call: &str, gates: &Gates, waiting: Waiting) -> Vec<Event> {
-        let open = self.state.open_below(call).into_iter();
-        let closed = open.filter_map(|ours| {
-            let mut all = gates.asked.iter();
+    fn closed(
+        &self,
+        call: &str,
+        (child, gates): (&SessionId, &Gates),
+        waiting: Waiting,
+    ) -> Result<Vec<Event>> {
+        let open = self.state.open_below(call);
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ignored = self.session.well().weigh(child)?.ignored;
+        let closed = open.into_iter().filter_map(|ours| {
+            let mut all = gates.asked.iter().rev();
             let its = all.find(|asked| above(call, &asked.gate.id, gates.moved) == ours);
-            let answer = its.map(|asked| asked.answer.clone());
-            let (answer, who) = match answer {
-                Some(None) if waiting == Waiting::StaysOpen => return None,
-                Some(Some(answer)) => (answer.answer, answer.who),
+            let counts = |asked: &Asked| !asked.answered_at.is_some_and(|at| ignored.contains(&at));
+            let (answer, who) = match its.map(|asked| (asked.answer.clone(), counts(asked))) {
+                Some((None, _)) if waiting == Waiting::StaysOpen => return None,
+                Some((Some(answer), true)) => (answer.answer, answer.who),
+                // What somebody else allowed there is not allowed here.
+                Some((Some(_), false)) => (Answer::deny("it is asked again"), self.me()),
                 // It was rewound, or asked in a session that this one was forked from.
-                _ => (Answer::deny("it is no longer asked"), THE_USER.into()),
+                _ => (Answer::deny("it is no longer asked"), self.me()),
             };
             Some(GateAnswered::new(ours, answer, who).into())
         });
-        closed.collect()
+        Ok(closed.collect())
     }
 
     fn gates_of(&self, id: &SessionId) -> Result<Gates> {

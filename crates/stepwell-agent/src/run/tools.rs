@@ -6,7 +6,7 @@ use stepwell::{Answer, Effect, Event, Message, Outcome, ToolCall, ToolTarget, Wh
 
 use stepwell_files::safe_fs;
 
-use super::approval::{SECRET_GONE, the_user};
+use super::approval::SECRET_GONE;
 use super::tick::ticking;
 use super::{Cut, Run, RunEvent};
 use crate::error::Result;
@@ -90,7 +90,7 @@ impl Run<'_> {
             targets: plan.targets,
             child: plan.child,
         };
-        let who = Who::from(format!("mode {}", self.setup.rules.mode.as_str()));
+        let who = Who::from(format!("{}, by mode {}", self.me(), self.setup.rules.mode));
         let mut events: Vec<Event> =
             Vec::from_iter(self.closed_gate(call, Answer::ALLOW_ONCE, who));
         events.push(started.into());
@@ -144,7 +144,7 @@ impl Run<'_> {
     /// Records what a tool did, together with what the model is told of it.
     pub(super) fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
         let who = match done.outcome {
-            Outcome::Denied if !self.setup.dry_run => the_user(),
+            Outcome::Denied if !self.setup.dry_run => self.me(),
             _ => Who::from("stepwell"),
         };
         // What closes unasked says why, in place of what the model is told.

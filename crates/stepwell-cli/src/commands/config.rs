@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Get { key } => get(known(key)?, app),
         Action::Set { key, value, user } => {
             let key = known(key)?;
-            if key.is_secret() && !*user {
+            if key.is_users() && !*user {
                 let message = format!("{} belongs into your own configuration", key.name);
                 let hint = format!("stepwell config set --user {} …", key.name);
                 return Err(Failure::new(Exit::Usage, message).hint(hint));

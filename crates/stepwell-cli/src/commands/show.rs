@@ -20,6 +20,7 @@ use crate::output::{Style, note};
 use crate::prices::Estimates;
 use crate::text::{self, cost, indented, one_line, second, visible};
 use crate::wire::word;
+use crate::wording;
 
 /// Shows a session: what it is, what it spent, its files, its last messages.
 #[derive(Debug, clap::Args)]
@@ -310,6 +311,9 @@ fn describe(standing: &Standing, shown: &Shown, app: &mut App) -> Result<()> {
         say("Errors", &format!("{}, the last: {}", head.errors, last.unwrap_or_default()))?;
     }
     say("Error", &one_line(head.error.as_deref().unwrap_or_default()))?;
+    if let Some(settings) = &head.settings {
+        say("Settings", &one_line(&wording::settings(settings)))?;
+    }
     for (name, value) in &head.metadata {
         say("Metadata", &visible(&format!("{name} = {value}")))?;
     }

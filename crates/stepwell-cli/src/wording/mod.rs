@@ -9,7 +9,7 @@ use stepwell_workspace::{ConfigPlace, Notice, Remedy};
 
 use crate::text::count;
 
-pub(crate) use runs::{run_notice, run_remedy, runtime_notice};
+pub(crate) use runs::{run_notice, run_remedy, runtime_notice, settings};
 
 /// The hint that follows an error.
 pub(crate) fn remedy(remedy: &Remedy) -> String {

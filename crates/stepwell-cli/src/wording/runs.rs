@@ -1,6 +1,7 @@
 //! The words for what the runtime says in types: what would help, and what a person should know.
 
-use stepwell::{Gate, Time};
+use stepwell::trust::{Allowed, Disregarded};
+use stepwell::{Gate, Mode, Settings, Time, Who};
 use stepwell_agent::run::{Measure, Notice as RunNotice, Whole};
 use stepwell_runtime::{Notice, Remedy, TokenLimit};
 
@@ -32,6 +33,7 @@ pub(crate) fn run_remedy(remedy: &Remedy) -> String {
                  it; stepwell demo needs none"
             )
         }
+        Remedy::TakeModel(model) => format!("--model {model} takes it"),
         Remedy::NameFlowModel => {
             "add --model provider/name, or runtime.provider and runtime.model_id to the spec"
                 .to_owned()
@@ -191,6 +193,13 @@ pub(crate) fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Optio
              place that a spec names; to give it one, describe it in your own configuration: \
              [providers.NAME] with base_url = \"{address}\" and key_env"
         ),
+        Notice::Disregarded { it, mode, model } => {
+            disregarded(it, *mode, model.as_deref().unwrap_or("the spec's"))
+        }
+        Notice::LogAltered { session } => format!(
+            "The log of {session} lacks what you last allowed in it, so nothing that it says was \
+             allowed counts: you are asked again"
+        ),
         Notice::NotTaken { why, .. } => format!("{why}: your answer is not taken"),
         Notice::NotWritten { path, why } => format!("warning: {}: {why}", path.display()),
         other => format!("warning: {other:?}"),
@@ -229,6 +238,7 @@ fn cut_off(sessions: &[stepwell_runtime::CutOffSession], now: Time) -> String {
 pub(crate) fn run_notice(notice: &RunNotice) -> String {
     let longest = "with the longest answer that it may give (model.max_output)";
     match notice {
+        RunNotice::Disregarded(it) => disregarded(it, Mode::ConfirmAll, ""),
         RunNotice::TokensEstimated { provider } => {
             format!("{provider} does not say how many tokens it used: they are estimated")
         }
@@ -274,5 +284,51 @@ pub(crate) fn run_notice(notice: &RunNotice) -> String {
         }
         RunNotice::AnswerRefused { gate, why } => format!("[{gate}] {why}"),
         other => format!("{other:?}"),
+    }
+}
+
+/// Who did something, and as whom a server knows them.
+pub(crate) fn who(who: &Who) -> String {
+    match (&who.login, who.name.as_str()) {
+        (Some(login), "") => format!("role {login}"),
+        (Some(login), name) => format!("{name} (role {login})"),
+        (None, "") => "someone".to_owned(),
+        (None, name) => name.to_owned(),
+    }
+}
+
+/// What a run was last set to work with, and by whom.
+pub(crate) fn settings(settings: &Settings) -> String {
+    let mode = settings.mode.map(|mode| format!("mode {mode}"));
+    let parts = [settings.agent.clone(), settings.model.clone(), mode];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => format!("as usual, by {}", settings.who),
+        false => format!("{}, by {}", parts.join(", "), settings.who),
+    }
+}
+
+/// What somebody else allowed, and what counts in its place.
+fn disregarded(it: &Disregarded, mode: Mode, model: &str) -> String {
+    let who = who(&it.who);
+    match &it.what {
+        Allowed::Mode(theirs) => format!(
+            "{who} had set mode {theirs}, which does not count for you: {mode} does (--mode \
+             {theirs} to change that)"
+        ),
+        Allowed::Model(theirs) => format!(
+            "{who} had chosen the model {theirs}, which does not count for you: {model} is used \
+             (--model {theirs} to change that)"
+        ),
+        Allowed::Always(rule) => {
+            format!(
+                "{who} had allowed {rule} for good, which does not count for you: you are asked"
+            )
+        }
+        Allowed::Answer { gate, answer } => format!(
+            "{who} had answered {gate} with {answer:?}, which does not count for you: it is asked \
+             again (talk.from in your configuration says whose answers count)",
+            answer = answer.text()
+        ),
     }
 }

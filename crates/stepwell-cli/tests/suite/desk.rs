@@ -6,12 +6,15 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use regex::Regex;
+use stepwell::Processes as _;
 use stepwell::{
     Checkpoint, Created, Edited, Failure, FileChanged, FileState, Lane, Message, Money, SessionId,
-    SqliteOptions, SqliteStore, Status, StatusChanged, Stepwell, StopReason, Surroundings, Usage,
+    SqliteOptions, SqliteStore, Status, StatusChanged, Stepwell, StopReason, Surroundings,
+    SystemProcesses, Usage,
 };
 use stepwell_conformance::TestClock;
 use tempfile::TempDir;
@@ -58,6 +61,12 @@ impl Desk {
     /// The workspace.
     pub(crate) fn work(&self) -> PathBuf {
         self.top.path().join("work")
+    }
+
+    /// A name that nothing else has in this run of the tests.
+    pub(crate) fn unique(what: &str) -> String {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        format!("{what}-{}", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A path on the desk.
@@ -195,6 +204,7 @@ impl Desk {
         let here = std::fs::canonicalize(self.top.path()).unwrap();
         let mut text = text.replace(here.to_str().unwrap(), "[DESK]");
         text = text.replace(self.top.path().to_str().unwrap(), "[DESK]");
+        text = text.replace(&SystemProcesses.this().who().name, "[WHO]");
         let rules = [
             (r"\b20\d{6}-\d{6}-[0-9a-f]{6}\b", "[ID]"),
             (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "[TIME]"),
@@ -217,7 +227,7 @@ impl Desk {
     }
 }
 
-fn ran(output: Output) -> Ran {
+pub(crate) fn ran(output: Output) -> Ran {
     Ran {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),

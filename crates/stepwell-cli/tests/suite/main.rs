@@ -28,6 +28,7 @@ mod moving;
 mod naming;
 mod naming_wrongly;
 mod newcomer;
+mod others;
 mod piping;
 mod planning;
 mod pricing;

@@ -548,7 +548,8 @@ fn a_run_that_died_at_once_begins_with_its_task() {
     let well = desk.well();
     drop(well.create(well.draft("the task").with_model("script", "script.yaml")).unwrap());
     drop(well);
-    assert_eq!(one(&desk, &["resume"], 0)["output"], "Done.");
+    let resumed = one(&desk, &["resume", "--model", "script:script.yaml"], 0);
+    assert_eq!(resumed["output"], "Done.");
     let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
     assert!(log.contains("the task") && log.contains("careful software engineer"), "{log}");
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command};
 
 use serde_json::Value;
+use stepwell::{Processes as _, SystemProcesses};
 
 use crate::desk::{Desk, STEPWELL};
 use crate::running::{SCRIPT, desk, one, run, running, with_provider};
@@ -92,7 +93,8 @@ fn a_question_shows_what_would_change_and_its_answer_closes_it() {
     let answered = log(&desk, "gate_answered");
     assert_eq!((answered.len(), log(&desk, "gate").len()), (2, 2));
     assert_eq!(answered[1]["body"]["answer"]["deny"]["reason"], "not now");
-    assert_eq!(answered[0]["body"]["who"], "the user");
+    let who = SystemProcesses.this().who();
+    assert_eq!(answered[0]["body"]["who"], who.name);
     assert_eq!(answered[0]["body"]["answer"]["allow"]["scope"], "once");
 }
 

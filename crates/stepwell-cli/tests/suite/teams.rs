@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 use stepwell_cluster::{Disk, Server};
+use stepwell_postgres::{Address, PostgresStore};
 
 use crate::desk::{AUTH, Desk};
 use crate::running::{desk, one, run};
 
 /// The server that the tests of this file share.
-fn server() -> &'static Server {
+pub(crate) fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(Disk::Synced))
 }
@@ -22,6 +23,19 @@ fn team() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let n = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{}?namespace=team-{n}", server().url())
+}
+
+/// The address of a team's store for one of its members, who has a role of their own.
+pub(crate) fn member(team: &str, name: &str) -> String {
+    let role = format!("{}_{name}", team.replace('-', "_"));
+    // Its owner opens it first.
+    drop(PostgresStore::open(Address::parse(&server().url()).unwrap()).unwrap());
+    if server().sql(&format!("SELECT 1 FROM pg_roles WHERE rolname = '{role}'")).is_empty() {
+        let _ = server().sql(&format!("CREATE ROLE {role} LOGIN"));
+        let _ = server().sql(&stepwell_postgres::script(team, &role).unwrap());
+    }
+    let url = server().url().replace("stepwell@", &format!("{role}@"));
+    format!("{url}?namespace={team}")
 }
 
 /// Which rows are a team's.

@@ -66,6 +66,7 @@ impl Chunk {
         self.events.push(NewEvent {
             id: event.id,
             at: Some(event.at),
+            copied: true,
             ..NewEvent::from(event.event)
         });
         self.bytes += bytes;

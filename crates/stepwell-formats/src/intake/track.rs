@@ -286,7 +286,12 @@ impl<'a> Track<'a> {
         if self.mode == Mode::Write {
             let at = at.or(self.told_at);
             // Encoded at once, while its texts are at hand: they are not kept besides.
-            self.batch.push(NewEvent { id: Some(id), at, ..NewEvent::from(event) })?;
+            self.batch.push(NewEvent {
+                id: Some(id),
+                at,
+                copied: true,
+                ..NewEvent::from(event)
+            })?;
         }
         self.next = self.next.next();
         Ok(())

@@ -8,9 +8,10 @@ use super::{PgRows, number, seq};
 use crate::blob;
 use crate::link::params;
 
-/// The columns that make up an event's row, in the order that [`read_event`] expects.
-pub(crate) const EVENT_COLUMNS: &str =
-    "seq, at, kind, version, chain, id, spilled, erased, body, login";
+/// The columns that make up an event's row, in the order that [`read_event`] expects. What was
+/// copied, or replaced by a scrub, was not said by whom the server knows.
+pub(crate) const EVENT_COLUMNS: &str = "seq, at, kind, version, chain, id, spilled, erased, body, \
+     CASE WHEN copied OR erased IS NOT NULL THEN NULL ELSE login END";
 
 /// How many rows are fetched at first, and at most, when a stretch is walked: whoever
 /// wants the last few does not wait for a thousand.
@@ -67,7 +68,8 @@ impl PgRows<'_> {
         }
         self.run(
             "INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, \
-             chain, id, mark, key, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+             chain, id, mark, key, body, copied) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
             params![
                 key => INT8,
                 number(row.seq) => INT8,
@@ -81,6 +83,7 @@ impl PgRows<'_> {
                 mark.as_ref().map(<[u8; 16]>::as_slice) => BYTEA,
                 sealed.key.as_ref().map(String::as_bytes) => BYTEA,
                 &*row.body => BYTEA,
+                row.login.is_nobody() => BOOL,
             ],
         )?;
         Ok(row.body.len() as u64 + blob::attach(self, key, sealed)?)

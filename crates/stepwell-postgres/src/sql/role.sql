@@ -16,7 +16,8 @@ GRANT SELECT, INSERT, DELETE ON stepwell.removed TO :"role";
 -- Who wrote an event is the server's to say, and nobody's to change.
 REVOKE INSERT, UPDATE ON stepwell.events FROM :"role";
 GRANT SELECT, DELETE,
-    INSERT (session, seq, namespace, at, version, spilled, kind, chain, id, mark, key, erased, body),
+    INSERT (session, seq, namespace, at, version, spilled, kind, chain, id, mark, key, erased, body,
+        copied),
     UPDATE (session, spilled, key, erased, body)
     ON stepwell.events TO :"role";
 -- The number of a session is not a role's to choose, nor to change.

@@ -49,6 +49,8 @@ CREATE INDEX events_facts ON stepwell.events (session, kind, substr(key, 1, 1024
 -- The login that wrote an event. Roles may not name this column: it is the server that fills it in.
 ALTER TABLE stepwell.events ADD COLUMN login text COLLATE "C";
 ALTER TABLE stepwell.events ALTER COLUMN login SET DEFAULT session_user;
+-- Was the event copied from elsewhere? Then its login says who copied it, not who did it.
+ALTER TABLE stepwell.events ADD COLUMN copied boolean NOT NULL DEFAULT false;
 
 -- The login that holds a lease.
 ALTER TABLE stepwell.leases ADD COLUMN login text COLLATE "C";
@@ -74,7 +76,7 @@ BEGIN
             'TO %I', member);
         EXECUTE format('REVOKE INSERT, UPDATE ON stepwell.events FROM %I', member);
         EXECUTE format('GRANT INSERT (session, seq, namespace, at, version, spilled, kind, chain, '
-            'id, mark, key, erased, body), UPDATE (session, spilled, key, erased, body) '
+            'id, mark, key, erased, body, copied), UPDATE (session, spilled, key, erased, body) '
             'ON stepwell.events TO %I', member);
     END LOOP;
 END $$;

@@ -20,7 +20,7 @@ use super::tools;
 use crate::error::{Error, Result};
 use crate::model::{self, Elsewhere, Model, Tuning};
 use crate::notice::Notice;
-use crate::prepare::{MODE, MODEL, Of, Prepared, place, withheld};
+use crate::prepare::{Of, Prepared, place, withheld};
 use crate::request::{Interrupt, RunOptions};
 use crate::runtime::Runtime;
 use crate::trust::Trust;
@@ -66,18 +66,17 @@ impl Hiring {
         of: Of<'_>,
         runtime: &Runtime,
     ) -> Result<Self> {
-        let kept = |key: &str| Some(of.session?.metadata.get(key)?.as_str()?.to_owned());
-        let typed = options.model.clone().or_else(|| kept(MODEL));
+        // Only what the user chose before counts: the spec says the rest.
+        let before = || of.session?.weighed.mine.model.clone();
+        let typed = options.model.clone().or_else(before);
         let usual = runtime.config.settings.mode;
         let trust = of.trust.or_chosen(options.mode.is_some());
         refuse_servers(spec, trust)?;
         tools::check_guardrails(spec, runtime)?;
-        // What someone else allowed in a session is not allowed by the user.
-        let mode = kept(MODE).and_then(|mode| mode.parse().ok());
-        let mode = mode.map(|mode: Mode| if trust.is_own() { mode } else { mode.min(usual) });
-        let mode = options.mode.or(mode).unwrap_or(usual);
+        let mode = of.session.map_or(usual, |prior| prior.mode(usual, None));
+        let mode = options.mode.unwrap_or(mode);
         let keys = model::provider_keys(runtime)?;
-        let mut place = place(of.session, runtime)?;
+        let mut place = place(of.session.map(|prior| prior.head), runtime)?;
         place.withheld = withheld(&keys, runtime).collect();
         let (wanted, names) = tools::servers(spec, &place.root, runtime)?;
         let mut given: Vec<String> = keys.values().cloned().collect();
@@ -109,6 +108,11 @@ impl Hiring {
             redactor: Redactor::with_environment(given, runtime.host.secrets()),
             priced,
         })
+    }
+
+    /// When a person is asked.
+    pub(crate) const fn mode(&self) -> Mode {
+        self.mode
     }
 
     pub(crate) const fn redactor(&self) -> &Redactor {

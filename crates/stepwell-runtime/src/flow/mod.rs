@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde_json::Value;
 use stepwell::{
     Created, Digest, Edited, Event, Flow as Described, Gate, GateAnswered, Head, NewEvent, Node,
-    NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Span, Spent, Status, Stepwell,
-    Usage,
+    NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Settings, Span, Spent, Status,
+    Stepwell, Usage, Who,
 };
 use stepwell_agent::run::{Allowed, Purse};
 use stepwell_flow::guided::{GOAL, Survey};
@@ -23,14 +23,14 @@ use stepwell_flow::revision::agent_of;
 use stepwell_flow::spec::{Pattern, Spec};
 use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents as _, Ended, Flow, History, Memo, OutputFolder, Over, Parts, Stored};
-use stepwell_workspace::{Well, sessions};
+use stepwell_workspace::{Prior, Well, sessions};
 
 use crate::answer::{Fitting, Given};
 use crate::drive::{Watched, record_script};
 use crate::error::{Error, Result, TokenLimit};
 use crate::handle::RunHandle;
 use crate::notice::Notice;
-use crate::prepare::{MODE, MODEL, Of};
+use crate::prepare::Of;
 use crate::readiness::make_ready;
 use crate::report::{Failure, FlowReport, RunReport};
 use crate::request::{FlowOptions, FlowRequest, ResumeRequest, RunOptions};
@@ -152,10 +152,12 @@ fn begin(
         let at = std::path::absolute(&request.path).unwrap_or_else(|_| request.path.clone());
         kept["spec"] = at.display().to_string().into();
     }
-    let mut metadata = BTreeMap::from([(FLOW.to_owned(), kept)]);
-    metadata.extend(remembered(&request.options));
+    let metadata = BTreeMap::from([(FLOW.to_owned(), kept)]);
     let tag = spec.tags.iter().cloned().collect();
-    let mut events: Vec<NewEvent> = vec![Edited { metadata, tag, ..Edited::default() }.into()];
+    let mut events: Vec<NewEvent> = vec![
+        remembered(&request.options, well.who()).into(),
+        Edited { metadata, tag, ..Edited::default() }.into(),
+    ];
     // The files that a spec was read from may change: what was read is what counts.
     if !stored.files.is_empty() {
         events.push(stored.checkpoint().into());
@@ -169,19 +171,15 @@ const fn is_guided(spec: &Spec) -> bool {
 }
 
 /// What is remembered of what was asked for, for those to come.
-fn remembered(options: &RunOptions) -> BTreeMap<String, Value> {
-    let mode = options.mode.map(|mode| (MODE.to_owned(), mode.as_str().into()));
-    let model = options.model.as_ref().map(|model| {
-        let named = match model.strip_prefix("script:") {
-            Some(path) => {
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-                format!("script:{}", path.display())
-            }
-            None => model.clone(),
-        };
-        (MODEL.to_owned(), named.into())
+fn remembered(options: &RunOptions, who: &Who) -> Settings {
+    let model = options.model.as_ref().map(|model| match model.strip_prefix("script:") {
+        Some(path) => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+            format!("script:{}", path.display())
+        }
+        None => model.clone(),
     });
-    mode.into_iter().chain(model).collect()
+    Settings { agent: None, model, mode: options.mode, who: who.clone() }
 }
 
 /// Where artifacts go.
@@ -233,8 +231,15 @@ impl FlowWork {
         let history = read(well, head)?;
         let (spec, accepted, stored) =
             settled_spec(&history, head, request.flow.use_current_spec, runtime)?;
-        let of = Of { session: Some(head), trust: request.trust };
+        let prior = Prior { head, weighed: well.weigh(&head.id)? };
+        let of = Of { session: Some(&prior), trust: request.trust };
         let hiring = Hiring::new(&spec, &request.options, of, runtime)?;
+        let model = request.options.model.clone();
+        let named = model.as_deref().or(prior.weighed.mine.model.as_deref()).unwrap_or_default();
+        for it in prior.disregarded(hiring.mode(), named, Seq::ZERO) {
+            let (it, mode) = (Box::new(it), hiring.mode());
+            runtime.tell(Notice::Disregarded { it, mode, model: model.clone() });
+        }
         let kept = history.described.as_ref().map(|flow| flow.variables.clone());
         let given = (&request.flow.variables, &spec);
         let variables =
@@ -284,7 +289,10 @@ impl FlowWork {
             check_budget(&self.spec, &request.options, crew)?;
         }
         session.take_up()?;
-        let mut metadata = remembered(&request.options);
+        if request.options.mode.is_some() || request.options.model.is_some() {
+            session.append(remembered(&request.options, well.who()))?;
+        }
+        let mut metadata = BTreeMap::new();
         if let Some(output) = request.flow.output.as_ref() {
             let output = std::path::absolute(output).unwrap_or(output.clone());
             let mut kept = head.metadata.get(FLOW).cloned().unwrap_or_default();
@@ -327,7 +335,7 @@ impl FlowWork {
 
 /// What a flow did so far; one that is finished is refused.
 fn read(well: &Stepwell, head: &Head) -> Result<History> {
-    let history = History::of(well.store().events(&head.id, Span::ALL)?.intact(&head.id)?);
+    let history = History::judged(well, &head.id)?;
     refuse_finished(&history, &head.id)?;
     Ok(history)
 }
@@ -458,18 +466,12 @@ struct FlowRun {
 
 impl FlowRun {
     /// Runs it until something stops it.
-    fn drive(
-        mut self,
-        options: &RunOptions,
-        flow: &FlowOptions,
-        job: &mut Job,
-    ) -> Result<RunReport> {
+    fn drive(self, options: &RunOptions, flow: &FlowOptions, job: &mut Job) -> Result<RunReport> {
         let runtime = job.runtime.clone();
         let begun = runtime.now();
         let head = self.session.standing()?.head;
-        match self.crew.trust.is_own() {
-            true => runtime.own(self.session.id()),
-            false => self.history.past.distrust(),
+        if self.crew.trust.is_own() {
+            runtime.own(self.session.id());
         }
         let variables = self.history.described.as_ref().map(|flow| flow.variables.clone());
         let mut scope = Scope::new();

@@ -32,9 +32,10 @@ impl Config {
         }
         // A project may ask for more care than its user, never for less: whoever opens it
         // has not read its file yet.
-        let (mode, agents) = (config.settings.mode, std::mem::take(&mut config.agents));
+        let (users, agents) = (config.settings.clone(), std::mem::take(&mut config.agents));
         config.read_file(&root.join(CONFIG_FILE), Whose::Workspaces)?;
-        config.settings.mode = config.settings.mode.min(mode);
+        config.settings.keep_careful(&users);
+        let mode = users.mode;
         for agent in config.agents.values_mut() {
             agent.mode = agent.mode.map(|asked| asked.min(mode));
         }
@@ -176,11 +177,12 @@ enum Whose {
 const NAMED: [&str; 4] = ["agents", "mcp", "prices", "providers"];
 
 /// Those among them that only the user's own file may have.
-const OWN: [(&str, &str); 4] = [
+const OWN: [(&str, &str); 5] = [
     ("providers", "providers"),
     ("prices", "prices"),
     ("mcp", "MCP servers"),
     ("store", "addresses of stores"),
+    ("talk", "the settings of talk"),
 ];
 
 /// Reads the entries of such a section.

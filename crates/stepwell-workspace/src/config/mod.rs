@@ -18,7 +18,7 @@ use stepwell_agent::price::PriceChange;
 
 pub use mcp::{McpConfig, McpReach, ShownMcp, WORKSPACE};
 pub use settings::{KEYS, Key, STORE_URL, Settings, nearest};
-pub use value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl};
+pub use value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl, TalkFrom};
 pub use write::{commented, put, take_out};
 
 /// The settings in force, and where each came from.

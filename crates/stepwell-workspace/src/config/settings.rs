@@ -7,7 +7,7 @@ use std::time::Duration;
 use stepwell_agent::permission::Mode;
 use toml_edit::Value;
 
-use super::value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl};
+use super::value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl, TalkFrom};
 
 /// A value as it was found, to be read as the setting's kind.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +53,11 @@ impl Key {
         self.name == STORE_URL
     }
 
+    /// May only the user's own file have it?
+    pub fn is_users(&self) -> bool {
+        [STORE_URL, TALK_FROM].contains(&self.name)
+    }
+
     /// The variable that sets it: `STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS`.
     pub fn variable(&self) -> String {
         format!("STEPWELL_{}", self.name.replace('.', "_").to_uppercase())
@@ -62,6 +67,9 @@ impl Key {
 /// Where the team's store is. It may hold a password, and only the user says where what
 /// they do is kept.
 pub const STORE_URL: &str = "store.url";
+
+/// Whose answers count: a project does not say whom its user trusts.
+pub(super) const TALK_FROM: &str = "talk.from";
 
 /// Lists every setting once.
 macro_rules! settings {
@@ -183,8 +191,22 @@ settings! {
     agent_cleanup_hours: Number<0, { u32::MAX }> = Number::new(24), "agent.cleanup_after_hours";
     /// How many of an agent's last turns are shown.
     agent_turns: Number<1, { u32::MAX }> = Number::new(20), "agent.shown_turns";
+    /// Whose answers and words a run takes: own (yours) or store (everyone's who may write to it).
+    talk_from: TalkFrom = TalkFrom::Own, "talk.from";
     /// How long one drain of a session's work may take.
     coordinator_timeout: Duration = Duration::from_secs(300), "coordinator.timeout";
+}
+
+impl Settings {
+    /// Takes back what is less careful than the user's own settings: nobody is asked less, nothing
+    /// is erased sooner, and nothing is cleaned up unasked.
+    pub(crate) fn keep_careful(&mut self, users: &Self) {
+        self.mode = self.mode.min(users.mode);
+        self.auto_cleanup &= users.auto_cleanup;
+        self.retention_days = self.retention_days.max(users.retention_days);
+        self.cleanup_after_days = self.cleanup_after_days.max(users.cleanup_after_days);
+        self.agent_cleanup_hours = self.agent_cleanup_hours.max(users.agent_cleanup_hours);
+    }
 }
 
 /// The key most like a name that is none.

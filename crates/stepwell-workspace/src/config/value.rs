@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use stepwell::trust::AnswersFrom;
 use stepwell_agent::permission::Mode;
 use stepwell_postgres::Address;
 use toml_edit::Value;
@@ -40,7 +41,7 @@ impl Setting for bool {
 }
 
 /// A whole number between two bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Number<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Number<MIN, MAX> {
@@ -299,6 +300,45 @@ impl Setting for AgentIds {
         match self {
             Self::Sessions => "sessions".into(),
             Self::Agent => "agent".into(),
+        }
+    }
+}
+
+/// Whose answers and words a run takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TalkFrom {
+    /// Its user's.
+    Own,
+    /// Those of everyone who may write to the store.
+    Store,
+}
+
+impl From<TalkFrom> for AnswersFrom {
+    fn from(from: TalkFrom) -> Self {
+        match from {
+            TalkFrom::Own => Self::Own,
+            TalkFrom::Store => Self::Store,
+        }
+    }
+}
+
+impl Setting for TalkFrom {
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text {
+            "own" => Ok(Self::Own),
+            "store" => Ok(Self::Store),
+            _ => Err("not own or store".to_owned()),
+        }
+    }
+
+    fn from_toml(value: &Value) -> Result<Self, String> {
+        Self::from_text(value.as_str().unwrap_or_default())
+    }
+
+    fn to_toml(&self) -> Value {
+        match self {
+            Self::Own => "own".into(),
+            Self::Store => "store".into(),
         }
     }
 }

@@ -94,7 +94,7 @@ fn broken(path: &Path, why: String) -> Error {
 pub fn commented() -> String {
     let mut text = String::new();
     let mut section = "";
-    for key in KEYS.iter().filter(|key| !key.is_secret()) {
+    for key in KEYS.iter().filter(|key| !key.is_users()) {
         let (this, name) = key.name.split_once('.').unwrap_or(("", key.name));
         if this != section {
             let gap = if section.is_empty() { "" } else { "\n" };
@@ -157,7 +157,7 @@ mod tests {
             })
             .collect();
         let document: DocumentMut = open.parse().unwrap();
-        for key in KEYS.iter().filter(|key| !key.is_secret()) {
+        for key in KEYS.iter().filter(|key| !key.is_users()) {
             let (section, name) = key.name.split_once('.').unwrap();
             let value = document[section][name].as_value().unwrap();
             let default = Settings::default().get(key);

@@ -9,7 +9,7 @@ use super::id::{EventId, Lane};
 use super::message::{Message, Part, Role};
 use super::origin::Created;
 use super::position::Seq;
-use super::talk::{Answer, Record, Said, Settings, StopAsked};
+use super::talk::{Answer, Record, Said, Settings, StopAsked, Who};
 use super::time::Time;
 use super::work::{
     About, Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Foreign, Gate,
@@ -287,6 +287,19 @@ impl Event {
         matches!(self, Self::Settings(_) | Self::Permission(_))
     }
 
+    /// Who did it, in those that say so.
+    #[must_use]
+    pub const fn who(&self) -> Option<&Who> {
+        match self {
+            Self::GateAnswered(answered) => Some(&answered.who),
+            Self::Permission(permission) => permission.who.as_ref(),
+            Self::Settings(settings) => Some(&settings.who),
+            Self::Said(said) => Some(&said.who),
+            Self::StopAsked(stop) => Some(&stop.who),
+            _ => None,
+        }
+    }
+
     /// Notes the login that a server knows its author by, in those that say who did it.
     pub(crate) fn sign(&mut self, login: Option<&str>) {
         let who = match self {
@@ -404,6 +417,8 @@ pub struct NewEvent {
     pub event: Event,
     /// Blobs that it names and that are stored with it, in the same transaction.
     pub attachments: Vec<Attachment>,
+    /// Is it copied from elsewhere? Then a server does not say that whoever copies it did it.
+    pub copied: bool,
 }
 
 /// The bytes of a blob that an event names.
@@ -425,7 +440,7 @@ impl Attachment {
 
 impl<E: Into<Event>> From<E> for NewEvent {
     fn from(event: E) -> Self {
-        Self { id: None, at: None, event: event.into(), attachments: Vec::new() }
+        Self { id: None, at: None, event: event.into(), attachments: Vec::new(), copied: false }
     }
 }
 

@@ -31,6 +31,12 @@ impl Who {
     pub fn new(user: &str, host: &str) -> Self {
         Self::from(format!("{user}@{host}"))
     }
+
+    /// The user, whichever host they were on.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        self.name.rsplit_once('@').map_or(&self.name, |(user, _)| user)
+    }
 }
 
 impl PartialEq for Who {

@@ -191,10 +191,10 @@ fn live_gate(id: &str, head: &Head, past: &mut Past<'_>) -> Result<Vec<Recorded>
 }
 
 fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
-    let asked = live_gate(&gate.id, head, past)?
-        .iter()
-        .any(|fact| matches!(&fact.event, Event::Gate(other) if other.id == gate.id));
-    Ok(if asked { Err(format!("gate {:?} was asked before", gate.id)) } else { Ok(()) })
+    // Whoever does not take its answer asks it again.
+    let last = live_gate(&gate.id, head, past)?.pop();
+    let open = last.is_some_and(|fact| matches!(fact.event, Event::Gate(_)));
+    Ok(if open { Err(format!("gate {:?} was asked before", gate.id)) } else { Ok(()) })
 }
 
 fn check_answer(
@@ -209,25 +209,20 @@ fn check_answer(
             return Ok(Err(format!("event {seen}, at which it was given, was taken back since")));
         }
     }
-    let (mut asked, mut answered, mut secret) = (false, None, false);
-    for fact in live_gate(&answer.id, head, past)? {
-        match fact.event {
-            Event::Gate(gate) if gate.id == answer.id => {
-                asked = true;
-                secret = gate.call.is_some_and(|call| call.holds_secret);
+    Ok(match live_gate(&answer.id, head, past)?.pop().map(|fact| fact.event) {
+        Some(Event::Gate(gate)) => {
+            let secret = gate.call.is_some_and(|call| call.holds_secret);
+            match secret && writer == Writer::Anyone && answer.answer.allows() {
+                true => Err("the call holds a secret that is not kept: only where it runs can it \
+                             be allowed"
+                    .to_owned()),
+                false => Ok(()),
             }
-            Event::GateAnswered(other) if other.id == answer.id => answered = Some(other.who),
-            _ => {}
         }
-    }
-    Ok(match (asked, answered) {
-        (false, _) => Err(format!("there is no gate {:?}", answer.id)),
-        (true, Some(who)) => Err(format!("gate {:?} was answered by {who}", answer.id)),
-        (true, None) if secret && writer == Writer::Anyone && answer.answer.allows() => {
-            Err("the call holds a secret that is not kept: only where it runs can it be allowed"
-                .to_owned())
+        Some(Event::GateAnswered(GateAnswered { who, .. })) => {
+            Err(format!("gate {:?} was answered by {who}", answer.id))
         }
-        (true, None) => Ok(()),
+        _ => Err(format!("there is no gate {:?}", answer.id)),
     })
 }
 

@@ -62,6 +62,12 @@ pub trait Store: Maintain {
     /// found as well.
     fn standing(&self, id: &SessionId) -> Result<Standing>;
 
+    /// The login that the store's server knows this process by, if it has a server. MUST be what
+    /// the server says.
+    fn login(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// What each lane of a session did and spent.
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>>;
 

@@ -8,7 +8,7 @@ use super::prune;
 use super::read::{self, find};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
 use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
-use crate::codec::{self, Bodies, Body, Said};
+use crate::codec::{self, Bodies, Body, Login, Said};
 use crate::failpoint::failpoint;
 use crate::{
     Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease,
@@ -344,7 +344,10 @@ pub(super) fn record(
         });
     }
     let event = Recorded { seq, at: new.at.unwrap_or(world.now), id: new.id, event: new.event };
-    let sealed = codec::seal(&event, body, &row.chain);
+    let mut sealed = codec::seal(&event, body, &row.chain);
+    if new.copied {
+        sealed.row.login = Login::Noted(None);
+    }
     row.bytes += rows.insert_event(row.key, &sealed)?;
     row.chain = sealed.row.chain;
     row.head.apply(&event);

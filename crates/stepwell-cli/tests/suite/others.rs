@@ -1,0 +1,384 @@
+//! Sessions that others can write to: what they allow there does not count for their owner.
+//! Each attack is played by command and by writing to the store directly, on a folder that two
+//! people use and on a team's server where each has a role.
+
+use std::sync::Arc;
+
+use stepwell::trust::MemoryNotes;
+use stepwell::{
+    Answer, Edited, GateAnswered, Mode, Permission, Processes as _, SessionId, Settings, Stepwell,
+    Surroundings, SystemProcesses, Who,
+};
+use stepwell_postgres::{Address, PostgresStore};
+
+use crate::desk::{Desk, Ran};
+use crate::teams::{member, server};
+
+/// Three answers: each of the first two runs a command that leaves a file.
+const SCRIPT: &str = "\
+- {text: one, calls: [{tool: run_command, arguments: {command: 'echo ran > one.txt'}}]}
+- {text: two, calls: [{tool: run_command, arguments: {command: 'echo ran > two.txt'}}]}
+- {text: done}
+";
+
+/// What another model would do.
+const EVIL: &str = "\
+- {text: one}
+- {text: two, calls: [{tool: run_command, arguments: {command: 'echo ran > evil.txt'}}]}
+- {text: evil}
+";
+
+/// Where a session is kept.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Folder,
+    Server,
+}
+
+const EVERYWHERE: [Kept; 2] = [Kept::Folder, Kept::Server];
+
+/// Two people and a store that both can write to.
+struct Two {
+    ann: Desk,
+    /// Works in the same folder as Ann, from a home of his own; on a server, under a role of his
+    /// own.
+    bobs: Vec<(String, String)>,
+    kept: Kept,
+    team: String,
+    id: String,
+}
+
+impl Two {
+    /// Ann has begun a session, which waits for her to allow its first command.
+    fn new(kept: Kept) -> Self {
+        let mut ann = Desk::new();
+        ann.file("script.yaml", SCRIPT);
+        ann.file("evil.yaml", EVIL);
+        let mut bobs = vec![("HOME".to_owned(), ann.path("bob").display().to_string())];
+        std::fs::create_dir_all(ann.path("bob")).unwrap();
+        let team = Desk::unique("others");
+        if let Kept::Server = kept {
+            ann.set("STEPWELL_STORE", &member(&team, "ann"));
+            bobs.push(("STEPWELL_STORE".to_owned(), member(&team, "bob")));
+        }
+        let script = ann.work().join("script.yaml");
+        let model = format!("script:{}", script.display());
+        let ran = ann.quietly(&["run", "go", "--model", &model, "--json"]);
+        assert_eq!(ran.code, Some(8), "{kept:?}: {}{}", ran.stdout, ran.stderr);
+        let id = ran.json()[0]["session_id"].as_str().unwrap().to_owned();
+        Self { ann, bobs, kept, team, id }
+    }
+
+    fn script(&self, name: &str) -> String {
+        format!("script:{}", self.ann.work().join(name).display())
+    }
+
+    /// What Bob does by command.
+    fn bob(&self, args: &[&str]) -> Ran {
+        let mut command = self.ann.command(args);
+        command.envs(self.bobs.iter().cloned());
+        crate::desk::ran(command.output().unwrap())
+    }
+
+    /// Ann goes on, and says nothing of what is allowed.
+    fn resume(&self) -> Ran {
+        self.ann.quietly(&["resume", &self.id])
+    }
+
+    fn did(&self, name: &str) -> bool {
+        self.ann.work().join(name).exists()
+    }
+
+    /// The store as Bob writes to it without any command.
+    fn well(&self) -> Stepwell {
+        let surroundings =
+            Surroundings { notes: Arc::new(MemoryNotes::default()), ..Surroundings::default() };
+        match self.kept {
+            Kept::Folder => self.ann.well(),
+            Kept::Server => {
+                let address = Address::parse(&member(&self.team, "bob")).unwrap();
+                let store = PostgresStore::open(address).unwrap();
+                Stepwell::with(Arc::new(store), surroundings)
+            }
+        }
+    }
+
+    fn session(&self) -> SessionId {
+        self.id.parse().unwrap()
+    }
+
+    /// Bob takes the session up as himself, does one step, and leaves.
+    fn bob_goes_on(&self, flags: &[&str]) {
+        let model = self.script("script.yaml");
+        let mut args = vec!["resume", &self.id, "--max-steps", "1"];
+        args.extend(flags);
+        if !flags.contains(&"--model") {
+            args.extend(["--model", &model]);
+        }
+        let ran = self.bob(&args);
+        assert_eq!(ran.code, Some(5), "{:?}: {}{}", self.kept, ran.stdout, ran.stderr);
+    }
+}
+
+/// Ann was asked, and told who had allowed it.
+fn asked(two: &Two, ran: &Ran, says: &[&str]) {
+    let said = format!("{:?}: {}{}", two.kept, ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(8), "{said}");
+    for says in says {
+        assert!(ran.stderr.contains(says), "{says:?} is not said: {said}");
+    }
+    if let (Kept::Server, false) = (two.kept, says.is_empty()) {
+        assert!(ran.stderr.contains(&format!("role {}_bob", two.team.replace('-', "_"))), "{said}");
+    }
+}
+
+/// This process's user, which is everyone's here.
+fn me() -> Who {
+    SystemProcesses.this().who()
+}
+
+#[test]
+fn a_mode_that_somebody_else_chose_does_not_count() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        two.bob_goes_on(&["--mode", "yolo"]);
+        assert!(two.did("one.txt"), "Bob's own run ran it");
+        asked(&two, &two.resume(), &["had set mode yolo"]);
+        assert!(!two.did("two.txt"));
+        // What she says herself counts, and goes on counting.
+        let ran = two.ann.quietly(&["resume", &two.id, "--mode", "yolo"]);
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.ends_with("done\n"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_model_that_somebody_else_chose_does_not_count() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        two.bob_goes_on(&["--mode", "yolo", "--model", &two.script("evil.yaml")]);
+        let ran = two.resume();
+        asked(&two, &ran, &["had chosen the model script:", "evil.yaml"]);
+        let ran = two.ann.quietly(&["resume", &two.id, "--approve"]);
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.ends_with("done\n"), "{}", ran.stdout);
+        assert!(two.did("two.txt") && !two.did("evil.txt"), "her model went on");
+    }
+}
+
+#[test]
+fn an_approval_of_somebody_else_is_asked_again() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let model = two.script("script.yaml");
+        // He approves and leaves before anything runs.
+        let left = two.bob(&["resume", &two.id, "--approve", "--timeout", "0", "--model", &model]);
+        assert_eq!(left.code, Some(5), "{kept:?}: {}{}", left.stdout, left.stderr);
+        assert!(!two.did("one.txt"));
+        asked(&two, &two.resume(), &["had answered", "it is asked again"]);
+        assert!(!two.did("one.txt"));
+        let ran = two.ann.quietly(&["resume", &two.id, "--approve"]);
+        assert_eq!(ran.code, Some(8), "{}{}", ran.stdout, ran.stderr);
+        assert!(two.did("one.txt") && !two.did("two.txt"));
+    }
+}
+
+#[test]
+fn a_user_may_let_everyone_in_the_store_approve() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let gates = stepwell::gates::Gates::of(&**two.well().store(), &two.session());
+        let gate = gates.unwrap().open().next().unwrap().gate.id.clone();
+        let always = Answer::Allow { scope: stepwell::Grant::Always };
+        let answer = GateAnswered::new(gate, always, Who::new("bob", "desk"));
+        two.well().answer(&two.session(), answer).unwrap();
+        let ran = two.ann.quietly(&["--config", "talk.from=store", "resume", &two.id]);
+        asked(&two, &ran, &[]);
+        assert!(two.did("one.txt") && !two.did("two.txt"), "{kept:?}: always means once");
+    }
+}
+
+#[test]
+fn a_project_cannot_say_whose_answers_count() {
+    let desk = Desk::new();
+    desk.file("stepwell.toml", "[talk]\nfrom = \"store\"\n");
+    let ran = desk.quietly(&["sessions"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("your own configuration"), "{}", ran.stderr);
+}
+
+#[test]
+fn metadata_that_somebody_writes_allows_nothing() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let metadata = [("mode", "yolo"), ("model", "script:evil.yaml")]
+            .map(|(key, value)| (key.to_owned(), value.into()));
+        let edited = Edited { metadata: metadata.into(), ..Edited::default() };
+        two.well().edit(&two.session(), edited).unwrap();
+        asked(&two, &two.resume(), &[]);
+        assert!(!two.did("one.txt"), "{kept:?}");
+    }
+}
+
+#[test]
+fn settings_and_permissions_that_are_forged_in_her_name_allow_nothing() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let well = two.well();
+        let session = well.hold(&two.session()).unwrap();
+        let (mode, model) = (Some(Mode::Yolo), Some(two.script("evil.yaml")));
+        session.append(Settings { mode, model, who: me(), agent: None }).unwrap();
+        let rule = "run_command".to_owned();
+        session.append(Permission { rule, allow: true, who: Some(me()) }).unwrap();
+        drop((session, well));
+        asked(&two, &two.resume(), &["had set mode yolo", "had allowed run_command for good"]);
+        assert!(!two.did("one.txt"), "{kept:?}");
+    }
+}
+
+#[test]
+fn what_is_written_over_in_the_database_allows_nothing() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let (strict, loose) = ("confirm-sensitive", "yolo");
+        match kept {
+            Kept::Folder => {
+                let database = two.ann.database();
+                for sql in [
+                    "UPDATE sessions SET head = replace(head, ?1, ?2)",
+                    "UPDATE events SET body = replace(body, ?1, ?2) WHERE kind = 'settings'",
+                ] {
+                    assert_eq!(database.execute(sql, [strict, loose]).unwrap(), 1);
+                }
+            }
+            Kept::Server => {
+                let role = format!("{}_bob", two.team.replace('-', "_"));
+                for (table, column) in [("heads", "head"), ("events", "body")] {
+                    let only = if table == "events" { "WHERE kind = 'settings'" } else { "" };
+                    let sql = format!(
+                        "UPDATE stepwell.{table} SET {column} = convert_to(replace(convert_from(\
+                         {column}, 'UTF8'), '{strict}', '{loose}'), 'UTF8') {only}"
+                    );
+                    server().sql_as(&role, &sql).unwrap();
+                }
+            }
+        }
+        let ran = two.resume();
+        assert!(matches!(ran.code, Some(7 | 8)), "{kept:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(!two.did("one.txt"), "{kept:?}");
+    }
+}
+
+#[test]
+fn what_a_scrub_puts_in_her_words_allows_nothing() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let well = two.well();
+        let facts = well.store().facts(&two.session(), &[stepwell::Kind::Settings]).unwrap();
+        let session = well.hold(&two.session()).unwrap();
+        let forged = Settings { mode: Some(Mode::Yolo), who: me(), ..Settings::default() };
+        let scrub = stepwell::Scrub {
+            session: two.session(),
+            epoch: Some(session.lease().epoch),
+            rule: "forged".to_owned(),
+            replacements: vec![(facts[0].seq, forged.into())],
+        };
+        well.store().scrub(scrub).unwrap();
+        drop((session, well));
+        let ran = two.ann.quietly(&["resume", &two.id, "--model", &two.script("script.yaml")]);
+        asked(&two, &ran, &[]);
+        assert!(!two.did("one.txt"), "{kept:?}");
+    }
+}
+
+#[test]
+fn a_copy_that_somebody_let_loose_is_strict_for_its_owner_there_and_back_again() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let copy = two.ann.path("copy");
+        let place = copy.display().to_string();
+        let here = match kept {
+            Kept::Folder => two.ann.work().join(".stepwell").display().to_string(),
+            Kept::Server => member(&two.team, "bob"),
+        };
+        let ran = two.bob(&["store", "copy", &here, &place, &two.id]);
+        assert_eq!(ran.code, Some(0), "{kept:?}: {}{}", ran.stdout, ran.stderr);
+        let model = two.script("script.yaml");
+        let there = |args: &[&'static str]| {
+            let mut all = vec!["--store", &place, "resume", &two.id, "--model", &model];
+            all.extend(args);
+            two.bob(&all)
+        };
+        let ran = there(&["--mode", "yolo", "--max-steps", "1"]);
+        assert_eq!(ran.code, Some(5), "{kept:?}: {}{}", ran.stdout, ran.stderr);
+        let ran = two.ann.quietly(&["--store", &place, "resume", &two.id, "--model", &model]);
+        asked(&two, &ran, &[]);
+        assert!(ran.stderr.contains("had set mode yolo"), "{}", ran.stderr);
+        assert!(!two.did("two.txt"), "{kept:?}");
+        // What she copies back herself is not what she allowed either.
+        let ann_here = match kept {
+            Kept::Folder => here.clone(),
+            Kept::Server => member(&two.team, "ann"),
+        };
+        let ran = two.ann.quietly(&["store", "copy", &place, &ann_here, &two.id]);
+        assert_eq!(ran.code, Some(0), "{kept:?}: {}{}", ran.stdout, ran.stderr);
+        asked(&two, &two.resume(), &[]);
+        assert!(!two.did("two.txt"), "{kept:?}");
+    }
+}
+
+#[test]
+fn a_forged_session_that_is_copied_to_a_server_is_nobodys_there() {
+    let mut two = Two::new(Kept::Server);
+    let place = two.ann.path("gift");
+    // Ann's own name, in a store that she did not write.
+    let well = Stepwell::open(&place).unwrap();
+    let session = well.create(well.draft("a gift")).unwrap();
+    let model = Some(two.script("script.yaml"));
+    session.append(Settings { mode: Some(Mode::Yolo), model, who: me(), agent: None }).unwrap();
+    session.append(stepwell::Message::user("go")).unwrap();
+    two.id = session.id().to_string();
+    drop((session, well));
+    let to = member(&two.team, "ann");
+    let ran = two.ann.quietly(&["store", "copy", &place.display().to_string(), &to, &two.id]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let ran = two.ann.quietly(&["resume", &two.id, "--model", &two.script("script.yaml")]);
+    assert_eq!(ran.code, Some(8), "{}{}", ran.stdout, ran.stderr);
+    assert!(!two.did("one.txt"));
+}
+
+#[test]
+fn what_a_role_gave_on_one_machine_counts_on_another() {
+    let two = Two::new(Kept::Server);
+    let ran = two.ann.quietly(&["resume", &two.id, "--mode", "yolo", "--max-steps", "1"]);
+    assert_eq!(ran.code, Some(5), "{}{}", ran.stdout, ran.stderr);
+    // Another home, and no notes in it.
+    let elsewhere = two.ann.path("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let mut command = two.ann.command(&["resume", &two.id]);
+    command.env("HOME", elsewhere);
+    let ran = crate::desk::ran(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.ends_with("done\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn going_back_and_forking_make_nothing_looser() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        let ran = two.ann.quietly(&["resume", &two.id, "--mode", "yolo", "--max-steps", "1"]);
+        assert_eq!(ran.code, Some(5), "{}{}", ran.stdout, ran.stderr);
+        let loose = two.well().standing(&two.session()).unwrap().head.seq;
+        let strict = ["resume", &two.id, "--mode", "confirm-all", "--timeout", "0"];
+        assert_eq!(two.ann.quietly(&strict).code, Some(5));
+        let point = loose.to_string();
+        let fork = two.ann.quietly(&["fork", &two.id, "--at", &point]);
+        assert_eq!(fork.code, Some(0), "{}", fork.stderr);
+        let ran = two.ann.quietly(&["resume", fork.stdout.trim()]);
+        asked(&two, &ran, &[]);
+        let back = two.ann.quietly(&["rewind", &two.id, "--to", &point, "--chat"]);
+        assert_eq!(back.code, Some(0), "{}", back.stderr);
+        asked(&two, &two.resume(), &[]);
+        assert!(!two.did("two.txt"), "{kept:?}");
+    }
+}

@@ -1,0 +1,53 @@
+//! What this machine notes of what its user gives.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Given, Note};
+use crate::SessionId;
+
+/// Keeps, on this machine, what its user gave in sessions. A store cannot be asked for that: who
+/// can write to it can write that they are somebody else.
+pub trait Notes: fmt::Debug + Send + Sync {
+    /// Opens what is noted of a session, to add to it. Until it is dropped, nobody else opens or
+    /// reads it: so whoever sees an event sees the note on it, too.
+    fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_>;
+
+    /// What is noted of a session.
+    fn given(&self, session: &SessionId) -> Given;
+}
+
+/// What is noted of one session.
+pub trait Notebook {
+    /// Adds notes. Not being able to is no error: then the user is asked again.
+    fn add(&mut self, notes: &[Note]);
+}
+
+/// Notes that last as long as the process.
+#[derive(Debug, Default)]
+pub struct MemoryNotes(Mutex<HashMap<SessionId, Given>>);
+
+impl Notes for MemoryNotes {
+    fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Box::new(InMemory { all, session: session.clone() })
+    }
+
+    fn given(&self, session: &SessionId) -> Given {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(session).cloned().unwrap_or_default()
+    }
+}
+
+struct InMemory<'a> {
+    all: MutexGuard<'a, HashMap<SessionId, Given>>,
+    session: SessionId,
+}
+
+impl Notebook for InMemory<'_> {
+    fn add(&mut self, notes: &[Note]) {
+        let given = self.all.entry(self.session.clone()).or_default();
+        notes.iter().for_each(|note| given.add(*note));
+    }
+}

@@ -1,0 +1,220 @@
+use super::*;
+
+/// A log that grows, and what one user of this machine noted of it.
+#[derive(Default)]
+struct Log {
+    events: Vec<Recorded>,
+    given: Given,
+}
+
+fn who(name: &str, login: Option<&str>) -> Who {
+    Who { login: login.map(ToOwned::to_owned), ..Who::from(name) }
+}
+
+impl Log {
+    fn add(&mut self, event: impl Into<Event>) -> Seq {
+        let seq = Seq::new(self.events.len() as u64 + 1);
+        let (at, event) = (Time::EPOCH, event.into());
+        self.events.push(Recorded { seq, at, id: None, event });
+        seq
+    }
+
+    /// Adds what the user gives here.
+    fn give(&mut self, event: impl Into<Event>) -> Seq {
+        let event = event.into();
+        let seq = self.add(event.clone());
+        self.given.add(Note::on(seq, &event).unwrap());
+        seq
+    }
+
+    fn judge(&self, login: Option<&str>) -> Judge {
+        let (me, answers) = (who("ann@laptop", login), AnswersFrom::Own);
+        Judge { me, given: self.given.clone(), answers }
+    }
+
+    fn weigh(&self) -> Weighed {
+        self.judge(None).weigh(&self.events)
+    }
+}
+
+fn mode(mode: Mode, by: &Who) -> Settings {
+    Settings { mode: Some(mode), who: by.clone(), ..Settings::default() }
+}
+
+fn model(name: &str, by: &Who) -> Settings {
+    Settings { model: Some(name.to_owned()), who: by.clone(), ..Settings::default() }
+}
+
+fn ask(id: &str) -> Gate {
+    Gate { id: id.to_owned(), prompt: "?".to_owned(), default: None, deadline: None }
+}
+
+fn always(rule: &str, allow: bool, by: &Who) -> Permission {
+    Permission { rule: rule.to_owned(), allow, who: Some(by.clone()) }
+}
+
+#[test]
+fn a_mode_counts_from_the_user_alone_unless_it_is_stricter() {
+    let (ann, bob) = (who("ann@laptop", None), who("bob@desk", None));
+    let mut log = Log::default();
+    log.give(mode(Mode::ConfirmSensitive, &ann));
+    log.add(mode(Mode::Yolo, &bob));
+    let weighed = log.weigh();
+    assert_eq!(weighed.mode(Mode::Yolo, None), Mode::ConfirmSensitive);
+    let refused = weighed.refused(Mode::ConfirmSensitive, "");
+    assert_eq!(
+        (refused[0].who.clone(), &refused[0].what),
+        (bob.clone(), &Allowed::Mode(Mode::Yolo))
+    );
+    log.add(mode(Mode::ConfirmAll, &bob));
+    assert_eq!(log.weigh().mode(Mode::Yolo, None), Mode::ConfirmAll);
+    // What the user says later counts again.
+    log.give(mode(Mode::Yolo, &ann));
+    assert_eq!(log.weigh().mode(Mode::ConfirmAll, None), Mode::Yolo);
+    assert_eq!(log.weigh().refused(Mode::Yolo, ""), []);
+}
+
+#[test]
+fn who_an_event_says_it_is_from_proves_nothing() {
+    let mut log = Log::default();
+    let ann = who("ann@laptop", None);
+    log.give(mode(Mode::ConfirmSensitive, &ann));
+    log.add(mode(Mode::Yolo, &ann));
+    log.add(always("run_command", true, &ann));
+    let weighed = log.weigh();
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    assert_eq!(weighed.ignored, [Seq::new(3)].into());
+}
+
+#[test]
+fn a_note_is_for_one_event_as_it_was() {
+    let ann = who("ann@laptop", None);
+    let mut log = Log::default();
+    log.give(mode(Mode::ConfirmAll, &ann));
+    log.events[0].event = mode(Mode::Yolo, &ann).into();
+    let weighed = log.weigh();
+    assert!(weighed.altered);
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    // A log that was cut back to what the user once allowed allows nothing either.
+    let mut log = Log::default();
+    log.give(mode(Mode::Yolo, &ann));
+    log.give(mode(Mode::ConfirmAll, &ann));
+    log.events.pop();
+    let weighed = log.weigh();
+    assert!(weighed.altered);
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+}
+
+#[test]
+fn a_servers_login_vouches_for_its_user_on_every_machine() {
+    let mut log = Log::default();
+    log.add(mode(Mode::Yolo, &who("ann@server", Some("ann_role"))));
+    let mine = |login| log.judge(login).weigh(&log.events).mode(Mode::ConfirmSensitive, None);
+    assert_eq!(mine(Some("ann_role")), Mode::Yolo);
+    assert_eq!(mine(Some("bob_role")), Mode::ConfirmSensitive);
+    assert_eq!(mine(None), Mode::ConfirmSensitive);
+    // Two people may share a login, and a copy has none.
+    for other in [who("bob@desk", Some("ann_role")), who("ann@laptop", None)] {
+        let mut log = Log::default();
+        log.add(mode(Mode::Yolo, &other));
+        let weighed = log.judge(Some("ann_role")).weigh(&log.events);
+        assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive, "{other}");
+    }
+}
+
+#[test]
+fn without_settings_the_stricter_of_metadata_and_usual_counts() {
+    let weighed = Log::default().weigh();
+    let before = |before| weighed.mode(Mode::ConfirmSensitive, before);
+    assert_eq!(before(Some(Mode::Yolo)), Mode::ConfirmSensitive);
+    assert_eq!(before(Some(Mode::ConfirmAll)), Mode::ConfirmAll);
+    assert_eq!(before(None), Mode::ConfirmSensitive);
+}
+
+#[test]
+fn a_model_counts_from_the_user_alone() {
+    let (ann, bob) = (who("ann@laptop", None), who("bob@desk", None));
+    let mut log = Log::default();
+    log.give(model("acme/large", &ann));
+    log.add(model("script:evil.json", &bob));
+    let weighed = log.weigh();
+    assert_eq!(weighed.mine.model.as_deref(), Some("acme/large"));
+    assert_eq!(weighed.theirs.model.as_deref(), Some("script:evil.json"));
+    let refused = weighed.refused(Mode::Yolo, "acme/large");
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0].what, Allowed::Model("script:evil.json".to_owned()));
+}
+
+#[test]
+fn approvals_of_others_are_asked_again_and_denials_stand() {
+    let (ann, bob) = (who("ann@laptop", None), who("bob@desk", None));
+    let mut log = Log::default();
+    let asked = log.add(ask("c1"));
+    let answered = log.add(GateAnswered::new("c1", Answer::ALLOW_ONCE, bob.clone()));
+    let weighed = log.weigh();
+    assert_eq!(weighed.ignored, [asked, answered].into());
+    assert_eq!(weighed.disregarded[0].who, bob);
+    log.add(ask("c1"));
+    log.give(GateAnswered::new("c1", Answer::ALLOW_ONCE, ann));
+    log.add(ask("c2"));
+    log.add(GateAnswered::new("c2", Answer::deny("no"), bob.clone()));
+    log.add(ask("c3"));
+    log.add(GateAnswered::new("c3", Answer::from("deny: no"), bob.clone()));
+    assert_eq!(log.weigh().ignored, [asked, answered].into());
+    // Words to a flow's question are more than a denial.
+    let asked = log.add(ask("step/0"));
+    let answered = log.add(GateAnswered::new("step/0", Answer::from("no, deploy it"), bob));
+    assert!(log.weigh().ignored.is_superset(&[asked, answered].into()));
+}
+
+#[test]
+fn answers_of_the_whole_store_count_where_the_user_wants_that_and_always_means_once() {
+    let always_yes = Answer::Allow { scope: Grant::Always };
+    let bob = who("bob@desk", Some("bob_role"));
+    let mut log = Log::default();
+    log.add(ask("c1"));
+    let answered = log.add(GateAnswered::new("c1", always_yes.clone(), bob.clone()));
+    let judge = |login| Judge { answers: AnswersFrom::Store, ..log.judge(login) };
+    let weighed = judge(Some("ann_role")).weigh(&log.events);
+    assert_eq!((weighed.ignored.len(), &weighed.once), (0, &[answered].into()));
+    let counted = judge(None).answer(&log.events[1]);
+    assert_eq!(counted, Some(Counted::As(Answer::ALLOW_ONCE)));
+    // Modes, models and "always" stay the user's own, and a copied answer is nobody's.
+    log.add(mode(Mode::Yolo, &bob));
+    log.add(always("run_command", true, &bob));
+    log.add(ask("c2"));
+    log.add(GateAnswered::new("c2", always_yes, who("bob@desk", None)));
+    let judge = Judge { answers: AnswersFrom::Store, ..log.judge(Some("ann_role")) };
+    let weighed = judge.weigh(&log.events);
+    assert_eq!(weighed.mode(Mode::ConfirmAll, None), Mode::ConfirmAll);
+    assert_eq!(weighed.ignored, [4, 5, 6].map(Seq::new).into());
+}
+
+#[test]
+fn a_fork_takes_along_what_became_stricter_and_nothing_else() {
+    let ann = who("ann@laptop", None);
+    let mut log = Log::default();
+    log.give(mode(Mode::Yolo, &ann));
+    let at = log.give(always("run_command", true, &ann));
+    log.give(always("run_command", false, &ann));
+    log.give(always("write_file", true, &ann));
+    log.give(mode(Mode::ConfirmAll, &ann));
+    let carried = carried_over(&log.events, at);
+    let mut fork = Log { given: Given::default(), events: log.events[..2].to_vec() };
+    for (seq, event) in (1..).zip(&fork.events) {
+        fork.given.add(Note::on(Seq::new(seq), &event.event).unwrap());
+    }
+    for new in carried {
+        assert!(new.copied);
+        fork.add(new.event);
+    }
+    let weighed = fork.weigh();
+    assert_eq!(weighed.mode(Mode::Yolo, None), Mode::ConfirmAll);
+    let rules = fork.events.iter().filter_map(|event| match &event.event {
+        Event::Permission(it) => Some((it.rule.as_str(), it.allow)),
+        _ => None,
+    });
+    assert_eq!(rules.collect::<Vec<_>>(), [("run_command", true), ("run_command", false)]);
+    // It is the fork's ceiling, not its user's choice.
+    assert_eq!(weighed.mine.mode, Some(Mode::Yolo));
+}
