@@ -145,8 +145,8 @@ struct Bounded {
 impl Dispatcher for Bounded {
     fn hire(&self, terms: &Terms<'_>) -> Result<Hired, String> {
         let Terms { order, parent, child, reserve, .. } = *terms;
-        let mut hired =
-            self.inner.hire(&Terms { order, parent, child, mode: self.mode, reserve })?;
+        let (model, mode) = (terms.model.clone(), self.mode);
+        let mut hired = self.inner.hire(&Terms { order, parent, child, model, mode, reserve })?;
         let rules = &mut hired.setup.rules;
         rules.mode = rules.mode.min(self.mode);
         let tokens = self.budget.max_tokens.map(NonZeroU64::get);
