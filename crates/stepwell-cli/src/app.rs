@@ -3,9 +3,9 @@
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
-use stepwell::{Query, SessionId, Span, Standing, Stepwell};
+use stepwell::{Query, Standing, Stepwell};
 use stepwell_workspace::config::Override;
-use stepwell_workspace::{Host, Notices, Wanted, Workspace, sessions};
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 pub(crate) use stepwell_workspace::Well;
 
@@ -161,23 +161,12 @@ pub(crate) fn each_session(
     query: Query,
     mut look: impl FnMut(Standing) -> Result<Go>,
 ) -> Result<()> {
-    for standing in sessions(well, query) {
+    for standing in well.sessions(query) {
         if look(standing?)? == Go::Stop {
             break;
         }
     }
     Ok(())
-}
-
-/// Looks at a session's events from a span on, page by page. The answer is the damage
-/// that ended it.
-pub(crate) fn each_event(
-    well: &Stepwell,
-    id: &SessionId,
-    span: Span,
-    look: impl FnMut(stepwell::Recorded) -> Result<()>,
-) -> Result<Option<stepwell::Damage>> {
-    stepwell_workspace::each_event(well, id, span, look)
 }
 
 /// Whether to look on.

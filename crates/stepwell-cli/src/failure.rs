@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use stepwell::{Error, ErrorKind};
+use stepwell::{Error, ErrorKind, NoPoint};
 
 use crate::wording;
 
@@ -140,7 +140,33 @@ fn exit_of(kind: ErrorKind) -> Exit {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let exit = match &error {
+            Error::NoPoint(NoPoint::NoStep) | Error::BadPattern(_) => Exit::Usage,
+            error => exit_of(error.kind()),
+        };
         let hint = match &error {
+            Error::NoPoint(no_point) => wording::no_point(no_point),
+            Error::Task { session, .. } => {
+                Some(format!("stepwell tasks {session} shows what is planned"))
+            }
+            Error::NoQuestion { session, asked, .. } => Some(match &asked[..] {
+                [] => format!("nothing was asked; stepwell state {session} ask \"TEXT\" does"),
+                asked => format!("asked were {}", asked.join(", ")),
+            }),
+            Error::LabelTaken { session, .. } => {
+                Some(format!("stepwell label {session} --clear takes it away"))
+            }
+            Error::FinalPhase { session, .. } => Some(format!("stepwell agent get {session}")),
+            Error::NotAnAgent { session } => Some(format!("stepwell show {session}")),
+            Error::UnknownPhase { .. } => Some(wording::phases()),
+            Error::BeingRewound { .. } => Some("try again when that is done".to_owned()),
+            Error::HalfRewound { session: id, trashed, .. } => {
+                let finish = format!("stepwell rewind {id} --finish finishes it");
+                Some(match trashed {
+                    true => format!("stepwell trash restore {id} brings it back; then {finish}"),
+                    false => finish,
+                })
+            }
             Error::NoMatch(_) | Error::NoSession(_) => {
                 Some("stepwell sessions --all lists what is here".to_owned())
             }
@@ -158,7 +184,7 @@ impl From<Error> for Failure {
             Error::Full { .. } => Some("make room, then type the command again".to_owned()),
             _ => None,
         };
-        Self::Said { message: error.to_string(), hint, exit: exit_of(error.kind()) }
+        Self::Said { message: error.to_string(), hint, exit }
     }
 }
 

@@ -4,7 +4,6 @@ use stepwell::{FileState, Session, SessionId, Standing, Stepwell};
 use stepwell_files::diff::Side;
 use stepwell_files::rewind::Foreign;
 use stepwell_runtime::files;
-use stepwell_workspace::lifecycle::hold;
 
 pub(crate) use stepwell_runtime::files::{root, site};
 
@@ -31,7 +30,7 @@ pub(crate) fn settle_of(well: &Well, id: &SessionId, app: &App) -> Result<()> {
         return Ok(());
     }
     if standing.held.is_some() {
-        refuse_half(&standing)?;
+        standing.refuse_half_rewound()?;
     }
     settle(&mut well.hold(id)?, Foreign::Refused, app).map(drop)
 }
@@ -46,28 +45,6 @@ pub(crate) fn tell_of_half(standing: &Standing) {
              hint: stepwell rewind {id} --finish finishes it; so does the next run here"
         ));
     }
-}
-
-/// Refuses what must not be done to a session whose files may be half moved.
-pub(crate) fn refuse_half(standing: &Standing) -> Result<()> {
-    Ok(files::refuse_half(standing)?)
-}
-
-/// Refuses to remove a session that alone knows how its files get whole again. Where they are
-/// gone, or the log is damaged, nobody can finish that.
-pub(crate) fn refuse_removal(standing: &Standing, app: &App) -> Result<()> {
-    match standing.damage.is_some() || root(&standing.head, app).is_err() {
-        true => Ok(()),
-        false => refuse_half(standing),
-    }
-}
-
-/// Takes the lease of a session for a moment, if its files are whole.
-pub(crate) fn hold_whole(well: &Well, id: &SessionId) -> Result<Session> {
-    let session = hold(well, id)?;
-    // Whoever was at it is done: the lease is ours.
-    refuse_half(&Standing { held: None, ..session.standing()? })?;
-    Ok(session)
 }
 
 /// What a recorded state was, with its content.

@@ -1,7 +1,6 @@
 //! Words for values that people and programs share.
 
 use serde::Serialize;
-use stepwell::Status;
 
 /// A model's name, as it can be typed.
 pub(crate) fn model(provider: &str, name: &str) -> String {
@@ -10,11 +9,6 @@ pub(crate) fn model(provider: &str, name: &str) -> String {
         ("script", file) => format!("script:{file}"),
         (provider, name) => format!("{provider}/{name}"),
     }
-}
-
-/// How a session stands, for those who count.
-pub(crate) fn is_over(status: Status) -> bool {
-    !matches!(status, Status::Running | Status::Paused)
 }
 
 /// The word for a value that JSON knows by one.

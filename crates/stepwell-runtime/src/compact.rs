@@ -3,10 +3,8 @@
 use stepwell::{Session, SessionId};
 use stepwell_agent::run::{FrontEnd, Run, Shrunk};
 use stepwell_workspace::Prior;
-use stepwell_workspace::lifecycle::hold;
 
 use crate::error::{Error, Result};
-use crate::files::refuse_half;
 use crate::gauge::own_tools;
 use crate::prepare::Prepared;
 use crate::request::Interrupt;
@@ -30,10 +28,7 @@ impl Runtime {
     /// # Errors
     /// If somebody has it, or a rewind of it was cut off.
     pub fn hold_whole(&self, id: &SessionId) -> Result<Session> {
-        let session = hold(&*self.writing()?, id)?;
-        // Whoever was at it is done: the lease is ours.
-        refuse_half(&stepwell::Standing { held: None, ..session.standing()? })?;
-        Ok(session)
+        Ok(self.writing()?.hold_whole(id)?)
     }
 
     /// The same for a session that is held.

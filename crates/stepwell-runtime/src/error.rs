@@ -179,25 +179,6 @@ pub enum Error {
     /// Somebody else rewinds a session of this workspace: its files would get mixed up.
     #[error(transparent)]
     RewoundElsewhere(stepwell::Error),
-    /// A session whose files were half moved is being made whole by somebody else.
-    #[error("{session} is being rewound; nothing was done")]
-    BeingRewound {
-        /// The session.
-        session: SessionId,
-    },
-    /// A rewind was cut off, and files may be half moved.
-    #[error(
-        "a rewind of {session} was cut off at seq {began}, and its files may be half moved; \
-         nothing was done"
-    )]
-    HalfRewound {
-        /// The session.
-        session: SessionId,
-        /// Where the rewind began.
-        began: Seq,
-        /// Is it in the trash?
-        trashed: bool,
-    },
     /// A rewind was cut off, and files changed since that it would overwrite.
     #[error("a rewind of {session} was cut off at seq {began}, and files changed since")]
     RewindConflict {
@@ -581,8 +562,7 @@ impl Error {
             | Self::BadAnswer { .. }
             | Self::Unclear { .. }
             | Self::OtherVariable { .. } => ErrorKind::Usage,
-            Self::BeingRewound { .. }
-            | Self::SpecMoved { .. }
+            Self::SpecMoved { .. }
             | Self::NotWaitingElsewhere { .. }
             | Self::AnsweredBefore { .. } => ErrorKind::Busy,
             Self::Interrupted => ErrorKind::Interrupted,
@@ -593,7 +573,6 @@ impl Error {
             | Self::External { .. }
             | Self::Abandoned { .. }
             | Self::IsFlow { .. }
-            | Self::HalfRewound { .. }
             | Self::RewindConflict { .. }
             | Self::NotWaiting { .. }
             | Self::AnswerRefused { .. }
@@ -637,11 +616,15 @@ impl Error {
             Self::RewoundElsewhere(stepwell::Error::Held { session, .. }) => {
                 Remedy::AwaitRewind(session.clone())
             }
-            Self::BeingRewound { .. } | Self::SpecMoved { .. } => Remedy::TryLater,
-            Self::HalfRewound { session, trashed: true, .. } => {
+            Self::Store(stepwell::Error::BeingRewound { .. }) | Self::SpecMoved { .. } => {
+                Remedy::TryLater
+            }
+            Self::Store(stepwell::Error::HalfRewound { session, trashed: true, .. }) => {
                 Remedy::RestoreAndFinish(session.clone())
             }
-            Self::HalfRewound { session, .. } => Remedy::FinishRewind(session.clone()),
+            Self::Store(stepwell::Error::HalfRewound { session, .. }) => {
+                Remedy::FinishRewind(session.clone())
+            }
             Self::RewindConflict { session, .. } => Remedy::FinishLeaving(session.clone()),
             Self::NotWaitingElsewhere { session } | Self::AnsweredBefore { session, .. } => {
                 Remedy::Attach(session.clone())

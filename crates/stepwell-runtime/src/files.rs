@@ -8,7 +8,7 @@ use stepwell_files::rewind::{self, Foreign};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
 use stepwell_workspace::config::Key;
-use stepwell_workspace::{Well, Workspace, sessions};
+use stepwell_workspace::{Well, Workspace};
 
 use crate::error::{Error, Result};
 use crate::notice::{LeftFile, Notice};
@@ -74,14 +74,14 @@ pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
 /// Refuses a run that must not change files, if there are some in this workspace that would
 /// have to be moved first.
 pub(crate) fn refuse_halves(well: &Well, runtime: &Runtime) -> Result<()> {
-    halves(well, runtime)?.iter().try_for_each(refuse_half)
+    halves(well, runtime)?.iter().try_for_each(|it| Ok(it.refuse_half_rewound()?))
 }
 
 /// The sessions whose files may be half moved in this workspace.
 fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<Standing>> {
     let filter = Filter { rewinding: true, ..Filter::default() };
     let mut half = Vec::new();
-    for standing in sessions(well, Query { filter, ..Query::default() }) {
+    for standing in well.sessions(Query { filter, ..Query::default() }) {
         let standing = standing?;
         // What cannot be read is in every list.
         if standing.head.rewinding.is_some() {
@@ -133,7 +133,7 @@ pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Resul
         return Ok(());
     }
     if standing.held.is_some() {
-        refuse_half(&standing)?;
+        standing.refuse_half_rewound()?;
     }
     settle(&mut well.hold(id)?, Foreign::Refused, runtime).map(drop)
 }
@@ -142,22 +142,5 @@ pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Resul
 fn tell_of_half(standing: &Standing, runtime: &Runtime) {
     if let (Some(began), None) = (standing.head.rewinding, &standing.held) {
         runtime.tell(Notice::HalfRewound { session: standing.head.id.clone(), began });
-    }
-}
-
-/// Refuses what must not be done to a session whose files may be half moved: what is recorded
-/// now is set aside when they are whole again.
-///
-/// # Errors
-/// If they may be.
-pub fn refuse_half(standing: &Standing) -> Result<()> {
-    let session = standing.head.id.clone();
-    let Some(began) = standing.head.rewinding else { return Ok(()) };
-    match standing.held.is_some() {
-        true => Err(Error::BeingRewound { session }),
-        false => {
-            let trashed = standing.trashed_at.is_some();
-            Err(Error::HalfRewound { session, began, trashed })
-        }
     }
 }

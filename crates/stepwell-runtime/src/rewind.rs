@@ -12,7 +12,6 @@ use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Foreign};
 use stepwell_files::rewind_history::{self, Asked};
 use stepwell_files::safe_path::Root;
-use stepwell_workspace::sessions;
 
 use crate::error::Result;
 use crate::files;
@@ -105,7 +104,7 @@ fn let_go(session: &Session, runtime: &Runtime) -> Result<()> {
 fn shared_up_to(well: &Stepwell, id: &SessionId) -> Result<Seq> {
     let mut last = Seq::ZERO;
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
-    for standing in sessions(well, Query { filter, ..Query::default() }) {
+    for standing in well.sessions(Query { filter, ..Query::default() }) {
         if let Origin::Fork { parent, at } = &standing?.head.origin
             && (parent == id || !well.store().exists(parent)?)
         {

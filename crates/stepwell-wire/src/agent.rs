@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use stepwell::lifecycle::{self, Passage, Turn};
 use stepwell::{Phase, Role, SessionId, Status, Time};
 
 /// An agent that Stepwell does not run, in the words of those who drive it.
@@ -176,4 +177,44 @@ pub struct HookSample {
     pub input: Map<String, Value>,
     /// What it answered.
     pub answer: Value,
+}
+
+impl From<Passage> for PhaseMove {
+    fn from(passage: Passage) -> Self {
+        let Passage { from_phase, to_phase, timestamp } = passage;
+        Self { from_phase, to_phase, timestamp }
+    }
+}
+
+impl From<Turn> for AgentTurn {
+    fn from(turn: Turn) -> Self {
+        let Turn { at, role, text } = turn;
+        Self { at, role, text }
+    }
+}
+
+impl From<lifecycle::Agent> for Agent {
+    fn from(agent: lifecycle::Agent) -> Self {
+        let lifecycle::Agent { head, history, finalized_at, summary } = agent;
+        let last_error = head.last_error;
+        Self {
+            agent_id: head.id,
+            agent_name: head.agent,
+            purpose: head.task,
+            created_at: head.created_at,
+            last_updated: head.updated_at,
+            phase: head.phase,
+            status: head.status,
+            metadata: head.metadata,
+            resume_ready: head.ready,
+            history: history.into_iter().map(PhaseMove::from).collect(),
+            resumes: head.resumes,
+            turns: head.messages,
+            error_count: head.errors,
+            last_error: last_error.map(|it| AgentError { message: it.message, timestamp: it.at }),
+            finalized_at,
+            summary,
+            duration_seconds: finalized_at.map(|at| at.since(head.created_at).as_secs()),
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{Seq, SessionId, Status, Time};
+use stepwell::{Seq, SessionId, SpentGroup, Status, Time};
 
 use crate::{Damage, Dollars, SessionStatus, Spending};
 
@@ -45,6 +45,33 @@ pub struct StatisticsGroup {
     /// What they spent.
     #[serde(flatten)]
     pub spending: Spending,
+}
+
+impl From<&stepwell::Statistics> for Statistics {
+    fn from(counted: &stepwell::Statistics) -> Self {
+        let groups = |groups: &BTreeMap<String, SpentGroup>| {
+            let group = |(name, group): (&String, &SpentGroup)| StatisticsGroup {
+                name: name.clone(),
+                sessions: group.sessions,
+                spending: (&group.spent).into(),
+            };
+            groups.iter().map(group).collect()
+        };
+        let by_status = counted.by_status.iter().map(|(status, n)| ((*status).into(), *n));
+        let damaged = Some((SessionStatus::Damaged, counted.damaged)).filter(|(_, n)| *n > 0);
+        Self {
+            sessions: counted.all.sessions,
+            by_status: by_status.chain(damaged).collect(),
+            success_rate: counted.success_rate(),
+            resumed: counted.resumed,
+            resume_rate: counted.resume_rate(),
+            resumed_success_rate: counted.resumed_success_rate(),
+            spending: (&counted.all.spent).into(),
+            by_day: groups(&counted.by_day),
+            by_model: groups(&counted.by_model),
+            by_agent: groups(&counted.by_agent),
+        }
+    }
 }
 
 /// What came of a session that has ended.

@@ -8,7 +8,6 @@ use stepwell::{Driver, Family, Filter, Query, SessionId, Standing, Status, Stepw
 
 use crate::error::{Error, Result};
 use crate::locked_file;
-use crate::sessions::sessions;
 use crate::workspace::Workspace;
 
 impl Workspace {
@@ -35,7 +34,7 @@ impl Workspace {
         };
         // Only those that are cut off now are remembered, so that the file does not grow.
         let (mut crashes, mut now) = (Vec::new(), String::new());
-        for standing in sessions(well, Query { filter, ..Query::default() }) {
+        for standing in well.sessions(Query { filter, ..Query::default() }) {
             let standing = standing?;
             if standing.head.stop_reason != Some(StopReason::Crashed) {
                 continue;

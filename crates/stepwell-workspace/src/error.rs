@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Phase, SessionId};
+use stepwell::SessionId;
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -72,26 +72,6 @@ pub enum Error {
         session: SessionId,
         /// What git said.
         why: String,
-    },
-    /// An agent's session has ended, and nothing more may be recorded.
-    #[error("{session} is {phase}; this phase is final")]
-    FinalPhase {
-        /// The session.
-        session: SessionId,
-        /// How it ended.
-        phase: Phase,
-    },
-    /// A session is no agent's of the user's own.
-    #[error("{session} is run by Stepwell itself, not by an agent of yours")]
-    RunByStepwell {
-        /// The session.
-        session: SessionId,
-    },
-    /// No phase has that name.
-    #[error("unknown phase {name:?}")]
-    UnknownPhase {
-        /// The name.
-        name: String,
     },
     /// A file of the user's could not be read or written.
     #[error("{}: {source} while {doing}", path.display())]
@@ -212,12 +192,6 @@ pub enum Remedy {
         /// The session's store.
         store: PathBuf,
     },
-    /// Look at the agent's session.
-    ShowAgent(SessionId),
-    /// Look at the session.
-    ShowSession(SessionId),
-    /// Name one of the lifecycle's phases.
-    NamePhase,
     /// Look at the worktrees that there are.
     ListWorktrees,
     /// Write this in its place.
@@ -258,9 +232,6 @@ impl Error {
             | Self::WorktreeGone { .. }
             | Self::WorktreeElsewhere { .. }
             | Self::WorktreeNotRestored { .. }
-            | Self::FinalPhase { .. }
-            | Self::RunByStepwell { .. }
-            | Self::UnknownPhase { .. }
             | Self::Value { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
             Self::Config { .. } => ErrorKind::Config,
@@ -290,9 +261,6 @@ impl Error {
                 store: store.clone(),
             },
             Self::WorktreeNotRestored { .. } => Remedy::ListWorktrees,
-            Self::FinalPhase { session, .. } => Remedy::ShowAgent(session.clone()),
-            Self::RunByStepwell { session } => Remedy::ShowSession(session.clone()),
-            Self::UnknownPhase { .. } => Remedy::NamePhase,
             Self::Config { near: Some(near), .. } => Remedy::Write(near.clone()),
             Self::RecentModels { .. } => Remedy::MendRecentModels,
             Self::Store(_)

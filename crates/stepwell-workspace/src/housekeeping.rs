@@ -13,7 +13,6 @@ use stepwell::{
 
 use crate::error::Result;
 use crate::notice::Notice;
-use crate::sessions::sessions;
 use crate::workspace::Workspace;
 
 /// A day.
@@ -73,7 +72,7 @@ pub fn empty_trash(
 ) -> Result<Removal> {
     let filter = Filter { place: Place::Trash, rewinding: true, ..Filter::default() };
     let (mut stay, limit) = (BTreeSet::new(), workspace.now().minus(older_than));
-    for standing in sessions(well, Query { filter, ..Query::default() }) {
+    for standing in well.sessions(Query { filter, ..Query::default() }) {
         let standing = standing?;
         if !alone_knows_its_files(workspace, &standing) {
             continue;

@@ -8,7 +8,6 @@ pub mod atomic_file;
 pub mod config;
 pub mod hooks;
 pub mod housekeeping;
-pub mod lifecycle;
 pub mod locked_file;
 pub mod slash;
 
@@ -17,7 +16,6 @@ mod crashes;
 mod duration;
 mod engine;
 mod error;
-mod events;
 mod git;
 mod host;
 mod location;
@@ -28,7 +26,6 @@ mod price_list;
 mod prior;
 mod recent_models;
 mod registry;
-mod sessions;
 mod trust;
 mod wire;
 mod workspace;
@@ -38,7 +35,6 @@ pub use calibrations::Calibrations;
 pub use duration::{parse_duration, show_duration};
 pub use engine::Engine;
 pub use error::{ConfigPlace, Error, ErrorKind, Lies, Remedy, Result};
-pub use events::each_event;
 pub use git::{Commits, repository};
 pub use host::{Environment, Host};
 pub use location::{CONFIG_FILE, Found, Location};
@@ -49,10 +45,8 @@ pub use price_list::{NoPriceList, PriceListFile};
 pub use prior::{Prior, PriorAgent, PriorModel};
 pub use recent_models::{Adopted, Liked, RecentModels, RecentModelsFile};
 pub use registry::Registry;
-pub use sessions::{Sessions, sessions};
 pub use trust::OwnSessions;
 pub use workspace::{NamedWell, Wanted, Well, Workspace, team_address};
 pub use worktrees::{
-    SubagentWorktree, WorktreeUser, has_ended, remove_finished_worktrees, restore_worktree,
-    subagent_worktrees,
+    SubagentWorktree, WorktreeUser, remove_finished_worktrees, restore_worktree, subagent_worktrees,
 };

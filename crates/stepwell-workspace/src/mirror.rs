@@ -13,7 +13,6 @@ use stepwell_formats::{state_markdown, tasks_markdown};
 use crate::error::{Error, Result};
 use crate::locked_file;
 use crate::notice::{Notice, Notices};
-use crate::sessions::sessions;
 use crate::workspace::{Well, Workspace};
 
 /// Keeps the files current.
@@ -76,7 +75,7 @@ impl Mirror {
             let is_whole = |it: &stepwell::Result<Standing>| {
                 it.as_ref().map_or(true, |standing| standing.damage.is_none())
             };
-            Ok(sessions(&self.well, query).find(is_whole).transpose()?)
+            Ok(self.well.sessions(query).find(is_whole).transpose()?)
         };
         // An agent that Stepwell does not run is believed to run forever.
         let (status, driver) = (vec![Status::Running], Some(Driver::Own));

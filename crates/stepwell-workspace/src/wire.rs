@@ -1,8 +1,7 @@
-//! What programs get to read of worktrees and agents.
+//! What programs get to read of worktrees.
 
-use stepwell_wire::{AgentError, AgentTurn, PhaseMove, Worktree};
+use stepwell_wire::Worktree;
 
-use crate::lifecycle::{Agent, Passage, Turn};
 use crate::worktrees::SubagentWorktree;
 
 impl From<&SubagentWorktree> for Worktree {
@@ -21,46 +20,6 @@ impl From<&SubagentWorktree> for Worktree {
             status: head.map(|head| head.status),
             task: head.map(|head| head.task.clone()),
             parent: head.and_then(|head| head.origin.parent().cloned()),
-        }
-    }
-}
-
-impl From<Passage> for PhaseMove {
-    fn from(passage: Passage) -> Self {
-        let Passage { from_phase, to_phase, timestamp } = passage;
-        Self { from_phase, to_phase, timestamp }
-    }
-}
-
-impl From<Turn> for AgentTurn {
-    fn from(turn: Turn) -> Self {
-        let Turn { at, role, text } = turn;
-        Self { at, role, text }
-    }
-}
-
-impl From<Agent> for stepwell_wire::Agent {
-    fn from(agent: Agent) -> Self {
-        let Agent { head, history, finalized_at, summary } = agent;
-        let last_error = head.last_error;
-        Self {
-            agent_id: head.id,
-            agent_name: head.agent,
-            purpose: head.task,
-            created_at: head.created_at,
-            last_updated: head.updated_at,
-            phase: head.phase,
-            status: head.status,
-            metadata: head.metadata,
-            resume_ready: head.ready,
-            history: history.into_iter().map(PhaseMove::from).collect(),
-            resumes: head.resumes,
-            turns: head.messages,
-            error_count: head.errors,
-            last_error: last_error.map(|it| AgentError { message: it.message, timestamp: it.at }),
-            finalized_at,
-            summary,
-            duration_seconds: finalized_at.map(|at| at.since(head.created_at).as_secs()),
         }
     }
 }

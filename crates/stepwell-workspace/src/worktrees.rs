@@ -10,7 +10,6 @@ use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
 use crate::error::{Error, Result};
 use crate::git::repository;
 use crate::notice::Notice;
-use crate::sessions::sessions;
 use crate::workspace::Workspace;
 
 /// A subagent's worktree.
@@ -90,7 +89,7 @@ type Lodgers = BTreeMap<SessionId, Vec<Standing>>;
 
 fn lodgers(well: &Stepwell) -> Result<Lodgers> {
     let mut lodgers = Lodgers::new();
-    for standing in sessions(well, Query::default()) {
+    for standing in well.sessions(Query::default()) {
         let standing = standing?;
         for berth in Charge::berths(&standing.head).unwrap_or_default() {
             lodgers.entry(berth.worktree).or_default().push(standing.clone());
@@ -242,9 +241,8 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
     }
 }
 
-/// Did a session come to an end of its own?
-#[must_use]
-pub fn has_ended(status: Status) -> bool {
+/// Does a session with this status need its folder no more?
+fn has_ended(status: Status) -> bool {
     use Status::{Interrupted, Partial, Paused, Running};
     !matches!(status, Running | Paused | Interrupted | Partial)
 }

@@ -2,8 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::{Compacted, Edited, Event, Head, Kind, Recorded, Seq, Timeline, Undone};
 use serde_json::Value;
+
+use crate::{
+    Compacted, Edited, Event, Head, Kind, NewEvent, Recorded, Result, Seq, Session, Timeline,
+    Undone,
+};
 
 /// The kinds of events that they are found in.
 pub const KINDS: [Kind; 3] = [Kind::Compacted, Kind::Rewound, Kind::Undone];
@@ -66,5 +70,56 @@ impl Extent {
             Self::Truncated => true.into(),
         };
         Edited { metadata: [(TRUNCATED.to_owned(), value)].into(), ..Edited::default() }
+    }
+}
+
+impl Session {
+    /// Takes the last compaction that counts back: the originals are shown again. What the
+    /// metadata says of the view is recorded with it. The answer is that compaction; none, if
+    /// there was none to take back.
+    pub fn undo_last_compaction(&self) -> Result<Option<Seq>> {
+        let (facts, head) = (self.facts(&KINDS)?, self.standing()?.head);
+        let Some((of, _)) = live(&facts, head.seq).pop() else { return Ok(None) };
+        self.undo_compaction(of)?;
+        Ok(Some(of))
+    }
+
+    /// Takes a compaction back, and records what the metadata says of the view then.
+    pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
+        let (facts, head) = (self.facts(&KINDS)?, self.standing()?.head);
+        let mut events: Vec<NewEvent> = vec![Undone::Compaction { of }.into()];
+        let still = live(&facts, head.seq);
+        let still = still.iter().any(|(seq, it)| *seq != of && it.is_truncation());
+        if Extent::of(&head) == Extent::Truncated && !still {
+            events.push(Extent::Whole.edited().into());
+        }
+        Ok(self.append_all(events)?.first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Lane, Message, Stepwell};
+
+    #[test]
+    fn taking_the_last_truncation_back_leaves_no_word_of_it_in_the_metadata() {
+        let well = Stepwell::in_memory();
+        let session = well.create(well.draft("talk")).unwrap();
+        for n in 0..4 {
+            session.append(Message::user(n.to_string())).unwrap();
+        }
+        let truncate = |from: u64, to: u64| {
+            let compacted = Compacted::new(Lane::main(), Seq::new(from), Seq::new(to));
+            let said = vec![compacted.into(), Extent::Truncated.edited().into()];
+            session.append_all(said).unwrap().first
+        };
+        let (first, second) = (truncate(2, 3), truncate(2, 4));
+        let extent = || Extent::of(&session.standing().unwrap().head);
+        assert_eq!(session.undo_last_compaction().unwrap(), Some(second));
+        assert_eq!(extent(), Extent::Truncated);
+        assert_eq!(session.undo_last_compaction().unwrap(), Some(first));
+        assert_eq!(extent(), Extent::Whole);
+        assert_eq!(session.undo_last_compaction().unwrap(), None);
     }
 }

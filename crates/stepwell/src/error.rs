@@ -3,7 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::{Digest, Epoch, EventId, Holder, InvalidName, Seq, SessionId, Time};
+use crate::{
+    BadPattern, Digest, Epoch, EventId, Holder, InvalidName, NoPoint, Phase, Seq, SessionId,
+    TaskRefused, Time,
+};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -21,6 +24,28 @@ pub enum Error {
     Unreadable { what: String, why: String },
     #[error("{what} has {size} bytes; at most {limit} are accepted")]
     TooLarge { what: String, size: u64, limit: u64 },
+
+    #[error(transparent)]
+    NoPoint(#[from] NoPoint),
+    #[error(transparent)]
+    BadPattern(#[from] BadPattern),
+    #[error("{why}")]
+    Task { session: SessionId, why: TaskRefused },
+    #[error("{session}: there is no question {question:?}")]
+    NoQuestion { session: SessionId, question: String, asked: Vec<String> },
+    #[error("{session} bears the label {label:?} already")]
+    LabelTaken { session: SessionId, label: String },
+    #[error("{session} is {phase}; this phase is final")]
+    FinalPhase { session: SessionId, phase: Phase },
+    #[error("{session} is run by Stepwell itself, not by an agent of yours")]
+    NotAnAgent { session: SessionId },
+    #[error("unknown phase {name:?}")]
+    UnknownPhase { name: String },
+    #[error(
+        "a rewind of {session} was cut off at seq {began}, and its files may be half moved; \
+         nothing was done"
+    )]
+    HalfRewound { session: SessionId, began: Seq, trashed: bool },
 
     #[error("no session {0}")]
     NoSession(SessionId),
@@ -44,6 +69,8 @@ pub enum Error {
 
     #[error("session {session} is held by {holder} until {expires}")]
     Held { session: SessionId, holder: Box<Holder>, expires: Time },
+    #[error("{session} is being rewound; nothing was done")]
+    BeingRewound { session: SessionId },
     #[error("store {path} is busy: another process has been writing for {waited_ms} ms")]
     Busy { path: PathBuf, waited_ms: u64 },
 
@@ -121,7 +148,16 @@ impl Error {
             Self::InvalidName(_)
             | Self::Illegal { .. }
             | Self::Unreadable { .. }
-            | Self::TooLarge { .. } => ErrorKind::Invalid,
+            | Self::TooLarge { .. }
+            | Self::NoPoint(_)
+            | Self::BadPattern(_)
+            | Self::Task { .. }
+            | Self::NoQuestion { .. }
+            | Self::LabelTaken { .. }
+            | Self::FinalPhase { .. }
+            | Self::NotAnAgent { .. }
+            | Self::UnknownPhase { .. }
+            | Self::HalfRewound { .. } => ErrorKind::Invalid,
             Self::NoSession(_)
             | Self::NoMatch(_)
             | Self::Ambiguous { .. }
@@ -131,7 +167,7 @@ impl Error {
             | Self::UnexpectedSeq { .. }
             | Self::EventIdReused { .. }
             | Self::Trashed(_) => ErrorKind::Conflict,
-            Self::Held { .. } | Self::Busy { .. } => ErrorKind::Busy,
+            Self::Held { .. } | Self::BeingRewound { .. } | Self::Busy { .. } => ErrorKind::Busy,
             Self::Fenced { .. } | Self::NeedsLease { .. } => ErrorKind::Fenced,
             Self::Damaged { .. } | Self::DamagedBlob { .. } | Self::DamagedStore { .. } => {
                 ErrorKind::Damaged

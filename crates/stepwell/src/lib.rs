@@ -87,6 +87,8 @@
 //! | `compute_spec_hash(path)` | [`Digest::of`] over the spec's bytes |
 //! | `now_iso8601()` | [`Stepwell::now`], which prints as ISO 8601 in UTC |
 
+mod brief_hold;
+pub mod checkpoints;
 pub mod clock;
 mod codec;
 pub mod compactions;
@@ -94,32 +96,41 @@ pub mod coordinator;
 pub mod error;
 mod facade;
 mod failpoint;
+pub mod family;
 pub mod flows;
+pub mod follow;
 pub mod gates;
 pub mod head;
 mod keeper;
 pub mod lease;
+pub mod lifecycle;
 pub mod memory;
 mod metadata;
 mod model;
 pub mod names;
 pub mod options;
+pub mod paging;
 pub mod pins;
+pub mod points;
 pub mod redact;
+pub mod removal;
 pub mod resume;
 pub mod retention;
 mod root;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod scrub;
 mod search;
 pub mod session;
 pub mod sqlite;
+pub mod statistics;
 pub mod store;
 pub mod subscribe;
 pub mod tasks;
 pub mod timeline;
 pub mod view;
 pub mod well;
+pub mod work_changes;
 
 pub mod backend;
 pub mod trust;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::{Error, Family, Filter, Place, Query, Result, SessionId, Stepwell};
+use crate::{
+    Change, Edited, Error, Family, Filter, Place, Query, Result, Seq, SessionId, Stepwell,
+};
 
 /// How many candidates an ambiguous name is told with.
 const CANDIDATES: usize = 10;
@@ -68,6 +70,31 @@ impl Stepwell {
             }
         }
         Err(absent())
+    }
+
+    /// Gives a session a label, which names it from then on, or takes it away.
+    ///
+    /// # Errors
+    /// [`Error::LabelTaken`], if another session bears it.
+    pub fn label(&self, id: &SessionId, label: Option<&str>) -> Result<Seq> {
+        if let Some(label) = label {
+            self.refuse_taken_label(label, Some(id))?;
+        }
+        let label = label.map_or(Change::Clear, |label| Change::Set(label.to_owned()));
+        self.edit(id, Edited { label, ..Edited::default() })
+    }
+
+    /// A label names one session. Refuses one that a session other than `own` bears.
+    ///
+    /// # Errors
+    /// [`Error::LabelTaken`], which names that session.
+    pub fn refuse_taken_label(&self, label: &str, own: Option<&SessionId>) -> Result<()> {
+        let filter = Filter { label: Some(label.to_owned()), ..Filter::default() };
+        let bearers = self.ids_of(filter, 2)?;
+        match bearers.into_iter().find(|other| Some(other) != own) {
+            None => Ok(()),
+            Some(session) => Err(Error::LabelTaken { session, label: label.to_owned() }),
+        }
     }
 
     /// For each of some ids, the part that suffices to name it, as a range of its bytes.
@@ -160,6 +187,22 @@ mod tests {
         let parts = telling_parts(&all, &all);
         let shown: Vec<_> = all.iter().zip(parts).map(|(id, at)| &id.as_str()[at]).collect();
         assert_eq!(shown, ["a-one", "b-one", "onen", "two"]);
+    }
+
+    #[test]
+    fn a_label_names_one_session() {
+        let well = Stepwell::in_memory();
+        let made = || well.create(well.draft("t")).unwrap().id().clone();
+        let (one, other) = (made(), made());
+        well.label(&one, Some("auth")).unwrap();
+        well.label(&one, Some("auth")).unwrap();
+        let Err(Error::LabelTaken { session, .. }) = well.label(&other, Some("auth")) else {
+            panic!("two sessions bear a label")
+        };
+        assert_eq!(session, one);
+        well.label(&one, None).unwrap();
+        well.label(&other, Some("auth")).unwrap();
+        assert_eq!(well.find("auth").unwrap(), other);
     }
 
     #[test]

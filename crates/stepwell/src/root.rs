@@ -1,11 +1,14 @@
 //! Every name at the root of the crate, as it was before there were modules. It is hidden from the
 //! documentation: new code takes names from their modules.
 
+pub use crate::checkpoints::{RecordedCheckpoint, is_numbered};
 pub use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use crate::codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
 #[cfg(feature = "failpoints")]
 pub use crate::failpoint::{FAILPOINTS, on_failpoint};
+pub use crate::family::{Kin, Relative};
 pub use crate::flows::{FlowState, NodeInfo};
+pub use crate::follow::{Followed, Follower};
 pub use crate::head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};
 pub use crate::lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
 pub use crate::memory::MemoryStore;
@@ -34,12 +37,17 @@ pub use crate::model::work::{
 };
 pub use crate::names::{nearest, telling_parts};
 pub use crate::options::{EmptyTrash, ForkAt, NewSession};
+pub use crate::paging::{Log, Sessions};
 pub use crate::pins::Pins;
+pub use crate::points::NoPoint;
 pub use crate::redact::{RedactMessages, Redacted, Redactor};
+pub use crate::removal::CanFinish;
 pub use crate::resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use crate::retention::{CleanupItem, CleanupReason, Exemption, Plan, Policy};
+pub use crate::scrub::{BadPattern, ScrubMatches, ScrubPattern, ScrubbedSession};
 pub use crate::search::MAX_SEARCHED_BYTES;
 pub use crate::sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
+pub use crate::statistics::{SpentGroup, Statistics};
 pub use crate::store::changes::{ChangeCursor, ChangeKind, Changes, NotACursor, SessionChange};
 pub use crate::store::query::{
     Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Place, Query, Rank, RecordQuery,
@@ -66,3 +74,4 @@ pub type Because = CleanupReason;
 pub type Taken = CleanupItem;
 /// The earlier name of [`Exemption`].
 pub type Protection = Exemption;
+pub use crate::work_changes::ChangedTasks;

@@ -195,7 +195,13 @@ impl Session {
 
     /// Names the present point.
     pub fn checkpoint(&self, name: impl Into<String>) -> Result<Seq> {
-        self.append(Checkpoint { name: name.into(), ..Checkpoint::default() })
+        self.checkpoint_with(Checkpoint { name: name.into(), ..Checkpoint::default() })
+    }
+
+    /// Names the present point, and remembers something with it.
+    pub fn checkpoint_with(&self, checkpoint: Checkpoint) -> Result<Seq> {
+        crate::checkpoints::check_name(&checkpoint.name)?;
+        self.append(checkpoint)
     }
 
     /// Moves the view back to an event. Files are the caller's to move.
@@ -207,11 +213,6 @@ impl Session {
     pub fn undo_rewind(&self, of: Seq) -> Result<Seq> {
         // The store fills in what it moved and what comes back.
         self.append(Undone::Rewind { of, scope: Scope::Chat, restored: Restored::default() })
-    }
-
-    /// Takes a compaction back.
-    pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
-        self.append(Undone::Compaction { of })
     }
 
     /// Makes a session for a subagent. It goes with this one.
@@ -231,6 +232,16 @@ impl Session {
     #[must_use]
     pub fn well(&self) -> &Stepwell {
         &self.well
+    }
+
+    /// Gives the session up: it stays, and is not resumed.
+    pub fn abandon(self) -> Result<()> {
+        let head = self.standing()?.head;
+        match (head.driver, head.phase) {
+            // The status of an agent that Stepwell does not run follows its phase.
+            (Driver::External, Some(_)) => self.enter(Phase::Abandoned),
+            _ => self.finish(Status::Abandoned, Some(StopReason::Abandoned)),
+        }
     }
 
     /// Ends the run: records how it stands and gives the lease back.

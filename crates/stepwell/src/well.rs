@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
 use crate::trust::{self, AnswersFrom, Judge, MemoryNotes, Note, Notes, Weighed};
 use crate::{
-    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Family,
+    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts,
     Filter, Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent,
     Order, Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor,
     Removal, Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span,
@@ -332,26 +332,6 @@ impl Stepwell {
         Ok(standing)
     }
 
-    /// The sessions of a session's subagents, and of theirs, wherever they are kept. What a
-    /// session cost with all that it started is the sum of what each of them spent itself, so
-    /// that nothing is counted twice or forgotten, whenever a process died.
-    pub fn subagents(&self, id: &SessionId) -> Result<Vec<Standing>> {
-        let mut found: Vec<Standing> = Vec::new();
-        let mut waiting = vec![id.clone()];
-        while let Some(parent) = waiting.pop() {
-            let (family, place) = (Family::ChildrenOf(parent), Place::Anywhere);
-            let filter = Filter { family, place, ..Filter::default() };
-            let query = Query { filter, order: Order::Oldest, ..Query::default() };
-            let children = self.store().list(&query)?.sessions.into_iter();
-            let ours = |it: &Standing| matches!(it.head.origin, Origin::Subagent { .. });
-            for child in children.filter(ours) {
-                waiting.push(child.head.id.clone());
-                found.push(child);
-            }
-        }
-        Ok(found)
-    }
-
     /// How a session's work stands: what is planned, and what was asked.
     pub fn work(&self, id: &SessionId) -> Result<Work> {
         let at = self.store().standing(id)?.head.seq;
@@ -452,27 +432,6 @@ impl Stepwell {
         }
     }
 
-    /// Moves a session to the trash, with its subagents' sessions.
-    pub fn delete(&self, id: &SessionId) -> Result<Vec<SessionId>> {
-        let taken = all_or_error(self.store().trash(&[Target::from(id.clone())])?)?;
-        tracing::info!(session = %id, "session_deleted");
-        Ok(taken)
-    }
-
-    /// Brings a session back from the trash.
-    pub fn restore(&self, id: &SessionId) -> Result<Vec<SessionId>> {
-        let back = all_or_error(self.store().restore(std::slice::from_ref(id))?)?;
-        tracing::info!(session = %id, "session_restored");
-        Ok(back)
-    }
-
-    /// Erases a session for good.
-    pub fn purge(&self, id: &SessionId) -> Result<Vec<SessionId>> {
-        let erased = all_or_error(self.store().purge(&[Target::from(id.clone())])?)?;
-        tracing::info!(session = %id, "session_purged");
-        Ok(erased)
-    }
-
     /// What a cleanup would take.
     pub fn plan_cleanup(&self, policy: &Policy) -> Result<Plan> {
         let sessions = self.store().list(&Query::default())?.sessions;
@@ -531,12 +490,5 @@ impl Stepwell {
     pub fn claim(&self) -> Claim {
         let surroundings = &self.shared.surroundings;
         Claim { holder: surroundings.processes.this(), ttl: surroundings.lease_ttl }
-    }
-}
-
-fn all_or_error(removal: Removal) -> Result<Vec<SessionId>> {
-    match removal.left.into_iter().next() {
-        Some((_, error)) => Err(error),
-        None => Ok(removal.taken),
     }
 }

@@ -1,4 +1,4 @@
-use stepwell::{Access, Driver, Phase, Status, StopReason};
+use stepwell::{Access, Status};
 use stepwell_files::rewind::Foreign;
 use stepwell_wire::Abandoned;
 use stepwell_workspace::housekeeping::tidy;
@@ -18,12 +18,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.hold(&id)?;
     settle(&mut session, Foreign::Refused, app)?;
-    let head = session.standing()?.head;
-    match (head.driver, head.phase) {
-        // The status of an agent that Stepwell does not run follows its phase.
-        (Driver::External, Some(_)) => session.enter(Phase::Abandoned)?,
-        _ => session.finish(Status::Abandoned, Some(StopReason::Abandoned))?,
-    }
+    session.abandon()?;
     let answer = Abandoned { id: id.clone(), status: Status::Abandoned };
     app.out.answer(&answer, format_args!("{id} is abandoned"))?;
     tidy(app, &well)?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
+use stepwell::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
 use stepwell::{
     Access, Driver, Error, Filter, IdFormat, Message, Phase, PhaseSet, Policy, Query,
     ResumeDecision, SessionId,
@@ -15,9 +16,8 @@ use stepwell_workspace::config::AgentIds;
 
 use super::cleanup::{Fate, Mode, clean};
 use stepwell_workspace::housekeeping::tidy;
-use stepwell_workspace::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
 
-use crate::app::{App, Go, Well, each_session};
+use crate::app::{App, Well};
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::redactor;
@@ -365,11 +365,12 @@ fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let (mut found, mut damaged) = (false, false);
     if let Some(well) = app.look()? {
-        each_session(&well, Query { filter, ..Query::default() }, |standing| {
+        for standing in well.sessions(Query { filter, ..Query::default() }) {
+            let standing = standing?;
             let head = &standing.head;
             let ended = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
             if active_only && (ended || standing.damage.is_some()) {
-                return Ok(Go::On);
+                continue;
             }
             found = true;
             if app.out.is_json() {
@@ -384,7 +385,7 @@ fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
                         app.out.object(&AgentUnreadable { agent_id, damage })?;
                     }
                 }
-                return Ok(Go::On);
+                continue;
             }
             damaged |= standing.damage.is_some();
             let phase = match &standing.damage {
@@ -400,8 +401,7 @@ fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
                 ago(head.updated_at, app.now()).into(),
                 one_line(&head.task).into(),
             ]);
-            Ok(Go::On)
-        })?;
+        }
     }
     let exit = if damaged { Exit::Damaged } else { Exit::Done };
     if app.out.is_json() {

@@ -1,5 +1,5 @@
 use serde_json::Value;
-use stepwell::{Access, Checkpoint, CheckpointReason, Event, Kind};
+use stepwell::{Access, Checkpoint, CheckpointReason, is_numbered};
 use stepwell_files::rewind::Foreign;
 use stepwell_wire::{CheckpointInfo, CheckpointMade};
 use stepwell_workspace::housekeeping::tidy;
@@ -8,7 +8,6 @@ use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::settle;
 use crate::output::note;
-use crate::point::is_numbered;
 use crate::table::{Align, Column, Table};
 use crate::text::{cut, one_line, second, visible};
 use crate::typed::entry;
@@ -34,22 +33,18 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(name) = &args.name else { return list(args, app) };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    if name.trim().is_empty() || name.chars().any(char::is_control) {
-        let message = "a checkpoint's name is not empty and has no control characters";
-        return Err(Failure::new(Exit::Failed, message));
+    // What is recorded while files are half moved would be set aside.
+    if well.standing(&id)?.head.rewinding.is_some() {
+        settle(&mut well.hold(&id)?, Foreign::Refused, app)?;
     }
-    if is_numbered(name) {
-        let message = format!("{name:?} is no checkpoint's name: it means a seq, or steps back");
-        return Err(Failure::new(Exit::Failed, message)
-            .hint(format_args!("stepwell checkpoint {id} at{name}")));
-    }
-    let mut session = well.hold(&id)?;
-    settle(&mut session, Foreign::Refused, app)?;
     let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
-    let seq = session.append(Checkpoint { name: name.clone(), reason, metadata })?;
+    let made = well.checkpoint(&id, Checkpoint { name: name.clone(), reason, metadata });
+    let seq = made.map_err(|error| match is_numbered(name) {
+        true => Failure::from(error).hint(format_args!("stepwell checkpoint {id} at{name}")),
+        false => error.into(),
+    })?;
     let answer = CheckpointMade { id: id.clone(), checkpoint: name.clone(), seq };
     app.out.answer(&answer, format_args!("{id}: {} is seq {seq}", visible(name)))?;
-    drop(session);
     tidy(app, &well)?;
     Ok(Exit::Done)
 }
@@ -77,13 +72,9 @@ const COLUMNS: &[Column] = &[
 
 fn list(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
-    let facts = well.store().facts(&id, &[Kind::Checkpoint])?.into_iter();
-    let listed = facts.filter_map(|fact| match fact.event {
-        Event::Checkpoint(it) => {
-            let (seq, at, metadata) = (fact.seq, fact.at, it.metadata);
-            Some(CheckpointInfo { name: it.name, seq, at, reason: it.reason, metadata })
-        }
-        _ => None,
+    let listed = well.checkpoints(&id)?.into_iter().map(|it| {
+        let Checkpoint { name, reason, metadata } = it.checkpoint;
+        CheckpointInfo { name, seq: it.seq, at: it.at, reason, metadata }
     });
     if app.out.is_json() {
         listed.into_iter().try_for_each(|it| app.out.object(&it))?;

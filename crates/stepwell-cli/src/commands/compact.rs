@@ -1,9 +1,7 @@
 use std::collections::HashSet;
 
-use stepwell::compactions::{self, Extent, live};
 use stepwell::{
-    Access, Compacted, Event, Lane, Made, NewEvent, Recorded, Session, SessionId, Shown, Span,
-    Undone, View,
+    Access, Compacted, Event, Lane, Made, Recorded, Session, SessionId, Shown, Span, Undone, View,
 };
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
@@ -15,7 +13,6 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::hold_whole;
 use crate::output::{Style, note};
 use crate::runner;
 use crate::text::{grouped, indented};
@@ -46,7 +43,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let (well, id) = app.session(&args.session, Access::Write)?;
     refuse_external(&well.standing(&id)?.head)?;
-    let mut session = hold_whole(&well, &id)?;
+    let mut session = well.hold_whole(&id)?;
     let exit = match args.undo {
         true => undo(&well, &mut session, app)?,
         false => {
@@ -95,24 +92,14 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
 }
 
 fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
-    let (facts, head) = (session.facts(&compactions::KINDS)?, session.standing()?.head);
-    let mut compactions = live(&facts, head.seq);
-    let Some((seq, _)) = compactions.pop() else {
-        let message = format!("{} has no compaction to take back", session.id());
-        return Err(Failure::new(Exit::Failed, message).hint(format_args!(
-            "stepwell show {} --view shows what the model sees",
-            session.id()
-        )));
-    };
-    let mut events: Vec<NewEvent> = vec![Undone::Compaction { of: seq }.into()];
-    let still = compactions.iter().any(|(_, it)| it.is_truncation());
-    if Extent::of(&head) == Extent::Truncated && !still {
-        events.push(Extent::Whole.edited().into());
-    }
     let id = session.id();
     // As show --view counts: more may have been said since the compaction.
     let tokens_before = show::tokens(well, id, app)?;
-    session.append_all(events)?;
+    let Some(seq) = session.undo_last_compaction()? else {
+        let message = format!("{id} has no compaction to take back");
+        return Err(Failure::new(Exit::Failed, message)
+            .hint(format_args!("stepwell show {id} --view shows what the model sees")));
+    };
     let tokens_after = show::tokens(well, id, app)?;
     let answer = CompactionUndone { id: id.clone(), undone: seq, tokens_before, tokens_after };
     let (before, after) = (grouped(tokens_before), grouped(tokens_after));

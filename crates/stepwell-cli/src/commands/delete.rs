@@ -1,12 +1,11 @@
-use stepwell::{Access, Removal, SessionId, Target};
+use stepwell::{Access, Removal, SessionId};
 
-use super::purge::family;
 use stepwell_wire::Deleted;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::refuse_removal;
+use crate::files::root;
 use crate::output::note;
 
 /// Moves sessions to the trash, with their subagents' sessions.
@@ -27,13 +26,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             ids.push(id);
         }
     }
-    for id in &ids {
-        family(&well, id)?.iter().try_for_each(|standing| refuse_removal(standing, app))?;
-    }
-    let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
-    let removal = well.store().trash(&targets)?;
+    let removal = well.delete_all(&ids, &|head| root(head, app).is_ok())?;
     for id in &removal.taken {
-        tracing::info!(session = %id, "session_deleted");
         app.out.answer(&Deleted { deleted: id.clone() }, format_args!("Deleted {id}"))?;
     }
     left(removal)?;

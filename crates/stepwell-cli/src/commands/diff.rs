@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::files::side;
 use crate::output::Style;
-use crate::point::{FORMS, point};
+use crate::point::FORMS;
 use crate::text::visible;
 
 /// Shows what a session did to files, as a unified diff.
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
     let at = |text: &Option<String>, usual: Seq| match text {
-        Some(text) => point(&well, &id, text),
+        Some(text) => well.point(&id, text),
         None => Ok(usual),
     };
     let (from, to) = (at(&args.from, Seq::ZERO)?, at(&args.to, Seq::MAX)?);

@@ -8,7 +8,7 @@ use stepwell::{
 use stepwell_wire::CheckFinding;
 
 use super::verify::every;
-use crate::app::{App, Go, Well, each_session};
+use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::text::visible;
@@ -126,13 +126,13 @@ fn examine(well: &Well) -> Result<Vec<Finding>> {
         file.into_iter().filter(|line| !line.starts_with("others can read")).collect();
     let mut damaged = Vec::new();
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
-    each_session(well, Query { filter, ..Query::default() }, |standing| {
-        let id = &standing.head.id;
+    for standing in well.sessions(Query { filter, ..Query::default() }) {
+        let standing = standing?;
         if let Some(damage) = &standing.damage {
-            damaged.push(format!("{id} at seq {}: {}", damage.seq, damage.what));
+            let (id, seq, what) = (&standing.head.id, damage.seq, &damage.what);
+            damaged.push(format!("{id} at seq {seq}: {what}"));
         }
-        Ok(Go::On)
-    })?;
+    }
     let stale = well.engine.stale_leases()?.into_iter();
     let stale = stale.map(|(id, holder)| format!("{id}: {holder} died without giving it back"));
     Ok(vec![

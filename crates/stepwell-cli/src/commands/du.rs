@@ -2,7 +2,7 @@ use stepwell::{Filter, Place, Query, Standing};
 use stepwell_wire::{DiskUseOfSession, DiskUseTotal};
 
 use super::sessions::task;
-use crate::app::{App, Go, each_session};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::table::{Align, Column, Table};
 use crate::text::bytes;
@@ -31,12 +31,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         app.out.answer(&nothing, "No sessions yet.")?;
         return Ok(Exit::Done);
     };
-    let mut sessions: Vec<Standing> = Vec::new();
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
-    each_session(&well, Query { filter, ..Query::default() }, |standing| {
-        sessions.push(standing);
-        Ok(Go::On)
-    })?;
+    let sessions = well.sessions(Query { filter, ..Query::default() });
+    let mut sessions = sessions.collect::<Result<Vec<Standing>, _>>()?;
     sessions.sort_by_key(|standing| std::cmp::Reverse(standing.bytes));
     let count = sessions.len();
     sessions.truncate(if args.all { usize::MAX } else { args.limit });

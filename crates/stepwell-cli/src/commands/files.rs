@@ -7,7 +7,7 @@ use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{side, tell_of_half};
 use crate::output::note;
-use crate::point::{FORMS, point};
+use crate::point::FORMS;
 use crate::table::{Align, Column, Table};
 use crate::text::{count, one_line, second};
 use crate::wire::word;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let wanted_path = args.path.as_deref().map(|path| path.trim_start_matches("./"));
     let history = History::of(well.store().facts(&id, &[Kind::File])?);
     if let (Some(path), Some(at)) = (wanted_path, &args.at) {
-        let at = point(&well, &id, at)?;
+        let at = well.point(&id, at)?;
         return print(&well, &id, &history, path, at, app);
     }
     let wanted = |it: &Version<'_>| wanted_path.is_none_or(|path| path == it.entry.change.path);

@@ -2,13 +2,12 @@ use stepwell::compactions::{self, Extent};
 use stepwell::{Access, Change, Driver, Edited, Event, NewEvent, Status, StatusChanged};
 use stepwell_wire::Forked;
 
-use super::label::refuse_taken;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::files::settle_of;
-use crate::point::{FORMS, point};
+use crate::point::FORMS;
 
 /// Makes a session that shares another one's past, and prints its id.
 #[derive(Debug, clap::Args)]
@@ -26,11 +25,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, parent) = app.session(&args.session, Access::Write)?;
     if let Some(label) = &args.label {
-        refuse_taken(&well, label, None)?;
+        well.refuse_taken_label(label, None)?;
     }
     settle_of(&well, &parent, app)?;
     let at = match &args.at {
-        Some(text) => point(&well, &parent, text)?,
+        Some(text) => well.point(&parent, text)?,
         None => well.standing(&parent)?.head.seq,
     };
     // Nobody ran it yet: it was cut off nowhere. How an agent of someone else's stands, its

@@ -1,11 +1,11 @@
 use stepwell::gates::{Asked, Gates};
-use stepwell::{Access, Answer, Filter, Query, SessionId, Status};
+use stepwell::{Access, Answer, Query, SessionId, Status};
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{FlowOptions, Given, Runtime};
 use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
 
-use crate::app::{App, Go, Well, each_session};
+use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
 use crate::table::{Align, Cell, Column, Table};
@@ -123,15 +123,13 @@ fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
         return Ok(vec![app.find_session(well, name)?]);
     }
     let mut ids = Vec::new();
-    let filter = Filter::default();
-    each_session(well, Query { filter, ..Query::default() }, |standing| {
+    for standing in well.sessions(Query::default()) {
+        let head = standing?.head;
         // What was abandoned waits for nobody.
-        let waits = standing.head.open_gates > 0 && standing.head.status != Status::Abandoned;
-        if waits {
-            ids.push(standing.head.id);
+        if head.open_gates > 0 && head.status != Status::Abandoned {
+            ids.push(head.id);
         }
-        Ok(Go::On)
-    })?;
+    }
     Ok(ids)
 }
 

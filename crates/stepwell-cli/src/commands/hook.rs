@@ -3,13 +3,13 @@ use std::io::{self, IsTerminal, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
+use stepwell::lifecycle::{self, Begin, Update};
 use stepwell::{Access, Stepwell};
 use stepwell_wire::{HookInstalled, HookSample};
 use stepwell_workspace::atomic_file::replace_users_file;
 use stepwell_workspace::hooks::{
     Delegation, Log, Payload, Settings, Unchanged, not_stopped, pre_delegate, subagent_stop,
 };
-use stepwell_workspace::lifecycle::{self, Begin, Update};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};

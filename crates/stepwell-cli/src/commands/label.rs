@@ -1,9 +1,9 @@
-use stepwell::{Access, Change, Edited, Filter, Query, SessionId};
+use stepwell::{Access, SessionId};
 use stepwell_wire::Label;
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::app::{App, Well};
-use crate::failure::{Exit, Failure, Result};
+use crate::app::App;
+use crate::failure::{Exit, Result};
 use crate::text::visible;
 
 /// Shows a session's label, or gives it one, which names it from then on.
@@ -25,11 +25,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return told(&id, label.as_deref(), app).map(|()| Exit::Done);
     }
     let (well, id) = app.session(&args.session, Access::Write)?;
-    if let Some(label) = &args.label {
-        refuse_taken(&well, label, Some(&id))?;
-    }
-    let change = args.label.clone().map_or(Change::Clear, Change::Set);
-    well.edit(&id, Edited { label: change, ..Edited::default() })?;
+    well.label(&id, args.label.as_deref())?;
     told(&id, args.label.as_deref(), app)?;
     tidy(app, &well)?;
     Ok(Exit::Done)
@@ -41,17 +37,4 @@ fn told(id: &SessionId, label: Option<&str>, app: &mut App) -> Result<()> {
         None => format!("{id} has no label"),
     };
     app.out.answer(&Label { id: id.clone(), label: label.map(ToOwned::to_owned) }, line)
-}
-
-/// A label names one session. Refuses one that another session bears.
-pub(super) fn refuse_taken(well: &Well, label: &str, own: Option<&SessionId>) -> Result<()> {
-    let filter = Filter { label: Some(label.to_owned()), ..Filter::default() };
-    let bearers = well.list(&Query { filter, limit: 2, ..Query::default() })?.sessions;
-    let Some(other) = bearers.iter().find(|other| Some(&other.head.id) != own) else {
-        return Ok(());
-    };
-    let other = &other.head.id;
-    let message = format!("{other} bears the label {label:?} already");
-    Err(Failure::new(Exit::Failed, message)
-        .hint(format_args!("stepwell label {other} --clear takes it away")))
 }

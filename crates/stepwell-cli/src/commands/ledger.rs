@@ -9,7 +9,7 @@ use stepwell::{
 use stepwell_agent::run::Charge;
 use stepwell_formats::{cell, table};
 use stepwell_wire::LedgerEntry;
-use stepwell_workspace::{Commits, Location, NamedWell, has_ended};
+use stepwell_workspace::{Commits, Location, NamedWell};
 
 use crate::app::{App, Go, Well, each_session};
 use crate::failure::{Exit, Result};
@@ -105,7 +105,7 @@ fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<Row>>
     let filter = Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
     let mut rows = Vec::new();
     each_session(well, Query { filter, ..Query::default() }, |standing| {
-        if has_ended(standing.head.status) && args.selection.takes(&standing) {
+        if standing.head.status.has_ended() && args.selection.takes(&standing) {
             match row(well, standing) {
                 Ok(row) => rows.push(row),
                 // One that is damaged hides no other.

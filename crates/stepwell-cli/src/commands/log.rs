@@ -1,13 +1,10 @@
 use std::time::Duration;
 
-use stepwell::{
-    Access, ChangeKind, Error, Notice, Recorded, Seq, SessionChange, SessionId, Span, Stepwell,
-};
+use stepwell::{Access, Error, Followed, Recorded, Seq, SessionId, Stepwell};
 
-use crate::app::{App, each_event};
+use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::wire::is_over;
 
 /// Prints a session's events as JSON, one per line.
 #[derive(Debug, clap::Args)]
@@ -68,43 +65,32 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    fn print(&self, mut next: Seq, app: &mut App) -> Result<Exit> {
-        let Self { well, id, end, .. } = *self;
-        // Made before the first look, so that nothing comes between.
-        let news = match end {
-            End::Now => None,
-            End::WhenItStops => Some(well.subscribe_to(id)?),
-        };
+    fn print(&self, from: Seq, app: &mut App) -> Result<Exit> {
+        let ended = self.follow(from, app);
+        if let Err(Stopped::Store(Error::Damaged { .. })) = &ended {
+            app.remember_damage(self.id);
+        }
+        Ok(ended?)
+    }
+
+    fn follow(&self, from: Seq, app: &mut App) -> Result<Exit, Stopped> {
+        let mut follower = self.well.follow(self.id, from)?;
         loop {
-            // Read before the events, so that one that was recorded since is not missed.
-            let stopped = end == End::Now || has_stopped(well, id)?;
-            let damage = each_event(well, id, Span { from: next, ..Span::ALL }, |event| {
-                next = event.seq.next();
-                self.one(&event, app)
-            });
-            let damage = match damage {
-                // It was erased while we followed it.
-                Err(_) if end == End::WhenItStops && !well.store().exists(id)? => None,
-                other => other?,
-            };
-            if let Some(damage) = damage {
-                app.remember_damage(id);
-                return Err(damage.into_error(id).into());
+            let mut state = follower.look(|event| Ok::<_, Stopped>(self.one(&event, app)?))?;
+            if state == Followed::GoesOn && self.end == End::WhenItStops {
+                app.out.flush()?;
+                if app.out.is_abandoned() {
+                    return Err(Failure::ClosedPipe.into());
+                }
+                state = follower.wait(PATIENCE)?;
             }
-            if stopped {
-                return Ok(Exit::Done);
-            }
-            app.out.flush()?;
-            if app.out.is_abandoned() {
-                return Err(Failure::ClosedPipe);
-            }
-            let removed = match &news {
-                Some(news) => news.next(PATIENCE)?.is_some_and(|notice| is_removal(&notice)),
-                None => false,
-            };
-            if removed && !well.store().exists(id)? {
-                note(format_args!("{id} was erased"));
-                return Ok(Exit::Done);
+            match state {
+                Followed::GoesOn if self.end == End::WhenItStops => {}
+                Followed::GoesOn | Followed::Stopped => return Ok(Exit::Done),
+                Followed::Erased => {
+                    note(format_args!("{} was erased", self.id));
+                    return Ok(Exit::Done);
+                }
             }
         }
     }
@@ -115,14 +101,29 @@ impl Stream<'_> {
     }
 }
 
-fn is_removal(notice: &Notice) -> bool {
-    matches!(notice, Notice::Changed(SessionChange { kind: ChangeKind::Removed, .. }))
+/// Why a log is printed no further.
+enum Stopped {
+    Store(Error),
+    Said(Failure),
 }
 
-fn has_stopped(well: &Stepwell, id: &SessionId) -> Result<bool> {
-    match well.standing(id) {
-        Ok(standing) => Ok(is_over(standing.head.status) || standing.trashed_at.is_some()),
-        Err(Error::NoSession(_)) => Ok(true),
-        Err(error) => Err(error.into()),
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Said(failure)
+    }
+}
+
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Store(error) => error.into(),
+            Stopped::Said(failure) => failure,
+        }
     }
 }

@@ -4,7 +4,6 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::hold_whole;
 
 /// Shows which phase a session's work is in, or moves it to another.
 ///
@@ -25,7 +24,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let session = hold_whole(&well, &id)?;
+    let session = well.hold_whole(&id)?;
     let head = session.standing()?.head;
     let (set, from) = phases(&head)?;
     let to = set.parse(name).ok_or_else(|| {

@@ -8,7 +8,6 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::refuse_half;
 use crate::output::note;
 
 /// Keeps a message in the conversation, word for word, whatever is compacted.
@@ -33,7 +32,7 @@ pub(crate) struct UnpinArgs {
 
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
-    refuse_half(&well.standing(&id)?)?;
+    well.standing(&id)?.refuse_half_rewound()?;
     let seq = Seq::new(args.seq);
     let message = message(&well, &id, seq)?;
     well.edit(&id, Edited { pin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
@@ -53,7 +52,7 @@ pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
 
 pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
-    refuse_half(&well.standing(&id)?)?;
+    well.standing(&id)?.refuse_half_rewound()?;
     let seq = Seq::new(args.seq);
     message(&well, &id, seq)?;
     well.edit(&id, Edited { unpin_messages: BTreeSet::from([seq]), ..Edited::default() })?;

@@ -14,9 +14,9 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{refuse_half, root, settle, site, tell_of_half};
+use crate::files::{root, settle, site, tell_of_half};
 use crate::output::note;
-use crate::point::{FORMS, last_words, point};
+use crate::point::FORMS;
 use crate::runner;
 
 /// Moves a session back: what the model is shown, and the files that it changed.
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// Says what is left to do of a rewind that was cut off: another one comes only after it.
 fn unfinished(well: &Well, standing: &Standing, app: &mut App) -> Result<Exit> {
     if standing.held.is_some() {
-        refuse_half(standing)?;
+        standing.refuse_half_rewound()?;
     }
     tell_of_half(standing);
     let (root, redactor) = (root(&standing.head, app)?, Redactor::new([]));
@@ -139,8 +139,8 @@ fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
         _ => Scope::Both,
     };
     let to = match &args.to {
-        Some(text) => point(well, id, text)?,
-        None => last_words(well, id)?,
+        Some(text) => well.point(id, text)?,
+        None => well.last_words(id)?,
     };
     Ok(Asked { to, scope, undoes: None, others })
 }

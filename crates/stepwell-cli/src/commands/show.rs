@@ -3,8 +3,8 @@ mod view;
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Access, Event, Family, Filter, Kind, Lane, LaneState, Message, NodeInfo, Origin, Part, Query,
-    Recorded, Rewinding, Role, Seq, SessionId, Sort, Span, Standing, Timeline, Undone,
+    Access, Event, Kin, Kind, Lane, LaneState, Message, NodeInfo, Origin, Part, Place, Recorded,
+    Relative, Rewinding, Role, Seq, SessionId, Span, Standing, Timeline, Undone,
 };
 use stepwell_wire::{
     Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionStatus,
@@ -13,8 +13,8 @@ use stepwell_wire::{
 
 pub(super) use self::view::tokens;
 use super::sessions::status_cell;
-use crate::app::{App, Go, Well, each_event, each_session};
-use crate::failure::{Exit, Result};
+use crate::app::{App, Well};
+use crate::failure::{Exit, Failure, Result};
 use crate::files::tell_of_half;
 use crate::output::{Style, note};
 use crate::prices::Estimates;
@@ -87,9 +87,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             if matches!(event.event, Event::Message(_)) && last.len() < LAST {
                 last.push(event);
             }
-            Ok(())
+            Ok::<_, Failure>(())
         };
-        damage = each_event(&well, &id, Span::last(LOOK_BACK), found)?.or(damage);
+        damage = well.log(&id, Span::last(LOOK_BACK)).each(found)?.or(damage);
         last.reverse();
     }
     let (with_subagents, below) = with_subagents(&well, &standing)?;
@@ -154,9 +154,9 @@ fn whole(
     let mut all = Vec::new();
     let mut damage = None;
     if args.messages || args.events {
-        damage = each_event(well, id, Span::ALL, |event| {
+        damage = well.log(id, Span::ALL).each(|event| {
             all.push(event);
-            Ok(())
+            Ok::<_, Failure>(())
         })?;
     }
     if args.messages {
@@ -208,31 +208,17 @@ fn artifacts(facts: &[Recorded]) -> Vec<String> {
 
 /// The sessions that grew out of this one, parents before children.
 fn children(well: &Well, id: &SessionId) -> Result<Vec<Grown>> {
-    let mut found = Vec::new();
-    let mut waiting = vec![(id.clone(), 0)];
-    while let Some((parent, depth)) = waiting.pop() {
-        let filter = Filter { family: Family::ChildrenOf(parent.clone()), ..Filter::default() };
-        let mut below = Vec::new();
-        let query = Query { filter, sort: Sort::Created, ..Query::default() };
-        each_session(well, query, |child| {
-            below.push(child);
-            Ok(Go::On)
-        })?;
-        let place = found.iter().position(|grown: &Grown| grown.child.id == parent);
-        let place = place.map_or(found.len(), |place| place + 1);
-        for child in below {
-            waiting.push((child.head.id.clone(), depth + 1));
-            let (kind, at) = match child.head.origin {
-                Origin::Fork { at, .. } => (ChildKind::Fork, Some(at)),
-                _ => (ChildKind::Subagent, None),
-            };
-            let status = SessionStatus::from(&child);
-            let (task, id) = (one_line(&child.head.task), child.head.id);
-            let child = Child { id, kind, at, status, parent: parent.clone() };
-            found.insert(place, Grown { child, depth, task });
-        }
-    }
-    Ok(found)
+    let grown = |relative: Relative| {
+        let Relative { standing, parent, depth } = relative;
+        let (kind, at) = match standing.head.origin {
+            Origin::Fork { at, .. } => (ChildKind::Fork, Some(at)),
+            _ => (ChildKind::Subagent, None),
+        };
+        let status = SessionStatus::from(&standing);
+        let (task, id) = (one_line(&standing.head.task), standing.head.id);
+        Grown { child: Child { id, kind, at, status, parent }, depth, task }
+    };
+    Ok(well.family(id, Kin::All, Place::Kept)?.into_iter().map(grown).collect())
 }
 
 fn describe(standing: &Standing, shown: &Shown, app: &mut App) -> Result<()> {
@@ -414,7 +400,7 @@ fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell:
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
     let columns = app.terminal.width;
-    each_event(well, id, Span::ALL, |event| {
+    well.log(id, Span::ALL).each(|event| {
         let says = match &event.event {
             Event::Message(message) => gist(message),
             Event::Status(change) => change.status.to_string(),
@@ -439,7 +425,7 @@ fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell:
 fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
     let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
     let timeline = Timeline::at(well.standing(id)?.head.seq, moves.iter());
-    each_event(well, id, Span::ALL, |event| {
+    well.log(id, Span::ALL).each(|event| {
         let Event::Message(message) = &event.event else { return Ok(()) };
         let live = if timeline.contains(event.seq) { "" } else { " (rewound)" };
         let lane = match message.lane.as_str() {

@@ -1,13 +1,11 @@
-use stepwell::{Access, Change, Edited, Head, Question, SessionId, Work};
+use stepwell::{Access, Head, Question, SessionId, Work};
 use stepwell_formats::{said, state_markdown};
 use stepwell_wire::{TaskInfo, WorkState};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
-use crate::failure::{Exit, Failure, Result};
-use crate::files::{hold_whole, refuse_half};
+use crate::failure::{Exit, Result};
 use crate::output::Style;
-use crate::runner::redactor;
 use crate::text::{one_line, second, visible};
 
 /// Shows how a session's work stands: its goal, its phase, its progress, what was asked.
@@ -52,50 +50,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    change(action, &well, &id, app)?;
+    change(action, &well, &id)?;
     answer(args, &well.standing(&id)?.head, &well.work(&id)?, app)?;
     tidy(app, &well)?;
     Ok(Exit::Done)
 }
 
-fn change(action: &Action, well: &Well, id: &SessionId, app: &App) -> Result<()> {
-    let said = |text: &str| {
-        let text = text.trim();
-        match text.is_empty() {
-            true => Err(Failure::new(Exit::Failed, "the text is empty")),
-            false => Ok(redactor(app)?.redact(text).into_owned()),
-        }
-    };
+fn change(action: &Action, well: &Well, id: &SessionId) -> Result<()> {
     match action {
-        Action::Goal { text } => {
-            let goal = match text.trim().is_empty() {
-                true => Change::Clear,
-                false => Change::Set(said(text)?),
-            };
-            refuse_half(&well.standing(id)?)?;
-            well.edit(id, Edited { goal, ..Edited::default() })?;
-        }
-        Action::Ask { text } => {
-            let session = hold_whole(well, id)?;
-            let asked = session.work()?.questions;
-            let free = |n: &usize| !asked.iter().any(|it| it.id == n.to_string());
-            let n = (asked.len() + 1..).find(free).unwrap_or_default();
-            session.append(Question { id: n.to_string(), text: said(text)?, answer: None })?;
-        }
-        Action::Answer { question, text } => {
-            let session = hold_whole(well, id)?;
-            let asked = session.work()?.questions;
-            let Some(found) = asked.iter().find(|it| it.id == *question) else {
-                let ids: Vec<_> = asked.iter().map(|it| it.id.as_str()).collect();
-                let hint = match &ids[..] {
-                    [] => format!("nothing was asked; stepwell state {id} ask \"TEXT\" does"),
-                    ids => format!("asked were {}", ids.join(", ")),
-                };
-                let message = format!("{id}: there is no question {question:?}");
-                return Err(Failure::new(Exit::Failed, message).hint(hint));
-            };
-            session.append(Question { answer: Some(said(text)?), ..found.clone() })?;
-        }
+        Action::Goal { text } => drop(well.set_goal(id, text)?),
+        Action::Ask { text } => drop(well.ask(id, text)?),
+        Action::Answer { question, text } => drop(well.answer_question(id, question, text)?),
     }
     Ok(())
 }

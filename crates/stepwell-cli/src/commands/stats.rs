@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 
-use stepwell::{Family, Filter, Query, Spent, Standing, Status};
-use stepwell_wire::{SessionStatus, Statistics, StatisticsGroup};
-use stepwell_workspace::has_ended;
+use stepwell::{Family, Filter, Query, SpentGroup, Statistics};
 
-use crate::app::{App, Go, each_session};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::output::Style;
 use crate::selection::Selection;
@@ -20,101 +18,19 @@ pub(crate) struct Args {
     selection: Selection,
 }
 
-/// What is counted.
-#[derive(Debug, Default)]
-struct Stats {
-    by_status: BTreeMap<SessionStatus, u64>,
-    resumed: u64,
-    resumed_and_done: u64,
-    all: Group,
-    by_day: BTreeMap<String, Group>,
-    by_model: BTreeMap<String, Group>,
-    by_agent: BTreeMap<String, Group>,
-}
-
-/// Some sessions and what they spent.
-#[derive(Clone, Copy, Debug, Default)]
-struct Group {
-    sessions: u64,
-    spent: Spent,
-}
-
-impl Group {
-    fn count(&mut self, spent: &Spent) {
-        self.sessions += 1;
-        self.spent += *spent;
-    }
-}
-
-impl Stats {
-    fn count(&mut self, standing: &Standing) {
-        let head = &standing.head;
-        let status = SessionStatus::from(standing);
-        *self.by_status.entry(status).or_default() += 1;
-        if head.resumes > 0 {
-            self.resumed += 1;
-            self.resumed_and_done += u64::from(head.status == Status::Success);
-        }
-        let named = |name: &str| if name.is_empty() { "-".to_owned() } else { one_line(name) };
-        self.all.count(&head.spent);
-        self.by_day.entry(day(head.created_at)).or_default().count(&head.spent);
-        self.by_model.entry(named(&head.model)).or_default().count(&head.spent);
-        self.by_agent.entry(named(&head.agent)).or_default().count(&head.spent);
-    }
-
-    /// Sessions that came to an end of their own.
-    fn ended(&self) -> u64 {
-        let over = |status: &&SessionStatus| status.as_str().parse().is_ok_and(has_ended);
-        self.by_status.iter().filter(|(status, _)| over(status)).map(|(_, n)| n).sum()
-    }
-
-    fn success_rate(&self) -> Option<f64> {
-        let done = self.by_status.get(&SessionStatus::Success).copied().unwrap_or(0);
-        rate(done, self.ended())
-    }
-
-    fn resume_rate(&self) -> Option<f64> {
-        rate(self.resumed, self.all.sessions)
-    }
-}
-
-fn rate(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
-fn parts(groups: &BTreeMap<String, Group>) -> Vec<StatisticsGroup> {
-    let part = |(name, group): (&String, &Group)| StatisticsGroup {
-        name: name.clone(),
-        sessions: group.sessions,
-        spending: (&group.spent).into(),
-    };
-    groups.iter().map(part).collect()
-}
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut stats = Stats::default();
+    let mut stats = Statistics::default();
     if let Some(well) = app.look()? {
         let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };
-        each_session(&well, Query { filter, ..Query::default() }, |standing| {
+        for standing in well.sessions(Query { filter, ..Query::default() }) {
+            let standing = standing?;
             if args.selection.takes(&standing) {
-                stats.count(&standing);
+                stats.count(&standing, day(standing.head.created_at));
             }
-            Ok(Go::On)
-        })?;
+        }
     }
     if app.out.is_json() {
-        app.out.object(&Statistics {
-            sessions: stats.all.sessions,
-            success_rate: stats.success_rate(),
-            resumed: stats.resumed,
-            resume_rate: stats.resume_rate(),
-            resumed_success_rate: rate(stats.resumed_and_done, stats.resumed),
-            spending: (&stats.all.spent).into(),
-            by_day: parts(&stats.by_day),
-            by_model: parts(&stats.by_model),
-            by_agent: parts(&stats.by_agent),
-            by_status: stats.by_status,
-        })?;
+        app.out.object(&stepwell_wire::Statistics::from(&stats))?;
     } else if stats.all.sessions == 0 {
         app.out.line("No sessions yet.")?;
     } else {
@@ -123,20 +39,20 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn show(stats: &Stats, app: &mut App) -> Result<()> {
+fn show(stats: &Statistics, app: &mut App) -> Result<()> {
     let percent = |rate: Option<f64>| {
         rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
     };
-    let statuses: Vec<_> = stats
-        .by_status
-        .iter()
-        .map(|(status, n)| format!("{} {}", grouped(*n), status.as_str()))
-        .collect();
+    let statuses = stats.by_status.iter().map(|(status, n)| format!("{} {status}", grouped(*n)));
+    let mut statuses: Vec<String> = statuses.collect();
+    if stats.damaged > 0 {
+        statuses.push(format!("{} damaged", grouped(stats.damaged)));
+    }
     let usage = stats.all.spent.usage;
     let mut say = |name: &str, value: String| app.out.line(format_args!("{name:<13} {value}"));
     say("Sessions", format!("{} ({})", grouped(stats.all.sessions), statuses.join(", ")))?;
     say("Success rate", format!("{} of those that ended", percent(stats.success_rate())))?;
-    let done = percent(rate(stats.resumed_and_done, stats.resumed));
+    let done = percent(stats.resumed_success_rate());
     let resumed = match stats.resumed {
         0 => "no session was taken up again".to_owned(),
         n => format!("{} ({}), {done} of them done", percent(stats.resume_rate()), grouped(n)),
@@ -165,9 +81,14 @@ enum Rows {
 }
 
 /// One bar for each group: its cost, or where nothing has a price, its tokens.
-fn chart(title: &str, groups: &BTreeMap<String, Group>, rows: Rows, app: &mut App) -> Result<()> {
+fn chart(
+    title: &str,
+    groups: &BTreeMap<String, SpentGroup>,
+    rows: Rows,
+    app: &mut App,
+) -> Result<()> {
     let priced = groups.values().any(|group| !group.spent.cost.is_zero());
-    let weight = |group: &Group| match priced {
+    let weight = |group: &SpentGroup| match priced {
         true => u128::try_from(group.spent.cost.as_picos()).unwrap_or(0),
         false => u128::from(group.spent.usage.total()),
     };
@@ -181,7 +102,7 @@ fn chart(title: &str, groups: &BTreeMap<String, Group>, rows: Rows, app: &mut Ap
         }
     }
     let left_out = groups.len() - shown.len();
-    let names = shown.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let names = shown.iter().map(|(name, _)| width(&one_line(name))).max().unwrap_or(0);
     let costs = shown.iter().map(|(_, group)| cost(&group.spent).len()).max().unwrap_or(0);
     let columns = app.terminal.width.unwrap_or(usize::MAX);
     app.out.line("")?;
@@ -189,7 +110,8 @@ fn chart(title: &str, groups: &BTreeMap<String, Group>, rows: Rows, app: &mut Ap
     for (name, group) in shown {
         let length = (weight(group) * u128::from(BAR)).div_ceil(most);
         let bar = "█".repeat(usize::try_from(length).unwrap_or(0));
-        let room = " ".repeat(names - width(name));
+        let name = one_line(name);
+        let room = " ".repeat(names.saturating_sub(width(&name)));
         let (cost, tokens) = (cost(&group.spent), grouped(group.spent.usage.total()));
         let sessions = crate::text::count(usize::try_from(group.sessions).unwrap_or(0), "session");
         let line =

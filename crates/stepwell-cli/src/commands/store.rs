@@ -10,7 +10,7 @@ use stepwell_wire::{CopyResult, RoleScript, StoreInfo, StoreStandby};
 use stepwell_workspace::Location as Spot;
 use stepwell_workspace::{Engine, team_address};
 
-use crate::app::{App, Go, Well, each_session};
+use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::text::{count, visible};
@@ -260,14 +260,9 @@ fn wanted(source: &Well, named: &[String], app: &App) -> Result<Vec<Standing>> {
         };
         return named.iter().map(find).collect();
     }
-    let mut found = Vec::new();
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
     let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
-    each_session(source, query, |standing| {
-        found.push(standing);
-        Ok(Go::On)
-    })?;
-    Ok(found)
+    Ok(source.sessions(query).collect::<Result<_, _>>()?)
 }
 
 fn told(

@@ -1,14 +1,13 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Access, SessionId, Task, TaskEdit, TaskRefused, TaskStatus, Tasks};
+use stepwell::{Access, ChangedTasks, SessionId, Task, TaskEdit, TaskStatus, Tasks};
 use stepwell_formats::{read_tasks, tasks_markdown};
 use stepwell_wire::TaskInfo;
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::hold_whole;
 use crate::output::{Style, note};
 use crate::runner::redactor;
 use crate::table::{Align, Cell, Column, Table};
@@ -164,7 +163,7 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let redactor = redactor(app)?;
     let plain = |text: &str| redactor.redact(text).into_owned();
-    let (tasks, changed) = record(&well, &id, |tasks| match action {
+    let ChangedTasks { tasks, changed } = well.change_tasks(&id, |tasks| match action {
         Action::Add { description, id, action, after, files, status } => {
             let task = Task {
                 id: id.clone().unwrap_or_default(),
@@ -202,27 +201,6 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
     answer(args, &id, &tasks, &changed, app)?;
     tidy(app, &well)?;
     Ok(Exit::Done)
-}
-
-/// Records what becomes of a plan, all or none, and answers with the plan and what changed.
-fn record(
-    well: &Well,
-    id: &SessionId,
-    change: impl FnOnce(&Tasks) -> Result<Vec<Task>, TaskRefused>,
-) -> Result<(Tasks, Vec<Task>)> {
-    let session = hold_whole(well, id)?;
-    let mut tasks = session.work()?.tasks;
-    let changed = change(&tasks).map_err(|refused| {
-        Failure::new(Exit::Failed, &refused)
-            .hint(format_args!("stepwell tasks {id} shows what is planned"))
-    })?;
-    let new: Vec<Task> =
-        changed.iter().filter(|task| tasks.get(&task.id) != Some(task)).cloned().collect();
-    if !new.is_empty() {
-        session.append_all(new.iter().cloned().map(Into::into).collect())?;
-    }
-    new.into_iter().for_each(|task| tasks.put(task));
-    Ok((tasks, changed))
 }
 
 fn answer(

@@ -7,7 +7,7 @@ use super::delete::left;
 use super::sessions::{status_cell, task};
 use stepwell_workspace::housekeeping::{empty_trash, retention, tidy};
 
-use crate::app::{App, Go, each_session};
+use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
 use crate::output::note;
@@ -67,7 +67,8 @@ fn list(app: &mut App) -> Result<Exit> {
     let mut found = 0;
     let retention = retention(app);
     if let Some(well) = app.look()? {
-        each_session(&well, in_trash(), |standing| {
+        for standing in well.sessions(in_trash()) {
+            let standing = standing?;
             found += 1;
             if app.out.is_json() {
                 app.out.object(&Session::from(&standing))?;
@@ -80,8 +81,7 @@ fn list(app: &mut App) -> Result<Exit> {
                 moment(at.plus(retention)).into(),
                 task(&standing).into(),
             ]);
-            Ok(Go::On)
-        })?;
+        }
     }
     if app.out.is_json() {
         return Ok(Exit::Done);
@@ -98,9 +98,8 @@ fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
     let (well, _) = app.session_in(Place::Trash, &sessions[0], Access::Write)?;
     let found = sessions.iter().map(|name| app.find_session_in(&well, Place::Trash, name));
     let ids = found.collect::<Result<Vec<_>, _>>()?;
-    let removal = well.store().restore(&ids)?;
+    let removal = well.restore_all(&ids)?;
     for id in &removal.taken {
-        tracing::info!(session = %id, "session_restored");
         app.out.answer(&Restored { restored: id.clone() }, format_args!("Restored {id}"))?;
     }
     left(removal)?;
@@ -111,11 +110,10 @@ fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
 fn empty(consent: Consent, app: &mut App) -> Result<Exit> {
     let (mut sessions, mut size) = (0, 0);
     if let Some(well) = app.look()? {
-        each_session(&well, in_trash(), |standing| {
+        for standing in well.sessions(in_trash()) {
             sessions += 1;
-            size += standing.bytes;
-            Ok(Go::On)
-        })?;
+            size += standing?.bytes;
+        }
     }
     if sessions == 0 {
         if !app.out.is_json() {

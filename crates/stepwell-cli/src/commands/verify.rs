@@ -1,7 +1,7 @@
 use stepwell::{Access, Derived, Filter, Place, Query, SessionId, Verdict};
 use stepwell_wire::{Damage, Verified};
 
-use crate::app::{App, Go, Well, each_session};
+use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::text::{count, grouped};
@@ -56,13 +56,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The ids of all sessions.
 pub(crate) fn every(well: &Well) -> Result<Vec<SessionId>> {
-    let mut ids = Vec::new();
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
-    each_session(well, Query { filter, ..Query::default() }, |standing| {
-        ids.push(standing.head.id);
-        Ok(Go::On)
-    })?;
-    Ok(ids)
+    let sessions = well.sessions(Query { filter, ..Query::default() });
+    Ok(sessions.map(|it| it.map(|standing| standing.head.id)).collect::<Result<_, _>>()?)
 }
 
 fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Result<()> {

@@ -3,11 +3,12 @@
 
 mod runs;
 
-use stepwell::PhaseSet;
+use stepwell::{NoPoint, PhaseSet};
 use stepwell_workspace::config::Source;
 use stepwell_workspace::{ConfigPlace, Notice, Remedy};
 
-use crate::text::count;
+use crate::point::FORMS;
+use crate::text::{count, one_line};
 
 pub(crate) use runs::{run_notice, run_remedy, runtime_notice, settings};
 
@@ -34,12 +35,6 @@ pub(crate) fn remedy(remedy: &Remedy) -> String {
             root.display(),
             store.display()
         ),
-        Remedy::ShowAgent(id) => format!("stepwell agent get {id}"),
-        Remedy::ShowSession(id) => format!("stepwell show {id}"),
-        Remedy::NamePhase => {
-            let names = PhaseSet::Lifecycle.phases().iter().map(|phase| phase.as_str());
-            format!("the phases are {}", names.collect::<Vec<_>>().join(", "))
-        }
         Remedy::ListWorktrees => "stepwell worktrees lists what there is".to_owned(),
         Remedy::Write(near) => format!("did you mean {near}?"),
         Remedy::MendRecentModels => {
@@ -48,6 +43,33 @@ pub(crate) fn remedy(remedy: &Remedy) -> String {
         // The error says what is wrong; nothing more is known here.
         _ => String::new(),
     }
+}
+
+/// The hint for a text that means no point of a session.
+pub(crate) fn no_point(no_point: &NoPoint) -> Option<String> {
+    Some(match no_point {
+        NoPoint::Event { .. } | NoPoint::NoStep => return None,
+        NoPoint::Checkpoint { session, known, .. } => match &known[..] {
+            [] => format!("stepwell checkpoint {session} NAME makes one"),
+            known => {
+                let names: Vec<String> = known.iter().map(|name| one_line(name)).collect();
+                format!("it has {}", names.join(", "))
+            }
+        },
+        NoPoint::Steps { session, .. } => format!("stepwell show {session} --events"),
+        NoPoint::NothingDone { session, .. } => {
+            format!("--to {FORMS} goes further back; stepwell show {session} --events")
+        }
+        NoPoint::NothingSaid { session } => {
+            format!("--to {FORMS}; stepwell show {session} --events")
+        }
+    })
+}
+
+/// The phases of an agent's life.
+pub(crate) fn phases() -> String {
+    let names = PhaseSet::Lifecycle.phases().iter().map(|phase| phase.as_str());
+    format!("the phases are {}", names.collect::<Vec<_>>().join(", "))
 }
 
 /// What a notice says on stderr.

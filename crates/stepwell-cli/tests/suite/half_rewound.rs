@@ -28,7 +28,7 @@ fn the_trash_keeps_a_session_whose_rewind_was_cut_off() {
     let mut desk = worked();
     let id = cut_rewind_off(&desk, "link");
     // As earlier versions did.
-    desk.well().delete(&id.parse().unwrap()).unwrap();
+    desk.well().delete_all(&[id.parse().unwrap()], &|_| false).unwrap();
     desk.set("STEPWELL_NOW", "2027-03-09T12:00:00Z");
     let says = format!("stepwell trash restore {id}, then stepwell rewind {id} --finish");
     let ran = desk.quietly(&["trash", "empty", "--yes"]);

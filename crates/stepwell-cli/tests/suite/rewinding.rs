@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use insta::assert_snapshot;
-use stepwell::Kind;
+use stepwell::{Checkpoint, Kind};
 
 use crate::desk::Desk;
 
@@ -517,7 +517,7 @@ fn a_number_means_a_seq_whatever_checkpoints_are_called() {
     let well = desk.well();
     // As earlier versions let one be called.
     let session = well.hold(&well.find("@last").unwrap()).unwrap();
-    let seq = session.checkpoint("3").unwrap();
+    let seq = session.append(Checkpoint { name: "3".to_owned(), ..Checkpoint::default() }).unwrap();
     drop(session);
     let goes_to = |point: &str, seq: u64| {
         let ran = desk.quietly(&["rewind", "@last", "--to", point, "--dry-run", "--json"]);

@@ -23,7 +23,7 @@ use stepwell_flow::revision::agent_of;
 use stepwell_flow::spec::{Pattern, Spec};
 use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents as _, Ended, Flow, History, Memo, OutputFolder, Over, Parts, Stored};
-use stepwell_workspace::{Prior, Well, sessions};
+use stepwell_workspace::{Prior, Well};
 
 use crate::answer::{Fitting, Given};
 use crate::drive::{Watched, record_script};
@@ -63,7 +63,7 @@ impl Runtime {
         let hash = Digest::of(request.text.as_bytes());
         let spec = &request.reading.spec;
         let kept = variables::kept(&request.variables, &agents::redactor(spec, self)?);
-        for standing in sessions(&well, Query::default()) {
+        for standing in well.sessions(Query::default()) {
             let head = standing?.head;
             let over = matches!(head.status, Status::Success | Status::Abandoned);
             if over || head.flow.as_ref().is_none_or(|flow| flow.name != spec.name) {

@@ -6,11 +6,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::Value;
+use stepwell::lifecycle::{Begin, Outcome};
 use stepwell::{Driver, Filter, Order, Query, Sort, Standing, Stepwell};
 
 use super::{Payload, object, text};
 use crate::error::Result;
-use crate::lifecycle::{Begin, Outcome};
 
 /// The metadata key that holds Claude Code's name for the conversation.
 const CONVERSATION: &str = "claude_session_id";

@@ -1,6 +1,7 @@
 //! Before a task is delegated: is there a session to take up?
 
 use serde_json::Value;
+use stepwell::lifecycle;
 use stepwell::{
     Driver, Error, Filter, Phase, PhaseSet, Query, ResumeDecision, ResumeLimits, Standing, Stepwell,
 };
@@ -9,7 +10,6 @@ use stepwell_wire::{HookContext, ResumedAgent};
 use super::claude::Call;
 use super::{Payload, text};
 use crate::error::Result;
-use crate::lifecycle;
 
 /// The answer to whoever is about to delegate a task.
 #[derive(Debug)]

@@ -9,11 +9,26 @@ mod settings;
 mod stop;
 
 use serde_json::{Map, Value};
+use stepwell::ResumeLimits;
+
+use crate::workspace::Workspace;
 
 pub use delegate::{Delegation, pre_delegate};
 pub use log::Log;
 pub use settings::{Settings, Unchanged};
 pub use stop::{not_stopped, subagent_stop};
+
+impl Workspace {
+    /// The limits within which an agent that Stepwell does not run is resumed.
+    #[must_use]
+    pub fn resume_limits(&self) -> ResumeLimits {
+        ResumeLimits {
+            timeout: self.config.settings.resume_timeout,
+            max_errors: u64::from(self.config.settings.max_errors.get()),
+            ..ResumeLimits::default()
+        }
+    }
+}
 
 /// What a hook was told: a JSON object.
 pub type Payload = Map<String, Value>;

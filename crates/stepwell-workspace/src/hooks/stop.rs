@@ -1,13 +1,13 @@
 //! After an agent has stopped: its session ends, once.
 
 use serde_json::Value;
+use stepwell::lifecycle::{self, Finalized, Outcome, Said};
 use stepwell::{Phase, PhaseSet, SessionId, Standing, Stepwell};
 use stepwell_wire::HookStop;
 
 use super::claude::{Call, SUBAGENT};
 use super::{Payload, object, text};
 use crate::error::Result;
-use crate::lifecycle::{self, Finalized, Outcome, Said};
 
 /// The answer that nothing was ended.
 #[must_use]

@@ -81,7 +81,7 @@ pub struct InvalidName {
 }
 
 impl InvalidName {
-    pub(super) fn new(what: &'static str, text: &str, why: &'static str) -> Self {
+    pub(crate) fn new(what: &'static str, text: &str, why: &'static str) -> Self {
         Self { what, text: text.chars().take(80).collect(), why }
     }
 }

@@ -46,6 +46,12 @@ impl Status {
         Self::Idle,
     ];
 
+    /// Did the run come to an end of its own, so that nothing is left to resume?
+    #[must_use]
+    pub const fn has_ended(self) -> bool {
+        matches!(self, Self::Success | Self::Failed | Self::Abandoned)
+    }
+
     /// The word for it, in the store, on the command line and in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

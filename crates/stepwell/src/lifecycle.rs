@@ -2,18 +2,14 @@
 //! their sessions follow the lifecycle phases.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::{
-    Checkpoint, Created, Driver, Edited, Event, Failure as Fault, Head, Kind, Message, NewEvent,
-    Order, Phase, PhaseChanged, PhaseSet, ResumeLimits, Role, Session, SessionId, Span, Standing,
-    Status, StatusChanged, Stepwell, Time,
-};
 
-use crate::error::{Error, Result};
-use crate::events::each_event;
-use crate::workspace::Workspace;
+use crate::{
+    Checkpoint, Created, Driver, Edited, Error, Event, Failure as Fault, Head, Kind, Message,
+    NewEvent, Order, Phase, PhaseChanged, PhaseSet, Recorded, Result, Role, SessionId, Span,
+    Standing, Status, StatusChanged, Stepwell, Time,
+};
 
 /// An agent's session.
 #[derive(Debug)]
@@ -55,7 +51,7 @@ pub fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
 /// Every move of a session from phase to phase.
 pub fn history(well: &Stepwell, id: &SessionId) -> Result<Vec<Passage>> {
     let facts = well.store().facts(id, &[Kind::Phase])?;
-    let passage = |fact: stepwell::Recorded| match fact.event {
+    let passage = |fact: Recorded| match fact.event {
         Event::Phase(PhaseChanged { from, to }) => {
             Some(Passage { from_phase: from, to_phase: to, timestamp: fact.at })
         }
@@ -110,7 +106,7 @@ pub struct Update {
 
 /// Records what an agent tells of itself.
 pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
-    let session = hold(well, id)?;
+    let session = well.hold_briefly(id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
     if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase))
@@ -142,7 +138,7 @@ pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
 
 /// Records that an agent was taken up again. How it stands otherwise stays as it is.
 pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
-    let session = hold(well, id)?;
+    let session = well.hold_briefly(id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
     let status = |status| NewEvent::from(StatusChanged { status, reason: None, error: None });
@@ -157,7 +153,7 @@ pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
 
 /// Records turns of an agent's conversation, all or none.
 pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
-    let session = hold(well, id)?;
+    let session = well.hold_briefly(id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
     if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase)) {
@@ -170,14 +166,15 @@ pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
 /// The last turns of an agent's conversation, oldest first. Earlier ones stay recorded.
 pub fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> {
     let mut turns = Vec::new();
-    each_event(well, id, Span { order: Order::Newest, ..Span::ALL }, |event| -> Result<()> {
-        if let Event::Message(message) = &event.event
-            && turns.len() < most
-        {
+    for event in well.log(id, Span { order: Order::Newest, ..Span::ALL }) {
+        let event = event?;
+        if turns.len() == most {
+            break;
+        }
+        if let Event::Message(message) = &event.event {
             turns.push(Turn { at: event.at, role: message.role, text: message.text() });
         }
-        Ok(())
-    })?;
+    }
     turns.reverse();
     Ok(turns)
 }
@@ -242,7 +239,7 @@ pub fn finalize(
     outcome: Outcome,
     said: Said,
 ) -> Result<Finalized> {
-    let session = hold(well, id)?;
+    let session = well.hold_briefly(id)?;
     let head = session.standing()?.head;
     refuse_own(&head)?;
     let to = Phase::from(outcome);
@@ -279,54 +276,7 @@ fn refuse_own(head: &Head) -> Result<()> {
     if head.driver == Driver::External && head.phases == Some(PhaseSet::Lifecycle) {
         return Ok(());
     }
-    Err(Error::RunByStepwell { session: head.id.clone() })
-}
-
-/// How long an update waits for another one to be done.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long it waits for one that seems to run and does not let go: another short command is
-/// done by then, and a run is not.
-const PATIENCE_WITH_RUNS: Duration = Duration::from_secs(1);
-
-/// How long it waits before it tries again.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// Takes the lease for a moment, after whoever has it just now.
-pub fn hold(well: &Stepwell, id: &SessionId) -> Result<Session> {
-    // Pauses are counted, because a clock may stand still.
-    let (mut waited, mut unchanged, mut epoch) = (Duration::ZERO, Duration::ZERO, None);
-    loop {
-        let error = match well.hold(id) {
-            Err(error @ stepwell::Error::Held { .. }) => error,
-            other => return Ok(other?),
-        };
-        let Standing { head, held, .. } = well.store().standing(id)?;
-        let now = held.map(|held| held.epoch);
-        if now != epoch {
-            (epoch, unchanged) = (now, Duration::ZERO);
-        }
-        let runs = head.driver == Driver::Own && head.status == Status::Running;
-        if waited >= PATIENCE || (runs && unchanged >= PATIENCE_WITH_RUNS) {
-            return Err(error.into());
-        }
-        // Returns early when the other one records something.
-        well.store().wait_after(id, head.seq, PAUSE)?;
-        waited += PAUSE;
-        unchanged += PAUSE;
-    }
-}
-
-impl Workspace {
-    /// The limits within which an agent is resumed.
-    #[must_use]
-    pub fn resume_limits(&self) -> ResumeLimits {
-        ResumeLimits {
-            timeout: self.config.settings.resume_timeout,
-            max_errors: u64::from(self.config.settings.max_errors.get()),
-            ..ResumeLimits::default()
-        }
-    }
+    Err(Error::NotAnAgent { session: head.id.clone() })
 }
 
 /// The lifecycle phase of that name.
@@ -336,4 +286,59 @@ impl Workspace {
 pub fn phase(name: &str) -> Result<Phase> {
     let unknown = || Error::UnknownPhase { name: name.to_owned() };
     PhaseSet::Lifecycle.parse(name).ok_or_else(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(well: &Stepwell) -> SessionId {
+        let begin = Begin {
+            id: None,
+            agent: "builder".to_owned(),
+            purpose: "build".to_owned(),
+            workspace: String::new(),
+            metadata: BTreeMap::new(),
+        };
+        create(well, begin).unwrap()
+    }
+
+    #[test]
+    fn an_agent_moves_through_its_phases_and_its_history_tells_of_it() {
+        let well = Stepwell::in_memory();
+        let id = agent(&well);
+        let to = |phase| Update { phase: Some(phase), ..Update::default() };
+        update(&well, &id, to(Phase::Planning)).unwrap();
+        update(&well, &id, to(Phase::Planning)).unwrap();
+        say(&well, &id, vec![Message::user("one"), Message::assistant("two")]).unwrap();
+        let known = read(&well, &id).unwrap();
+        assert_eq!((known.history.len(), known.head.ready), (1, true));
+        let said: Vec<String> =
+            turns(&well, &id, 1).unwrap().into_iter().map(|it| it.text).collect();
+        assert_eq!(said, ["two"]);
+        count_resume(&well, &id).unwrap();
+        assert_eq!(well.standing(&id).unwrap().head.resumes, 1);
+    }
+
+    #[test]
+    fn an_end_is_recorded_once_and_nothing_follows_it() {
+        let well = Stepwell::in_memory();
+        let id = agent(&well);
+        let end = |outcome| finalize(&well, &id, outcome, Said::default()).unwrap();
+        assert_eq!(end(Outcome::Completed), Finalized::Now);
+        assert_eq!(end(Outcome::Completed), Finalized::Before);
+        assert_eq!(end(Outcome::Failed), Finalized::Otherwise(Phase::Completed));
+        let late = Update { error: Some("late".to_owned()), ..Update::default() };
+        assert!(matches!(update(&well, &id, late), Err(Error::FinalPhase { .. })));
+        let words = vec![Message::user("late")];
+        assert!(matches!(say(&well, &id, words), Err(Error::FinalPhase { .. })));
+    }
+
+    #[test]
+    fn a_run_of_stepwells_own_is_ended_by_nobody_else() {
+        let well = Stepwell::in_memory();
+        let own = well.create(well.draft("work")).unwrap().id().clone();
+        let refused = finalize(&well, &own, Outcome::Completed, Said::default());
+        assert!(matches!(refused, Err(Error::NotAnAgent { .. })));
+    }
 }

@@ -1,0 +1,121 @@
+//! How sessions went and what they cost, counted.
+
+use std::collections::BTreeMap;
+
+use crate::{Spent, Standing, Status};
+
+/// What is counted. A session counts on the day it began, for the model that it used last.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// All sessions.
+    pub all: SpentGroup,
+    /// How many stand how; damaged ones are not among them.
+    pub by_status: BTreeMap<Status, u64>,
+    /// How many are damaged.
+    pub damaged: u64,
+    /// How many were resumed.
+    pub resumed: u64,
+    /// How many of those succeeded.
+    pub resumed_successes: u64,
+    /// By the day on which they began.
+    pub by_day: BTreeMap<String, SpentGroup>,
+    /// By the model that they used last.
+    pub by_model: BTreeMap<String, SpentGroup>,
+    /// By their agent.
+    pub by_agent: BTreeMap<String, SpentGroup>,
+}
+
+/// Some sessions and what they spent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpentGroup {
+    /// How many.
+    pub sessions: u64,
+    /// What they spent.
+    pub spent: Spent,
+}
+
+impl SpentGroup {
+    fn count(&mut self, spent: &Spent) {
+        self.sessions += 1;
+        self.spent += *spent;
+    }
+}
+
+/// What a group without a name is called.
+const NAMELESS: &str = "-";
+
+impl Statistics {
+    /// Counts a session that began on a day, as the caller's calendar has it.
+    pub fn count(&mut self, standing: &Standing, day: String) {
+        let head = &standing.head;
+        match standing.damage {
+            Some(_) => self.damaged += 1,
+            None => *self.by_status.entry(head.status).or_default() += 1,
+        }
+        if head.resumes > 0 {
+            self.resumed += 1;
+            self.resumed_successes += u64::from(head.status == Status::Success);
+        }
+        let named = |name: &str| if name.is_empty() { NAMELESS } else { name }.to_owned();
+        self.all.count(&head.spent);
+        self.by_day.entry(day).or_default().count(&head.spent);
+        self.by_model.entry(named(&head.model)).or_default().count(&head.spent);
+        self.by_agent.entry(named(&head.agent)).or_default().count(&head.spent);
+    }
+
+    /// Of those that ended, the part that succeeded; none, if none ended.
+    #[must_use]
+    pub fn success_rate(&self) -> Option<f64> {
+        let ended = self.by_status.iter().filter(|(status, _)| status.has_ended());
+        let done = self.by_status.get(&Status::Success).copied().unwrap_or(0);
+        rate(done, ended.map(|(_, n)| n).sum())
+    }
+
+    /// The part that was resumed; none, if there are none.
+    #[must_use]
+    pub fn resume_rate(&self) -> Option<f64> {
+        rate(self.resumed, self.all.sessions)
+    }
+
+    /// Of those that were resumed, the part that succeeded; none, if none was resumed.
+    #[must_use]
+    pub fn resumed_success_rate(&self) -> Option<f64> {
+        rate(self.resumed_successes, self.resumed)
+    }
+}
+
+fn rate(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Query, Stepwell, StopReason};
+
+    #[test]
+    fn rates_are_of_those_that_ended_or_were_resumed() {
+        let well = Stepwell::in_memory();
+        let run = |agent: &str, status| {
+            let session = well.create(well.draft("t").with_agent(agent)).unwrap();
+            let id = session.id().clone();
+            session.finish(status, Some(StopReason::LlmDone)).unwrap();
+            id
+        };
+        run("a", Status::Success);
+        run("", Status::Failed);
+        let partial = run("a", Status::Partial);
+        well.resume(&partial).unwrap().finish(Status::Success, None).unwrap();
+        let mut counted = Statistics::default();
+        assert_eq!((counted.success_rate(), counted.resume_rate()), (None, None));
+        for standing in well.sessions(Query::default()) {
+            counted.count(&standing.unwrap(), "2026-03-02".to_owned());
+        }
+        assert_eq!(counted.all.sessions, 3);
+        assert_eq!(counted.success_rate(), Some(2.0 / 3.0));
+        assert_eq!(counted.resume_rate(), Some(1.0 / 3.0));
+        assert_eq!(counted.resumed_success_rate(), Some(1.0));
+        assert_eq!(counted.by_agent[NAMELESS].sessions, 1);
+        assert_eq!(counted.by_day["2026-03-02"].sessions, 3);
+    }
+}

@@ -1,0 +1,138 @@
+//! Changing how a session's work stands: its plan, its goal, and what was asked about it. The lease
+//! is taken for a moment, and what is recorded is recorded whole.
+
+use crate::{
+    Change, Edited, Error, Question, Result, Seq, SessionId, Stepwell, Task, TaskRefused, Tasks,
+};
+
+/// A plan after a change.
+#[derive(Clone, Debug)]
+pub struct ChangedTasks {
+    /// The whole plan.
+    pub tasks: Tasks,
+    /// What the change was about, whether or not it is new.
+    pub changed: Vec<Task>,
+}
+
+impl Stepwell {
+    /// Changes a session's plan, all or nothing. `change` says what becomes of which tasks.
+    ///
+    /// # Errors
+    /// [`Error::Task`], if the plan does not allow it.
+    pub fn change_tasks(
+        &self,
+        id: &SessionId,
+        change: impl FnOnce(&Tasks) -> Result<Vec<Task>, TaskRefused>,
+    ) -> Result<ChangedTasks> {
+        let session = self.hold_whole(id)?;
+        let mut tasks = session.work()?.tasks;
+        let refused = |why| Error::Task { session: id.clone(), why };
+        let changed = change(&tasks).map_err(refused)?;
+        let new: Vec<Task> =
+            changed.iter().filter(|task| tasks.get(&task.id) != Some(task)).cloned().collect();
+        if !new.is_empty() {
+            session.append_all(new.iter().cloned().map(Into::into).collect())?;
+        }
+        new.into_iter().for_each(|task| tasks.put(task));
+        Ok(ChangedTasks { tasks, changed })
+    }
+
+    /// Says what the work is to achieve, also while it runs; an empty text takes it away.
+    pub fn set_goal(&self, id: &SessionId, goal: &str) -> Result<Seq> {
+        let goal = match goal.trim() {
+            "" => Change::Clear,
+            goal => Change::Set(goal.to_owned()),
+        };
+        self.store().standing(id)?.refuse_half_rewound()?;
+        self.edit(id, Edited { goal, ..Edited::default() })
+    }
+
+    /// Notes a question about the work, under the next free number.
+    pub fn ask(&self, id: &SessionId, text: &str) -> Result<Question> {
+        let text = said(id, text)?;
+        let session = self.hold_whole(id)?;
+        let asked = session.work()?.questions;
+        let free = |n: &usize| !asked.iter().any(|it| it.id == n.to_string());
+        let n = (asked.len() + 1..).find(free).unwrap_or_default();
+        let question = Question { id: n.to_string(), text, answer: None };
+        session.append(question.clone())?;
+        Ok(question)
+    }
+
+    /// Answers a question about the work.
+    ///
+    /// # Errors
+    /// [`Error::NoQuestion`], if nobody asked it.
+    pub fn answer_question(&self, id: &SessionId, question: &str, text: &str) -> Result<Question> {
+        let answer = Some(said(id, text)?);
+        let session = self.hold_whole(id)?;
+        let asked = session.work()?.questions;
+        let Some(found) = asked.iter().find(|it| it.id == question) else {
+            let (session, question) = (id.clone(), question.to_owned());
+            let asked = asked.into_iter().map(|it| it.id).collect();
+            return Err(Error::NoQuestion { session, question, asked });
+        };
+        let answered = Question { answer, ..found.clone() };
+        session.append(answered.clone())?;
+        Ok(answered)
+    }
+}
+
+/// A text that says something.
+fn said(id: &SessionId, text: &str) -> Result<String> {
+    match text.trim() {
+        "" => Err(Error::Illegal {
+            session: id.clone(),
+            kind: "question".to_owned(),
+            why: "the text is empty".to_owned(),
+        }),
+        text => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(well: &Stepwell) -> SessionId {
+        well.create(well.draft("work")).unwrap().id().clone()
+    }
+
+    #[test]
+    fn a_plan_changes_as_a_whole_or_not_at_all_and_what_is_the_same_is_not_recorded() {
+        let well = Stepwell::in_memory();
+        let id = session(&well);
+        let task = |name: &str| Task {
+            id: name.to_owned(),
+            description: name.to_owned(),
+            ..Task::default()
+        };
+        let made = well.change_tasks(&id, |tasks| Ok(vec![tasks.add(task("one"))?])).unwrap();
+        assert_eq!((made.tasks.len(), made.changed.len()), (1, 1));
+        let before = well.standing(&id).unwrap().head.seq;
+        let twice = |tasks: &Tasks| Ok(vec![tasks.add(task("two"))?, tasks.add(task("one"))?]);
+        assert!(matches!(well.change_tasks(&id, twice), Err(Error::Task { .. })));
+        let same = |tasks: &Tasks| Ok(tasks.iter().cloned().collect());
+        assert_eq!(well.change_tasks(&id, same).unwrap().changed.len(), 1);
+        assert_eq!(well.standing(&id).unwrap().head.seq, before);
+    }
+
+    #[test]
+    fn questions_are_numbered_and_answered_by_their_number() {
+        let well = Stepwell::in_memory();
+        let id = session(&well);
+        assert!(well.ask(&id, "  ").is_err());
+        assert_eq!(well.ask(&id, " why? ").unwrap().id, "1");
+        assert_eq!(well.ask(&id, "how?").unwrap().id, "2");
+        let answered = well.answer_question(&id, "1", "because").unwrap();
+        assert_eq!((&*answered.text, answered.answer.as_deref()), ("why?", Some("because")));
+        let Err(Error::NoQuestion { asked, .. }) = well.answer_question(&id, "7", "x") else {
+            panic!("answered a question that nobody asked")
+        };
+        assert_eq!(asked, ["1", "2"]);
+        well.set_goal(&id, " ship it ").unwrap();
+        assert_eq!(well.standing(&id).unwrap().head.goal.as_deref(), Some("ship it"));
+        well.set_goal(&id, "").unwrap();
+        assert_eq!(well.standing(&id).unwrap().head.goal, None);
+    }
+}
