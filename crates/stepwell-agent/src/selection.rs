@@ -65,9 +65,8 @@ fn missing(entry: &str, all: &[Arc<dyn Tool>], absent: &BTreeMap<String, String>
     if let Some((server, why)) = server_of(&entry).and_then(|name| absent.get_key_value(name)) {
         return Error::ServerAbsent { server: server.clone(), why: why.clone() };
     }
-    let likeness = |tool: &Arc<dyn Tool>| strsim::jaro_winkler(&entry, &tool.spec().name);
-    let near = all.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    let near = near.filter(|tool| likeness(tool) > 0.8).map(|tool| tool.spec().name.clone());
+    let names: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
+    let near = stepwell::nearest(&entry, names.iter().map(String::as_str)).map(ToOwned::to_owned);
     Error::NoTool { entry, near }
 }
 

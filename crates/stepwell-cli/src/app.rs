@@ -115,14 +115,6 @@ impl App {
     }
 }
 
-/// Refuses to answer in JSON what is no JSON.
-pub(crate) fn refuse_json(app: &App) -> Result<()> {
-    match app.out.is_json() {
-        true => Err(Failure::new(Exit::Usage, "this answer has no form in JSON")),
-        false => Ok(()),
-    }
-}
-
 /// Settings that were typed for this one time.
 fn overrides(typed: &[String]) -> Result<Vec<Override>> {
     let read = |typed: &String| match typed.split_once('=') {

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, Write};
 
-use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
+use crate::terminal::Terminal;
 
 /// What to do where nobody can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,11 @@ impl Consent {
     }
 
     /// Asks, unless the user said yes beforehand. No is a failure that says so.
-    pub(crate) fn ask(self, app: &App, question: &str, unasked: Unasked) -> Result<()> {
-        if self.yes || (!app.terminal.can_ask && unasked == Unasked::GoOn) {
+    pub(crate) fn ask(self, terminal: Terminal, question: &str, unasked: Unasked) -> Result<()> {
+        if self.yes || (!terminal.can_ask && unasked == Unasked::GoOn) {
             return Ok(());
         }
-        if !app.terminal.can_ask {
+        if !terminal.can_ask {
             let message = "this cannot be undone, and nobody can be asked here";
             return Err(Failure::new(Exit::Failed, message).hint("add --yes to do it"));
         }

@@ -268,6 +268,7 @@ impl From<stepwell_workspace::Error> for Failure {
         let hint = error.remedy().map(|remedy| wording::remedy(&remedy));
         let message = match error {
             Workspace::Store(error) => return error.into(),
+            Workspace::Formats(error) => return error.into(),
             Workspace::Config { at, why, .. } => format!("{}: {why}", wording::config_place(&at)),
             error => error.to_string(),
         };

@@ -3,36 +3,35 @@
 use stepwell::{FileState, Session, SessionId, Standing, Stepwell};
 use stepwell_files::diff::Side;
 use stepwell_files::rewind::Foreign;
-use stepwell_runtime::files;
+use stepwell_runtime::{Runtime, files};
 
 pub(crate) use stepwell_runtime::files::{root, site};
 
-use crate::app::{App, Well};
+use crate::app::Well;
 use crate::failure::Result;
 use crate::output::note;
-use crate::runner;
 
 /// Finishes a rewind that was cut off, if there is one, and says so. Whoever holds a session
 /// to write to it does this first. Tells whether there was one.
-pub(crate) fn settle(session: &mut Session, foreign: Foreign, app: &App) -> Result<bool> {
-    Ok(files::settle(session, foreign, &runner::runtime(app))?)
+pub(crate) fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Result<bool> {
+    Ok(files::settle(session, foreign, runtime)?)
 }
 
 /// Finishes a rewind of a session that was cut off, if there is one and its files can be had: who
 /// forks it shares them.
-pub(crate) fn settle_of(well: &Well, id: &SessionId, app: &App) -> Result<()> {
+pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Result<()> {
     let standing = well.standing(id)?;
     if standing.head.rewinding.is_none() {
         return Ok(());
     }
-    if root(&standing.head, app).is_err() {
+    if root(&standing.head, runtime).is_err() {
         tell_of_half(&standing);
         return Ok(());
     }
     if standing.held.is_some() {
         standing.refuse_half_rewound()?;
     }
-    settle(&mut well.hold(id)?, Foreign::Refused, app).map(drop)
+    settle(&mut well.hold(id)?, Foreign::Refused, runtime).map(drop)
 }
 
 /// Says that a session's files are half moved, if they are.

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use stepwell_formats::{Format, Losses};
 
-use crate::app::App;
 use crate::output::note;
+use crate::terminal::Terminal;
 use crate::text::{cut, visible};
 
 /// How far a long reading is, on a terminal.
@@ -30,9 +30,9 @@ pub(crate) struct Progress {
 const PARTS: u64 = 200;
 
 impl Progress {
-    pub(crate) fn new(app: &App, paths: &[PathBuf]) -> Rc<Self> {
-        let people = app.terminal.output && app.terminal.can_ask;
-        let columns = people.then(|| app.terminal.width.unwrap_or(80));
+    pub(crate) fn new(terminal: Terminal, paths: &[PathBuf]) -> Rc<Self> {
+        let people = terminal.output && terminal.can_ask;
+        let columns = people.then(|| terminal.width.unwrap_or(80));
         let all = if people { paths.iter().map(|path| size(path)).sum() } else { 0 };
         let (done, before, this) = (Cell::new(0), Cell::new(0), Cell::new(0));
         let (shown, name) = (Cell::new(u64::MAX), RefCell::default());

@@ -18,7 +18,6 @@ mod failure;
 mod files;
 mod foreign;
 mod global;
-mod handoff;
 mod host;
 mod inside_run;
 mod log;

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, LineWriter, Write};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use stepwell_wire::Answer;
 
-use crate::failure::Result;
+use crate::failure::{Exit, Failure, Result};
 use crate::terminal::Terminal;
 use crate::text::visible;
 
@@ -38,6 +38,14 @@ impl Output {
 
     pub(crate) fn is_json(&self) -> bool {
         self.form == Form::Json
+    }
+
+    /// Refuses to answer in JSON what is no JSON.
+    pub(crate) fn refuse_json(&self) -> Result<()> {
+        match self.form {
+            Form::Json => Err(Failure::new(Exit::Usage, "this answer has no form in JSON")),
+            Form::Text => Ok(()),
+        }
     }
 
     /// Writes a line.

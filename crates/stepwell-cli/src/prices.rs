@@ -8,9 +8,8 @@ use std::sync::Arc;
 use stepwell::{Head, Money, Spent};
 use stepwell_agent::price::Prices;
 use stepwell_agent::price::list::List;
-use stepwell_workspace::{NoPriceList, PriceListFile};
+use stepwell_workspace::{NoPriceList, PriceListFile, Workspace};
 
-use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::text::cost;
@@ -19,14 +18,14 @@ use crate::text::cost;
 const CENT: Money = Money::from_picos(10_000_000_000);
 
 /// The user's prices: the newest list, and their own over it.
-pub(crate) fn prices(app: &App) -> Result<Prices> {
-    let prices = Prices::of(Arc::new(list(app))).with(&app.config.prices);
+pub(crate) fn prices(workspace: &Workspace) -> Result<Prices> {
+    let prices = Prices::of(Arc::new(list(workspace))).with(&workspace.config.prices);
     prices.map_err(|error| Failure::new(Exit::Absent, error))
 }
 
 /// The newest list that there is.
-pub(crate) fn list(app: &App) -> List {
-    let Some(file) = file(app) else { return List::shipped() };
+pub(crate) fn list(workspace: &Workspace) -> List {
+    let Some(file) = file(workspace) else { return List::shipped() };
     let (list, why) = file.newest();
     if let Some(why) = why {
         note(format_args!("warning: {why}; the prices that ship are used"));
@@ -35,8 +34,8 @@ pub(crate) fn list(app: &App) -> List {
 }
 
 /// Takes a list from a file, for this and all later commands of the user.
-pub(crate) fn take(from: &Path, app: &App) -> Result<List> {
-    let file = file(app).ok_or_else(|| {
+pub(crate) fn take(from: &Path, workspace: &Workspace) -> Result<List> {
+    let file = file(workspace).ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to keep prices in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;
@@ -47,19 +46,19 @@ pub(crate) fn take(from: &Path, app: &App) -> Result<List> {
     })
 }
 
-fn file(app: &App) -> Option<PriceListFile> {
-    app.price_list()
+fn file(workspace: &Workspace) -> Option<PriceListFile> {
+    workspace.price_list()
 }
 
 /// What sessions may have cost of which nobody said it. The prices are read when one is asked for.
 pub(crate) struct Estimates<'a> {
-    app: &'a App,
+    workspace: &'a Workspace,
     prices: OnceCell<Option<Prices>>,
 }
 
 impl<'a> Estimates<'a> {
-    pub(crate) fn new(app: &'a App) -> Self {
-        Self { app, prices: OnceCell::new() }
+    pub(crate) fn new(workspace: &'a Workspace) -> Self {
+        Self { workspace, prices: OnceCell::new() }
     }
 
     /// What a session may have cost.
@@ -67,7 +66,7 @@ impl<'a> Estimates<'a> {
         if spent.unpriced == 0 {
             return None;
         }
-        let prices = self.prices.get_or_init(|| prices(self.app).ok()).as_ref()?;
+        let prices = self.prices.get_or_init(|| prices(self.workspace).ok()).as_ref()?;
         prices.estimate(&head.provider, &head.model, spent)
     }
 

@@ -7,8 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use stepwell::{
-    Damage, Event, Family, Filter, Head, Lane, Order, Origin, Query, Recorded, Seq, SessionId,
-    Sort, Span, Standing, Stepwell,
+    Damage, Event, Head, Kin, Lane, Place, Recorded, SessionId, Span, Standing, Stepwell,
 };
 
 use crate::neutral::without_provenance;
@@ -282,9 +281,6 @@ pub(crate) fn count_event(losses: &mut Losses, what: &'static str, event: &Event
     }
 }
 
-/// How many events are read from a store at a time, to bound memory.
-const PAGE: usize = 256;
-
 /// Looks at a session's events in order, up to the last or to the damage, which is the
 /// answer.
 pub fn each_event(
@@ -293,27 +289,12 @@ pub fn each_event(
     look: &mut dyn FnMut(Recorded) -> Result<()>,
 ) -> Result<Option<Damage>> {
     let to = well.standing(id)?.head.seq;
-    let mut last = Seq::ZERO;
-    while last < to {
-        let page = well.store().events(id, Span { to, limit: PAGE, ..Span::after(last) })?;
-        for event in page.events {
-            last = event.seq;
-            look(event)?;
-        }
-        if page.damage.is_some() {
-            return Ok(page.damage);
-        }
-    }
-    Ok(None)
+    well.log(id, Span { to, ..Span::ALL }).each(look)
 }
 
 /// The sessions of a session's subagents, oldest first.
 pub fn subagents(well: &Stepwell, id: &SessionId) -> Result<Vec<Standing>> {
-    let filter = Filter { family: Family::ChildrenOf(id.clone()), ..Filter::default() };
-    let (sort, order) = (Sort::Created, Order::Oldest);
-    let children = well.list(&Query { filter, sort, order, ..Query::default() })?.sessions;
-    let ours = |it: &Standing| matches!(it.head.origin, Origin::Subagent { .. });
-    Ok(children.into_iter().filter(ours).collect())
+    Ok(well.children(id, Kin::Subagents, Place::Kept)?)
 }
 
 /// Where a session is written to.

@@ -16,6 +16,25 @@ pub enum Error {
     /// The store said so.
     #[error(transparent)]
     Store(#[from] stepwell::Error),
+    /// Sessions of other agents could not be read or written.
+    #[error(transparent)]
+    Formats(#[from] stepwell_formats::Error),
+    /// Nobody knows where another agent would look for a session.
+    #[error("it is not known where {format} would look for the session")]
+    NoHandoff {
+        /// The other agent's format.
+        format: &'static str,
+    },
+    /// A session says nothing that another agent could go on with.
+    #[error("{session} has no conversation that {format} could go on with")]
+    NothingToHandOver {
+        /// The session.
+        session: SessionId,
+        /// The other agent's format.
+        format: &'static str,
+        /// Does it run a flow?
+        is_flow: bool,
+    },
     /// A team's database was never set up for sessions.
     #[error(transparent)]
     TeamStoreNotSetUp(stepwell::Error),
@@ -82,6 +101,14 @@ pub enum Error {
         doing: &'static str,
         /// Why it failed.
         source: io::Error,
+    },
+    /// Another agent's settings cannot be understood.
+    #[error("{}: {source}; it was left as it is", path.display())]
+    HookSettings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
     },
     /// The configuration is wrong.
     #[error("{at}: {why}")]
@@ -192,6 +219,12 @@ pub enum Remedy {
         /// The session's store.
         store: PathBuf,
     },
+    /// Look at the session.
+    ShowSession(SessionId),
+    /// Hand the flow over to an agent that goes on with flows.
+    HandOverFlow(SessionId),
+    /// Say where the user's home is.
+    SetHome,
     /// Look at the worktrees that there are.
     ListWorktrees,
     /// Write this in its place.
@@ -222,12 +255,15 @@ pub enum ErrorKind {
 impl Error {
     /// What the caller should do.
     #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) | Self::TeamStoreNotSetUp(error) => ErrorKind::Store(error.kind()),
             Self::Address(_) => ErrorKind::Misspelt,
-            Self::NoFolder | Self::NoMatch { .. } => ErrorKind::Absent,
+            Self::Formats(error) => ErrorKind::Store(error.kind()),
+            Self::NoFolder | Self::NoMatch { .. } | Self::NoHandoff { .. } => ErrorKind::Absent,
             Self::ServersBackup
+            | Self::NothingToHandOver { .. }
+            | Self::HookSettings { .. }
             | Self::ForeignFolder { .. }
             | Self::WorktreeGone { .. }
             | Self::WorktreeElsewhere { .. }
@@ -243,6 +279,11 @@ impl Error {
     #[must_use]
     pub fn remedy(&self) -> Option<Remedy> {
         Some(match self {
+            Self::NoHandoff { .. } => Remedy::SetHome,
+            Self::NothingToHandOver { session, is_flow: true, .. } => {
+                Remedy::HandOverFlow(session.clone())
+            }
+            Self::NothingToHandOver { session, .. } => Remedy::ShowSession(session.clone()),
             Self::TeamStoreNotSetUp(_) => Remedy::SetUpTeamStore,
             Self::Address(_) => Remedy::WriteAddress,
             Self::ServersBackup => Remedy::BackUpServer,
@@ -264,8 +305,10 @@ impl Error {
             Self::Config { near: Some(near), .. } => Remedy::Write(near.clone()),
             Self::RecentModels { .. } => Remedy::MendRecentModels,
             Self::Store(_)
+            | Self::Formats(_)
             | Self::NoFolder
             | Self::File { .. }
+            | Self::HookSettings { .. }
             | Self::Config { near: None, .. }
             | Self::Value { .. } => return None,
         })

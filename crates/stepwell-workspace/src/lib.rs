@@ -6,6 +6,8 @@
 
 pub mod atomic_file;
 pub mod config;
+pub mod doctor;
+pub mod handoff;
 pub mod hooks;
 pub mod housekeeping;
 pub mod locked_file;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
-use stepwell::SessionId;
+use stepwell::{Seq, SessionId};
 
 /// Something that a person should know although nobody asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -77,6 +77,18 @@ pub enum Notice {
         session: SessionId,
         /// What git said.
         why: String,
+    },
+    /// Something could not be repaired.
+    RepairFailed {
+        /// What, and why not.
+        why: String,
+    },
+    /// A session could not be repaired: what lies before the damage can be read.
+    StaysDamaged {
+        /// The session.
+        session: SessionId,
+        /// The first event that cannot be read.
+        seq: Seq,
     },
     /// Nobody looked which of the subagents' worktrees are needed.
     WorktreesNotChecked {

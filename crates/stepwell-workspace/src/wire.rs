@@ -1,7 +1,9 @@
-//! What programs get to read of worktrees.
+//! What programs get to read of worktrees, checks and handovers.
 
-use stepwell_wire::Worktree;
+use stepwell_wire::{CheckFinding, HandedOver, Worktree};
 
+use crate::doctor::Finding;
+use crate::handoff::Handed;
 use crate::worktrees::SubagentWorktree;
 
 impl From<&SubagentWorktree> for Worktree {
@@ -20,6 +22,29 @@ impl From<&SubagentWorktree> for Worktree {
             status: head.map(|head| head.status),
             task: head.map(|head| head.task.clone()),
             parent: head.and_then(|head| head.origin.parent().cloned()),
+        }
+    }
+}
+
+impl From<&Finding> for CheckFinding {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            check: finding.check.as_str().to_owned(),
+            problems: finding.problems.clone(),
+            repair: finding.repair.map(ToOwned::to_owned),
+            repaired: finding.repaired,
+        }
+    }
+}
+
+impl From<&Handed> for HandedOver {
+    fn from(handed: &Handed) -> Self {
+        Self {
+            session: handed.session.clone(),
+            agent: handed.format.as_str().to_owned(),
+            file: handed.file.display().to_string(),
+            folder: handed.folder.display().to_string(),
+            command: handed.command.clone(),
         }
     }
 }

@@ -29,18 +29,24 @@ impl Stepwell {
     /// first.
     pub fn family(&self, id: &SessionId, kin: Kin, place: Place) -> Result<Vec<Relative>> {
         let mut found = Vec::new();
-        let mut waiting = self.children(id, 0, kin, place)?;
+        let mut waiting = self.relatives(id, 0, kin, place)?;
         while let Some(relative) = waiting.pop() {
             let child = relative.standing.head.id.clone();
             let depth = relative.depth + 1;
             found.push(relative);
-            waiting.extend(self.children(&child, depth, kin, place)?);
+            waiting.extend(self.relatives(&child, depth, kin, place)?);
         }
         Ok(found)
     }
 
-    /// The children of a session, the newest first.
-    fn children(
+    /// The sessions that grew out of a session directly, the oldest first.
+    pub fn children(&self, id: &SessionId, kin: Kin, place: Place) -> Result<Vec<Standing>> {
+        let children = self.relatives(id, 0, kin, place)?;
+        Ok(children.into_iter().rev().map(|relative| relative.standing).collect())
+    }
+
+    /// The children of a session at a depth, the newest first.
+    fn relatives(
         &self,
         parent: &SessionId,
         depth: usize,

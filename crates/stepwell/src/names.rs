@@ -150,6 +150,12 @@ fn front(text: &str, length: usize) -> &str {
     &text[..length.min(text.len())]
 }
 
+/// How alike two names are, from 0 to 1, whatever their case.
+#[must_use]
+pub fn likeness(one: &str, other: &str) -> f64 {
+    strsim::jaro_winkler(&one.to_lowercase(), &other.to_lowercase())
+}
+
 /// Of some known names, the one that was perhaps meant by a mistyped one.
 #[must_use]
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -157,9 +163,7 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     if typed.len() > 64 {
         return None;
     }
-    let typed = typed.to_lowercase();
-    let likeness = |one: &str| strsim::jaro_winkler(&typed, &one.to_lowercase());
-    let rated = known.into_iter().map(|one| (one, likeness(one)));
+    let rated = known.into_iter().map(|one| (one, likeness(typed, one)));
     // Below this, a suggestion is a guess.
     rated.filter(|(_, rate)| *rate > 0.8).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(one, _)| one)
 }

@@ -4,15 +4,18 @@ use std::collections::VecDeque;
 
 use crate::{Damage, Error, Order, Query, Recorded, Result, SessionId, Span, Standing, Stepwell};
 
-/// How many sessions or events are read at a time. A page of events takes a few megabytes.
-const PAGE: usize = 1_000;
+/// How many sessions are read at a time.
+const SESSIONS: usize = 1_000;
+
+/// How many events are read at a time. One may have megabytes.
+const EVENTS: usize = 256;
 
 impl Stepwell {
     /// Every session that a query asks for. The query's limit bounds a page, not the whole.
     #[must_use]
     pub fn sessions(&self, mut query: Query) -> Sessions<'_> {
         // Whoever asks for a few is not made to wait for a whole page.
-        query.limit = query.limit.min(PAGE);
+        query.limit = query.limit.min(SESSIONS);
         Sessions { well: self, query: Some(query), page: VecDeque::new() }
     }
 
@@ -85,7 +88,7 @@ impl Log<'_> {
                 return Ok(Some(event));
             }
             let Some(span) = self.span.take() else { return Ok(None) };
-            let limit = span.limit.min(PAGE);
+            let limit = span.limit.min(EVENTS);
             let slice = self.well.store().events(&self.id, Span { limit, ..span })?;
             self.damage = slice.damage;
             self.page = slice.events.into();
@@ -123,7 +126,7 @@ mod tests {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("count")).unwrap();
         let events: Vec<_> =
-            (0..2 * PAGE + 5).map(|n| Message::user(n.to_string()).into()).collect();
+            (0..2 * EVENTS + 5).map(|n| Message::user(n.to_string()).into()).collect();
         session.append_all(events).unwrap();
         let last = session.standing().unwrap().head.seq;
         let read = |span| -> Vec<Seq> {
@@ -134,7 +137,7 @@ mod tests {
         let mut back = read(Span { order: Order::Newest, ..Span::ALL });
         back.reverse();
         assert_eq!(back, all);
-        assert_eq!(read(Span::last(PAGE + 3)).len(), PAGE + 3);
+        assert_eq!(read(Span::last(EVENTS + 3)).len(), EVENTS + 3);
         assert_eq!(read(Span { from: last, ..Span::ALL }), [last]);
         assert!(read(Span::after(last)).is_empty());
     }

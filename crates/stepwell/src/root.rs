@@ -35,7 +35,7 @@ pub use crate::model::work::{
     Permission, PhaseChanged, Question, Restored, Rewinding, Rewound, Scope, Scrubbed,
     StatusChanged, Step, Task, TaskStatus, ToolFinished, ToolStarted, ToolTarget, Undone,
 };
-pub use crate::names::{nearest, telling_parts};
+pub use crate::names::{likeness, nearest, telling_parts};
 pub use crate::options::{EmptyTrash, ForkAt, NewSession};
 pub use crate::paging::{Log, Sessions};
 pub use crate::pins::Pins;

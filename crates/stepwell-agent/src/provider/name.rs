@@ -153,11 +153,7 @@ impl Providers {
     }
 
     fn nearest(&self, typed: &str) -> Option<&str> {
-        let typed = typed.to_lowercase();
-        let likeness = |name: &str| strsim::jaro_winkler(name, &typed);
-        // Below this, a suggestion is a guess.
-        let near = self.names().filter(|name| likeness(name) > 0.75);
-        near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+        stepwell::nearest(typed, self.names())
     }
 }
 

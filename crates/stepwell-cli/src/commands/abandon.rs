@@ -6,8 +6,9 @@ use stepwell_workspace::housekeeping::tidy;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::files::settle;
+use crate::runner;
 
-/// Gives a session up: it stays, and is not resumed.
+/// Marks a session as abandoned: it is kept, but not resumed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
@@ -17,7 +18,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.hold(&id)?;
-    settle(&mut session, Foreign::Refused, app)?;
+    settle(&mut session, Foreign::Refused, &runner::runtime(app))?;
     session.abandon()?;
     let answer = Abandoned { id: id.clone(), status: Status::Abandoned };
     app.out.answer(&answer, format_args!("{id} is abandoned"))?;

@@ -31,7 +31,7 @@ use crate::wire::word;
 ///
 /// An agent's session begins in phase initializing and moves through investigating,
 /// planning, approval, executing and validating to completed, failed or abandoned. In
-/// investigating, planning and approval it can be taken up again.
+/// investigating, planning and approval it can be resumed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -54,7 +54,7 @@ enum Action {
         #[arg(long)]
         id: Option<String>,
     },
-    /// Records what the agent tells of itself.
+    /// Records an update from the agent.
     Update {
         /// The session.
         #[arg(value_name = "ID")]
@@ -67,13 +67,13 @@ enum Action {
         /// Counts an error.
         #[arg(long, value_name = "TEXT")]
         error: Option<String>,
-        /// Says that it can be taken up again.
+        /// Says that it can be resumed.
         #[arg(long, conflicts_with = "not_ready")]
         ready: bool,
         /// Says that it cannot.
         #[arg(long)]
         not_ready: bool,
-        /// Counts that it was taken up again; hook pre-delegate does so by itself.
+        /// Counts that it was resumed; hook pre-delegate does so by itself.
         #[arg(long)]
         resumed: bool,
     },
@@ -83,7 +83,7 @@ enum Action {
         #[arg(value_name = "ID")]
         session: String,
     },
-    /// Says whether a session can be taken up again; the exit code is 0 or 1.
+    /// Says whether a session can be resumed; the exit code is 0 or 1.
     ShouldResume {
         /// The session.
         #[arg(value_name = "ID")]
@@ -97,7 +97,7 @@ enum Action {
         /// How it ended.
         #[arg(value_enum)]
         outcome: End,
-        /// Its last word.
+        /// A summary of what it did.
         #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
         /// What went wrong; counts as an error.

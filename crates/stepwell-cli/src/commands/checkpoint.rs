@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::settle;
 use crate::output::note;
+use crate::runner;
 use crate::table::{Align, Column, Table};
 use crate::text::{cut, one_line, second, visible};
 use crate::typed::entry;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     // What is recorded while files are half moved would be set aside.
     if well.standing(&id)?.head.rewinding.is_some() {
-        settle(&mut well.hold(&id)?, Foreign::Refused, app)?;
+        settle(&mut well.hold(&id)?, Foreign::Refused, &runner::runtime(app))?;
     }
     let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
     let made = well.checkpoint(&id, Checkpoint { name: name.clone(), reason, metadata });

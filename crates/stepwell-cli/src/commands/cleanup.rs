@@ -125,10 +125,18 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     let (n, size) = (count(plan.take.len(), "session"), bytes(plan.bytes()));
     match mode.fate {
         Fate::Trash => {
-            mode.consent.ask(app, &format!("Move {n} ({size}) to the trash?"), Unasked::GoOn)?;
+            mode.consent.ask(
+                app.terminal,
+                &format!("Move {n} ({size}) to the trash?"),
+                Unasked::GoOn,
+            )?;
         }
         Fate::Erased => {
-            mode.consent.ask(app, &format!("Erase {n} ({size}) for good?"), Unasked::Refuse)?;
+            mode.consent.ask(
+                app.terminal,
+                &format!("Erase {n} ({size}) for good?"),
+                Unasked::Refuse,
+            )?;
         }
     }
     let well = app.existing(Access::Write)?;

@@ -17,7 +17,7 @@ use crate::output::{Style, note};
 use crate::runner;
 use crate::text::{grouped, indented};
 
-/// Makes a conversation shorter: a summary stands in for what is old.
+/// Shortens a conversation: a summary replaces old messages.
 ///
 /// The goal, instructions, pinned messages, the latest request and calls without results stay
 /// as they are, and so does the newest (compaction.keep_tokens). The log keeps everything.

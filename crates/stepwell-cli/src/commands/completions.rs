@@ -1,7 +1,7 @@
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 
-use crate::app::{App, refuse_json};
+use crate::app::App;
 use crate::completion::VARIABLE;
 use crate::failure::{Exit, Failure, Result};
 
@@ -18,7 +18,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    refuse_json(app)?;
+    app.out.refuse_json()?;
     let shells = Shells::builtins();
     let name = args.shell.to_string();
     let shell = shells.completer(&name).ok_or_else(|| {

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::text::{cut, visible};
 
-/// Shows what Stepwell does, offline: an agent works, is killed, and is taken up again.
+/// Shows what Stepwell does, offline: an agent works, is killed, and is resumed.
 ///
 /// Everything happens in a temporary folder, with a model that answers from a script.
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ fn play(folder: &Path, app: &mut App) -> Result<Exit> {
     app.out.line("\nNothing that it did is lost, and whoever looks sees where it stands:\n")?;
     stage.act(&["sessions"], app)?;
     app.out.line(
-        "\nIt is taken up again, exactly there. The command whose end nobody saw is not repeated:",
+        "\nIt is resumed, exactly there. The command whose end nobody saw is not repeated:",
     )?;
     app.out.line("the model is told, and decides.\n")?;
     stage.act(&["resume"], app)?;

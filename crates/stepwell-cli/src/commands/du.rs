@@ -10,10 +10,10 @@ use crate::text::bytes;
 /// Shows how much room sessions take, the largest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// At most so many sessions.
+    /// Lists at most this many sessions.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// All of them.
+    /// Lists all of them.
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use stepwell::Access;
 use stepwell_formats::{Existing, Exported, Format, Length, Outlet, Shape, Wishes, write_wishing};
 
-use crate::app::{App, refuse_json};
+use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
 use crate::output::note;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let exported = match &args.output {
         None => {
             if [Format::MARKDOWN, Format::HTML].contains(&format) {
-                refuse_json(app)?;
+                app.out.refuse_json()?;
             }
             if writer.shape() == Shape::Folder {
                 let message = format!("{format} is a folder, which does not go to stdout");

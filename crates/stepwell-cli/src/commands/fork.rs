@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::files::settle_of;
 use crate::point::FORMS;
+use crate::runner;
 
 /// Makes a session that shares another one's past, and prints its id.
 #[derive(Debug, clap::Args)]
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(label) = &args.label {
         well.refuse_taken_label(label, None)?;
     }
-    settle_of(&well, &parent, app)?;
+    settle_of(&well, &parent, &runner::runtime(app))?;
     let at = match &args.at {
         Some(text) => well.point(&parent, text)?,
         None => well.standing(&parent)?.head.seq,

@@ -1,14 +1,11 @@
-use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 
 use stepwell::lifecycle::{self, Begin, Update};
 use stepwell::{Access, Stepwell};
 use stepwell_wire::{HookInstalled, HookSample};
-use stepwell_workspace::atomic_file::replace_users_file;
 use stepwell_workspace::hooks::{
-    Delegation, Log, Payload, Settings, Unchanged, not_stopped, pre_delegate, subagent_stop,
+    Delegation, Log, Payload, SettingsFile, not_stopped, pre_delegate, subagent_stop,
 };
 
 use crate::app::App;
@@ -29,7 +26,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Says whether a task that is about to be delegated has a session to take up.
+    /// Says whether a task that is about to be delegated has a session to resume.
     PreDelegate,
     /// Ends the session of an agent that stopped.
     SubagentStop,
@@ -170,66 +167,26 @@ fn log(app: &App, says: &str) {
     }
 }
 
-fn settings_file(app: &App) -> PathBuf {
-    app.place.root.join(".claude/settings.json")
-}
-
-fn read_settings(path: &PathBuf) -> Result<Settings> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Failure::file(path, "reading it", &error)),
-    };
-    Settings::read(text.trim_start_matches('\u{feff}')).map_err(|error| unreadable(path, &error))
-}
-
-fn unreadable(path: &std::path::Path, error: &serde_json::Error) -> Failure {
-    let message = format!("{}: {error}; it was left as it is", path.display());
-    Failure::new(Exit::Failed, message)
-}
-
 fn install(app: &mut App) -> Result<Exit> {
-    let path = settings_file(app);
-    let mut settings = read_settings(&path)?;
-    let changed = settings.install().map_err(|error| unreadable(&path, &error))?;
+    let file = SettingsFile::below(&app.place.root);
+    let changed = file.install()?;
     // Delegations are recorded from now on: there must be a store to record them in.
     drop(app.make()?);
-    write_settings(&path, &settings, &changed, "Added the hooks to", "The hooks are in", app)
+    let says = if changed { "Added the hooks to" } else { "The hooks are in" };
+    told(&file, changed, says, app)
 }
 
 fn uninstall(app: &mut App) -> Result<Exit> {
-    let path = settings_file(app);
-    let mut settings = read_settings(&path)?;
-    let changed = settings.uninstall().map_err(|error| unreadable(&path, &error))?;
-    write_settings(
-        &path,
-        &settings,
-        &changed,
-        "Took the hooks out of",
-        "No hooks of ours are in",
-        app,
-    )
+    let file = SettingsFile::below(&app.place.root);
+    let changed = file.uninstall()?;
+    let says = if changed { "Took the hooks out of" } else { "No hooks of ours are in" };
+    told(&file, changed, says, app)
 }
 
-fn write_settings(
-    path: &std::path::Path,
-    settings: &Settings,
-    changed: &Result<(), Unchanged>,
-    done: &str,
-    not_needed: &str,
-    app: &mut App,
-) -> Result<Exit> {
-    let fault = |error| Failure::file(path, "writing it", &error);
-    if changed.is_ok() {
-        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(fault)?;
-        replace_users_file(path, &settings.text()).map_err(fault)?;
-    }
-    let says = if changed.is_ok() { done } else { not_needed };
-    let line = format!("{says} {}", visible(&path.display().to_string()));
-    app.out.answer(
-        &HookInstalled { settings: path.display().to_string(), changed: changed.is_ok() },
-        line,
-    )?;
+fn told(file: &SettingsFile, changed: bool, says: &str, app: &mut App) -> Result<Exit> {
+    let settings = file.path().display().to_string();
+    let line = format!("{says} {}", visible(&settings));
+    app.out.answer(&HookInstalled { settings, changed }, line)?;
     Ok(Exit::Done)
 }
 
@@ -275,11 +232,10 @@ fn test(app: &mut App) -> Result<Exit> {
         let (hook, sample) = (hook.to_owned(), sample.to_owned());
         app.out.answer(&HookSample { hook, sample, input, answer }, line)?;
     }
-    let path = settings_file(app);
-    let installed = read_settings(&path)?.installed().map_err(|error| unreadable(&path, &error))?;
-    note(match installed.len() {
+    let file = SettingsFile::below(&app.place.root);
+    note(match file.installed()? {
         0 => "Not installed here: stepwell hook install claude".to_owned(),
-        n => format!("{n} of 2 hooks are installed in {}", path.display()),
+        n => format!("{n} of 2 hooks are installed in {}", file.path().display()),
     });
     if !app.place.has_store() {
         note("There is no store here yet: stepwell init makes one.");

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
     };
     let paths: Vec<PathBuf> = found.iter().map(|found| found.path.clone()).collect();
-    let progress = Progress::new(app, &paths);
+    let progress = Progress::new(app.terminal, &paths);
     let seen = Rc::clone(&progress);
     let watcher: Watcher = Rc::new(move |bytes| seen.read(bytes));
     let mut rehearsal = Rehearsal::new(well);
@@ -314,7 +314,7 @@ fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
             return Err(Failure::new(Exit::Failed, message)
                 .hint("stepwell import --yes imports them; name a folder to import less"));
         }
-        args.consent.ask(app, &question, Unasked::GoOn)?;
+        args.consent.ask(app.terminal, &question, Unasked::GoOn)?;
     }
     Ok(Some(all))
 }

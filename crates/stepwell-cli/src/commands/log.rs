@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use stepwell::{Access, Error, Followed, Recorded, Seq, SessionId, Stepwell};
+use stepwell::{Access, Error, Followed, Recorded, Seq, SessionId, Span, Stepwell};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -11,13 +11,13 @@ use crate::output::note;
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
-    /// Goes on with each new event, until the session stops.
+    /// Follows the session: prints each new event until it stops.
     #[arg(long, short)]
     follow: bool,
     /// Begins with this event.
     #[arg(long, value_name = "SEQ", default_value_t = 1)]
     from: u64,
-    /// Prints only the last so many.
+    /// Prints only the last N events.
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "from")]
     last: Option<u64>,
     /// Prints only events of this kind (several may be given).
@@ -35,24 +35,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Some(last_n) => last.get().saturating_sub(last_n) + 1,
         None => args.from.max(1),
     };
-    let end = if args.follow { End::WhenItStops } else { End::Now };
-    Stream { well: &well, id: &id, kinds: &args.kind, end }.print(Seq::new(from), app)
+    let stream = Stream { well: &well, id: &id, kinds: &args.kind };
+    match args.follow {
+        true => stream.follow(Seq::new(from), app),
+        false => stream.print(Seq::new(from), app),
+    }
 }
 
 /// Prints the last event of a running session, and what it records from now on, until it
 /// stops.
 pub(crate) fn follow(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<Exit> {
     let last = well.standing(id)?.head.seq;
-    Stream { well, id, kinds: &[], end: End::WhenItStops }.print(last, app)
-}
-
-/// How far a log is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// As far as it goes now.
-    Now,
-    /// Until the session stops.
-    WhenItStops,
+    Stream { well, id, kinds: &[] }.follow(last, app)
 }
 
 /// A session's events on their way out.
@@ -61,23 +55,35 @@ struct Stream<'a> {
     id: &'a SessionId,
     /// Only these kinds; none, all.
     kinds: &'a [String],
-    end: End,
 }
 
 impl Stream<'_> {
+    /// Prints what there is now.
     fn print(&self, from: Seq, app: &mut App) -> Result<Exit> {
-        let ended = self.follow(from, app);
+        let log = self.well.log(self.id, Span { from, ..Span::ALL });
+        match log.each(|event| self.one(&event, app))? {
+            None => Ok(Exit::Done),
+            Some(damage) => {
+                app.remember_damage(self.id);
+                Err(damage.into_error(self.id).into())
+            }
+        }
+    }
+
+    /// Prints what there is, and what comes, until the session stops.
+    fn follow(&self, from: Seq, app: &mut App) -> Result<Exit> {
+        let ended = self.follow_on(from, app);
         if let Err(Stopped::Store(Error::Damaged { .. })) = &ended {
             app.remember_damage(self.id);
         }
         Ok(ended?)
     }
 
-    fn follow(&self, from: Seq, app: &mut App) -> Result<Exit, Stopped> {
+    fn follow_on(&self, from: Seq, app: &mut App) -> Result<Exit, Stopped> {
         let mut follower = self.well.follow(self.id, from)?;
         loop {
             let mut state = follower.look(|event| Ok::<_, Stopped>(self.one(&event, app)?))?;
-            if state == Followed::GoesOn && self.end == End::WhenItStops {
+            if state == Followed::GoesOn {
                 app.out.flush()?;
                 if app.out.is_abandoned() {
                     return Err(Failure::ClosedPipe.into());
@@ -85,8 +91,8 @@ impl Stream<'_> {
                 state = follower.wait(PATIENCE)?;
             }
             match state {
-                Followed::GoesOn if self.end == End::WhenItStops => {}
-                Followed::GoesOn | Followed::Stopped => return Ok(Exit::Done),
+                Followed::GoesOn => {}
+                Followed::Stopped => return Ok(Exit::Done),
                 Followed::Erased => {
                     note(format_args!("{} was erased", self.id));
                     return Ok(Exit::Done);

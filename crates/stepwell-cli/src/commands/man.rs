@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use stepwell_wire::ManualPages;
 
-use crate::app::{App, refuse_json};
+use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::text::{count, visible};
 
@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.pages.is_none() {
-        refuse_json(app)?;
+        app.out.refuse_json()?;
     }
     let Some(folder) = &args.pages else {
         let mut page = Vec::new();

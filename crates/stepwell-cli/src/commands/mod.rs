@@ -21,6 +21,7 @@ mod flow;
 mod fork;
 mod formats;
 mod gates;
+mod handoff;
 mod hook;
 mod import;
 mod init;

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             count(usize::try_from(events).unwrap_or(usize::MAX), "event"),
             bytes(size)
         );
-        args.consent.ask(app, &question, Unasked::Refuse)?;
+        args.consent.ask(app.terminal, &question, Unasked::Refuse)?;
         id
     };
     let well = app.existing(Access::Write)?;

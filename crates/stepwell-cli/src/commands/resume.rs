@@ -1,10 +1,10 @@
 use stepwell::{Access, Answer, Driver, Family, Filter, Head, Origin, Query, SessionId, Status};
 use stepwell_runtime::{Error, Given, ResumeRequest, Runtime};
 
+use super::handoff::{Elsewhere, Then, hand_over};
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
-use crate::handoff::{Elsewhere, Then, hand_over};
 use crate::inside_run;
 use crate::output::note;
 use crate::runner::{self, Flags, FlowFlags, Runner};
@@ -71,7 +71,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
     if app.terminal.can_ask {
         let task = cut(&one_line(&well.standing(&id)?.head.task), TASK);
         let question = format!("Resume {id}, {task:?}?");
-        Consent::default().ask(app, &question, Unasked::GoOn)?;
+        Consent::default().ask(app.terminal, &question, Unasked::GoOn)?;
     } else {
         note(format_args!("Resuming {id}"));
     }

@@ -87,12 +87,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let mut session = well.hold(&id)?;
     if args.finish {
-        if !settle(&mut session, Foreign::Left, app)? {
+        if !settle(&mut session, Foreign::Left, &runner::runtime(app))? {
             note(format_args!("No rewind of {id} was cut off."));
         }
         return Ok(Exit::Done);
     }
-    settle(&mut session, Foreign::Refused, app)?;
+    settle(&mut session, Foreign::Refused, &runner::runtime(app))?;
     let asked = asked(args, &well, &id)?;
     let head = session.standing()?.head;
     match runner::runtime(app).rewind_held(&mut session, &asked)? {

@@ -1,6 +1,6 @@
 use stepwell::{Access, Place, ScrubMatches, ScrubPattern, SessionId};
 use stepwell_wire::Scrubbed;
-use stepwell_workspace::atomic_file::replace_users_file;
+use stepwell_workspace::hooks::Log;
 
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Takes the pattern as it stands, not as a regular expression.
     #[arg(long, short = 'F')]
     fixed: bool,
-    /// Why, for the log.
+    /// The reason, for the log.
     #[arg(long, value_name = "TEXT")]
     rule: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         .map_err(|error| Failure::new(Exit::Usage, error))?;
     let mut found = look(args, &pattern, app)?;
     let matching = |found: &[ScrubMatches]| found.iter().map(|found| found.events).sum::<usize>();
-    let in_logs = logs(app, &pattern, Logs::Look)?;
+    let log = Log::of(&app.place.store);
+    let in_logs = log.as_ref().map_or(0, |log| log.count_matches(&pattern));
     let erased = matching(&found);
     if erased > 0 || in_logs > 0 {
         for found in found.iter().filter(|found| found.events > 0) {
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         let what = count(erased + in_logs, "place");
         args.consent.ask(
-            app,
+            app.terminal,
             &format!("Erase the matches in {what} for good?"),
             Unasked::Refuse,
         )?;
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 break;
             }
         }
-        logs(app, &pattern, Logs::Erase)?;
+        log.map_or(Ok(()), |log| log.scrub(&pattern))?;
     }
     conclude(&found, erased + in_logs, app)
 }
@@ -120,28 +121,4 @@ fn erase(well: &Well, id: &SessionId, pattern: &ScrubPattern, app: &mut App) -> 
     let (events, seq) = (done.events, done.seq);
     let line = format!("Scrubbed {} in {id}, recorded at seq {seq}", count(events, "event"));
     app.out.answer(&Scrubbed { session: done.session, events, scrubbed_at: seq }, line)
-}
-
-/// What is done about the hooks' logs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Logs {
-    Look,
-    Erase,
-}
-
-/// The hooks' logs, which name agents: how many lines of them match.
-fn logs(app: &App, pattern: &ScrubPattern, what: Logs) -> Result<usize> {
-    let mut lines = 0;
-    for name in ["hooks.log", "hooks.log.1"] {
-        let path = app.place.store.join(name);
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let matching = text.lines().filter(|line| pattern.matches(line)).count();
-        lines += matching;
-        if matching > 0 && what == Logs::Erase {
-            let scrubbed = pattern.erase(&text);
-            replace_users_file(&path, &scrubbed)
-                .map_err(|error| Failure::file(&path, "scrubbing it", &error))?;
-        }
-    }
-    Ok(lines)
 }

@@ -19,16 +19,16 @@ pub(crate) struct Args {
     /// The words.
     #[arg(required = true, value_name = "WORDS")]
     words: Vec<String>,
-    /// The most relevant first, in place of the newest.
+    /// Lists the most relevant first, in place of the newest.
     #[arg(long)]
     rank: bool,
-    /// At most so many hits.
+    /// Lists at most this many hits.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// In all of your known stores.
+    /// Searches all of your known stores.
     #[arg(long)]
     everywhere: bool,
-    /// Also in what agents are told before they begin.
+    /// Also searches what agents are told before they begin.
     #[arg(long)]
     system: bool,
     #[command(flatten)]

@@ -32,19 +32,19 @@ pub(crate) struct Args {
     /// Only those that belong to this there: adk/my-app/ann; `adk/*`, to any that begins so.
     #[arg(long, help_heading = "Which sessions")]
     scope: Option<String>,
-    /// At most so many.
+    /// Lists at most this many.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// All of them.
+    /// Lists all of them.
     #[arg(long, conflicts_with = "limit")]
     all: bool,
     /// Shows subagents' sessions below their parents.
     #[arg(long)]
     tree: bool,
-    /// In all of your known stores.
+    /// Lists the sessions of all your known stores.
     #[arg(long)]
     everywhere: bool,
-    /// Sorted by this.
+    /// Sorts by this.
     #[arg(long, value_enum, default_value = "updated")]
     sort: By,
 }

@@ -54,7 +54,7 @@ fn show(stats: &Statistics, app: &mut App) -> Result<()> {
     say("Success rate", format!("{} of those that ended", percent(stats.success_rate())))?;
     let done = percent(stats.resumed_success_rate());
     let resumed = match stats.resumed {
-        0 => "no session was taken up again".to_owned(),
+        0 => "no session was resumed".to_owned(),
         n => format!("{} ({}), {done} of them done", percent(stats.resume_rate()), grouped(n)),
     };
     say("Resume rate", resumed)?;

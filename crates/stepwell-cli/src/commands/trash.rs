@@ -16,7 +16,7 @@ use crate::text::{bytes, count, moment};
 
 /// Lists, restores and erases what was deleted.
 ///
-/// The trash lets go of a session by itself after sessions.retention_days (30).
+/// Sessions are erased from the trash after sessions.retention_days (30).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -122,7 +122,7 @@ fn empty(consent: Consent, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let question = format!("Erase {} ({}) for good?", count(sessions, "session"), bytes(size));
-    consent.ask(app, &question, Unasked::Refuse)?;
+    consent.ask(app.terminal, &question, Unasked::Refuse)?;
     let well = app.existing(Access::Write)?;
     let removal = empty_trash(app, &well, Duration::ZERO)?;
     for id in &removal.taken {

@@ -6,7 +6,7 @@ use crate::failure::{Exit, Result};
 use crate::output::{Style, note};
 use crate::text::{count, grouped};
 
-/// Reads sessions again, event by event, and checks that all is as it was recorded.
+/// Re-reads sessions event by event and checks that everything is as it was recorded.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session; without one, every session, the trash included.
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 /// The ids of all sessions.
-pub(crate) fn every(well: &Well) -> Result<Vec<SessionId>> {
+fn every(well: &Well) -> Result<Vec<SessionId>> {
     let filter = Filter { place: Place::Anywhere, ..Filter::default() };
     let sessions = well.sessions(Query { filter, ..Query::default() });
     Ok(sessions.map(|it| it.map(|standing| standing.head.id)).collect::<Result<_, _>>()?)

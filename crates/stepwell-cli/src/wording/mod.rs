@@ -35,6 +35,11 @@ pub(crate) fn remedy(remedy: &Remedy) -> String {
             root.display(),
             store.display()
         ),
+        Remedy::ShowSession(id) => format!("stepwell show {id} shows what it has"),
+        Remedy::HandOverFlow(id) => {
+            format!("stepwell resume {id} --with strands goes on with a flow")
+        }
+        Remedy::SetHome => "set HOME".to_owned(),
         Remedy::ListWorktrees => "stepwell worktrees lists what there is".to_owned(),
         Remedy::Write(near) => format!("did you mean {near}?"),
         Remedy::MendRecentModels => {
@@ -85,7 +90,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
         Notice::TrashEmptied { sessions, days } => {
             let gone = count(*sessions, "session");
-            format!("The trash let go of {gone} that had been in it for {days} days.")
+            format!("Erased {gone} that had been in the trash for {days} days.")
         }
         Notice::CleanedUp { sessions } => {
             format!("Cleaned up {}; stepwell trash list shows them.", count(*sessions, "session"))
@@ -98,6 +103,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
             "{session} stays in the trash: a rewind of it was cut off\n\
              hint: stepwell trash restore {session}, then stepwell rewind {session} --finish"
         ),
+        Notice::RepairFailed { why } => format!("error: {why}"),
+        Notice::StaysDamaged { session, seq } => {
+            format!("{session} stays damaged at seq {seq}; 1 to {} can be read", seq.prev())
+        }
         Notice::MirrorNotCurrent { why } => {
             format!("warning: STATE.md and TASKS.md are not current: {why}")
         }

@@ -16,8 +16,8 @@ pub(super) fn of<T: DeserializeOwned>() -> &'static [&'static str] {
 
 /// The known key that is most like a name that is none.
 pub(super) fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let likeness = |key: &&&str| (strsim::jaro_winkler(name, key) * 1e6) as u64;
-    known.iter().max_by_key(likeness).copied()
+    let rated = known.iter().map(|key| (*key, stepwell::likeness(name, key)));
+    rated.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(key, _)| key)
 }
 
 /// Notes which keys it is asked for.

@@ -211,13 +211,13 @@ impl Settings {
 
 /// The key most like a name that is none.
 pub fn nearest(name: &str) -> &'static str {
-    let closeness = |key: &&Key| {
+    let closeness = |key: &Key| {
         // The last part counts as well: `cleanup_after_days` alone names its key.
         let last = key.name.rsplit('.').next().unwrap_or(key.name);
-        let ours = strsim::jaro_winkler(name, key.name);
-        (ours.max(strsim::jaro_winkler(name, last)) * 1e6) as u64
+        stepwell::likeness(name, key.name).max(stepwell::likeness(name, last))
     };
-    KEYS.iter().max_by_key(closeness).map_or("", |key| key.name)
+    let rated = KEYS.iter().map(|key| (key.name, closeness(key)));
+    rated.max_by(|one, other| one.1.total_cmp(&other.1)).map_or("", |(key, _)| key)
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use stepwell::Time;
+use stepwell::{ScrubPattern, Time};
+
+use crate::atomic_file::replace_users_file;
+use crate::error::{Error, Result};
 
 /// The hooks' log, in the store's folder.
 #[derive(Debug)]
@@ -39,6 +42,35 @@ impl Log {
     }
 }
 
+impl Log {
+    /// The log, and the one before it.
+    fn files(&self) -> [PathBuf; 2] {
+        [self.path.clone(), self.path.with_extension("log.1")]
+    }
+
+    /// How many lines hold what a pattern is to erase. They name agents.
+    #[must_use]
+    pub fn count_matches(&self, pattern: &ScrubPattern) -> usize {
+        let texts = self.files().into_iter().filter_map(|path| fs::read_to_string(path).ok());
+        texts.map(|text| text.lines().filter(|line| pattern.matches(line)).count()).sum()
+    }
+
+    /// Erases what a pattern matches.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn scrub(&self, pattern: &ScrubPattern) -> Result<()> {
+        for path in self.files() {
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            if text.lines().any(|line| pattern.matches(line)) {
+                replace_users_file(&path, &pattern.erase(&text))
+                    .map_err(Error::file(&path, "scrubbing it"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The text on one line, without what would move a terminal's cursor.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -63,5 +95,18 @@ mod tests {
         assert_eq!(sizes.len(), 2);
         assert!(sizes.iter().all(|size| *size < LIMIT + 2_000), "{sizes:?}");
         assert!(Log::of(&folder.path().join("absent")).is_none());
+    }
+
+    #[test]
+    fn what_is_scrubbed_is_gone_from_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log::of(folder.path()).unwrap();
+        log.write(Time::EPOCH, "pre-delegate agent-hunter2").unwrap();
+        log.write(Time::EPOCH, "pre-delegate agent-1").unwrap();
+        let pattern = ScrubPattern::new("hunter2", None).unwrap();
+        assert_eq!(log.count_matches(&pattern), 1);
+        log.scrub(&pattern).unwrap();
+        assert_eq!(log.count_matches(&pattern), 0);
+        assert!(fs::read_to_string(folder.path().join("hooks.log")).unwrap().contains("agent-1"));
     }
 }

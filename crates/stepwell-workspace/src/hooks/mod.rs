@@ -6,6 +6,7 @@ mod claude;
 mod delegate;
 mod log;
 mod settings;
+mod settings_file;
 mod stop;
 
 use serde_json::{Map, Value};
@@ -16,6 +17,7 @@ use crate::workspace::Workspace;
 pub use delegate::{Delegation, pre_delegate};
 pub use log::Log;
 pub use settings::{Settings, Unchanged};
+pub use settings_file::SettingsFile;
 pub use stop::{not_stopped, subagent_stop};
 
 impl Workspace {

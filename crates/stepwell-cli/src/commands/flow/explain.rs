@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use stepwell_flow::plan::Plan;
 
 use super::spec;
-use crate::app::{App, refuse_json};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::text::visible;
 
@@ -16,7 +16,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    refuse_json(app)?;
+    app.out.refuse_json()?;
     let reading = spec::load(&args.file)?.reading;
     spec::warn(&args.file, &reading);
     let plan = Plan::of(&reading.spec);

@@ -1,0 +1,236 @@
+//! Handing a session over to another agent: it is written where that agent looks for it, and the
+//! command that continues it is told.
+
+use std::path::{Path, PathBuf};
+
+use stepwell::{Error as StoreError, Event, EventId, Head, Lane, SessionId, Span};
+use stepwell_agent::run::Charge;
+use stepwell_formats::{
+    Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_wishing,
+};
+
+use crate::error::{Error, Result};
+use crate::workspace::{Well, Workspace};
+
+/// A session that another agent can go on with.
+#[derive(Debug)]
+pub struct Handed {
+    /// The session.
+    pub session: SessionId,
+    /// The other agent's format.
+    pub format: Format,
+    /// The file that the other agent reads.
+    pub file: PathBuf,
+    /// The folder to run the command in.
+    pub folder: PathBuf,
+    /// The command that goes on, word by word.
+    pub command: Vec<String>,
+    /// What became of the file.
+    pub wrote: Wrote,
+}
+
+/// What became of the file that another agent reads.
+#[derive(Debug)]
+pub enum Wrote {
+    /// It was written, without what the format cannot hold.
+    Now(Losses),
+    /// It lay there before, and holds all that is here.
+    Before,
+    /// It is the one that the session came from.
+    Origin,
+    /// It would be written.
+    Would,
+}
+
+/// Whether the session is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandOver {
+    /// Yes.
+    Write,
+    /// Only what would be done is said.
+    DryRun,
+}
+
+/// The format of an agent that goes on with flows, and needs no conversation.
+const FLOWS: &str = "strands-cli";
+
+/// What an agent that takes up sessions of others is called.
+#[must_use]
+pub fn agent_name(format: Format) -> Option<&'static str> {
+    match format.as_str() {
+        "claude-code" => Some("claude"),
+        "codex" => Some("codex"),
+        "strands-sdk" => Some("strands"),
+        _ => None,
+    }
+}
+
+/// Can sessions be handed over to the agent of this format?
+#[must_use]
+pub fn takes_sessions(format: Format) -> bool {
+    agent_name(format).is_some() || format.as_str() == FLOWS
+}
+
+/// Where a file lies already, and what it is.
+type Lies = Option<(PathBuf, Wrote)>;
+
+impl Workspace {
+    /// Hands a session over to another agent.
+    ///
+    /// # Errors
+    /// If it runs, is damaged, says nothing that could be gone on with, or the other agent has no
+    /// place for it.
+    pub fn hand_over(
+        &self,
+        well: &Well,
+        id: &SessionId,
+        to: Format,
+        how: HandOver,
+    ) -> Result<Handed> {
+        let standing = well.standing(id)?;
+        if let Some(damage) = standing.damage {
+            return Err(damage.into_error(id).into());
+        }
+        if let Some(held) = standing.held {
+            return Err(StoreError::Held {
+                session: id.clone(),
+                holder: Box::new(held.holder),
+                expires: held.expires,
+            }
+            .into());
+        }
+        let head = standing.head;
+        let to = meant(to, &head);
+        let no_place = || Error::NoHandoff { format: to.as_str() };
+        let writer = to.writer().ok_or_else(no_place)?;
+        let lanes = well.store().lanes(id)?;
+        let silent = lanes.get(&Lane::main()).is_none_or(|lane| lane.messages == 0);
+        if silent && to.as_str() != FLOWS {
+            let (session, is_flow) = (id.clone(), head.flow.is_some());
+            return Err(Error::NothingToHandOver { session, format: to.as_str(), is_flow });
+        }
+        let workspace = self.handoff_folder(&head);
+        let ask = |uuid: &str| {
+            let handover = Handover { head: &head, uuid, workspace: &workspace };
+            self.ask_homes(|homes| writer.handoff(&handover, homes)).ok_or_else(no_place)
+        };
+        let (handoff, lies) = match untouched(well, &head, to)? {
+            Some(own) => match ask(&own)? {
+                handoff if is_free(&handoff, &head) => (handoff, None),
+                handoff => match found(well, &head, to, &handoff)? {
+                    Some(lies) => (handoff, Some(lies)),
+                    // What lies under its name is older, or another one.
+                    None => anew(&head, ask)?,
+                },
+            },
+            None => anew(&head, ask)?,
+        };
+        let (file, wrote) = match (lies, how) {
+            (Some(lies), _) => lies,
+            (None, HandOver::DryRun) => (handoff.path.clone(), Wrote::Would),
+            (None, HandOver::Write) => (handoff.path.clone(), write(well, id, to, &handoff)?),
+        };
+        let Handoff { command, folder, .. } = handoff;
+        Ok(Handed { session: id.clone(), format: to, file, folder, command, wrote })
+    }
+
+    /// The folder that a session works in: its own if that is there, else this one.
+    fn handoff_folder(&self, head: &Head) -> PathBuf {
+        if Charge::berths(head).is_some() {
+            return self.session_folder(Some(head)).unwrap_or_else(|_| self.place.root.clone());
+        }
+        let own = PathBuf::from(&head.workspace);
+        if own.is_absolute() && own.is_dir() { own } else { self.place.root.clone() }
+    }
+}
+
+fn write(well: &Well, id: &SessionId, to: Format, handoff: &Handoff) -> Result<Wrote> {
+    let path = &handoff.path;
+    let writer = to.writer().ok_or_else(|| Error::NoHandoff { format: to.as_str() })?;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(Error::file(parent, "making it"))?;
+    }
+    let wishes = Wishes { purpose: Purpose::Continue, ..Wishes::default() };
+    let exported = write_wishing(path, Existing::Keep, wishes, writer, (well, id))?;
+    Ok(Wrote::Now(exported.losses))
+}
+
+/// A name that is the same for the same session at the same point, and the file that was
+/// written under it before.
+fn anew(head: &Head, ask: impl Fn(&str) -> Result<Handoff>) -> Result<(Handoff, Lies)> {
+    let uuid = EventId::derived(format!("{}\0{}", head.id, head.seq).as_bytes()).to_string();
+    let handoff = ask(&uuid)?;
+    let lies = handoff.path.exists().then(|| (handoff.path.clone(), Wrote::Before));
+    Ok((handoff, lies))
+}
+
+/// Does nothing bear the session's own name there?
+fn is_free(handoff: &Handoff, head: &Head) -> bool {
+    !handoff.path.exists() && origin_of(head).is_none_or(|path| !is_found(&path, handoff))
+}
+
+/// The file under the session's own name there, if it holds all that is here: the one that the
+/// session came from, or a copy of it.
+fn found(well: &Well, head: &Head, to: Format, handoff: &Handoff) -> Result<Lies> {
+    if let Some(path) = origin_of(head).filter(|path| is_found(path, handoff)) {
+        // Transcripts only grow: one that is shorter now is another one.
+        let read = head.metadata.get("imported").and_then(|it| it.get("bytes")?.as_u64());
+        let shorter = path.metadata().is_ok_and(|it| it.is_file() && read > Some(it.len()));
+        return Ok((!shorter).then_some((path, Wrote::Origin)));
+    }
+    let holds = holds_all(well, &head.id, to, &handoff.path)?;
+    Ok(holds.then(|| (handoff.path.clone(), Wrote::Before)))
+}
+
+/// Strands is two: a flow goes on in its command line, everything else with its SDK.
+fn meant(to: Format, head: &Head) -> Format {
+    let name = match (to.as_str(), &head.flow) {
+        ("strands-sdk", Some(_)) => FLOWS,
+        (FLOWS, None) => "strands-sdk",
+        _ => return to,
+    };
+    name.parse().unwrap_or(to)
+}
+
+/// The session's name there, if it came from there and nothing was said here since.
+fn untouched(well: &Well, head: &Head, to: Format) -> Result<Option<String>> {
+    let Some(source) = head.source.as_ref().filter(|source| source.system == to.as_str()) else {
+        return Ok(None);
+    };
+    // The name stands in a file that anybody may have made, and goes into a command.
+    if !to.writer().is_some_and(|writer| writer.is_name(&source.id)) {
+        return Ok(None);
+    }
+    let spoken = |event: &Event| {
+        matches!(
+            event,
+            Event::Message(_)
+                | Event::Rewound(_)
+                | Event::Compacted(_)
+                | Event::Node(_)
+                | Event::GateAnswered(_)
+        )
+    };
+    // What was imported bears an id; what was recorded here does not.
+    for event in well.log(&head.id, Span::ALL) {
+        let event = event?;
+        if event.id.is_none() && spoken(&event.event) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(source.id.clone()))
+}
+
+/// Does the agent find the session where that file is?
+fn is_found(path: &Path, handoff: &Handoff) -> bool {
+    match (path.canonicalize(), handoff.found_below.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// The file that a session came from.
+fn origin_of(head: &Head) -> Option<PathBuf> {
+    let from = head.metadata.get("imported")?.get("from")?.as_str()?;
+    Some(PathBuf::from(from))
+}
