@@ -1,7 +1,6 @@
 //! Talking to a run that goes on anywhere: words, stops, and finding the question that is meant.
 
 use stepwell::{Filter, Gate, Holder, Lane, Query, Said, SessionId, StopAsked, Time};
-use stepwell_workspace::sessions;
 
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
@@ -84,7 +83,7 @@ impl Runtime {
     pub fn find_gate(&self, name: &str) -> Result<Vec<WaitingGate>> {
         let Some(well) = self.look()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for standing in sessions(&well, Query { filter: Filter::default(), ..Query::default() }) {
+        for standing in well.sessions(Query { filter: Filter::default(), ..Query::default() }) {
             let head = standing?.head;
             if head.open_gates == 0 || head.status == stepwell::Status::Abandoned {
                 continue;
