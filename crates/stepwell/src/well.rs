@@ -12,12 +12,12 @@ use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
 use crate::trust::{self, AnswersFrom, Judge, MemoryNotes, Note, Notes, Weighed};
 use crate::{
-    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts,
-    Filter, Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent,
-    Order, Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor,
-    Removal, Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span,
-    SqliteOptions, SqliteStore, Standing, StopAsked, Store, SystemClock, SystemEntropy,
-    SystemProcesses, Target, Time, Who, Work, Write, Written,
+    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Filter,
+    Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent, Order,
+    Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor, Removal,
+    Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span, SqliteOptions,
+    SqliteStore, Standing, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses, Target,
+    Time, Who, Work, Write, Written,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
