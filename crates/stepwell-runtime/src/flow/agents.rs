@@ -173,7 +173,7 @@ impl Hiring {
             setup.redactor = crew.redactor.clone();
             limit(&mut setup, &spec, &name);
             if matches!(spec.pattern, Pattern::Guided(_)) {
-                let dispatcher = crate::crew::Crew::new(&[], &[], runtime);
+                let dispatcher = crate::crew::Crew::new(&[], &prepared, runtime);
                 setup.dispatcher = Some(Arc::new(dispatcher));
             }
             crew.setups.insert(name, Arc::new(setup));
