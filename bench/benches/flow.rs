@@ -18,14 +18,14 @@ use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Fault, Provider, Request};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Allowed, Keeping, Purse, Setup};
+use stepwell_agent::run::{
+    Allowed, EventSink, FrontEnd, Keeping, Patience, Purse, RunEvent, Setup, Wisher,
+};
 use stepwell_agent::tool::Place;
 use stepwell_bench::{Table, Times};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
-use stepwell_flow::{
-    Agents, Flow, FlowEvent, History, Observer, OutputFolder, Over, Parts, Patience, Stored,
-};
+use stepwell_flow::{Agents, Flow, History, OutputFolder, Over, Parts, Stored};
 
 const TASKS: usize = 1_000;
 
@@ -76,21 +76,18 @@ impl Agents for Crew {
     }
 }
 
-/// When each node was done.
-struct Stopwatch(Vec<Instant>);
-
-impl Observer for Stopwatch {
-    fn on_event(&mut self, event: FlowEvent<'_>) {
-        if let FlowEvent::Node(status) = event
+/// Notes when each node was done.
+fn stopwatch(done: &Arc<Mutex<Vec<Instant>>>) -> FrontEnd {
+    let done = Arc::clone(done);
+    let events = EventSink::to(move |event| {
+        if let RunEvent::Node(status) = event
             && status.state == NodeState::Done
         {
-            self.0.push(Instant::now());
+            done.lock().unwrap().push(Instant::now());
         }
-    }
-
-    fn can_ask(&self) -> bool {
-        false
-    }
+    });
+    let (_, wishes) = Wisher::new();
+    FrontEnd { events, patience: Patience::Pause, wishes }
 }
 
 /// Tasks that each depend on the one before, so that what one costs can be told.
@@ -161,14 +158,14 @@ fn run(
     let purse = Purse::new(Allowed::default(), history.spent, history.calls);
     let redactor = Redactor::new([]);
     let crew = Crew(Arc::new(setup(&model, root, redactor.clone())), redactor);
-    let mut watch = Stopwatch(Vec::new());
+    let done = Arc::default();
     let (_stop, interrupt) = tokio::sync::watch::channel(false);
     let parts = Parts {
         session: &session,
         spec: &spec,
         agents: &crew,
         variables: Scope::new(),
-        observer: &mut watch,
+        front: stopwatch(&done),
         interrupt,
         purse,
     };
@@ -178,7 +175,8 @@ fn run(
     runtime.block_on(flow.run(Patience::Pause, &folder)).unwrap();
     drop(flow);
     let asked = model.asked.lock().unwrap().expect("it was asked");
-    (watch.0, asked - began)
+    let done = std::mem::take(&mut *done.lock().unwrap());
+    (done, asked - began)
 }
 
 fn main() {

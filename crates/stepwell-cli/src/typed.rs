@@ -23,23 +23,6 @@ pub(crate) fn entry(text: &str) -> Result<(String, Value), String> {
     Ok((name.to_owned(), value))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metadata_is_text_unless_it_says_that_it_is_json() {
-        assert_eq!(entry("n=1.10"), Ok(("n".into(), Value::from("1.10"))));
-        assert_eq!(entry("n:=1.5"), Ok(("n".into(), Value::from(1.5))));
-        assert_eq!(entry("tags:=[\"a\"]"), Ok(("tags".into(), serde_json::json!(["a"]))));
-        assert_eq!(entry("a=b=c"), Ok(("a".into(), Value::from("b=c"))));
-        assert_eq!(entry("gone:=null"), Ok(("gone".into(), Value::Null)));
-        for wrong in ["", "x", "=1", ":=1", "n:=nonsense"] {
-            assert!(entry(wrong).is_err(), "{wrong}");
-        }
-    }
-}
-
 /// Variables that were typed, each once.
 pub(crate) fn each_once(typed: &[(String, String)]) -> Result<BTreeMap<String, String>> {
     let mut set = BTreeMap::new();
@@ -59,5 +42,22 @@ pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
             Ok((name.trim().to_owned(), value.to_owned()))
         }
         _ => Err(format!("{text:?} sets nothing; write NAME=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_text_unless_it_says_that_it_is_json() {
+        assert_eq!(entry("n=1.10"), Ok(("n".into(), Value::from("1.10"))));
+        assert_eq!(entry("n:=1.5"), Ok(("n".into(), Value::from(1.5))));
+        assert_eq!(entry("tags:=[\"a\"]"), Ok(("tags".into(), serde_json::json!(["a"]))));
+        assert_eq!(entry("a=b=c"), Ok(("a".into(), Value::from("b=c"))));
+        assert_eq!(entry("gone:=null"), Ok(("gone".into(), Value::Null)));
+        for wrong in ["", "x", "=1", ":=1", "n:=nonsense"] {
+            assert!(entry(wrong).is_err(), "{wrong}");
+        }
     }
 }

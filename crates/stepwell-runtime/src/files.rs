@@ -112,7 +112,7 @@ pub fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Res
     };
     let (session, began) = (session.id().clone(), settled.began);
     let left = settled.left.into_iter();
-    let left = left.map(|left| LeftFile { path: left.path, why: left.why.to_string() });
+    let left = left.map(|left| LeftFile { path: left.path, why: left.why.clone() });
     if settled.seq.is_none() {
         left.for_each(|left| runtime.tell(Notice::RewindConflict(left)));
         return Err(Error::RewindConflict { session, began });

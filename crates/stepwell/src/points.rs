@@ -175,7 +175,7 @@ mod tests {
     use crate::{Checkpoint, Message, Scope, Session};
 
     fn talked(well: &Stepwell) -> Session {
-        let mut session = well.create(well.draft("talk")).unwrap();
+        let session = well.create(well.draft("talk")).unwrap();
         session.append(Message::user("begin")).unwrap();
         session.step([Message::assistant("one")]).unwrap();
         session.checkpoint("middle").unwrap();

@@ -16,7 +16,7 @@ use crate::redact::Redactor;
 
 /// How a call of the model went.
 enum Answering {
-    Done(std::result::Result<provider::Answer, CallError>),
+    Done(Box<std::result::Result<provider::Answer, CallError>>),
     Stopped(Stop),
     Hurried,
 }
@@ -50,7 +50,7 @@ impl Run<'_> {
         };
         let answering = async {
             tokio::select! {
-                answer = self.setup.provider.answer(request, &mut told) => Answering::Done(answer),
+                answer = self.setup.provider.answer(request, &mut told) => Answering::Done(Box::new(answer)),
                 stop = cut.off() => Answering::Stopped(stop),
                 () = wishes.hurry() => Answering::Hurried,
             }
@@ -68,8 +68,10 @@ impl Run<'_> {
                 self.front.events.tell(RunEvent::Delta(Delta::Void));
                 return Ok(None);
             }
-            Answering::Done(Err(error)) => return self.call_failed(error),
-            Answering::Done(Ok(answer)) => answer,
+            Answering::Done(answer) => match *answer {
+                Ok(answer) => answer,
+                Err(error) => return self.call_failed(error),
+            },
         };
         self.learn(answer.usage);
         let heard = self.hear(answer);

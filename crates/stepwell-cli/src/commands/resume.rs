@@ -118,17 +118,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if !is_flow {
         args.refuse_flow_flags(&id)?;
     }
-    go_on(args, id, if is_flow { Runner::Flow } else { Runner::Agent }, app)
+    go_on(args, &id, if is_flow { Runner::Flow } else { Runner::Agent }, app)
 }
 
 /// Goes on with a session, or brings it an answer where it runs.
-pub(crate) fn go_on(args: &Args, id: SessionId, runner: Runner, app: &mut App) -> Result<Exit> {
+pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) -> Result<Exit> {
     let (runtime, mut flow) = (runner::runtime(app), args.own.options());
     flow.use_current_spec = args.use_current_spec;
     flow.variables = each_once(&args.variables)?;
     if runner == Runner::Flow && args.flags.dry_run {
-        let next = runtime.next_nodes(&id, &flow)?;
-        return super::flow::say_next(&id, &next, app);
+        let next = runtime.next_nodes(id, &flow)?;
+        return super::flow::say_next(id, &next, app);
     }
     let given = args.given();
     if given.is_some() {
@@ -139,7 +139,7 @@ pub(crate) fn go_on(args: &Args, id: SessionId, runner: Runner, app: &mut App) -
         options: args.flags.options(runner, app),
         flow,
         interrupt: runner::interrupt(),
-        ..ResumeRequest::new(id.clone(), runtime.trust(&id))
+        ..ResumeRequest::new(id.clone(), runtime.trust(id))
     };
     let handle = match (runtime.resume(request.clone()), given) {
         (Ok(handle), _) => handle,

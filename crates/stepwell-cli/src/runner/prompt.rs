@@ -110,7 +110,7 @@ pub(super) fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -
             // Nobody types: only events are waited for.
             false => events.take(),
             true => match events.take_or_line() {
-                Next::Event(event) => event,
+                Next::Event(event) => event.map(|event| *event),
                 Next::Line(line) => {
                     said(there, line.trim());
                     continue;
@@ -193,7 +193,7 @@ impl Events {
         let stdin = io::stdin();
         loop {
             if let Some(event) = self.next.pop_front().or_else(|| self.stream.try_next()) {
-                return Next::Event(Some(event));
+                return Next::Event(Some(Box::new(event)));
             }
             if self.stream.is_closed() {
                 return Next::Event(None);
@@ -211,13 +211,13 @@ impl Events {
         while let Some(event) = self.stream.try_next() {
             self.next.push_back(event);
         }
-        self.next.iter().find_map(|event| outcome(event, open)).map(|answer| answer.cloned())
+        self.next.iter().find_map(|event| outcome(event, open)).map(Option::<&GateAnswer>::cloned)
     }
 }
 
 /// What comes next where someone may type.
 enum Next {
-    Event(Option<RunEvent>),
+    Event(Option<Box<RunEvent>>),
     Line(String),
     /// Nobody types any more.
     Left,

@@ -12,9 +12,9 @@ impl Event {
             Self::Created(_) => &["flow.variables", "project.answers"],
             Self::Edited(_) | Self::Checkpoint(_) => &["metadata"],
             Self::Node(_) => &["output"],
-            // All of it is the user's.
-            Self::Unknown(_) => &[],
-            Self::Message(_)
+            // All of an unknown event is the user's.
+            Self::Unknown(_)
+            | Self::Message(_)
             | Self::ToolStarted(_)
             | Self::ToolFinished(_)
             | Self::Step(_)

@@ -46,7 +46,14 @@ fn model(name: &str, by: &Who) -> Settings {
 }
 
 fn ask(id: &str) -> Gate {
-    Gate { id: id.to_owned(), prompt: "?".to_owned(), default: None, deadline: None }
+    Gate {
+        id: id.to_owned(),
+        prompt: "?".to_owned(),
+        default: None,
+        deadline: None,
+        asker: None,
+        call: None,
+    }
 }
 
 fn always(rule: &str, allow: bool, by: &Who) -> Permission {

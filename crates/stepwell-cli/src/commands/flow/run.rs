@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         note(format_args!("Resuming {id}"));
         let (variables, own) = (args.variables.clone(), args.own.clone());
         let resumed = resume::Args::of_flow(variables, own, args.flags.clone());
-        return resume::go_on(&resumed, id, Runner::Flow, app);
+        return resume::go_on(&resumed, &id, Runner::Flow, app);
     }
     if args.flags.dry_run {
         let plan = runtime.plan_flow(&request)?;
