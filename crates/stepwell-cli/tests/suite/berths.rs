@@ -123,7 +123,9 @@ fn a_parent_in_a_copied_workspace_waits_for_its_subagent() {
     let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
     let copy = copied(&desk, "copy");
     for _ in 0..2 {
-        let ran = there(&desk, &copy, &["resume", &id, "--mode", "yolo"]);
+        // Nothing that was chosen in the original counts in a copy.
+        let model = format!("script:{}", desk.work().join("script.yaml").display());
+        let ran = there(&desk, &copy, &["resume", &id, "--mode", "yolo", "--model", &model]);
         assert_eq!(ran.code, Some(130), "{}{}", ran.stdout, ran.stderr);
         let why =
             format!("subagent {child}: this workspace is a copy; resume this in the original");

@@ -110,7 +110,11 @@ fn the_trash_lets_go_after_a_month_and_says_so() {
 #[test]
 fn cleanup_by_itself_happens_once_a_day() {
     let mut desk = Desk::furnished();
-    desk.file("stepwell.toml", "[sessions]\nauto_cleanup = true\ncleanup_after_days = 7\n");
+    // The user's own file: a project's can turn no cleanup on.
+    let folder = desk.path("home/.config/stepwell");
+    std::fs::create_dir_all(&folder).unwrap();
+    let own = "[sessions]\nauto_cleanup = true\ncleanup_after_days = 7\n";
+    std::fs::write(folder.join("config.toml"), own).unwrap();
     desk.run(&["tag", WIDE, "x"]);
     desk.say("trash restore 20260223-14302");
     desk.run(&["tag", WIDE, "y"]);

@@ -55,8 +55,12 @@ fn what_was_always_allowed_is_asked_again_in_a_copy() {
     let copy = desk.path("copy");
     let copied = std::process::Command::new("cp").arg("-a").arg(desk.work()).arg(&copy).status();
     assert!(copied.unwrap().success());
-    // In the copy, the mode that was chosen for the original does not count.
+    // In the copy, the mode and the model that were chosen for the original do not count.
+    let model = format!("script:{}", desk.work().join("script.yaml").display());
     let ran = desk.command(&["resume", &id]).current_dir(&copy).output().unwrap();
+    assert_eq!(ran.status.code(), Some(3), "{}", String::from_utf8_lossy(&ran.stderr));
+    let ran =
+        desk.command(&["resume", &id, "--model", &model]).current_dir(&copy).output().unwrap();
     assert_eq!(ran.status.code(), Some(8), "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(!copy.join("hello.txt").exists());
     // Where it began, it does.

@@ -363,7 +363,7 @@ fn a_checkpoint_is_not_named_like_another_point() {
         let ran = desk.quietly(&["checkpoint", "@last", "--", name]);
         assert_eq!(ran.code, Some(1), "{name}: {}", ran.stderr);
         assert!(
-            ran.stderr.contains(&format!("{name:?} is no checkpoint's name")),
+            ran.stderr.contains(&format!("{name:?} is not a valid checkpoint name")),
             "{}",
             ran.stderr
         );

@@ -74,7 +74,7 @@ fn completions_and_manuals_come_from_the_same_definition() {
     let made = desk.quietly(&["man", "pages"]).line();
     assert!(made.starts_with("Wrote "), "{made}");
     let page = desk.read("pages/stepwell-agent-should-resume.1");
-    assert!(page.contains("taken up again"), "{page}");
+    assert!(page.contains("can be resumed"), "{page}");
 }
 
 #[test]
