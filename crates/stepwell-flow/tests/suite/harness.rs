@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use stepwell::trust::AnswersFrom;
 use stepwell::{
     Created, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session, SessionId,
-    Span, Spent, Status, Stepwell, View,
+    Span, Spent, SqliteStore, Status, Stepwell, Surroundings, View,
 };
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
@@ -100,7 +101,7 @@ impl Responder {
     /// A front end behind which the person sits. Where they have no answer the flow pauses.
     fn front(&self, well: Stepwell) -> FrontEnd {
         let (answers, person) = (self.answers.clone(), self.person.clone());
-        let notices = Arc::clone(&self.notices);
+        let (notices, is_there) = (Arc::clone(&self.notices), self.can_answer());
         let (wisher, wishes) = Wisher::new();
         let events = EventSink::to(move |event| match event {
             RunEvent::Notice(notice) => notices.lock().unwrap().push(notice),
@@ -115,7 +116,9 @@ impl Responder {
                         // Somebody else may have been quicker.
                         let _ = well.answer(&open.session, answer);
                     }
-                    None => wisher.pause(),
+                    // Where nobody sits, nobody says that the flow should pause.
+                    None if is_there => wisher.pause(),
+                    None => {}
                 }
             }
             _ => {}
@@ -181,8 +184,11 @@ impl Harness {
         self.well().answer(&id(), answer).unwrap();
     }
 
+    /// Each is a new one, as in a new process: answers count whoever gave them.
     pub(crate) fn well(&self) -> Stepwell {
-        Stepwell::open(self.root.join(".stepwell")).unwrap()
+        let store = SqliteStore::open(&self.root.join(".stepwell")).unwrap();
+        let answers_from = AnswersFrom::Store;
+        Stepwell::with(Arc::new(store), Surroundings { answers_from, ..Surroundings::default() })
     }
 
     fn agents(&self) -> OneSetup {

@@ -115,8 +115,8 @@ fn an_unknown_key_is_reported_with_its_position_and_the_nearest_key() {
     refused(
         &with("pattern: {type: chian, config: {}}\n"),
         "f.yaml:5:17: pattern.type: unknown value `chian`; expected one of: `chain`, `workflow`, \
-         `routing`, `parallel`, `evaluator_optimizer`, `orchestrator_workers`, `graph`; did you \
-         mean `chain`?",
+         `routing`, `parallel`, `evaluator_optimizer`, `orchestrator_workers`, `graph`, \
+         `guided`; did you mean `chain`?",
     );
     refused(
         &with("pattern: {typ: chain, config: {}}\n"),
