@@ -304,6 +304,8 @@ impl Event {
     pub(crate) fn sign(&mut self, login: Option<&str>) {
         let who = match self {
             Self::GateAnswered(answered) => &mut answered.who,
+            // Without a login there is nothing to add to one that names nobody.
+            Self::Permission(permission) if permission.who.is_none() && login.is_none() => return,
             Self::Permission(permission) => permission.who.get_or_insert_default(),
             Self::Settings(settings) => &mut settings.who,
             Self::Said(said) => &mut said.who,
