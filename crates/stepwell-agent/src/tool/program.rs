@@ -283,7 +283,8 @@ mod tests {
     }
 
     async fn tried(arguments: Value) -> Done {
-        let root = std::fs::canonicalize(std::env::temp_dir()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
         try_program().run(&arguments, &Place::new(root)).await
     }
 

@@ -23,7 +23,8 @@ impl Clock for Later {
 
 /// The same workspace after some time.
 fn later(machine: &Machine, after: Duration, settings: &str) -> Workspace {
-    machine.write("one/stepwell.toml", settings);
+    // The user's own file: a project's can neither shorten a time nor turn cleanup on.
+    machine.write("home/.config/stepwell/config.toml", settings);
     let here = machine.at("one").unwrap();
     let host = Host { clock: Arc::new(Later(after)), ..machine.host() };
     Workspace::find(host, machine.wanted("one"), here.notices.clone()).unwrap()
