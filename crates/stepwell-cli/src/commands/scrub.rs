@@ -10,7 +10,7 @@ use crate::text::count;
 
 /// Erases what matches a pattern from a session, or from all, the trash included.
 ///
-/// What was there is gone from events, files' contents and the search index; [scrubbed]
+/// What was there is gone from events, files' contents and the search index; "scrubbed"
 /// stands in its place, and the log says that it was scrubbed. The pattern itself is not
 /// recorded.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use super::{Access, SqliteOptions, SqliteStore, feed};
 use crate::{Error, Result, Time};
 
 impl SqliteStore {
-    /// Makes a store in a folder from a file that [`backup`](Self::backup) wrote. The backup is
+    /// Makes a store in a folder from a file that [`backup`](crate::store::Maintain::backup) wrote. The backup is
     /// looked over first and stays as it is. A store that is there is not replaced:
     /// [`set_aside`](Self::set_aside) comes before that.
     pub fn restore_from(backup: &Path, folder: &Path) -> Result<()> {
