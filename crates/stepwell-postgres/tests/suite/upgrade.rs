@@ -15,7 +15,7 @@ const DOWN: &str = "
 DROP TRIGGER signed ON stepwell.leases;
 DROP FUNCTION stepwell.sign_lease();
 ALTER TABLE stepwell.leases DROP COLUMN login;
-ALTER TABLE stepwell.events DROP COLUMN login;
+ALTER TABLE stepwell.events DROP COLUMN login, DROP COLUMN copied;
 DROP INDEX stepwell.events_facts;
 CREATE INDEX events_facts ON stepwell.events (session, kind, seq) WHERE key IS NOT NULL;
 ALTER TABLE stepwell.sessions DROP COLUMN system, DROP COLUMN scope;
