@@ -190,9 +190,8 @@ fn a_cursor_that_is_not_understood_is_a_gap<F: Fixture>(w: &mut World<F>) {
     assert_eq!(since(w, &mut here), ["a 2"]);
 }
 
-fn a_wait_ends_with_a_change_of_another_handle<F: Fixture>(w: &mut World<F>) {
-    w.make(created("a"));
-    let other = w.another();
+/// What a wait tells that ends by something that is done meanwhile.
+fn told_while<F: Fixture, T>(w: &World<F>, act: impl FnOnce() -> T) -> Vec<String> {
     let (store, cursor) = (w.store(), now(w));
     let (ready, go) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -201,26 +200,21 @@ fn a_wait_ends_with_a_change_of_another_handle<F: Fixture>(w: &mut World<F>) {
             store.changes(Some(&cursor), LONG)
         });
         go.recv().unwrap();
-        other.write(edit("a")).unwrap();
-        let found = waiter.join().unwrap().unwrap();
-        assert_eq!(found.changes.iter().map(told).collect::<Vec<_>>(), ["a 2"]);
-    });
+        drop(act());
+        waiter.join().unwrap().unwrap().changes.iter().map(told).collect()
+    })
+}
+
+fn a_wait_ends_with_a_change_of_another_handle<F: Fixture>(w: &mut World<F>) {
+    w.make(created("a"));
+    let other = w.another();
+    let found = told_while(w, || other.write(edit("a")).unwrap());
+    assert_eq!(found, ["a 2"]);
 }
 
 fn a_wait_ends_when_a_lease_runs_out<F: Fixture>(w: &mut World<F>) {
     w.begin("a");
-    let (store, cursor) = (w.store(), now(w));
-    let (ready, go) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let waiter = scope.spawn(move || {
-            ready.send(()).unwrap();
-            store.changes(Some(&cursor), LONG)
-        });
-        go.recv().unwrap();
-        w.clock.advance(LEASE_TTL);
-        let found = waiter.join().unwrap().unwrap();
-        assert_eq!(found.changes.iter().map(told).collect::<Vec<_>>(), ["a 1"]);
-    });
+    assert_eq!(told_while(w, || w.clock.advance(LEASE_TTL)), ["a 1"]);
 }
 
 /// Writers on two handles, several sessions each; a reader that only follows changes knows in

@@ -1,9 +1,7 @@
 //! What a person should know about how a run begins, although nobody asked: typed, so that each
 //! front end words it. What happens in the run itself is told by its events.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::Serialize;
 use stepwell::trust::Disregarded;
@@ -182,30 +180,4 @@ pub struct LeftFile {
 }
 
 /// Where notices go.
-#[derive(Clone)]
-pub struct Notices(Arc<dyn Fn(&Notice) + Send + Sync>);
-
-impl Notices {
-    /// Notices that this function is told of, on whichever thread.
-    pub fn to(tell: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
-    }
-
-    /// Notices that nobody reads.
-    #[must_use]
-    pub fn to_nobody() -> Self {
-        Self::to(|_| {})
-    }
-
-    /// Tells of one.
-    #[expect(clippy::needless_pass_by_value, reason = "callers make it for this")]
-    pub fn tell(&self, notice: Notice) {
-        (self.0)(&notice);
-    }
-}
-
-impl fmt::Debug for Notices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Notices")
-    }
-}
+pub type Notices = stepwell_workspace::Notices<Notice>;

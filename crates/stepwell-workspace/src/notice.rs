@@ -97,13 +97,12 @@ pub enum Notice {
     },
 }
 
-/// Where notices go.
-#[derive(Clone)]
-pub struct Notices(Arc<dyn Fn(&Notice) + Send + Sync>);
+/// Where notices go: those of a workspace, or of whoever works in one.
+pub struct Notices<N = Notice>(Arc<dyn Fn(&N) + Send + Sync>);
 
-impl Notices {
-    /// Notices that this function is told of, one at a time.
-    pub fn to(tell: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+impl<N> Notices<N> {
+    /// Notices that this function is told of, on whichever thread.
+    pub fn to(tell: impl Fn(&N) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
 
@@ -115,12 +114,18 @@ impl Notices {
 
     /// Tells of one.
     #[expect(clippy::needless_pass_by_value, reason = "callers make it for this")]
-    pub fn tell(&self, notice: Notice) {
+    pub fn tell(&self, notice: N) {
         (self.0)(&notice);
     }
 }
 
-impl fmt::Debug for Notices {
+impl<N> Clone for Notices<N> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<N> fmt::Debug for Notices<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Notices")
     }

@@ -86,6 +86,12 @@ impl Arguments {
     }
 }
 
+/// The command in a call's arguments as a person may safely be shown it. All of it: whoever allows
+/// a command has to see its end too.
+pub(super) fn shown_line(arguments: &Value) -> String {
+    arguments["command"].as_str().unwrap_or("?").chars().flat_map(visible).collect()
+}
+
 impl Tool for RunCommand {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -95,10 +101,8 @@ impl Tool for RunCommand {
         Effect::Unsafe
     }
 
-    /// All of it: whoever allows a command has to see its end too.
     fn preview(&self, arguments: &Value) -> String {
-        let line = arguments["command"].as_str().unwrap_or("?");
-        format!("run {}", line.chars().flat_map(visible).collect::<String>())
+        format!("run {}", shown_line(arguments))
     }
 
     fn plan(&self, arguments: &Value, _: &Place) -> Result<Plan, String> {

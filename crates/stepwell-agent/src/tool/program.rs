@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use stepwell::{Effect, Outcome};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::command::Running;
-use super::{Done, Place, Plan, Tool, parse, spec, visible};
+use super::command::{Running, shown_line};
+use super::{Done, Place, Plan, Tool, parse, spec};
 use crate::provider::ToolSpec;
 
 /// How long a program is looked at, unless it is said.
@@ -100,10 +100,8 @@ impl Tool for TryProgram {
         Effect::Unsafe
     }
 
-    /// All of it: whoever allows a command has to see its end too.
     fn preview(&self, arguments: &Value) -> String {
-        let line = arguments["command"].as_str().unwrap_or("?");
-        format!("start {}", line.chars().flat_map(visible).collect::<String>())
+        format!("start {}", shown_line(arguments))
     }
 
     fn plan(&self, arguments: &Value, _: &Place) -> Result<Plan, String> {

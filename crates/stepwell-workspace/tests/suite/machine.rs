@@ -57,7 +57,7 @@ impl Machine {
 
     pub(crate) fn find(&self, wanted: Wanted) -> Result<Workspace> {
         let notices = Arc::clone(&self.notices);
-        let told = Notices::to(move |notice| notices.lock().unwrap().push(notice.clone()));
+        let told = Notices::to(move |notice: &Notice| notices.lock().unwrap().push(notice.clone()));
         Workspace::find(self.host(), wanted, told)
     }
 
