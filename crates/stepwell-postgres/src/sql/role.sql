@@ -1,6 +1,8 @@
 -- Lets a role, and those who are members of it, use one namespace of a Stepwell store and
 -- nothing else. Run it as the owner of the schema. It can be run again.
 BEGIN;
+-- Two of these at once would change the same privileges, which the server refuses: one waits.
+LOCK TABLE stepwell.members IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO stepwell.namespaces (name) VALUES (:namespace) ON CONFLICT DO NOTHING;
 INSERT INTO stepwell.guards SELECT id FROM stepwell.namespaces WHERE name = :namespace
     ON CONFLICT DO NOTHING;

@@ -206,6 +206,21 @@ fn a_teams_role_may_do_all_that_a_store_does() {
 }
 
 #[test]
+fn roles_are_let_in_at_the_same_time() {
+    let address = fresh(&server().url());
+    let name = address.namespace().to_owned();
+    drop(PostgresStore::open(address).unwrap());
+    std::thread::scope(|threads| {
+        for n in 0..8 {
+            let role = format!("{}_{n}", name.replace('-', "_"));
+            let _ = server().sql(&format!("CREATE ROLE {role} LOGIN"));
+            let script = stepwell_postgres::script(&name, &role).unwrap();
+            threads.spawn(move || server().sql(&script));
+        }
+    });
+}
+
+#[test]
 fn sessions_are_born_into_new_partitions_and_empty_ones_can_go() {
     let server = Server::start(Disk::Lazy);
     let store = PostgresStore::open(Address::parse(&server.url()).unwrap()).unwrap();
