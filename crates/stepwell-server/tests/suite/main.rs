@@ -1,0 +1,1 @@
+//! The server, as programs and browsers reach it.
