@@ -29,5 +29,5 @@ GRANT SELECT, DELETE,
         task, agent, workspace, rewinding, system, scope),
     UPDATE (base_key, base_at, label, tags, task, agent, workspace, rewinding, system, scope)
     ON stepwell.sessions TO :"role";
-GRANT EXECUTE ON FUNCTION stepwell.bear(), stepwell.own_namespaces() TO :"role";
+GRANT EXECUTE ON FUNCTION stepwell.own_namespaces() TO :"role";
 COMMIT;

@@ -1,6 +1,7 @@
 -- Version 2: what changed in a whole store can be asked for; sessions are listed by system and
 -- scope; keyed events are found by their key; the server itself notes who wrote an event and who
--- holds a lease. Digests carry their algorithm: one of BLAKE3 has 33 bytes.
+-- holds a lease; a session's number comes with its row. Digests carry their algorithm: one of
+-- BLAKE3 has 33 bytes.
 
 -- The transaction that last changed a head, as the number of the change. Numbers below the oldest
 -- transaction that still runs are final: none will be added there any more.
@@ -62,6 +63,27 @@ BEGIN
 END $$;
 CREATE TRIGGER signed BEFORE INSERT OR UPDATE ON stepwell.leases
     FOR EACH ROW EXECUTE FUNCTION stepwell.sign_lease();
+
+-- A session gets its number with its row. Roles could call bear() for numbers alone, and each
+-- 50,000 of those made a partition.
+CREATE FUNCTION stepwell.number_session() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    stride CONSTANT bigint := 50000;
+BEGIN
+    NEW.key := nextval('stepwell.births');
+    IF NEW.key / stride >= (SELECT max(n) FROM stepwell.partitions) THEN
+        PERFORM stepwell.grow(NEW.key / stride + 1);
+    END IF;
+    RETURN NEW;
+END $$;
+-- Who may not execute it cannot make a trigger of it on a table of their own either.
+REVOKE EXECUTE ON FUNCTION stepwell.number_session() FROM PUBLIC;
+ALTER TABLE stepwell.sessions ALTER COLUMN key DROP DEFAULT;
+DROP FUNCTION stepwell.bear();
+-- Only the owner may name a number, as a restored backup does.
+CREATE TRIGGER numbered BEFORE INSERT ON stepwell.sessions
+    FOR EACH ROW WHEN (NEW.key IS NULL) EXECUTE FUNCTION stepwell.number_session();
 
 -- Roles that were let in before may do with what is new as those that are let in now (role.sql).
 DO $$

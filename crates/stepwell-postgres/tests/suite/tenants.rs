@@ -149,6 +149,30 @@ fn a_team_cannot_get_in_the_way_of_another_by_its_sessions_numbers() {
 }
 
 #[test]
+fn a_session_gets_its_number_with_its_row_and_nobody_gets_one_without() {
+    let server = server();
+    let (role, address) = member(fresh(&server.url()).namespace());
+    let store = PostgresStore::open(address).unwrap();
+    create(&store, "first");
+    for sql in [
+        "SELECT stepwell.bear()",
+        "SELECT stepwell.number_session()",
+        "SELECT nextval('stepwell.births')",
+        "SELECT setval('stepwell.births', 1)",
+        "SELECT stepwell.grow(9)",
+        "CREATE TEMP TABLE mine (key bigint); CREATE TRIGGER t BEFORE INSERT ON mine \
+         FOR EACH ROW EXECUTE FUNCTION stepwell.number_session()",
+    ] {
+        let said = server.sql_as(&role, sql).expect_err(sql);
+        let refused = said.contains("permission denied") || said.contains("does not exist");
+        assert!(refused, "{sql}: {said}");
+    }
+    create(&store, "second");
+    let keys = server.sql_as(&role, "SELECT count(DISTINCT key) FROM stepwell.sessions").unwrap();
+    assert_eq!(keys, "2");
+}
+
+#[test]
 fn who_wrote_an_event_is_what_the_server_says() {
     let name = fresh(&server().url()).namespace().to_owned();
     let (role, address) = member(&name);
@@ -214,7 +238,7 @@ fn roles_are_let_in_at_the_same_time() {
         for n in 0..8 {
             let role = format!("{}_{n}", name.replace('-', "_"));
             let _ = server().sql(&format!("CREATE ROLE {role} LOGIN"));
-            let script = stepwell_postgres::script(&name, &role).unwrap();
+            let script = script(&name, &role).unwrap();
             threads.spawn(move || server().sql(&script));
         }
     });

@@ -12,6 +12,21 @@ use crate::raw::{Raw, make_database, url};
 
 /// Takes back what version 2 added, so that the schema is what version 1 made.
 const DOWN: &str = "
+DROP TRIGGER numbered ON stepwell.sessions;
+DROP FUNCTION stepwell.number_session();
+CREATE FUNCTION stepwell.bear() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    stride CONSTANT bigint := 50000;
+    born bigint := nextval('stepwell.births');
+BEGIN
+    IF born / stride >= (SELECT max(n) FROM stepwell.partitions) THEN
+        PERFORM stepwell.grow(born / stride + 1);
+    END IF;
+    RETURN born;
+END $$;
+REVOKE EXECUTE ON FUNCTION stepwell.bear() FROM PUBLIC;
+ALTER TABLE stepwell.sessions ALTER COLUMN key SET DEFAULT stepwell.bear();
 DROP TRIGGER signed ON stepwell.leases;
 DROP FUNCTION stepwell.sign_lease();
 ALTER TABLE stepwell.leases DROP COLUMN login;
@@ -98,4 +113,9 @@ fn a_schema_of_version_1_is_upgraded_and_everything_in_it_is_as_it_was() {
     let found = store.changes(Some(&cursor), Duration::ZERO).unwrap();
     assert_eq!((found.changes.len(), found.gap), (1, false));
     assert!(store.verify(&"b".parse().unwrap()).unwrap().is_sound());
+    let created = Created::new("c".parse().unwrap(), "after the upgrade");
+    let create = Create { created, event_id: None, at: None, claim: None };
+    store.write(Write::Create(create)).unwrap();
+    let keys = "SELECT count(DISTINCT key) FROM stepwell.sessions WHERE key > 0";
+    assert_eq!(raw.count(keys), 3);
 }
