@@ -372,6 +372,40 @@ pub enum Error {
         /// How far it was.
         report: Box<RunReport>,
     },
+    /// Files that the session changed, someone else changed since: nothing was moved.
+    #[error("files that {session} changed, someone else changed since: {}", conflicts.join(", "))]
+    RewindRefused {
+        /// The session.
+        session: SessionId,
+        /// Those files; none, if only work that was done since is in the way.
+        conflicts: Vec<String>,
+    },
+    /// The session did not change a file.
+    #[error("{session} did not change {path:?}")]
+    NotChanged {
+        /// The session.
+        session: SessionId,
+        /// The file.
+        path: String,
+    },
+    /// What a file held is not known.
+    #[error("{path} at seq {at}: {why}")]
+    NoContent {
+        /// The session.
+        session: SessionId,
+        /// The file.
+        path: String,
+        /// When.
+        at: Seq,
+        /// Why not.
+        why: String,
+    },
+    /// There is no move to take back.
+    #[error("{session} has no rewind to take back")]
+    NothingToTakeBack {
+        /// The session.
+        session: SessionId,
+    },
     /// The thread of a run ended without an answer: a defect of ours.
     #[error("the run's thread ended unexpectedly")]
     Panicked,
@@ -469,6 +503,8 @@ pub enum Remedy {
     },
     /// Look at the session.
     Show(SessionId),
+    /// Look at which files the session changed.
+    ListFiles(SessionId),
     /// Use the stored spec.
     UseStoredSpec,
     /// Use the stored spec, or begin anew.
@@ -577,6 +613,10 @@ impl Error {
             | Self::NotWaiting { .. }
             | Self::AnswerRefused { .. }
             | Self::NotRunning { .. }
+            | Self::RewindRefused { .. }
+            | Self::NothingToTakeBack { .. }
+            | Self::NotChanged { .. }
+            | Self::NoContent { .. }
             | Self::NotYours { .. }
             | Self::Panicked => ErrorKind::Invalid,
         }
@@ -638,7 +678,10 @@ impl Error {
             Self::Unclear { session, gate, .. } => {
                 Remedy::AllowOrDeny { session: session.clone(), gate: gate.clone() }
             }
-            Self::NotRunning { session } => Remedy::Show(session.clone()),
+            Self::NotRunning { session } | Self::NothingToTakeBack { session } => {
+                Remedy::Show(session.clone())
+            }
+            Self::NotChanged { session, .. } => Remedy::ListFiles(session.clone()),
             Self::SpecGone { .. } => Remedy::UseStoredSpec,
             Self::SpecBreaks { session, .. } => Remedy::UseStoredSpecOrBegin(session.clone()),
             Self::SecretVariable { session, name } => {

@@ -21,7 +21,7 @@ use stepwell_workspace::{Prior, PriorModel};
 use crate::error::{Error, Result, SuggestedModel, TokenLimit};
 use crate::model::Model;
 use crate::notice::Notice;
-use crate::request::{Interrupt, RunOptions};
+use crate::request::{Interrupt, RunOptions, RunRequest};
 use crate::runtime::Runtime;
 use crate::thread::About;
 use crate::trust::Trust;
@@ -250,8 +250,17 @@ impl Prepared {
     }
 
     /// Makes the session of a new run, with all that it begins with, or nothing of it.
-    pub(crate) fn begin(&self, well: &Stepwell, task: &str, runtime: &Runtime) -> Result<Session> {
-        let draft = well.draft(self.redactor().redact(task).into_owned());
+    pub(crate) fn begin(
+        &self,
+        well: &Stepwell,
+        request: &RunRequest,
+        runtime: &Runtime,
+    ) -> Result<Session> {
+        let task = &request.task;
+        let mut draft = well.draft(self.redactor().redact(task).into_owned());
+        if let Some(id) = &request.session {
+            draft.id = id.clone();
+        }
         let draft = Created { phases: self.phases, ..self.describe(draft, runtime) };
         Ok(well.create_with(draft, self.beginning(task, runtime))?)
     }

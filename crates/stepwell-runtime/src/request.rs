@@ -66,6 +66,8 @@ pub enum Touch {
 pub struct RunRequest {
     /// What to do.
     pub task: String,
+    /// The id of its session; absent, a new one is made.
+    pub session: Option<SessionId>,
     /// The phases that its work goes through.
     pub phases: Option<PhaseSet>,
     /// How it works.

@@ -22,6 +22,8 @@ pub struct Runtime {
     announces_crashes: bool,
     /// Where the events of the run go that this one was cloned for.
     events: EventSink,
+    /// Who acts; absent, this process's user.
+    who: Option<Who>,
 }
 
 /// The program that ends what a command started, if Stepwell itself is killed.
@@ -51,6 +53,7 @@ impl Runtime {
             supervisor: None,
             announces_crashes: false,
             events: EventSink::nobody(),
+            who: None,
         }
     }
 
@@ -106,10 +109,17 @@ impl Runtime {
         self.supervisor.as_ref()
     }
 
-    /// Who answers and speaks here: the user, by the name that the machine knows them by.
+    /// Who answers and speaks here: the user, by the name that the machine knows them by, unless
+    /// a front end [speaks for somebody](Self::acting_as).
     #[must_use]
     pub fn who(&self) -> Who {
-        self.host.processes.this().who()
+        self.who.clone().unwrap_or_else(|| self.host.processes.this().who())
+    }
+
+    /// The same, for somebody whom a front end speaks for.
+    #[must_use]
+    pub fn acting_as(self, who: Who) -> Self {
+        Self { who: Some(who), ..self }
     }
 
     /// Whether what a session's log allows was allowed by this user.

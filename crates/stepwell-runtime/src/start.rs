@@ -42,7 +42,7 @@ fn start(request: &RunRequest, job: &mut Job) -> Result<RunReport> {
             well
         }
     };
-    let session = prepared.begin(&well, &request.task, &runtime)?;
+    let session = prepared.begin(&well, request, &runtime)?;
     job.begin(&session, prepared.about(&session)?);
     let words = Words::Begun(request.task.clone());
     Agent { session, prepared, connected, words, resumed_from: None, was_done: false }.drive(job)

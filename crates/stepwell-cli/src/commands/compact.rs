@@ -5,6 +5,7 @@ use stepwell::{
 };
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
+use stepwell_runtime::inspect;
 use stepwell_wire::{Compaction, CompactionDiff, CompactionUndone, ViewMove};
 
 use super::resume::refuse_external;
@@ -94,13 +95,13 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
 fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
     let id = session.id();
     // As show --view counts: more may have been said since the compaction.
-    let tokens_before = show::tokens(well, id, app)?;
+    let tokens_before = inspect::tokens(&runner::runtime(app), well, id)?;
     let Some(seq) = session.undo_last_compaction()? else {
         let message = format!("{id} has no compaction to take back");
         return Err(Failure::new(Exit::Failed, message)
             .hint(format_args!("stepwell show {id} --view shows what the model sees")));
     };
-    let tokens_after = show::tokens(well, id, app)?;
+    let tokens_after = inspect::tokens(&runner::runtime(app), well, id)?;
     let answer = CompactionUndone { id: id.clone(), undone: seq, tokens_before, tokens_after };
     let (before, after) = (grouped(tokens_before), grouped(tokens_after));
     let line = format!("{id}: the compaction at {seq} is undone, from {before} to {after} tokens");

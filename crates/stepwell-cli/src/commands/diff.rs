@@ -1,11 +1,10 @@
-use stepwell::{Access, Kind, Seq};
+use stepwell::{Access, Seq};
 use stepwell_files::diff::Patch;
-use stepwell_files::history::History;
+use stepwell_runtime::inspect;
 use stepwell_wire::FileDiff;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::files::side;
 use crate::output::Style;
 use crate::point::FORMS;
 use crate::text::visible;
@@ -30,17 +29,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         None => Ok(usual),
     };
     let (from, to) = (at(&args.from, Seq::ZERO)?, at(&args.to, Seq::MAX)?);
-    let history = History::of(well.store().facts(&id, &[Kind::File])?);
-    let net = history.net(from, to);
-    // What was moved is shown where it came, not where it went.
-    let moved: Vec<&String> = net.values().filter_map(|it| it.renamed_from.as_ref()).collect();
-    for (path, change) in net.iter().filter(|(path, _)| !moved.contains(path)) {
-        let before = match &change.renamed_from {
-            Some(old) => net.get(old).map_or(&change.before, |old| &old.before),
-            None => &change.before,
-        };
-        let (before, after) = (side(&well, before)?, side(&well, &change.after)?);
-        let patch = Patch::of(path, change.renamed_from.as_deref(), &before, &after);
+    for patch in inspect::patches(&well, &id, from, to)? {
         match app.out.is_json() {
             true => app.out.object(&FileDiff::from(patch))?,
             false => show(&patch, app)?,

@@ -1,12 +1,11 @@
-use stepwell::compactions::{self, Extent};
-use stepwell::{Access, Change, Driver, Edited, Event, NewEvent, Status, StatusChanged};
+use stepwell::Access;
+use stepwell_runtime::ForkRequest;
 use stepwell_wire::Forked;
 
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::files::settle_of;
 use crate::point::FORMS;
 use crate::runner;
 
@@ -25,37 +24,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, parent) = app.session(&args.session, Access::Write)?;
-    if let Some(label) = &args.label {
-        well.refuse_taken_label(label, None)?;
-    }
-    settle_of(&well, &parent, &runner::runtime(app))?;
-    let at = match &args.at {
-        Some(text) => well.point(&parent, text)?,
-        None => well.standing(&parent)?.head.seq,
-    };
-    // Nobody ran it yet: it was cut off nowhere. How an agent of someone else's stands, its
-    // phase says.
-    let waits = StatusChanged { status: Status::Interrupted, reason: None, error: None };
-    let mut begins: Vec<NewEvent> = match well.standing(&parent)?.head.driver {
-        Driver::Own => vec![waits.into()],
-        Driver::External => Vec::new(),
-    };
-    // What the metadata says of the view was recorded beside what changed the view.
-    let facts = well.store().facts(&parent, &compactions::KINDS)?;
-    if facts.iter().any(|fact| matches!(fact.event, Event::Compacted(_))) {
-        begins.push(Extent::at(&facts, at).edited().into());
-    }
-    if let Some(label) = &args.label {
-        let label = Change::Set(label.clone());
-        begins.push(Edited { label, ..Edited::default() }.into());
-    }
-    let session = well.fork_with(&parent, Some(at), begins)?;
-    let id = session.id().clone();
-    drop(session);
-    // What was allowed in the user's own session is allowed in its fork.
-    if app.is_own(&parent) {
-        app.own(&id);
-    }
+    let at = args.at.as_ref().map(|text| well.point(&parent, text)).transpose()?;
+    let request = ForkRequest { session: parent.clone(), at, label: args.label.clone() };
+    let stepwell_runtime::Forked { session: id, at } = runner::runtime(app).fork(&request)?;
     let answer = Forked { id: id.clone(), parent, at };
     app.out.answer(&answer, &id)?;
     tidy(app, &well)?;

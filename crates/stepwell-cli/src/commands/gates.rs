@@ -1,6 +1,7 @@
 use stepwell::gates::{Asked, Gates};
-use stepwell::{Access, Answer, Query, SessionId, Status};
+use stepwell::{Access, Answer, SessionId};
 use stepwell_runtime::flow::is_permission;
+use stepwell_runtime::inspect::sessions_with_gates;
 use stepwell_runtime::{FlowOptions, Given, Runtime};
 use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
@@ -122,15 +123,7 @@ fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
     if let Some(name) = &args.session {
         return Ok(vec![app.find_session(well, name)?]);
     }
-    let mut ids = Vec::new();
-    for standing in well.sessions(Query::default()) {
-        let head = standing?.head;
-        // What was abandoned waits for nobody.
-        if head.open_gates > 0 && head.status != Status::Abandoned {
-            ids.push(head.id);
-        }
-    }
-    Ok(ids)
+    Ok(sessions_with_gates(well)?)
 }
 
 fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {

@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let request = RunRequest {
         task,
+        session: None,
         phases: args.phases.map(PhaseSet::from),
         options: args.flags.options(Runner::Agent, app),
         interrupt: runner::interrupt(),

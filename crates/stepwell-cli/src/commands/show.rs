@@ -3,15 +3,12 @@ mod view;
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Access, Event, Kin, Kind, Lane, LaneState, Message, NodeInfo, Origin, Part, Place, Recorded,
-    Relative, Rewinding, Role, Seq, SessionId, Span, Standing, Timeline, Undone,
+    Access, Event, Kind, Lane, LaneState, Message, NodeInfo, Origin, Part, Recorded, Relative,
+    Rewinding, Role, Seq, SessionId, Span, Standing, Timeline, Undone,
 };
-use stepwell_wire::{
-    Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionStatus,
-    Spending,
-};
+use stepwell_runtime::inspect::{self, Depth, Details};
+use stepwell_wire::{Messages, NamedSeq, SessionDetails};
 
-pub(super) use self::view::tokens;
 use super::sessions::status_cell;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
@@ -58,14 +55,7 @@ struct Shown {
     below: Option<String>,
     lanes: BTreeMap<Lane, LaneState>,
     /// The sessions that grew out of it, for people.
-    grown: Vec<Grown>,
-}
-
-/// A session that grew out of another, at a depth.
-struct Grown {
-    child: Child,
-    depth: usize,
-    task: String,
+    family: Vec<Relative>,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -73,13 +63,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.view {
         return view::print(&well, &id, app);
     }
-    let standing = well.standing(&id)?;
-    let facts = well.store().facts(&id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
-    // What is damaged shows what can still be read.
-    let (facts, unread) = match facts {
-        Ok(facts) => (facts, None),
-        Err(error) => (Vec::new(), Some(error)),
-    };
+    let depth = if args.tree { Depth::Family } else { Depth::Alone };
+    let Details { answer, standing, family, with_subagents, unread } =
+        inspect::details(&well, &id, depth)?;
     let mut damage = standing.damage.clone();
     let mut last = Vec::new();
     if !args.messages && !args.events {
@@ -92,32 +78,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         damage = well.log(&id, Span::last(LOOK_BACK)).each(found)?.or(damage);
         last.reverse();
     }
-    let (with_subagents, below) = with_subagents(&well, &standing)?;
-    let lanes = well.store().lanes(&id).unwrap_or_default();
-    let grown = if args.tree { Some(children(&well, &id)?) } else { None };
-    let answer = SessionDetails {
-        session: Session::of(standing.clone(), Messages::Count(standing.head.messages)),
-        with_subagents,
-        lanes: lanes.iter().map(|(lane, state)| LaneInfo::new(lane, state)).collect(),
-        files: paths(&facts),
-        checkpoints: checkpoints(&facts),
-        artifacts: artifacts(&facts),
-        flow: well.flow_state(&standing.head).unwrap_or_default(),
-        project: well.project(&id).unwrap_or_default(),
-        resumed_at: well.resumed_at(&standing.head).unwrap_or_default(),
-        nodes: match standing.head.flow {
-            Some(_) => Vec::new(),
-            None => well.nodes(&standing.head).unwrap_or_default(),
-        },
-        children: grown.as_ref().map(|all| all.iter().map(|it| it.child.clone()).collect()),
-        last_messages: None,
-        events: None,
-    };
     if app.out.is_json() {
         damage = whole(answer, last, args, &well, &id, app)?.or(damage);
     } else {
-        let grown = grown.unwrap_or_default();
-        describe(&standing, &Shown { answer, below, lanes, grown }, app)?;
+        let below = with_subagents
+            .map(|(spent, n)| format!("{} with {}", cost(&spent), text::count(n, "subagent")));
+        let lanes = well.store().lanes(&id).unwrap_or_default();
+        describe(&standing, &Shown { answer, below, lanes, family }, app)?;
         tail(last, app)?;
         if args.events {
             damage = events(&well, &id, app)?.or(damage);
@@ -171,54 +138,6 @@ fn whole(
     }
     app.out.object(&answer)?;
     Ok(damage)
-}
-
-/// The paths of files that changed, each once, in order of their first change.
-fn paths(facts: &[Recorded]) -> Vec<String> {
-    let mut paths: Vec<String> = Vec::new();
-    for fact in facts {
-        // A dot stands for what was not captured, whatever it was.
-        if let Event::File(file) = &fact.event
-            && file.path != "."
-            && !paths.contains(&file.path)
-        {
-            paths.push(file.path.clone());
-        }
-    }
-    paths
-}
-
-fn checkpoints(facts: &[Recorded]) -> Vec<NamedSeq> {
-    let named = |fact: &Recorded| match &fact.event {
-        Event::Checkpoint(it) => {
-            Some(NamedSeq { name: it.name.clone(), seq: fact.seq, at: fact.at })
-        }
-        _ => None,
-    };
-    facts.iter().filter_map(named).collect()
-}
-
-fn artifacts(facts: &[Recorded]) -> Vec<String> {
-    let path = |fact: &Recorded| match &fact.event {
-        Event::Artifact(artifact) => Some(artifact.path.clone()),
-        _ => None,
-    };
-    facts.iter().filter_map(path).collect()
-}
-
-/// The sessions that grew out of this one, parents before children.
-fn children(well: &Well, id: &SessionId) -> Result<Vec<Grown>> {
-    let grown = |relative: Relative| {
-        let Relative { standing, parent, depth } = relative;
-        let (kind, at) = match standing.head.origin {
-            Origin::Fork { at, .. } => (ChildKind::Fork, Some(at)),
-            _ => (ChildKind::Subagent, None),
-        };
-        let status = SessionStatus::from(&standing);
-        let (task, id) = (one_line(&standing.head.task), standing.head.id);
-        Grown { child: Child { id, kind, at, status, parent }, depth, task }
-    };
-    Ok(well.family(id, Kin::All, Place::Kept)?.into_iter().map(grown).collect())
 }
 
 fn describe(standing: &Standing, shown: &Shown, app: &mut App) -> Result<()> {
@@ -306,18 +225,6 @@ fn describe(standing: &Standing, shown: &Shown, app: &mut App) -> Result<()> {
     lists(shown, app)
 }
 
-/// What a session spent with its subagents, if it has any, for programs and for people.
-fn with_subagents(well: &Well, standing: &Standing) -> Result<(Option<Spending>, Option<String>)> {
-    let below = well.subagents(&standing.head.id)?;
-    if below.is_empty() {
-        return Ok((None, None));
-    }
-    let mut spent = standing.head.spent;
-    below.iter().for_each(|it| spent += it.head.spent);
-    let text = format!("{} with {}", cost(&spent), text::count(below.len(), "subagent"));
-    Ok((Some((&spent).into()), Some(text)))
-}
-
 fn lists(shown: &Shown, app: &mut App) -> Result<()> {
     let answer = &shown.answer;
     let mut section = |title: &str, lines: Vec<String>| -> Result<()> {
@@ -348,12 +255,15 @@ fn lists(shown: &Shown, app: &mut App) -> Result<()> {
     section("Artifacts", answer.artifacts.iter().map(|path| one_line(path)).collect())?;
     let named = |it: &NamedSeq| format!("{} at {}, {}", one_line(&it.name), it.seq, second(it.at));
     section("Checkpoints", answer.checkpoints.iter().map(named).collect())?;
-    let grown = |Grown { child, depth, task }: &Grown| {
-        let (indent, kind, status) = ("  ".repeat(*depth), child.kind, child.status.as_str());
+    let children = answer.children.iter().flatten().zip(&shown.family);
+    let grown = children.map(|(child, relative)| {
+        let (indent, kind, status) =
+            ("  ".repeat(relative.depth), child.kind, child.status.as_str());
         let at = child.at.map(|at| format!(" at {at}")).unwrap_or_default();
+        let task = one_line(&relative.standing.head.task);
         format!("{indent}{}  {}{at}, {status}  {task}", child.id, kind.as_str())
-    };
-    section("Grown out of it", shown.grown.iter().map(grown).collect())
+    });
+    section("Grown out of it", grown.collect())
 }
 
 fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {

@@ -95,6 +95,7 @@ pub(crate) fn run_remedy(remedy: &Remedy) -> String {
         Remedy::AllowOrDeny { session, gate } => {
             format!("stepwell resume {session} --gate {gate} --approve, or --deny --reason \"why\"")
         }
+        Remedy::ListFiles(id) => format!("stepwell files {id} lists what it changed"),
         Remedy::Show(id) => format!("stepwell show {id} shows what became of it"),
         Remedy::UseStoredSpec => "without --use-current-spec the stored one is used".to_owned(),
         Remedy::UseStoredSpecOrBegin(id) => format!(

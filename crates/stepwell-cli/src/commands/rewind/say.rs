@@ -5,7 +5,8 @@ use stepwell_files::plan::Remark;
 use stepwell_files::rewind::{CutOff, Preview};
 use stepwell_files::rewind_effect::{RewindEffect, Work};
 use stepwell_files::rewind_history::{Asked, Direction};
-use stepwell_wire::{MovedFile, Rewind, UnfinishedRewind, WorkSince};
+use stepwell_runtime::detached::rewind_answer;
+use stepwell_wire::{MovedFile, UnfinishedRewind};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -29,7 +30,7 @@ pub(super) struct Said<'a> {
 pub(super) fn say(said: &Said<'_>, app: &mut App) -> Result<()> {
     let Said { id, asked, preview, done, .. } = said;
     if app.out.is_json() {
-        return object(said, app);
+        return app.out.object(&rewind_answer(id, asked, preview, *done));
     }
     let would = if done.is_some() { "" } else { " (not done: --dry-run)" };
     app.out.line(format_args!("{id}: {}{would}", goal(asked)))?;
@@ -131,28 +132,6 @@ fn hint(said: &Said<'_>) {
         Direction::Forth => "--redo",
     };
     note(format_args!("{goes_on}stepwell rewind {id} {back} takes it back"));
-}
-
-fn object(said: &Said<'_>, app: &mut App) -> Result<()> {
-    let Said { id, asked, preview, done, .. } = said;
-    let (shift, plan) = (&preview.shift, &preview.plan);
-    let (work, files) = (shift.later.into(), shift.later_files.clone());
-    let answer = Rewind {
-        id: (*id).clone(),
-        to: asked.to,
-        scope: asked.scope,
-        undone: asked.undoes,
-        done: done.is_some(),
-        seq: done.map(|(seq, _)| seq),
-        checkpoint: done.map(|(_, name)| name.to_owned()),
-        leaves: shift.leaves.into(),
-        returns: shift.returns.into(),
-        since: asked.undoes.map(|_| WorkSince { work, files }),
-        files: plan.moves.iter().map(Into::into).collect(),
-        left: plan.left.iter().map(Into::into).collect(),
-        conflicts: plan.conflicts.iter().map(Into::into).collect(),
-    };
-    app.out.object(&answer)
 }
 
 /// What happens to the conversation, line by line.

@@ -1,0 +1,180 @@
+//! Doing what was asked, in the process that was started for it.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use stepwell::{Compacted, Seq, SessionId, Stepwell};
+use stepwell_agent::redact::Redactor;
+use stepwell_agent::run::Shrunk;
+use stepwell_files::plan::Others;
+use stepwell_files::rewind::{self, Done, Preview};
+use stepwell_files::rewind_history::{self, Asked, Direction};
+use stepwell_files::safe_path::Root;
+use stepwell_flow::spec::Spec;
+use stepwell_wire::{Compaction, WorkSince};
+
+use super::{DetachedAnswer, DetachedRewind, RewindTo, Work};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::handle::RunHandle;
+use crate::request::{FlowOptions, FlowRequest, Interrupt, ResumeRequest, RunRequest};
+use crate::rewind::RewindRequest;
+use crate::runtime::Runtime;
+
+/// What came of a request so far.
+#[derive(Debug)]
+pub enum Performed {
+    /// A run that goes on.
+    Running(RunHandle),
+    /// All that there was to do.
+    Done(Value),
+}
+
+impl Performed {
+    /// What the one who asked is told.
+    #[must_use]
+    pub fn answer(&self) -> DetachedAnswer {
+        match self {
+            Self::Running(handle) => DetachedAnswer::Started { session: handle.id().clone() },
+            Self::Done(answer) => DetachedAnswer::Done(answer.clone()),
+        }
+    }
+}
+
+impl Runtime {
+    /// Does what is asked, or begins it.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    pub fn perform(&self, work: Work, interrupt: &Interrupt) -> Result<Performed> {
+        let handle = match work {
+            Work::Run { task, session, options } => {
+                let (options, interrupt) = (options.into(), interrupt.clone());
+                self.start(RunRequest { task, session, phases: None, options, interrupt })?
+            }
+            Work::Resume { session, say, options } => self.resume(ResumeRequest {
+                say,
+                options: options.into(),
+                interrupt: interrupt.clone(),
+                ..ResumeRequest::new(session.clone(), self.trust(&session))
+            })?,
+            Work::Flow { spec, variables, options } => {
+                let (text, reading) = Spec::load(&spec, &spec.display().to_string())
+                    .map_err(stepwell_flow::Error::from)?;
+                let variables =
+                    reading.spec.inputs.resolve(&variables).map_err(stepwell_flow::Error::from)?;
+                let (reading, interrupt) = (Arc::new(reading), interrupt.clone());
+                let flow = FlowOptions::default();
+                let options = options.into();
+                let path = spec;
+                self.start_flow(FlowRequest {
+                    path,
+                    text,
+                    reading,
+                    variables,
+                    options,
+                    flow,
+                    interrupt,
+                })?
+            }
+            Work::Compact { session } => return self.compacted(&session, interrupt),
+            Work::Rewind(request) => return self.rewound(&request),
+        };
+        Ok(Performed::Running(handle))
+    }
+
+    fn compacted(&self, session: &SessionId, interrupt: &Interrupt) -> Result<Performed> {
+        let compacted = match self.compact(session, interrupt)? {
+            Shrunk::Done(compacted) => Some(*compacted),
+            Shrunk::AsShortAsItGets => None,
+            Shrunk::Interrupted => return Err(Error::Interrupted),
+        };
+        let truncated = compacted.as_ref().is_some_and(Compacted::is_truncation);
+        done(&Compaction { id: session.clone(), compacted, truncated })
+    }
+
+    fn rewound(&self, request: &DetachedRewind) -> Result<Performed> {
+        let session = &request.session;
+        let well = self.writing()?;
+        let asked = asked(&well, request)?;
+        if request.dry_run {
+            let preview = self.preview_rewind(session, &asked)?;
+            return done(&rewind_answer(session, &asked, &preview, None));
+        }
+        let request = RewindRequest { session: session.clone(), asked };
+        match self.rewind(&request)? {
+            Done::Refused(preview) => {
+                let conflicts = preview.plan.conflicts.iter().map(|it| it.path.clone()).collect();
+                Err(Error::RewindRefused { session: session.clone(), conflicts })
+            }
+            Done::Rewound { seq, checkpoint, preview } => {
+                done(&rewind_answer(session, &asked, &preview, Some((seq, &checkpoint))))
+            }
+        }
+    }
+
+    /// What a rewind would do.
+    ///
+    /// # Errors
+    /// If the session cannot be read, or its folder is gone.
+    pub fn preview_rewind(&self, session: &SessionId, asked: &Asked) -> Result<Preview> {
+        let well = self.existing(stepwell::Access::Read)?;
+        let (head, redactor) = (well.standing(session)?.head, Redactor::new([]));
+        let root = match asked.scope.moves_files() {
+            true => files::root(&head, self)?,
+            false => Root::new(std::path::PathBuf::new()),
+        };
+        let site = files::site(&root, &redactor, self);
+        Ok(rewind::preview(&**well.store(), session, asked, &site)?)
+    }
+}
+
+fn done(answer: &impl Serialize) -> Result<Performed> {
+    let answer = serde_json::to_value(answer).map_err(|error| Error::Thread(error.into()))?;
+    Ok(Performed::Done(answer))
+}
+
+/// The move that is meant.
+fn asked(well: &Stepwell, request: &DetachedRewind) -> Result<Asked> {
+    let others = if request.force { Others::Overwritten } else { Others::Respected };
+    let back = match &request.to {
+        RewindTo::Point(point) => {
+            let to = well.point(&request.session, point)?;
+            return Ok(Asked { to, scope: request.scope, undoes: None, others });
+        }
+        RewindTo::Undo => Direction::Back,
+        RewindTo::Redo => Direction::Forth,
+    };
+    let facts = well.store().facts(&request.session, &rewind_history::MOVES)?;
+    let head = well.standing(&request.session)?.head.seq;
+    let none = || Error::NothingToTakeBack { session: request.session.clone() };
+    rewind_history::taking_back(&facts, head, back, others).ok_or_else(none)
+}
+
+/// What programs get to read of a move.
+#[must_use]
+pub fn rewind_answer(
+    id: &SessionId,
+    asked: &Asked,
+    preview: &Preview,
+    done: Option<(Seq, &str)>,
+) -> stepwell_wire::Rewind {
+    let (shift, plan) = (&preview.shift, &preview.plan);
+    let (work, files) = (shift.later.into(), shift.later_files.clone());
+    stepwell_wire::Rewind {
+        id: id.clone(),
+        to: asked.to,
+        scope: asked.scope,
+        undone: asked.undoes,
+        done: done.is_some(),
+        seq: done.map(|(seq, _)| seq),
+        checkpoint: done.map(|(_, name)| name.to_owned()),
+        leaves: shift.leaves.into(),
+        returns: shift.returns.into(),
+        since: asked.undoes.map(|_| WorkSince { work, files }),
+        files: plan.moves.iter().map(Into::into).collect(),
+        left: plan.left.iter().map(Into::into).collect(),
+        conflicts: plan.conflicts.iter().map(Into::into).collect(),
+    }
+}

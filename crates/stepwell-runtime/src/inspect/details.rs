@@ -1,0 +1,144 @@
+//! A session in a list and in detail.
+
+use stepwell::{
+    Event, Kin, Kind, Origin, Place, Recorded, Relative, SessionId, Spent, Standing, Stepwell,
+};
+use stepwell_wire::{
+    Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
+    SessionStatus,
+};
+
+use crate::error::Result;
+
+/// How much of a session's family is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The session alone.
+    Alone,
+    /// With the sessions that grew out of it.
+    Family,
+}
+
+/// A session in detail, with what could be read of it.
+#[derive(Debug)]
+pub struct Details {
+    /// The answer. It has no messages: who wants them adds them.
+    pub answer: SessionDetails,
+    /// How the session stands.
+    pub standing: Standing,
+    /// The sessions that grew out of it, if they were asked for.
+    pub family: Vec<Relative>,
+    /// What it spent with its subagents, and how many they are.
+    pub with_subagents: Option<(Spent, usize)>,
+    /// Why its files, checkpoints and artifacts could not be read.
+    pub unread: Option<stepwell::Error>,
+}
+
+/// A session in a list. The price of what has none is the caller's to estimate.
+///
+/// # Errors
+/// If its subagents or its flow cannot be read.
+pub fn item(well: &Stepwell, standing: Standing) -> Result<SessionItem> {
+    let with_subagents = spent_with_subagents(well, &standing)?;
+    let flow = match standing.damage {
+        Some(_) => None,
+        None => well.flow_state(&standing.head)?,
+    };
+    Ok(SessionItem {
+        session: standing.into(),
+        with_subagents: with_subagents.map(|(spent, _)| (&spent).into()),
+        flow,
+        estimate: None,
+        store: None,
+    })
+}
+
+/// A session in detail. What is damaged tells what can still be read.
+///
+/// # Errors
+/// If there is no such session, or its family cannot be read.
+pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details> {
+    let standing = well.standing(id)?;
+    let facts = well.store().facts(id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
+    let (facts, unread) = match facts {
+        Ok(facts) => (facts, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    let with_subagents = spent_with_subagents(well, &standing)?;
+    let lanes = well.store().lanes(id).unwrap_or_default();
+    let family = match depth {
+        Depth::Family => well.family(id, Kin::All, Place::Kept)?,
+        Depth::Alone => Vec::new(),
+    };
+    let head = &standing.head;
+    let answer = SessionDetails {
+        session: Session::of(standing.clone(), Messages::Count(head.messages)),
+        with_subagents: with_subagents.as_ref().map(|(spent, _)| spent.into()),
+        lanes: lanes.iter().map(|(lane, state)| LaneInfo::new(lane, state)).collect(),
+        files: paths(&facts),
+        checkpoints: checkpoints(&facts),
+        artifacts: artifacts(&facts),
+        flow: well.flow_state(head).unwrap_or_default(),
+        project: well.project(id).unwrap_or_default(),
+        resumed_at: well.resumed_at(head).unwrap_or_default(),
+        nodes: match head.flow {
+            Some(_) => Vec::new(),
+            None => well.nodes(head).unwrap_or_default(),
+        },
+        children: (depth == Depth::Family).then(|| family.iter().map(child).collect()),
+        last_messages: None,
+        events: None,
+    };
+    Ok(Details { answer, standing, family, with_subagents, unread })
+}
+
+/// What a session spent with its subagents, if it has any, and how many they are.
+fn spent_with_subagents(well: &Stepwell, standing: &Standing) -> Result<Option<(Spent, usize)>> {
+    let below = well.subagents(&standing.head.id)?;
+    let mut spent = standing.head.spent;
+    below.iter().for_each(|it| spent += it.head.spent);
+    Ok((!below.is_empty()).then_some((spent, below.len())))
+}
+
+fn child(relative: &Relative) -> Child {
+    let head = &relative.standing.head;
+    let (kind, at) = match head.origin {
+        Origin::Fork { at, .. } => (ChildKind::Fork, Some(at)),
+        _ => (ChildKind::Subagent, None),
+    };
+    let status = SessionStatus::from(&relative.standing);
+    Child { id: head.id.clone(), kind, at, status, parent: relative.parent.clone() }
+}
+
+/// The paths of files that changed, each once, in order of their first change.
+fn paths(facts: &[Recorded]) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for fact in facts {
+        // A dot stands for what was not captured, whatever it was.
+        if let Event::File(file) = &fact.event
+            && file.path != "."
+            && !paths.contains(&file.path)
+        {
+            paths.push(file.path.clone());
+        }
+    }
+    paths
+}
+
+fn checkpoints(facts: &[Recorded]) -> Vec<NamedSeq> {
+    let named = |fact: &Recorded| match &fact.event {
+        Event::Checkpoint(it) => {
+            Some(NamedSeq { name: it.name.clone(), seq: fact.seq, at: fact.at })
+        }
+        _ => None,
+    };
+    facts.iter().filter_map(named).collect()
+}
+
+fn artifacts(facts: &[Recorded]) -> Vec<String> {
+    let path = |fact: &Recorded| match &fact.event {
+        Event::Artifact(artifact) => Some(artifact.path.clone()),
+        _ => None,
+    };
+    facts.iter().filter_map(path).collect()
+}

@@ -1,0 +1,108 @@
+//! A session's files: their versions, what they held, and what became of them.
+
+use stepwell::{FileState, Kind, Seq, SessionId, Stepwell};
+use stepwell_files::diff::{Patch, Side};
+use stepwell_files::history::{History, Version};
+use stepwell_wire::{FileContent, FileVersion, FileVersionKind};
+
+use crate::error::{Error, Result};
+
+/// The versions of the files that a session changed, in order; of one path, if it is named.
+///
+/// # Errors
+/// If the session cannot be read.
+pub fn versions(well: &Stepwell, id: &SessionId, path: Option<&str>) -> Result<Vec<FileVersion>> {
+    let history = history(well, id)?;
+    let wanted = |it: &&Version<'_>| path.is_none_or(|path| path == it.entry.change.path);
+    Ok(history.versions().iter().filter(wanted).map(version).collect())
+}
+
+/// What a file held at a point, as it was recorded.
+///
+/// # Errors
+/// If the session did not change it, or what it held was not captured.
+pub fn content(
+    well: &Stepwell,
+    id: &SessionId,
+    path: &str,
+    at: Seq,
+) -> Result<(FileContent, Vec<u8>)> {
+    let history = history(well, id)?;
+    let no_content = |why: &str| Error::NoContent {
+        session: id.clone(),
+        path: path.to_owned(),
+        at,
+        why: why.to_owned(),
+    };
+    let unknown = || Error::NotChanged { session: id.clone(), path: path.to_owned() };
+    let state = history.at(path, at).ok_or_else(unknown)?;
+    let bytes = match side(well, state)? {
+        Side::Absent => return Err(no_content("there was no such file")),
+        Side::Unknown(why) => return Err(no_content(&format!("not captured: {why}"))),
+        Side::File { bytes, .. } => bytes,
+        Side::Link(target) => target.into_bytes(),
+    };
+    let text = String::from_utf8(bytes.clone()).ok();
+    let (id, path, state) = (id.clone(), path.to_owned(), state.clone());
+    Ok((FileContent { id, path, at, state, text }, bytes))
+}
+
+/// What a session did to files after one point and up to another.
+///
+/// # Errors
+/// If the session or what a file held cannot be read.
+pub fn patches(well: &Stepwell, id: &SessionId, from: Seq, to: Seq) -> Result<Vec<Patch>> {
+    let net = history(well, id)?.net(from, to);
+    // What was moved is shown where it came, not where it went.
+    let moved: Vec<&String> = net.values().filter_map(|it| it.renamed_from.as_ref()).collect();
+    let mut patches = Vec::new();
+    for (path, change) in net.iter().filter(|(path, _)| !moved.contains(path)) {
+        let before = match &change.renamed_from {
+            Some(old) => net.get(old).map_or(&change.before, |old| &old.before),
+            None => &change.before,
+        };
+        let (before, after) = (side(well, before)?, side(well, &change.after)?);
+        patches.push(Patch::of(path, change.renamed_from.as_deref(), &before, &after));
+    }
+    Ok(patches)
+}
+
+/// What a recorded state was, with its content.
+///
+/// # Errors
+/// If its content cannot be read.
+pub fn side(well: &Stepwell, state: &FileState) -> Result<Side> {
+    Ok(match state {
+        FileState::Absent => Side::Absent,
+        FileState::File { blob, mode } => {
+            Side::File { bytes: well.store().blob(blob)?, mode: *mode }
+        }
+        FileState::Symlink { target } => Side::Link(target.clone()),
+        FileState::NotCaptured { why, .. } => Side::Unknown(why.clone()),
+    })
+}
+
+fn history(well: &Stepwell, id: &SessionId) -> Result<History> {
+    Ok(History::of(well.store().facts(id, &[Kind::File])?))
+}
+
+fn version(version: &Version<'_>) -> FileVersion {
+    let change = &version.entry.change;
+    let found = version.is_found();
+    let what = match (&change.before, &change.after, &change.renamed_from) {
+        _ if found => FileVersionKind::Found,
+        (_, _, Some(_)) => FileVersionKind::Renamed,
+        (FileState::Absent, ..) => FileVersionKind::Created,
+        (_, FileState::Absent, _) => FileVersionKind::Deleted,
+        _ => FileVersionKind::Changed,
+    };
+    FileVersion {
+        path: change.path.clone(),
+        seq: version.seq,
+        at: version.entry.at,
+        change: what,
+        renamed_from: change.renamed_from.clone().filter(|_| !found),
+        before: (!found).then(|| change.before.clone()),
+        after: version.state.clone(),
+    }
+}

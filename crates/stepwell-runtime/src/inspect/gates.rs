@@ -1,0 +1,41 @@
+//! The questions that wait for a human.
+
+use stepwell::gates::Gates;
+use stepwell::{Query, SessionId, Status, Stepwell};
+use stepwell_wire::OpenGate;
+
+use crate::error::Result;
+
+/// Every question that waits in a store, or in one session of it.
+///
+/// # Errors
+/// If a session cannot be read.
+pub fn open_gates(well: &Stepwell, of: Option<&SessionId>) -> Result<Vec<OpenGate>> {
+    let sessions = match of {
+        Some(id) => vec![id.clone()],
+        None => sessions_with_gates(well)?,
+    };
+    let mut open = Vec::new();
+    for session_id in sessions {
+        for asked in Gates::of(&**well.store(), &session_id)?.open() {
+            let (session_id, gate) = (session_id.clone(), (&asked.gate).into());
+            open.push(OpenGate { session_id, gate, asked_at: asked.at, store: None });
+        }
+    }
+    Ok(open)
+}
+
+/// The sessions in which something waits. What was abandoned waits for nobody.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn sessions_with_gates(well: &Stepwell) -> Result<Vec<SessionId>> {
+    let mut ids = Vec::new();
+    for standing in well.sessions(Query::default()) {
+        let head = standing?.head;
+        if head.open_gates > 0 && head.status != Status::Abandoned {
+            ids.push(head.id);
+        }
+    }
+    Ok(ids)
+}

@@ -1,0 +1,149 @@
+//! What a model would be shown of a session, now or at an earlier point, and how large it is.
+
+use std::collections::HashSet;
+
+use stepwell::{
+    Driver, Event, Head, Kind, Lane, Made, Message, Part, Pins, Recorded, Role, Seq, SessionId,
+    Span, Stepwell, Timeline, View,
+};
+use stepwell_agent::context::window::{Entry, Window, is_request};
+use stepwell_wire::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
+
+use crate::error::Result;
+use crate::gauge::Gauge;
+use crate::runtime::Runtime;
+
+/// What is looked at: a conversation, and up to where.
+#[derive(Clone, Debug)]
+pub struct Viewed {
+    /// The conversation.
+    pub lane: Lane,
+    /// The last event that counts; absent, all do.
+    pub at: Option<Seq>,
+}
+
+impl Default for Viewed {
+    fn default() -> Self {
+        Self { lane: Lane::main(), at: None }
+    }
+}
+
+/// How large the whole of what would be sent is, if the model were asked now.
+///
+/// # Errors
+/// If the session cannot be read.
+pub fn tokens(runtime: &Runtime, well: &Stepwell, id: &SessionId) -> Result<u64> {
+    let head = well.standing(id)?.head;
+    let gauge = Gauge::of(&head, runtime);
+    Ok(whole(&window(well, head, &gauge, &Viewed::default())?, &gauge))
+}
+
+fn whole(window: &Window, gauge: &Gauge) -> u64 {
+    let tools = gauge.context.counter().tools(&gauge.tools);
+    gauge.context.calibration.estimate(window.tokens() + window.fixed() + tools)
+}
+
+/// What the model would be shown of a session.
+fn window(well: &Stepwell, head: Head, gauge: &Gauge, viewed: &Viewed) -> Result<Window> {
+    let last = viewed.at.unwrap_or(head.seq).min(head.seq);
+    let mut events: Vec<Recorded> = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
+    events.retain(|event| event.seq <= last);
+    let timeline = Timeline::at(last, events.iter());
+    let said = |message: &Message| message.lane == viewed.lane && is_request(message);
+    let first = events.iter().find(|event| {
+        timeline.contains(event.seq) && matches!(&event.event, Event::Message(it) if said(it))
+    });
+    let first = first.map(|event| event.seq);
+    let started: Vec<(Seq, String)> = events
+        .iter()
+        .filter(|event| timeline.contains(event.seq))
+        .filter_map(|event| match &event.event {
+            Event::ToolStarted(it) => Some((event.seq, it.call_id.clone())),
+            _ => None,
+        })
+        .collect();
+    let mut view = View::of(&viewed.lane, events);
+    mark_not_run(&mut view, &started);
+    // A session of which only the beginning counts begins with its task.
+    let is_bare = view.messages.iter().all(|it| it.message.role == Role::System);
+    if is_bare && head.driver == Driver::Own && head.flow.is_none() {
+        let (seq, made, answers) = (last.next(), Made::Recorded, Vec::new());
+        let message = Message::user(&*head.task);
+        view.messages.push(stepwell::Shown { seq, place: seq, made, answers, message });
+    }
+    let window = Window::new(viewed.lane.clone(), gauge.context.counter());
+    Ok(window.of(view, first, |_| false).with_goal(head.goal))
+}
+
+/// What stands in for the result of a call that nobody began to run. It is run before the model
+/// is asked, or answered otherwise, if someone says something else first.
+const NOT_RUN: &str = "not run yet";
+
+/// Tells calls that were never begun from those that were cut off. Only the last ones can be such.
+fn mark_not_run(view: &mut View, started: &[(Seq, String)]) {
+    let Some(last) = view.messages.last_mut().filter(|it| it.made == Made::Results) else { return };
+    for (part, answer) in last.message.parts.iter_mut().zip(&last.answers) {
+        let (Part::ToolResult(result), None) = (part, answer) else { continue };
+        // An id that was used before has a suffix in the view.
+        let is_its = |id: &String| {
+            let rest = result.call_id.strip_prefix(id.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        if !started.iter().any(|(seq, id)| *seq > last.seq && is_its(id)) {
+            NOT_RUN.clone_into(&mut result.text);
+        }
+    }
+}
+
+/// What would be sent if the model were asked there.
+///
+/// # Errors
+/// If the session cannot be read.
+pub fn model_view(
+    runtime: &Runtime,
+    well: &Stepwell,
+    id: &SessionId,
+    viewed: &Viewed,
+) -> Result<ModelView> {
+    let head = well.standing(id)?.head;
+    let gauge = Gauge::of(&head, runtime);
+    let pins = Pins::of(&well.store().facts(id, &[Kind::Edited])?);
+    let window = window(well, head, &gauge, viewed)?;
+    let estimate = |counted: u64| gauge.context.calibration.estimate(counted);
+    let tools = gauge.context.counter().tools(&gauge.tools);
+    // A call and its results are pinned together, whichever of them was named.
+    let is_pinned = |entry: &&Entry| {
+        let named = entry.answers.iter().flatten().chain([&entry.seq]);
+        named.into_iter().any(|seq| pins.contains(*seq))
+    };
+    let pinned: HashSet<Seq> =
+        window.entries().iter().filter(is_pinned).map(|entry| entry.seq).collect();
+    let messages =
+        window.messages().iter().zip(window.entries()).map(|(message, entry)| ViewMessage {
+            seq: entry.seq,
+            made: match entry.made {
+                Made::Summary => ViewMessageKind::Summary,
+                Made::Results => ViewMessageKind::Results,
+                Made::Recorded | Made::Aside => ViewMessageKind::Message,
+            },
+            pinned: pinned.contains(&entry.seq),
+            tokens: estimate(entry.tokens),
+            message: message.clone(),
+        });
+    Ok(ModelView {
+        id: id.clone(),
+        model: gauge.model.clone(),
+        tokens: whole(&window, &gauge),
+        context: gauge.context.length,
+        limit: gauge.context.limit().filter(|_| gauge.context.policy.auto),
+        instructions: ViewInstructions {
+            text: window.instructions().to_owned(),
+            tokens: estimate(window.fixed()),
+        },
+        tools: ViewTools {
+            names: gauge.tools.iter().map(|tool| tool.name.clone()).collect(),
+            tokens: estimate(tools),
+        },
+        messages: messages.collect(),
+    })
+}
