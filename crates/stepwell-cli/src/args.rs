@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::Command;
@@ -22,7 +23,7 @@ pub(crate) struct Cli {
 
 /// What people want to do, and the commands that do it. Every command is in one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Run", &["run", "resume", "work", "flow", "gates", "say", "attach", "stop", "demo"]),
+    ("Run", &["chat", "run", "resume", "work", "flow", "gates", "say", "attach", "stop", "demo"]),
     ("Look", &["sessions", "show", "log", "search", "stats", "ledger", "du"]),
     ("Plan", &["state", "phase", "tasks"]),
     ("Go back and branch", &["rewind", "diff", "files", "checkpoint", "fork", "worktrees"]),
@@ -46,7 +47,8 @@ pub(crate) fn definition() -> clap::Command {
         )
         .before_help(groups)
         .after_help(
-            "A SESSION is named by its id, any part of it that is unique, its label, or @last.\n\
+            "Begin here: stepwell alone on a terminal talks with an agent.\n\
+             A SESSION is named by its id, any part of it that is unique, its label, or @last.\n\
              stepwell COMMAND --help says more.",
         )
 }
@@ -68,6 +70,19 @@ fn groups(command: &clap::Command) -> String {
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let matches = definition().try_get_matches_from(args)?;
     Cli::from_arg_matches(&matches)
+}
+
+/// Reads the command line, where someone sits at a terminal: without a command, they talk.
+pub(crate) fn parse_at_terminal(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let wants_help = match parse(args.clone().into_iter()) {
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error,
+        read => return read,
+    };
+    // A command that lacks its own subcommand does not become a conversation.
+    match parse(args.into_iter().chain(["chat".into()])) {
+        Ok(cli) if matches!(cli.command, Command::Chat(_)) => Ok(cli),
+        _ => Err(wants_help),
+    }
 }
 
 /// Says why the command line was not understood, or the help that was asked for.

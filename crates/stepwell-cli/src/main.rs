@@ -45,7 +45,12 @@ fn main() -> ExitCode {
     if completion::answered(&host, std::env::args_os().collect()) {
         return ExitCode::SUCCESS;
     }
-    let cli = match args::parse(std::env::args_os()) {
+    let typed: Vec<_> = std::env::args_os().collect();
+    let read = match terminal.output && terminal.can_ask {
+        true => args::parse_at_terminal(typed),
+        false => args::parse(typed.into_iter()),
+    };
+    let cli = match read {
         Ok(cli) => cli,
         Err(error) => return args::report(&error),
     };

@@ -34,6 +34,16 @@ impl Terminal {
     }
 }
 
+impl Terminal {
+    /// Its columns and rows; the usual ones, where nobody says.
+    pub(crate) fn size(self) -> (u16, u16) {
+        match rustix::termios::tcgetwinsize(std::io::stdout()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+            _ => (80, 24),
+        }
+    }
+}
+
 fn width(output: &std::io::Stdout) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(output).ok()?;
     Some(usize::from(size.ws_col))

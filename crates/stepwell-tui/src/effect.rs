@@ -14,6 +14,8 @@ pub enum Input {
     Key(KeyEvent),
     /// A whole line was typed, where the screen is not redrawn.
     Line(String),
+    /// Nobody types any more: what works is waited for, and then it is over.
+    Closed,
     /// Text was pasted.
     Paste(String),
     /// The screen has another size.

@@ -8,6 +8,7 @@
 //! own scrollback; only pages cover the screen. Text from models, tools and other people is
 //! [`Clean`] before it is drawn, so that it cannot drive the terminal.
 
+mod backstage;
 mod clean;
 mod completion;
 mod diff;
@@ -15,6 +16,7 @@ mod draw;
 mod driver;
 mod editor;
 mod effect;
+mod from_runtime;
 mod fuzzy;
 mod markdown;
 mod own_editor;
@@ -31,6 +33,7 @@ mod transcript;
 mod update;
 mod wrap;
 
+pub use backstage::{Program, RuntimeBackstage, Wording};
 pub use clean::Clean;
 pub use completion::{Completion, CompletionKind, Offer};
 pub use draw::{Picture, draw, printed};

@@ -41,7 +41,7 @@ pub fn run_plain(
     Ok(state)
 }
 
-/// Reads lines on a thread of its own. The end of the input leaves.
+/// Reads lines on a thread of its own.
 fn read_lines(to: Inputs) {
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
@@ -50,7 +50,7 @@ fn read_lines(to: Inputs) {
                 return;
             }
         }
-        let _ = to.send(Input::Line("/quit".to_owned()));
+        let _ = to.send(Input::Closed);
     });
 }
 

@@ -76,6 +76,10 @@ pub struct State {
     /// What went to the trash last.
     pub(crate) deleted: Option<SessionId>,
     pub(crate) left: bool,
+    /// Does nobody type any more?
+    pub(crate) closed: bool,
+    /// Does a command change the session? No run begins meanwhile.
+    pub(crate) changing: bool,
 }
 
 /// Whether a run works in the session.
@@ -151,6 +155,8 @@ impl State {
             carried: Vec::new(),
             deleted: None,
             left: false,
+            closed: false,
+            changing: false,
         }
     }
 
@@ -208,6 +214,11 @@ impl State {
         match &self.session {
             Some(card) if card.is_flow => {
                 self.say_briefly("a flow takes no words; /new begins a conversation");
+                self.editor.set(&text);
+                Vec::new()
+            }
+            Some(_) if self.changing => {
+                self.say_briefly("one moment: the session is being changed");
                 self.editor.set(&text);
                 Vec::new()
             }

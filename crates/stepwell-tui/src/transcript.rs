@@ -92,13 +92,13 @@ impl Transcript {
     pub fn of(events: &[Recorded], earlier: bool) -> Self {
         let mut transcript = Self { earlier, ..Self::default() };
         events.iter().for_each(|event| transcript.record(event));
-        transcript.cut_open_calls();
         transcript
     }
 
     /// Puts earlier events before those that are there.
     pub fn put_before(&mut self, events: &[Recorded], more: bool) {
-        let before = Self::of(events, more);
+        let mut before = Self::of(events, more);
+        before.cut_open_calls();
         self.printed += before.blocks.len();
         self.first = before.first.or(self.first);
         self.earlier = more;
@@ -141,6 +141,11 @@ impl Transcript {
         let taken = live[..count].to_vec();
         self.printed += count;
         taken
+    }
+
+    /// What is there was printed before, in another order perhaps.
+    pub fn skip_printing(&mut self) {
+        self.printed = self.blocks.len();
     }
 
     /// Adds a block.

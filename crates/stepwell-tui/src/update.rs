@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::effect::{Effect, Input};
+use crate::effect::{Effect, Input, Purpose};
 use crate::state::State;
 
 /// Within this, a second Escape or Ctrl+C belongs to the first.
@@ -24,10 +24,34 @@ impl State {
     /// Takes something in. The time is since the program began.
     pub fn update(&mut self, now: Duration, input: Input) -> Vec<Effect> {
         self.now = now;
+        let mut effects = self.take(input);
+        let changes =
+            |effect: &Effect| matches!(effect, Effect::Command { purpose: Purpose::Reload, .. });
+        self.changing |= effects.iter().any(changes);
+        if self.closed && !self.left {
+            effects.extend(self.wind_up());
+        }
+        effects
+    }
+
+    /// Nobody types any more: questions are left for later, and what works is waited for.
+    fn wind_up(&mut self) -> Vec<Effect> {
+        match (self.asked().is_some(), self.is_working()) {
+            (true, _) => self.later(),
+            (false, true) => Vec::new(),
+            (false, false) => self.leave(),
+        }
+    }
+
+    fn take(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Input::Key(key) => self.key(key),
             Input::Line(line) => self.line(&line),
+            Input::Closed => {
+                self.closed = true;
+                Vec::new()
+            }
             Input::Paste(text) => self.paste(&text),
             Input::Resize { columns, rows } => {
                 (self.look.columns, self.look.rows) = (columns, rows);

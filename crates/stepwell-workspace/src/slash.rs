@@ -202,7 +202,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
     command(
         Verb::With,
         Sessions,
-        ["with", "claude|codex", "Hands the session over to another agent"],
+        ["with", "claude|codex|strands", "Hands the session over to another agent"],
         &["handoff"],
     ),
     command(
@@ -223,12 +223,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
         ["rewind", "[SEQ|CHECKPOINT|-N]", "Goes back; without a point, shows them"],
         &["rollback", "back", "session rollback"],
     ),
-    command(
-        Verb::Undo,
-        History,
-        ["undo", "", "Takes the last rewind back, or goes back by one message"],
-        &[],
-    ),
+    command(Verb::Undo, History, ["undo", "", "Takes the last rewind back"], &[]),
     command(Verb::Redo, History, ["redo", "", "Takes the last undo back"], &[]),
     command(
         Verb::Fork,
@@ -461,6 +456,12 @@ mod tests {
         let unknown = Invocation::parse("/resme now").unwrap_err();
         assert_eq!((unknown.typed.as_str(), unknown.nearest), ("resme", Some("resume")));
         assert_eq!(Invocation::parse("/banana").unwrap_err().nearest, None);
+    }
+
+    #[test]
+    fn the_documentation_lists_every_command() {
+        let docs = include_str!("../../../docs/chat.md");
+        assert!(docs.contains(markdown().trim_end()), "docs/chat.md should have:\n{}", markdown());
     }
 
     #[test]

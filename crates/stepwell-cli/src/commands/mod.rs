@@ -4,6 +4,7 @@ mod abandon;
 mod agent;
 mod attach;
 mod backup;
+mod chat;
 mod checkpoint;
 mod cleanup;
 mod compact;
@@ -83,6 +84,7 @@ macro_rules! commands {
 }
 
 commands! {
+    Chat = chat::Args => chat::run,
     Run = run::Args => run::run,
     Resume = resume::Args => resume::run,
     Work = work::Args => work::run,

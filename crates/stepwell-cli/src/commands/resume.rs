@@ -79,6 +79,14 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
     run(&Args { session: Some(id.to_string()), flags: flags.clone(), ..Args::default() }, app)
 }
 
+/// The newest session that can be resumed, if there is one.
+pub(super) fn newest_to_resume(app: &App) -> Result<Option<SessionId>> {
+    match app.look()? {
+        Some(well) => newest_of(&well, &RESUMABLE, |head| !never_ran(head)),
+        None => Ok(None),
+    }
+}
+
 /// How much of a task a question shows.
 const TASK: usize = 60;
 

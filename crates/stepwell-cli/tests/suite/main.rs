@@ -9,6 +9,7 @@
 mod agents;
 mod answers;
 mod berths;
+mod chatting;
 mod cleaning;
 mod configuring;
 mod desk;

@@ -289,7 +289,8 @@ fn status(state: &State, columns: usize) -> Line<'static> {
             let style = if percent >= 80 { theme.warn() } else { theme.faint() };
             parts.push((Clean::new(&format!("{percent}% of context")), style));
         }
-        if !card.cost.is_empty() {
+        // A dash says that nothing was spent.
+        if !matches!(card.cost.as_str(), "" | "-") {
             let cost = match &card.left {
                 Some(left) => format!("{} ({left} left)", card.cost),
                 None => card.cost.to_string(),

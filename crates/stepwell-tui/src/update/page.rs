@@ -187,8 +187,8 @@ impl State {
                 let session = row.id.clone();
                 command(&["delete", &id], Purpose::Deleted(session))
             }
-            'c' => command(&["export", &id, "--format", "claude-code"], Purpose::Show("hand over")),
-            'x' => command(&["export", &id, "--format", "codex"], Purpose::Show("hand over")),
+            'c' => command(&["resume", &id, "--with", "claude"], Purpose::Show("hand over")),
+            'x' => command(&["resume", &id, "--with", "codex"], Purpose::Show("hand over")),
             _ => {
                 picker.doing = Doing::Choosing;
                 Vec::new()

@@ -153,7 +153,7 @@ impl State {
         vec![Effect::Answer { session, gate, answer }]
     }
 
-    fn later(&mut self) -> Vec<Effect> {
+    pub(super) fn later(&mut self) -> Vec<Effect> {
         if !self.questions.is_empty() {
             self.questions.remove(0);
         }

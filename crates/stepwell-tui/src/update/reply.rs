@@ -4,7 +4,7 @@ use stepwell::Status;
 
 use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
-use crate::effect::{Done, Effect, Opened, Purpose, Reply};
+use crate::effect::{Done, Effect, Opened, Purpose, Reply, RunSettings};
 use crate::page::{ChoicePage, Choosing, Content, Page, PointsPage};
 use crate::state::{StartList, State};
 use crate::transcript::{Block, Transcript};
@@ -75,14 +75,22 @@ impl State {
 
     fn opened(&mut self, opened: Opened) -> Vec<Effect> {
         let Opened { card, events, more, unheard, resume, waiting } = opened;
+        let before = self.session.take().map(|open| open.id);
         self.transcript = Transcript::of(&events, more);
         self.page = None;
         self.start = None;
         self.queue.clear();
         self.questions.clear();
-        self.settings.mode = None;
-        self.settings.model = None;
-        self.settings.agent = None;
+        match before {
+            // It changed: what of it still counts is not printed again.
+            Some(open) if open == card.id => {
+                self.transcript.skip_printing();
+                self.note("the session was changed; Ctrl+T shows what counts now");
+            }
+            // What was chosen for another session is not meant for this one.
+            Some(_) => self.settings = RunSettings::default(),
+            None => {}
+        }
         if more {
             self.note("earlier messages: Ctrl+T");
         }
@@ -92,6 +100,7 @@ impl State {
         let goes_on =
             waiting > 0 || unheard > 0 || matches!(status, Status::Interrupted | Status::Partial);
         if !resume || !goes_on {
+            self.transcript.cut_open_calls();
             return Vec::new();
         }
         self.begin_work();
@@ -135,6 +144,9 @@ impl State {
     }
 
     fn done(&mut self, done: &Done) -> Vec<Effect> {
+        if done.purpose == Purpose::Reload {
+            self.changing = false;
+        }
         if !done.ok {
             let (mut why, mut hint) = (done.errors.as_str().trim(), None);
             if let Some((before, after)) = why.split_once("hint: ") {

@@ -1,9 +1,10 @@
 //! What a run tells.
 
-use stepwell::{Event, Role, Status};
+use stepwell::{Event, Role, SessionId, Status};
 
 use crate::clean::Clean;
 use crate::effect::Effect;
+use crate::session::SessionCard;
 use crate::state::{Asked, State, Work};
 use crate::told::{Ended, Told};
 use crate::transcript::Block;
@@ -15,6 +16,7 @@ impl State {
     pub(super) fn told(&mut self, told: Told) -> Vec<Effect> {
         match told {
             Told::Began(session) => {
+                self.name(&session);
                 let mut effects = vec![Effect::ReadCard(session.clone())];
                 // What was said while the session had no name yet.
                 for text in std::mem::take(&mut self.carried) {
@@ -75,6 +77,26 @@ impl State {
             Told::Ended(ended) => return self.ended(&ended),
         }
         Vec::new()
+    }
+
+    /// The session has a name from now on; what else it is, is read.
+    fn name(&mut self, session: &SessionId) {
+        if self.session.as_ref().is_some_and(|card| card.id == *session) {
+            return;
+        }
+        let model = self.settings.model.as_deref().map(Clean::line);
+        self.session = Some(SessionCard {
+            id: session.clone(),
+            title: Clean::line(self.queue.first().map_or("", Clean::as_str)),
+            status: Status::Running,
+            model: model.unwrap_or_else(|| self.look.model.clone()),
+            mode: None,
+            phase: None,
+            cost: Clean::default(),
+            left: None,
+            context: None,
+            is_flow: false,
+        });
     }
 
     /// Something said is in the conversation now. What is recorded may be redacted, so the order

@@ -223,12 +223,13 @@ pub(crate) fn command_line(
         }
         Verb::Import => (plain(&["import", "--yes", "--", typed]), Purpose::Show("import")),
         Verb::With => {
-            let format = match typed {
-                "claude" | "claude-code" => "claude-code",
+            let agent = match typed {
+                "claude" | "claude-code" => "claude",
                 "codex" => "codex",
-                _ => return Err("with whom? /with claude or /with codex"),
+                "strands" => "strands",
+                _ => return Err("with whom? /with claude, codex or strands"),
             };
-            (of_session("export", &["--format", format])?, Purpose::Show("with"))
+            (of_session("resume", &["--with", agent])?, Purpose::Show("with"))
         }
         Verb::Checkpoint => (of_session("checkpoint", whole)?, Purpose::Show("checkpoints")),
         Verb::Save => {

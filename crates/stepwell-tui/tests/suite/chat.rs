@@ -226,6 +226,54 @@ fn words_before_the_session_has_a_name_are_said_when_it_has() {
 }
 
 #[test]
+fn a_call_that_waits_when_the_session_is_opened_is_shown_once() {
+    let mut waiting = opened(Status::Paused);
+    waiting.waiting = 1;
+    waiting.events.truncate(2);
+    let mut stage = Stage::new();
+    stage.reply(Reply::Opened(Box::new(waiting)));
+    assert_eq!(stage.printed(), "\n› tidy up");
+    stage.start_tool("c1", "a.txt");
+    let output = Clean::new("one");
+    stage.told(Told::ToolFinished { call: "c1".into(), outcome: ToolOutcome::Done, output });
+    assert_eq!(stage.printed(), "● run_command a.txt\n  one");
+}
+
+#[test]
+fn words_right_after_the_session_has_a_name_reach_it() {
+    let mut stage = Stage::new();
+    stage.send("one");
+    stage.told(Told::Began(id("s-one")));
+    let say = Effect::Say { session: id("s-one"), text: "two".into() };
+    assert_eq!(stage.send("two"), [say]);
+}
+
+#[test]
+fn a_session_that_changed_is_not_printed_again() {
+    let mut stage = Stage::open();
+    stage.printed();
+    let mut changed = opened(Status::Success);
+    changed.events.truncate(1);
+    changed.resume = false;
+    stage.reply(Reply::Opened(Box::new(changed)));
+    assert_eq!(stage.printed(), "· the session was changed; Ctrl+T shows what counts now");
+    stage.key("ctrl+t");
+    assert!(!stage.screen().contains("all is tidy"));
+}
+
+#[test]
+fn what_was_chosen_at_the_start_holds_for_the_session_that_is_opened_first() {
+    let mut stage = Stage::new();
+    stage.state.settings.model = Some("local/x".into());
+    stage.reply(Reply::Opened(Box::new(opened(Status::Success))));
+    assert_eq!(stage.state.settings.model.as_deref(), Some("local/x"));
+    let mut other = opened(Status::Success);
+    other.card.id = id("s-two");
+    stage.reply(Reply::Opened(Box::new(other)));
+    assert_eq!(stage.state.settings.model, None);
+}
+
+#[test]
 fn a_run_that_cannot_begin_gives_the_words_back() {
     let mut stage = Stage::new();
     stage.send("one");
@@ -602,6 +650,33 @@ fn a_cut_off_stream_says_so() {
     stage.end(Status::Interrupted);
     assert!(stage.printed().starts_with("\nhalf an ans\n· the answer was cut off"));
     assert!(stage.state.transcript.blocks().contains(&Block::Answer(Clean::new("half an ans"))));
+}
+
+#[test]
+fn when_nobody_types_any_more_what_works_is_waited_for() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    assert!(stage.input(Input::Closed).is_empty());
+    let effects = stage.told(Told::Asked(Box::new(crate::stage::question("g1"))));
+    assert_eq!(effects, [Effect::Pause]);
+    assert_eq!(stage.end(Status::Paused).last(), Some(&Effect::Leave));
+    assert_eq!(Stage::open().input(Input::Closed), [Effect::Leave]);
+}
+
+#[test]
+fn nothing_is_said_to_a_session_while_it_is_being_changed() {
+    let mut stage = Stage::open();
+    stage.send("/undo");
+    assert!(stage.send("go").is_empty());
+    assert_eq!(stage.state.editor.text(), "go");
+    let done = stepwell_tui::Done {
+        purpose: Purpose::Reload,
+        output: Clean::default(),
+        errors: Clean::default(),
+        ok: true,
+    };
+    stage.reply(Reply::Done(Box::new(done)));
+    assert_eq!(stage.key("enter"), [resume(Some("go"))]);
 }
 
 #[test]

@@ -101,8 +101,8 @@ fn every_action_of_the_picker_does_its_work() {
     assert_eq!(act("y").1, [Effect::Copy("s-2".into())]);
     assert_eq!(act("d").1, command(&["delete", "s-2"], Purpose::Deleted(id("s-2"))));
     let hand_over =
-        |format| command(&["export", "s-2", "--format", format], Purpose::Show("hand over"));
-    assert_eq!(act("c").1, hand_over("claude-code"));
+        |agent| command(&["resume", "s-2", "--with", agent], Purpose::Show("hand over"));
+    assert_eq!(act("c").1, hand_over("claude"));
     assert_eq!(act("x").1, hand_over("codex"));
     let (mut stage, _) = act("r");
     stage.type_text("!");

@@ -1,0 +1,150 @@
+use std::sync::Arc;
+
+use stepwell::Mode;
+use stepwell_runtime::{Runtime, Supervisor};
+use stepwell_tui::{
+    Clean, Effect, Input, Inputs, Look, Program, RunSettings, RuntimeBackstage, State, Theme, Told,
+    Wording, inputs,
+};
+use stepwell_workspace::Workspace;
+
+use super::resume;
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::{Paint, note};
+use crate::wording;
+
+/// Talks with an agent: every turn is saved, and any session can be picked up.
+///
+/// Without a session, it shows what was cut off, what waits for you and what you used last; what
+/// you type begins a new one. ? shows the keys and commands. Leaving loses nothing.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// The session to go on with: its id, a part of it, its label, or @last.
+    session: Option<String>,
+    /// Writes lines and redraws nothing, for screen readers.
+    #[arg(long)]
+    plain: bool,
+    /// The agent: build, explore, plan, review, or one of your own.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The model: openai/NAME, anthropic/NAME, gemini/NAME, ollama/NAME, or script:FILE.
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    model: Option<String>,
+    /// When you are asked: confirm-all, confirm-sensitive (before changes) or yolo (never).
+    #[arg(long)]
+    mode: Option<Mode>,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if app.out.is_json() {
+        return Err(Failure::new(Exit::Usage, "a conversation has no form in JSON"));
+    }
+    if !args.plain && !(app.terminal.output && app.terminal.can_ask) {
+        let failure = Failure::new(Exit::Usage, "a conversation needs a terminal");
+        return Err(failure.hint("stepwell run \"TASK\" works in a pipe; chat --plain reads lines"));
+    }
+    resume::refuse_unsaved(app)?;
+    let first = first(args, app)?;
+    let state = state(args, app);
+    let (to, from) = inputs();
+    let mut workspace = app.workspace().clone();
+    let telling = to.clone();
+    // Nothing may write over the screen.
+    workspace.notices = stepwell_workspace::Notices::to(move |notice| {
+        tell(&telling, &wording::notice(notice));
+    });
+    let mut backstage = RuntimeBackstage::new(workspace, program(app, &to), to.clone());
+    let state = match args.plain {
+        true => stepwell_tui::run_plain(state, &mut backstage, (to, from), first)?,
+        false => stepwell_tui::run(state, &mut backstage, from, first)?,
+    };
+    if let Some(card) = state.session {
+        note(format_args!("Saved. stepwell chat {} comes back to it", card.id));
+    }
+    Ok(Exit::Done)
+}
+
+/// What is shown first: the session that was named, the newest if the user wants that, or a list.
+fn first(args: &Args, app: &App) -> Result<Vec<Effect>> {
+    let newest = match (&args.session, app.config.settings.resume_on_startup) {
+        (None, true) => resume::newest_to_resume(app)?.map(|id| id.to_string()),
+        _ => None,
+    };
+    Ok(vec![match args.session.clone().or(newest) {
+        Some(session) => Effect::Open { session, store: None, resume: true },
+        None => Effect::ListStart,
+    }])
+}
+
+fn state(args: &Args, app: &App) -> State {
+    let (columns, rows) = app.terminal.size();
+    let settings = &app.config.settings;
+    let home = app.host.home.as_deref();
+    let root = &app.place.root;
+    let folder = match home.and_then(|home| root.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => root.display().to_string(),
+    };
+    let mut state = State::new(Look {
+        columns,
+        rows,
+        theme: if app.out.paint == Paint::Colour { Theme::COLOUR } else { Theme::PLAIN },
+        model: Clean::new(&settings.model_name),
+        mode: settings.mode.as_str().parse().unwrap_or(Mode::ConfirmSensitive),
+        folder: Clean::new(folder.trim_end_matches('/')),
+    });
+    state.settings = RunSettings {
+        model: args.model.clone(),
+        mode: args.mode,
+        agent: args.agent.clone(),
+        budget: None,
+    };
+    state
+}
+
+/// What the terminal needs of this program.
+fn program(app: &App, to: &Inputs) -> Program {
+    let program = std::env::current_exe().ok();
+    let arguments = vec!["__supervise".to_owned(), "--".to_owned()];
+    let supervisor = program.clone().map(|program| Supervisor { program, arguments });
+    let (to, now) = (to.clone(), app.now());
+    let runtime = move |workspace: Workspace| {
+        let to = to.clone();
+        let notices = stepwell_runtime::Notices::to(move |notice| {
+            if let Some(text) = wording::runtime_notice(notice, now, true) {
+                tell(&to, &text);
+            }
+        });
+        Runtime::new(workspace).telling(notices).supervised_by(supervisor.clone())
+    };
+    let variable = |name: &str| app.host.variable(name);
+    let editor =
+        variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    let mut command =
+        vec![program.map_or_else(|| "stepwell".to_owned(), |it| it.display().to_string())];
+    if app.place.found == stepwell_workspace::Found::Named && app.place.team.is_none() {
+        command.push(format!("--store={}", app.place.store.display()));
+    }
+    Program {
+        runtime: Arc::new(runtime),
+        wording: Wording { failure: worded, run_notice: wording::run_notice },
+        command,
+        editor: editor.split_whitespace().map(str::to_owned).collect(),
+        log: app.host.state.as_ref().map(|state| state.join("background.log")),
+    }
+}
+
+/// Tells the person of something.
+fn tell(to: &Inputs, text: &str) {
+    // Nobody is left to tell when the screen is closed.
+    let _ = to.send(Input::Run(Told::Notice(Clean::new(text))));
+}
+
+/// An error in words, and what to type next.
+fn worded(error: stepwell_runtime::Error) -> (String, Option<String>) {
+    match Failure::from(error) {
+        Failure::Said { message, hint, .. } => (message, hint),
+        Failure::ClosedPipe => ("the pipe was closed".to_owned(), None),
+    }
+}

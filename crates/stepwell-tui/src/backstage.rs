@@ -1,0 +1,154 @@
+//! Carries out what the terminal wants done: over the runtime, the store and the command line.
+
+mod commands;
+mod reads;
+mod rows;
+mod runs;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+use stepwell_agent::run::Notice as RunNotice;
+use stepwell_runtime::{Error, Runtime};
+use stepwell_workspace::Workspace;
+
+use crate::clean::Clean;
+use crate::driver::{Backstage, Inputs};
+use crate::effect::{Effect, Input, Reply};
+
+pub(crate) use reads::Reader;
+use runs::Runs;
+
+/// How things are said. The command line brings its words, which name its commands.
+#[derive(Clone, Copy, Debug)]
+pub struct Wording {
+    /// An error, and what would help.
+    pub failure: fn(Error) -> (String, Option<String>),
+    /// Something that a person should know of a run.
+    pub run_notice: fn(&RunNotice) -> String,
+}
+
+/// What the terminal needs of the program around it.
+#[derive(Clone)]
+pub struct Program {
+    /// A runtime in a workspace.
+    pub runtime: Arc<dyn Fn(Workspace) -> Runtime + Send + Sync>,
+    /// How things are said.
+    pub wording: Wording,
+    /// The command line: a program and its first arguments.
+    pub command: Vec<String>,
+    /// The user's own editor.
+    pub editor: Vec<String>,
+    /// Where the log of a run in the background goes.
+    pub log: Option<PathBuf>,
+}
+
+/// Carries effects out over a runtime.
+pub struct RuntimeBackstage {
+    program: Program,
+    runtime: Runtime,
+    inputs: Inputs,
+    runs: Runs,
+    /// What only reads is done in turn, on a thread of its own.
+    reads: Sender<Box<dyn FnOnce(&mut Reader) + Send>>,
+}
+
+impl RuntimeBackstage {
+    /// One that works in a workspace.
+    #[must_use]
+    pub fn new(workspace: Workspace, program: Program, inputs: Inputs) -> Self {
+        let runtime = (program.runtime)(workspace);
+        let (reads, jobs) = channel::<Box<dyn FnOnce(&mut Reader) + Send>>();
+        let mut reader = Reader::new(runtime.clone(), program.wording, inputs.clone());
+        std::thread::spawn(move || {
+            for job in jobs {
+                job(&mut reader);
+            }
+        });
+        let runs = Runs::new(program.wording, inputs.clone());
+        Self { program, runtime, inputs, runs, reads }
+    }
+
+    fn read(&self, job: impl FnOnce(&mut Reader) + Send + 'static) {
+        // The thread lives as long as this does.
+        let _ = self.reads.send(Box::new(job));
+    }
+
+    fn fail(&self, error: Error) {
+        let (why, hint) = (self.program.wording.failure)(error);
+        let hint = hint.map(|hint| Clean::new(&hint));
+        let _ = self.inputs.send(Input::Reply(Reply::Failed { why: Clean::new(&why), hint }));
+    }
+
+    /// Goes to the workspace of a session that is elsewhere, then opens it.
+    fn open(&mut self, name: String, resume: bool) {
+        let mut workspace = self.runtime.workspace().clone();
+        if let Err(error) = workspace.go_to_session(&name) {
+            return self.fail(error.into());
+        }
+        if workspace.place.root != self.runtime.place.root {
+            self.runtime = (self.program.runtime)(workspace);
+            let runtime = self.runtime.clone();
+            self.read(move |reader| reader.go_to(runtime));
+        }
+        self.read(move |reader| reader.open(&name, resume));
+    }
+}
+
+impl Backstage for RuntimeBackstage {
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start { task, settings } => self.runs.start(&self.runtime, task, &settings),
+            Effect::Resume { session, say, settings } => {
+                self.runs.resume(&self.runtime, session, say, &settings);
+            }
+            Effect::Say { session, text } => self.runs.say(&self.runtime, session, text),
+            Effect::Answer { session: _, gate, answer } => self.runs.answer(gate, answer),
+            Effect::Pause => self.runs.pause(),
+            Effect::Interrupt => self.runs.interrupt(),
+            Effect::Shell(command) => commands::shell(command, &self.runtime, &self.inputs),
+            Effect::Command { arguments, purpose } => {
+                commands::run(&self.program, &self.runtime, (arguments, purpose), &self.inputs);
+            }
+            Effect::ListStart => self.read(Reader::start),
+            Effect::Open { session, resume, .. } => self.open(session, resume),
+            Effect::ReadCard(session) => self.read(move |reader| reader.card(&session)),
+            Effect::ReadEarlier { session, before } => {
+                self.read(move |reader| reader.earlier(&session, before));
+            }
+            Effect::Find { search, words, reach } => {
+                let newest = self.runs.newest_search(search);
+                self.read(move |reader| {
+                    // Only the newest search is worth an answer.
+                    if newest.load(std::sync::atomic::Ordering::Relaxed) == search {
+                        reader.find(search, &words, reach);
+                    }
+                });
+            }
+            Effect::Preview { session, store, words: _ } => {
+                self.read(move |reader| reader.preview(&session, store.as_ref()));
+            }
+            Effect::ListPoints { session, purpose } => {
+                self.read(move |reader| reader.points(&session, purpose));
+            }
+            Effect::ListFiles(typed) => self.read(move |reader| reader.files(&typed)),
+            Effect::ListModels => self.read(Reader::models),
+            Effect::Detach => {
+                if let Some(session) = self.runs.close() {
+                    commands::detach(&self.program, &self.runtime, session.as_str());
+                }
+            }
+            // The loop does these itself.
+            Effect::Copy(_) | Effect::Edit(_) | Effect::Suspend | Effect::Leave => {}
+        }
+    }
+
+    fn editor(&self) -> Vec<String> {
+        self.program.editor.clone()
+    }
+
+    fn close(&mut self) {
+        self.runs.close();
+    }
+}

@@ -1,0 +1,89 @@
+//! Commands: the user's own, and those of the command line.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use stepwell_runtime::Runtime;
+
+use super::Program;
+use crate::clean::Clean;
+use crate::driver::Inputs;
+use crate::effect::{Done, Input, Purpose, Reply};
+
+/// How much of a command's output is kept: what a model is told of it is its end.
+const KEPT: usize = 32 * 1024;
+
+/// Runs a command of the user's, with their rights, in the workspace.
+pub(super) fn shell(command: String, runtime: &Runtime, inputs: &Inputs) {
+    let (inputs, folder) = (inputs.clone(), runtime.place.root.clone());
+    std::thread::spawn(move || {
+        let ran = Command::new("sh")
+            .args(["-c", &format!("exec 2>&1\n{command}")])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .output();
+        let (output, failed) = match ran {
+            Ok(ran) => (last(&ran.stdout), (!ran.status.success()).then(|| ran.status.to_string())),
+            Err(error) => (String::new(), Some(format!("it could not be started: {error}"))),
+        };
+        let (output, failed) = (Clean::new(&output), failed.map(Clean::from));
+        let _ = inputs.send(Input::Reply(Reply::ShellDone { command, output, failed }));
+    });
+}
+
+/// The end of what a command wrote.
+fn last(bytes: &[u8]) -> String {
+    let from = bytes.len().saturating_sub(KEPT);
+    let text = String::from_utf8_lossy(&bytes[from..]).into_owned();
+    if from == 0 { text } else { format!("… ({from} bytes before)\n{text}") }
+}
+
+/// The command line, in a workspace.
+fn command_line(program: &Program, runtime: &Runtime) -> Option<Command> {
+    let (name, arguments) = program.command.split_first()?;
+    let mut command = Command::new(name);
+    command.args(arguments).current_dir(&runtime.place.root).stdin(Stdio::null());
+    Some(command)
+}
+
+/// Runs a command of the command line.
+pub(super) fn run(
+    program: &Program,
+    runtime: &Runtime,
+    (arguments, purpose): (Vec<String>, Purpose),
+    inputs: &Inputs,
+) {
+    let Some(mut command) = command_line(program, runtime) else { return };
+    let inputs = inputs.clone();
+    std::thread::spawn(move || {
+        let done = match command.args(&arguments).output() {
+            Ok(ran) => Done {
+                purpose,
+                output: Clean::new(&String::from_utf8_lossy(&ran.stdout)),
+                errors: Clean::new(&String::from_utf8_lossy(&ran.stderr)),
+                ok: ran.status.success(),
+            },
+            Err(error) => {
+                let errors = Clean::new(&format!("the command could not be started: {error}"));
+                Done { purpose, output: Clean::default(), errors, ok: false }
+            }
+        };
+        let _ = inputs.send(Input::Reply(Reply::Done(Box::new(done))));
+    });
+}
+
+/// Lets a session go on in the background, away from this terminal.
+pub(super) fn detach(program: &Program, runtime: &Runtime, session: &str) {
+    let Some(mut command) = command_line(program, runtime) else { return };
+    let log = program
+        .log
+        .as_ref()
+        .and_then(|log| std::fs::OpenOptions::new().create(true).append(true).open(log).ok());
+    let (out, err) = match log.and_then(|log| Some((log.try_clone().ok()?, log))) {
+        Some((out, err)) => (Stdio::from(out), Stdio::from(err)),
+        None => (Stdio::null(), Stdio::null()),
+    };
+    command.args(["resume", session]).stdout(out).stderr(err).process_group(0);
+    // Who leaves is told how to come back, whether it runs or not.
+    let _ = command.spawn();
+}

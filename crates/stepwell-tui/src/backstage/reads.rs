@@ -1,0 +1,345 @@
+//! What the terminal reads from stores, on a thread of its own.
+
+use std::path::Path;
+
+use stepwell::{
+    Access, Event, Family, Filter, Kind, Order, Query, Recorded, Role, Search, Seq, SessionId,
+    Span, Standing, Stepwell, Time, Timeline,
+};
+use stepwell_files::walk::walker;
+use stepwell_runtime::{Error, Runtime};
+use stepwell_workspace::{NamedWell, Well};
+
+use super::Wording;
+use super::rows::{FILES_KEPT, card, point, preview, row};
+use crate::clean::Clean;
+use crate::driver::Inputs;
+use crate::effect::{Input, Opened, PointsFor, Reply};
+use crate::fuzzy;
+use crate::session::{Point, Reach, SessionRow};
+
+/// How many events are read at once.
+const PAGE: usize = 300;
+/// How many sessions are listed.
+const LISTED: usize = 200;
+/// How many hits of a search are looked at.
+const HITS: usize = 100;
+/// How many points are listed.
+const POINTS: usize = 2000;
+/// How many sessions the start shows.
+const STARTS: usize = 8;
+/// The most files that are completed among.
+const FILES: usize = 50_000;
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// Reads stores.
+pub(crate) struct Reader {
+    runtime: Runtime,
+    wording: Wording,
+    inputs: Inputs,
+    well: Option<Well>,
+    others: Option<Vec<NamedWell>>,
+    files: Option<(Time, Vec<String>)>,
+    /// The session that is open.
+    open: Option<SessionId>,
+}
+
+impl Reader {
+    pub(super) fn new(runtime: Runtime, wording: Wording, inputs: Inputs) -> Self {
+        Self { runtime, wording, inputs, well: None, others: None, files: None, open: None }
+    }
+
+    pub(super) fn go_to(&mut self, runtime: Runtime) {
+        self.runtime = runtime;
+        (self.well, self.files) = (None, None);
+    }
+
+    fn reply(&self, reply: Result<Reply>) {
+        let reply = reply.unwrap_or_else(|error| {
+            let (why, hint) = (self.wording.failure)(error);
+            Reply::Failed { why: Clean::new(&why), hint: hint.map(|hint| Clean::new(&hint)) }
+        });
+        let _ = self.inputs.send(Input::Reply(reply));
+    }
+
+    /// The store, if there is one yet.
+    fn well(&mut self) -> Result<Option<&Well>> {
+        if self.well.is_none() {
+            self.well = self.runtime.look()?;
+        }
+        Ok(self.well.as_ref())
+    }
+
+    /// The store that holds a session.
+    fn existing(&mut self) -> Result<&Well> {
+        if self.well.is_none() {
+            self.well = Some(self.runtime.existing(Access::Read)?);
+        }
+        Ok(self.well.as_ref().expect("it was just opened"))
+    }
+
+    pub(super) fn start(&mut self) {
+        let rows = self.listed(Filter::default(), STARTS * 6).map(|mut rows| {
+            // What waits and what was cut off comes first; of those, the newest.
+            rows.sort_by_key(|row| (row.waiting == 0, !row.cut_off));
+            rows.truncate(STARTS);
+            rows
+        });
+        self.reply(rows.map(Reply::Start));
+    }
+
+    fn listed(&mut self, filter: Filter, limit: usize) -> Result<Vec<SessionRow>> {
+        let now = self.runtime.now();
+        let Some(well) = self.well()? else { return Ok(Vec::new()) };
+        Ok(list(well, filter, limit)?.iter().map(|standing| row(standing, now)).collect())
+    }
+
+    pub(super) fn open(&mut self, name: &str, resume: bool) {
+        let opened = self.opened(name, resume);
+        self.reply(opened.map(|opened| Reply::Opened(Box::new(opened))));
+    }
+
+    fn opened(&mut self, name: &str, resume: bool) -> Result<Opened> {
+        let (well, id) = self.runtime.session(name, Access::Read)?;
+        let head = well.standing(&id)?.head;
+        let (events, more) = last_events(&well, &id, (head.seq, head.seq))?;
+        let runtime = self.runtime.clone();
+        self.open = Some(id);
+        self.well = Some(well);
+        Ok(Opened {
+            card: card(&head, used(&events), &runtime),
+            events,
+            more,
+            unheard: head.unheard,
+            resume,
+            waiting: head.open_gates,
+        })
+    }
+
+    pub(super) fn card(&mut self, id: &SessionId) {
+        self.open = Some(id.clone());
+        let runtime = self.runtime.clone();
+        let read = self.existing().and_then(|well| {
+            let head = well.standing(id)?.head;
+            let (events, _) = last_events(well, id, (head.seq, head.seq))?;
+            Ok(Reply::Card(Box::new(card(&head, used(&events), &runtime))))
+        });
+        self.reply(read);
+    }
+
+    pub(super) fn earlier(&mut self, id: &SessionId, before: Seq) {
+        let read = self.existing().and_then(|well| {
+            let head = well.standing(id)?.head;
+            let (events, more) = last_events(well, id, (head.seq, before.prev()))?;
+            Ok(Reply::Earlier { session: id.clone(), events, more })
+        });
+        self.reply(read);
+    }
+
+    pub(super) fn find(&mut self, search: u64, words: &str, reach: Reach) {
+        let now = self.runtime.now();
+        let rows = match reach {
+            Reach::Everywhere => self.find_everywhere(words, now),
+            reach => {
+                let only = self.open.clone().filter(|_| reach == Reach::Session);
+                match self.well() {
+                    Ok(Some(well)) => found(well, words, only.as_ref(), now),
+                    Ok(None) => Ok(Vec::new()),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        self.reply(rows.map(|rows| Reply::Found { search, rows }));
+    }
+
+    fn find_everywhere(&mut self, words: &str, now: Time) -> Result<Vec<SessionRow>> {
+        let runtime = self.runtime.clone();
+        let wells = self.others.get_or_insert_with(|| {
+            runtime.everywhere(|workspace, store| workspace.open_at_best(store))
+        });
+        let mut rows = Vec::new();
+        for named in wells {
+            let is_here = named.name == runtime.place.store;
+            for mut row in found(&named.well, words, None, now)? {
+                row.store = (!is_here).then(|| Clean::line(&named.name.display().to_string()));
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    pub(super) fn preview(&mut self, id: &SessionId, store: Option<&Clean>) {
+        let other = self.others.iter().flatten().find(|named| {
+            store.is_some_and(|store| {
+                store.as_str() == Clean::line(&named.name.display().to_string()).as_str()
+            })
+        });
+        let last = match other {
+            Some(named) => last_messages(&named.well, id),
+            None => self.existing().and_then(|well| last_messages(well, id)),
+        };
+        self.reply(
+            last.map(|events| Reply::Preview { session: id.clone(), text: preview(&events) }),
+        );
+    }
+
+    pub(super) fn points(&mut self, id: &SessionId, purpose: PointsFor) {
+        let now = self.runtime.now();
+        let points = self.existing().and_then(|well| points(well, id, (purpose, now)));
+        self.reply(points.map(|points| Reply::Points { purpose, points }));
+    }
+
+    pub(super) fn files(&mut self, typed: &str) {
+        let now = self.runtime.now();
+        let is_new = |(at, _): &(Time, Vec<String>)| now.since(*at) < FILES_KEPT;
+        if !self.files.as_ref().is_some_and(is_new) {
+            let place = &self.runtime.place;
+            self.files = Some((now, files(&place.root, &place.store)));
+        }
+        let all = self.files.iter().flat_map(|(_, files)| files);
+        let best = fuzzy::best(all, typed, crate::completion::MOST, |file| file.as_str());
+        let best = best.into_iter().cloned().collect();
+        self.reply(Ok(Reply::Files(best)));
+    }
+
+    pub(super) fn models(&mut self) {
+        let mut names: Vec<Clean> = Vec::new();
+        if let Some(file) = self.runtime.recent_models() {
+            match file.read() {
+                Ok(models) => {
+                    let favourites = models.favourites().into_iter();
+                    let all = favourites.chain(models.recent.iter().map(String::as_str));
+                    for name in all.map(Clean::line) {
+                        if !names.contains(&name) {
+                            names.push(name);
+                        }
+                    }
+                }
+                Err(error) => return self.reply(Err(error.into())),
+            }
+        }
+        self.reply(Ok(Reply::Models(names)));
+    }
+}
+
+fn list(well: &Stepwell, filter: Filter, limit: usize) -> Result<Vec<Standing>> {
+    let filter = Filter { family: Family::Roots, ..filter };
+    let query = Query { filter, limit, ..Query::default() };
+    Ok(well.list(&query)?.sessions)
+}
+
+/// Sessions that words are found in: in their names and tasks first, then in what was said.
+fn found(
+    well: &Stepwell,
+    words: &str,
+    only: Option<&SessionId>,
+    now: Time,
+) -> Result<Vec<SessionRow>> {
+    let words = words.trim();
+    let prefix = only.map(ToString::to_string);
+    let filter = || Filter { prefix: prefix.clone(), ..Filter::default() };
+    if words.is_empty() {
+        let all = list(well, filter(), LISTED)?;
+        return Ok(all.iter().map(|standing| row(standing, now)).collect());
+    }
+    let mut rows: Vec<SessionRow> = Vec::new();
+    let named = [
+        Filter { label: Some(words.to_owned()), ..filter() },
+        Filter { task: Some(words.to_owned()), ..filter() },
+    ];
+    for filter in named {
+        for standing in list(well, filter, LISTED)? {
+            push_new(&mut rows, row(&standing, now));
+        }
+    }
+    let search = Search { limit: HITS, filter: filter(), ..Search::new(words) };
+    for hit in well.search(&search)?.hits {
+        let text = Clean::line(&hit.snippet.text);
+        match rows.iter_mut().find(|row| row.id == hit.session) {
+            Some(row) => drop(row.hit.get_or_insert(text)),
+            None => {
+                let mut row = row(&well.standing(&hit.session)?, now);
+                row.hit = Some(text);
+                rows.push(row);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn push_new(rows: &mut Vec<SessionRow>, row: SessionRow) {
+    if rows.iter().all(|known| known.id != row.id) {
+        rows.push(row);
+    }
+}
+
+/// The last page of events up to a seq, the oldest first, of those that count where the session
+/// stands; and whether there are earlier ones.
+fn last_events(
+    well: &Stepwell,
+    id: &SessionId,
+    (head, to): (Seq, Seq),
+) -> Result<(Vec<Recorded>, bool)> {
+    let timeline = timeline(well, id, head)?;
+    let span = Span { to, ..Span::last(PAGE) };
+    let mut events = well.store().events(id, span)?.events;
+    let more = events.last().is_some_and(|event| event.seq > Seq::FIRST);
+    events.reverse();
+    events.retain(|event| timeline.contains(event.seq));
+    Ok((events, more))
+}
+
+fn timeline(well: &Stepwell, id: &SessionId, head: Seq) -> Result<Timeline> {
+    let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
+    Ok(Timeline::at(head, moves.iter()))
+}
+
+fn last_messages(well: &Stepwell, id: &SessionId) -> Result<Vec<Recorded>> {
+    let head = well.standing(id)?.head.seq;
+    let (mut events, _) = last_events(well, id, (head, head))?;
+    let spoken = |event: &Recorded| matches!(&event.event, Event::Message(message) if matches!(message.role, Role::User | Role::Assistant));
+    events.retain(spoken);
+    let from = events.len().saturating_sub(8);
+    Ok(events.split_off(from))
+}
+
+/// The tokens of the last call: what the window holds.
+fn used(events: &[Recorded]) -> Option<u64> {
+    events.iter().rev().find_map(|event| match &event.event {
+        Event::Message(message) => message.usage.map(|usage| usage.total()),
+        _ => None,
+    })
+}
+
+/// Points of a session, the newest first.
+fn points(
+    well: &Stepwell,
+    id: &SessionId,
+    (purpose, now): (PointsFor, Time),
+) -> Result<Vec<Point>> {
+    let head = well.standing(id)?.head.seq;
+    let timeline = timeline(well, id, head)?;
+    let (mut points, mut to) = (Vec::new(), head);
+    while points.len() < POINTS && to >= Seq::FIRST {
+        let span = Span { to, order: Order::Newest, limit: PAGE, ..Span::ALL };
+        let events = well.store().events(id, span)?.events;
+        let Some(last) = events.last() else { break };
+        to = last.seq.prev();
+        let counting = events.iter().filter(|event| timeline.contains(event.seq));
+        points.extend(counting.filter_map(|event| point(event, purpose, now)));
+    }
+    Ok(points)
+}
+
+/// Files of the workspace, as git sees them.
+fn files(root: &Path, store: &Path) -> Vec<String> {
+    let walk = walker(root, Some(store)).build();
+    let files = walk
+        .filter_map(std::result::Result::ok)
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let name = |entry: ignore::DirEntry| {
+        Some(entry.path().strip_prefix(root).ok()?.to_string_lossy().into_owned())
+    };
+    files.filter_map(name).take(FILES).collect()
+}

@@ -1,0 +1,130 @@
+//! Sessions and their events, as the terminal shows them.
+
+use std::time::Duration;
+
+use stepwell::{Event, Head, Mode, Money, Recorded, Role, Standing, Status, StopReason, Time};
+use stepwell_runtime::{Runtime, model_name};
+
+use crate::clean::Clean;
+use crate::effect::PointsFor;
+use crate::session::{Point, SessionCard, SessionRow};
+
+/// How much of a text is in a list.
+const FRONT: usize = 300;
+
+/// How long ago something was.
+pub(super) fn ago(then: Time, now: Time) -> Clean {
+    let seconds = now.since(then).as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600, seconds / 60);
+    Clean::new(&match (days, hours, minutes) {
+        (2.., ..) => format!("{days}d ago"),
+        (_, 2.., _) => format!("{hours}h ago"),
+        (_, _, 2..) => format!("{minutes}m ago"),
+        _ => format!("{seconds}s ago"),
+    })
+}
+
+/// A session in a list.
+pub(super) fn row(standing: &Standing, now: Time) -> SessionRow {
+    let head = &standing.head;
+    let stopped = matches!(head.stop_reason, Some(StopReason::UserInterrupt));
+    SessionRow {
+        id: head.id.clone(),
+        store: None,
+        label: head.label.as_deref().map(Clean::line),
+        task: Clean::line(front(&head.task)),
+        status: head.status,
+        cut_off: head.status == Status::Interrupted && !stopped,
+        waiting: head.open_gates,
+        when: ago(head.updated_at, now),
+        agent: Clean::line(&head.agent),
+        tags: head.tags.iter().map(|tag| Clean::line(tag)).collect(),
+        pinned: head.pinned,
+        hit: None,
+    }
+}
+
+/// The session that is open.
+pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> SessionCard {
+    let kept = |key: &str| head.metadata.get(key).and_then(|value| value.as_str());
+    let model =
+        kept("model").map_or_else(|| model_name(&head.provider, &head.model), str::to_owned);
+    let length = stepwell_runtime::Gauge::of(head, runtime).context.length;
+    let context = used.zip(length.filter(|length| *length > 0));
+    let left = head.budget.map(|budget| budget.minus(head.spent.cost).max(Money::ZERO));
+    SessionCard {
+        id: head.id.clone(),
+        title: Clean::line(head.label.as_deref().unwrap_or_else(|| front(&head.task))),
+        status: head.status,
+        model: Clean::line(&model),
+        mode: kept("mode").and_then(|mode| mode.parse::<Mode>().ok()),
+        phase: head.phase.map(|phase| Clean::line(&phase.to_string())),
+        cost: Clean::line(&head.spent.price()),
+        left: left.map(|left| Clean::line(&format!("${left:.2}"))),
+        context: context.map(|(used, length)| (used.min(length) * 100 / length) as u8),
+        is_flow: head.flow.is_some(),
+    }
+}
+
+/// An event as a point to go back to; none, if it is not one.
+pub(super) fn point(event: &Recorded, purpose: PointsFor, now: Time) -> Option<Point> {
+    let at = |seq, kind, text: &str| {
+        Some(Point { seq, kind, when: ago(event.at, now), text: Clean::new(text) })
+    };
+    let timeline = purpose == PointsFor::Timeline;
+    match &event.event {
+        // Going back to what was said takes it back, to be said otherwise.
+        Event::Message(message) if message.role == Role::User => {
+            let seq = if timeline { event.seq } else { event.seq.prev() };
+            at(seq, "you", &message.text())
+        }
+        Event::Checkpoint(checkpoint) => at(event.seq, "checkpoint", &checkpoint.name),
+        Event::Phase(phase) => at(event.seq, "phase", &phase.to.to_string()),
+        _ if !timeline => None,
+        Event::Step(step) => at(event.seq, "step", &format!("step {}", step.n)),
+        Event::Message(message) if message.role == Role::Assistant => {
+            let calls: Vec<_> =
+                message.calls().map(|call| format!("{} {}", call.name, call.arguments)).collect();
+            at(event.seq, "agent", format!("{}\n{}", message.text(), calls.join("\n")).trim())
+        }
+        Event::Message(message) if message.role == Role::Tool => {
+            let results: Vec<_> = message.results().map(|result| result.text.clone()).collect();
+            at(event.seq, "tool", &results.join("\n"))
+        }
+        Event::File(file) => at(event.seq, "file", &file.path),
+        Event::Status(status) => at(event.seq, "status", status.status.as_str()),
+        Event::Gate(gate) => at(event.seq, "question", &gate.prompt),
+        Event::GateAnswered(answer) => {
+            at(event.seq, "answer", &format!("{}: {}", answer.who, answer.answer))
+        }
+        Event::Error(failure) => at(event.seq, "error", &failure.message),
+        Event::Compacted(_) => at(event.seq, "compacted", "the conversation was made shorter"),
+        _ => None,
+    }
+}
+
+fn front(text: &str) -> &str {
+    let end = text.char_indices().nth(FRONT).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// A conversation's last messages as Markdown, for a preview.
+pub(super) fn preview(events: &[Recorded]) -> Clean {
+    let mut text = String::new();
+    for event in events {
+        let Event::Message(message) = &event.event else { continue };
+        let who = match message.role {
+            Role::User => "you",
+            Role::Assistant => "agent",
+            Role::System | Role::Tool => continue,
+        };
+        let said = message.text();
+        if !said.trim().is_empty() {
+            text.push_str(&format!("**{who}**: {}\n\n", front(said.trim())));
+        }
+    }
+    Clean::new(&text)
+}
+
+/// How long files that were listed are good for: what is completed need not be newer.
+pub(super) const FILES_KEPT: Duration = Duration::from_secs(10);

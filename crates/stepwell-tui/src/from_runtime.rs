@@ -1,0 +1,138 @@
+//! What a run tells, in the terminal's own words.
+
+use stepwell::{Outcome, SessionId, Who};
+use stepwell_agent::provider::Delta;
+use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
+
+use crate::backstage::Wording;
+use crate::clean::Clean;
+use crate::told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
+
+/// Whose run it is.
+pub(crate) struct Listener<'a> {
+    /// The session.
+    pub(crate) session: &'a SessionId,
+    /// Who sits here.
+    pub(crate) who: &'a Who,
+    /// How things are said.
+    pub(crate) wording: &'a Wording,
+}
+
+impl Listener<'_> {
+    /// An event in the terminal's own words; none, if there is nothing to show. How a run ended is
+    /// told by its report.
+    pub(crate) fn hear(&self, event: RunEvent) -> Option<Told> {
+        Some(match event {
+            RunEvent::Recorded(event) => Told::Recorded(Box::new(event)),
+            RunEvent::Waiting(waited) => Told::Waiting(waited),
+            RunEvent::Delta(Delta::Text(text)) => Told::Text(text),
+            RunEvent::Delta(Delta::Thinking(text)) => Told::Thinking(text),
+            RunEvent::Delta(Delta::Void) => Told::Void,
+            RunEvent::ToolStarted { call, tool, preview } => {
+                let (tool, preview) = (Clean::line(&tool), short(&tool, &preview));
+                Told::ToolStarted(ToolRun { call, tool, preview })
+            }
+            RunEvent::ToolOutput { call, ran, tail, .. } => {
+                Told::ToolOutput { call, ran, tail: Clean::new(&tail) }
+            }
+            RunEvent::ToolFinished { call, outcome, told, .. } => {
+                Told::ToolFinished { call, outcome: ended(outcome), output: Clean::new(&told) }
+            }
+            RunEvent::ToolCutOff { call, .. } => {
+                Told::ToolFinished { call, outcome: ToolOutcome::CutOff, output: Clean::default() }
+            }
+            RunEvent::Step { spent, .. } => {
+                Told::Step { cost: Clean::line(&spent.price()), context: None }
+            }
+            RunEvent::Approval(open) => Told::Asked(Box::new(self.question(&open))),
+            RunEvent::Answered(answer) => Told::Answered {
+                session: answer.session,
+                gate: answer.gate,
+                answer: Clean::line(&answer.answer.text()),
+                here: answer.who == *self.who,
+                who: Clean::line(&answer.who.to_string()),
+            },
+            RunEvent::Node(node) => {
+                let error = node.error.map(|error| format!(": {error}")).unwrap_or_default();
+                let state = format!("{:?}", node.state).to_lowercase();
+                Told::Notice(Clean::line(&format!("{} {state}{error}", node.key)))
+            }
+            RunEvent::Within { node, event } => self.within(&node, *event)?,
+            RunEvent::Child { session, event } => self.within(session.as_str(), *event)?,
+            RunEvent::Notice(notice) => {
+                Told::Notice(Clean::new(&(self.wording.run_notice)(&notice)))
+            }
+            // The recorded event says it; the report says how it ended.
+            RunEvent::Compacted { .. } | RunEvent::Ended { .. } => return None,
+        })
+    }
+
+    /// What happens in a subagent or a flow's node. Its end is told here: no report follows.
+    fn within(&self, name: &str, event: RunEvent) -> Option<Told> {
+        let told = match event {
+            RunEvent::Ended { status, .. } => {
+                Told::Ended(Ended { status, why: Clean::default(), hint: None })
+            }
+            event => self.hear(event)?,
+        };
+        Some(Told::Within { name: Clean::line(name), told: Box::new(told) })
+    }
+
+    fn question(&self, open: &OpenGate) -> Question {
+        let (gate, here) = (&open.gate, open.here.as_ref());
+        let call = gate.call.as_deref();
+        let prompt =
+            here.filter(|here| here.call.is_some()).map(|here| format!("Allow {}?", here.preview));
+        let prompt = Clean::new(&prompt.unwrap_or_else(|| gate.prompt.clone()));
+        let detail = here.and_then(|here| here.detail.as_deref());
+        let detail = detail.or_else(|| call.and_then(|call| call.detail.as_deref()));
+        let asker = (open.session != *self.session).then(|| Clean::line(open.session.as_str()));
+        let kind = match stepwell_runtime::flow::is_permission(gate) {
+            true => QuestionKind::Approval,
+            false => QuestionKind::Words,
+        };
+        Question {
+            session: open.session.clone(),
+            gate: gate.id.clone(),
+            prompt,
+            kind,
+            detail: detail.map(Clean::new),
+            asker,
+            default: gate.default.as_deref().map(Clean::line),
+        }
+    }
+}
+
+/// What a call does, without the tool's name, which stands before it.
+fn short(tool: &str, preview: &str) -> Clean {
+    Clean::line(preview.strip_prefix(tool).unwrap_or(preview))
+}
+
+fn ended(outcome: Outcome) -> ToolOutcome {
+    match outcome {
+        Outcome::Done => ToolOutcome::Done,
+        Outcome::Failed | Outcome::TimedOut => ToolOutcome::Failed,
+        Outcome::Denied => ToolOutcome::Denied,
+        Outcome::Unknown => ToolOutcome::CutOff,
+    }
+}
+
+/// How a run ended.
+pub(crate) fn report(report: &RunReport) -> Ended {
+    use stepwell::StopReason;
+    let reason = match report.reason {
+        Some(StopReason::LlmDone | StopReason::UserInterrupt | StopReason::Gate) | None => {
+            String::new()
+        }
+        Some(reason) => format!("it stopped: {}", reason.as_str().replace('_', " ")),
+    };
+    let why = report.error.as_ref().map_or(reason, |error| error.message.clone());
+    Ended { status: report.status, why: Clean::new(&why), hint: None }
+}
+
+/// How a run ended that could not begin, or could not be saved.
+pub(crate) fn failure(error: Error, wording: &Wording) -> Ended {
+    let (why, hint) = (wording.failure)(error);
+    let hint = hint.map(|hint| Clean::new(&hint));
+    Ended { status: stepwell::Status::Failed, why: Clean::new(&why), hint }
+}
