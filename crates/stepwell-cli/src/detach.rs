@@ -16,9 +16,17 @@ use crate::output::note;
 /// The folder, in the store's, that holds what runs in the background wrote.
 const FOLDER: &str = "runs";
 
-/// Starts the same command in the background. The task goes by its input, in place of what was
-/// typed: others can read a process's arguments.
-pub(crate) fn start(typed: &str, task: &str, app: &mut App) -> Result<Exit> {
+/// A task, which goes to the process in the background by its input, in place of what was typed:
+/// others can read a process's arguments.
+pub(crate) struct Task<'a> {
+    /// The argument, as it was typed.
+    pub(crate) typed: &'a str,
+    /// The task itself.
+    pub(crate) text: &'a str,
+}
+
+/// Starts the same command in the background.
+pub(crate) fn start(task: Option<&Task<'_>>, app: &mut App) -> Result<Exit> {
     // Made now: what goes wrong with it is told here.
     drop(app.make()?);
     let folder = app.place.store.join(FOLDER);
@@ -29,10 +37,10 @@ pub(crate) fn start(typed: &str, task: &str, app: &mut App) -> Result<Exit> {
     let log = log.create(true).write(true).truncate(true).mode(0o600).open(&path);
     let log = log.map_err(|error| failed(&error))?;
     let mut child =
-        command(typed, &log).and_then(|mut it| it.spawn()).map_err(|error| failed(&error))?;
-    if let Some(mut input) = child.stdin.take() {
+        command(task, &log).and_then(|mut it| it.spawn()).map_err(|error| failed(&error))?;
+    if let (Some(mut input), Some(task)) = (child.stdin.take(), task) {
         // One that ended already says why.
-        let _ = input.write_all(task.as_bytes());
+        let _ = input.write_all(task.text.as_bytes());
     }
     let mut id = String::new();
     if let Some(output) = child.stdout.take() {
@@ -58,15 +66,18 @@ fn make_folder(folder: &Path) -> Result<()> {
 }
 
 /// This command, for the background: the same arguments, but for the task.
-fn command(typed: &str, log: &File) -> std::io::Result<Command> {
+fn command(task: Option<&Task<'_>>, log: &File) -> std::io::Result<Command> {
     let mut args: Vec<_> = std::env::args_os().skip(1).collect();
     args.retain(|arg| arg != "--detach");
-    let from = args.iter().position(|arg| arg == "run").unwrap_or_default();
-    if let Some(task) = args[from..].iter_mut().find(|arg| **arg == *typed) {
+    let verb = args.iter().position(|arg| arg == "run" || arg == "resume").unwrap_or_default();
+    let is_task = |arg: &&mut std::ffi::OsString| task.is_some_and(|task| **arg == *task.typed);
+    if let Some(task) = args[verb..].iter_mut().find(is_task) {
         *task = "-".into();
     }
+    // Before whatever follows a lone `--`.
+    args.splice(verb + 1..verb + 1, ["--detached".into(), "--wait".into()]);
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(args).arg("--detached").arg("--wait");
+    command.args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log.try_clone()?);
     Ok(command)
 }

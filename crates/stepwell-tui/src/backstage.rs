@@ -5,7 +5,6 @@ mod reads;
 mod rows;
 mod runs;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
@@ -40,8 +39,6 @@ pub struct Program {
     pub command: Vec<String>,
     /// The user's own editor.
     pub editor: Vec<String>,
-    /// Where the log of a run in the background goes.
-    pub log: Option<PathBuf>,
 }
 
 /// Carries effects out over a runtime.
@@ -104,7 +101,9 @@ impl Backstage for RuntimeBackstage {
                 self.runs.resume(&self.runtime, session, say, &settings);
             }
             Effect::Say { session, text } => self.runs.say(&self.runtime, session, text),
-            Effect::Answer { session: _, gate, answer } => self.runs.answer(gate, answer),
+            Effect::Answer { session, gate, answer } => {
+                self.runs.answer(session, gate, answer);
+            }
             Effect::Pause => self.runs.pause(),
             Effect::Interrupt => self.runs.interrupt(),
             Effect::Shell(command) => commands::shell(command, &self.runtime, &self.inputs),
@@ -134,11 +133,6 @@ impl Backstage for RuntimeBackstage {
             }
             Effect::ListFiles(typed) => self.read(move |reader| reader.files(&typed)),
             Effect::ListModels => self.read(Reader::models),
-            Effect::Detach => {
-                if let Some(session) = self.runs.close() {
-                    commands::detach(&self.program, &self.runtime, session.as_str());
-                }
-            }
             // The loop does these itself.
             Effect::Copy(_) | Effect::Edit(_) | Effect::Suspend | Effect::Leave => {}
         }

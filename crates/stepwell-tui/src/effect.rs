@@ -89,6 +89,17 @@ pub enum Reply {
     },
     /// What was written in an editor.
     Edited(String),
+    /// An answer to a question was not taken.
+    NotAnswered {
+        /// The session that asks.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// Why.
+        why: Clean,
+        /// Does the question still wait?
+        again: bool,
+    },
     /// Something could not be done.
     Failed {
         /// Why.
@@ -165,6 +176,8 @@ pub enum Purpose {
     Relist,
     /// A session went to the trash, and can come back.
     Deleted(SessionId),
+    /// The session goes on in the background.
+    Detached,
 }
 
 /// Something that the terminal wants done. Its answer comes as an [`Input`].
@@ -270,8 +283,6 @@ pub enum Effect {
     Edit(String),
     /// Suspend the program.
     Suspend,
-    /// Let the run go on in the background, and leave.
-    Detach,
     /// Leave.
     Leave,
 }

@@ -45,7 +45,7 @@ pub use plain::{plain_lines, plain_question, plain_start};
 pub use plain_driver::run_plain;
 pub use screen::Screen;
 pub use session::{Point, Reach, SessionCard, SessionRow};
-pub use state::{Asked, Look, Refusal, StartList, State, Work};
+pub use state::{Asked, Detach, Look, Refusal, StartList, State, Work};
 pub use theme::Theme;
 pub use told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
 pub use transcript::{Block, ToolBlock, ToolState, Transcript};

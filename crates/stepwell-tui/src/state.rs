@@ -55,6 +55,8 @@ pub struct State {
     pub queue: Vec<Clean>,
     /// Questions that wait, the oldest first.
     pub questions: Vec<Asked>,
+    /// Questions that were answered here; whether the answer was taken is not known yet.
+    pub(crate) answering: Vec<Asked>,
     /// Sessions to begin with, until something is said.
     pub start: Option<StartList>,
     /// The page that covers the conversation.
@@ -80,6 +82,20 @@ pub struct State {
     pub(crate) closed: bool,
     /// Does a command change the session? No run begins meanwhile.
     pub(crate) changing: bool,
+    /// Is the run to go on in the background?
+    pub(crate) detach: Detach,
+}
+
+/// Whether the run goes on in the background.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detach {
+    /// It does not.
+    #[default]
+    No,
+    /// It is to: it stops here first.
+    Asked,
+    /// It does.
+    Done,
 }
 
 /// Whether a run works in the session.
@@ -142,6 +158,7 @@ impl State {
             work: Work::Idle,
             queue: Vec::new(),
             questions: Vec::new(),
+            answering: Vec::new(),
             start: None,
             page: None,
             settings: RunSettings::default(),
@@ -157,6 +174,7 @@ impl State {
             left: false,
             closed: false,
             changing: false,
+            detach: Detach::No,
         }
     }
 
@@ -164,6 +182,12 @@ impl State {
     #[must_use]
     pub const fn is_working(&self) -> bool {
         matches!(self.work, Work::Working { .. })
+    }
+
+    /// Does the run go on in the background, now that the user left?
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        self.detach == Detach::Done
     }
 
     /// Did the user leave?

@@ -59,8 +59,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         true => stepwell_tui::run_plain(state, &mut backstage, (to, from), first)?,
         false => stepwell_tui::run(state, &mut backstage, from, first)?,
     };
-    if let Some(card) = state.session {
-        note(format_args!("Saved. stepwell chat {} comes back to it", card.id));
+    if let Some(card) = &state.session {
+        note(match state.is_detached() {
+            true => format!("It goes on in the background; stepwell attach {} shows it", card.id),
+            false => format!("Saved. stepwell chat {} comes back to it", card.id),
+        });
     }
     Ok(Exit::Done)
 }
@@ -131,7 +134,6 @@ fn program(app: &App, to: &Inputs) -> Program {
         wording: Wording { failure: worded, run_notice: wording::run_notice },
         command,
         editor: editor.split_whitespace().map(str::to_owned).collect(),
-        log: app.host.state.as_ref().map(|state| state.join("background.log")),
     }
 }
 

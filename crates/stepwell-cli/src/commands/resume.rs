@@ -5,11 +5,11 @@ use super::handoff::{Elsewhere, Then, hand_over};
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
-use crate::inside_run;
 use crate::output::note;
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::text::{cut, one_line};
 use crate::typed::{each_once, variable};
+use crate::{detach, inside_run};
 
 /// Resumes a session exactly where it stopped, or gives it more to do.
 ///
@@ -33,6 +33,12 @@ pub(crate) struct Args {
     /// Follows a session that runs elsewhere, without taking it over.
     #[arg(long)]
     attach: bool,
+    /// Goes on in the background, prints the session's id and leaves.
+    #[arg(long, conflicts_with_all = ["attach", "with", "text", "events", "dry_run"])]
+    detach: bool,
+    /// This process is the one in the background.
+    #[arg(long, hide = true)]
+    detached: bool,
     /// Answers the question that a flow waits with.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["approve", "deny"], help_heading = "Flows")]
     respond: Option<String>,
@@ -123,6 +129,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let is_flow = well.standing(&id)?.head.flow.is_some();
     drop(well);
+    if args.detach {
+        return detach::start(None, app);
+    }
     if !is_flow {
         args.refuse_flow_flags(&id)?;
     }
@@ -142,6 +151,9 @@ pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) 
     if given.is_some() {
         inside_run::refuse(app, "answering")?;
     }
+    if args.detached {
+        detach::leave_terminal()?;
+    }
     let request = ResumeRequest {
         answer: given.clone(),
         options: args.flags.options(runner, app),
@@ -160,6 +172,9 @@ pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) 
         }
         (Err(error), _) => return Err(error.into()),
     };
+    if args.detached {
+        detach::say_id(handle.id())?;
+    }
     runner::show(handle, runner, &args.flags, app)
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let as_typed = task.clone();
     let task = typed(task)?;
     if args.detach {
-        return detach::start(&as_typed, &task, app);
+        let task = detach::Task { typed: &as_typed, text: &task };
+        return detach::start(Some(&task), app);
     }
     if let Some(name) = &args.session {
         return say_more(name, task, &args.flags, app);

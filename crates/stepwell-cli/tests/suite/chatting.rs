@@ -1,19 +1,11 @@
 //! chat, on a terminal: a day of work, kills, and coming back.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use stepwell::{Event, Message, Role, Span, Status};
 use stepwell_strict::{Ending, Say};
 
 use crate::desk::Desk;
 use crate::running;
-
-const ROWS: u16 = 24;
-const COLUMNS: u16 = 80;
+use crate::seat::Seat;
 
 /// What a model says over a day: it looks, writes a file, and answers more questions.
 const DAY: &str = "
@@ -24,87 +16,6 @@ answers:
   - text: Of course, here is more.
   - text: 'Then otherwise: fine.'
 ";
-
-/// A person at a terminal.
-struct Seat {
-    child: Child,
-    terminal: File,
-    shown: vt100::Parser,
-}
-
-impl Seat {
-    fn sit(mut command: Command) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&terminal).unwrap();
-        unlockpt(&terminal).unwrap();
-        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&terminal, size).unwrap();
-        let name = ptsname(&terminal, Vec::new()).unwrap();
-        let side = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        command.stdin(Stdio::from(side())).stdout(Stdio::from(side())).stderr(Stdio::from(side()));
-        let child = command.env("TERM", "xterm-256color").spawn().unwrap();
-        drop(command);
-        let shown = vt100::Parser::new(ROWS, COLUMNS, 10_000);
-        Self { child, terminal: File::from(terminal), shown }
-    }
-
-    /// Reads what the program writes, and answers where the cursor is if it asks. False, if it has
-    /// ended.
-    fn look(&mut self) -> bool {
-        let mut buffer = [0; 4096];
-        let Ok(n @ 1..) = self.terminal.read(&mut buffer) else { return false };
-        self.shown.process(&buffer[..n]);
-        if String::from_utf8_lossy(&buffer[..n]).contains("\u{1b}[6n") {
-            let (row, column) = self.shown.screen().cursor_position();
-            let answer = format!("\u{1b}[{};{}R", row + 1, column + 1);
-            self.terminal.write_all(answer.as_bytes()).unwrap();
-        }
-        true
-    }
-
-    fn screen(&self) -> String {
-        self.shown.screen().contents()
-    }
-
-    /// Watches until something is on the screen.
-    fn until(&mut self, text: &str) -> &mut Self {
-        while !self.screen().contains(text) {
-            assert!(self.look(), "{text:?} never came:\n{}", self.screen());
-        }
-        self
-    }
-
-    /// Watches until something is no longer on the screen.
-    fn until_gone(&mut self, text: &str) -> &mut Self {
-        while self.screen().contains(text) {
-            assert!(self.look(), "{text:?} never went:\n{}", self.screen());
-        }
-        self
-    }
-
-    fn press(&mut self, keys: &str) -> &mut Self {
-        self.terminal.write_all(keys.as_bytes()).unwrap();
-        self
-    }
-
-    /// Answers a question once it was there long enough to be read.
-    fn answer(&mut self, key: &str) -> &mut Self {
-        self.until("waiting for you").until("y once").until(" 1s").press(key)
-    }
-
-    /// Leaves, and waits until the program has ended.
-    fn leave(mut self) -> (String, Option<i32>) {
-        self.press("\u{4}");
-        while self.look() {}
-        (self.screen(), self.child.wait().unwrap().code())
-    }
-
-    /// The power goes.
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
 
 fn chat(desk: &Desk, args: &[&str]) -> Seat {
     Seat::sit(desk.command(&[&["chat"], args].concat()))
@@ -164,7 +75,7 @@ fn a_day_of_work_survives_a_kill_during_an_approval() {
 #[test]
 fn a_kill_while_the_model_speaks_loses_nothing_that_was_said() {
     let (desk, strict, _runtime) = running::with_provider("openai");
-    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(1)));
+    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
     let mut seat = chat(&desk, &["--model", "local/large"]);
     seat.until("what is to be done?").press("tell me\r").until("Half of the answer");
     // What is said meanwhile is on record at once.
@@ -215,4 +126,39 @@ fn a_screen_reader_gets_lines_and_no_escapes() {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
     assert_eq!(desk.read("notes.md"), "first");
+}
+
+#[test]
+fn what_models_and_tools_say_cannot_drive_the_terminal() {
+    let desk = running::desk(
+        r#"
+answers:
+  - text: "I look.\u001b]0;owned\u0007\u001b[2J\u009b31m"
+    calls: [{tool: run_command, arguments: {command: "printf '\\033]52;c;aGk=\\007seen\\033[8m'"}}]
+  - text: "It is \u202edone."
+"#,
+    );
+    let mut seat = chat(&desk, &["--model", "script:script.yaml", "--mode", "yolo"]);
+    seat.until("what is to be done?").press("look\r").until("It is done.").until("what next?");
+    assert!(seat.screen().contains("I look.") && seat.screen().contains("seen"));
+    let written = seat.written();
+    for drives in ["owned", "\u{1b}]52", "\u{1b}[2J", "\u{9b}", "\u{1b}[8m", "\u{202e}"] {
+        assert!(!written.contains(drives), "{drives:?} was written: {written:?}");
+    }
+    seat.leave();
+}
+
+#[test]
+fn forty_columns_without_colours_are_enough() {
+    let mut desk = running::desk(DAY);
+    desk.set("NO_COLOR", "1");
+    let command = desk.command(&["chat", "--model", "script:script.yaml"]);
+    let mut seat = Seat::sit_before(command, (40, 20));
+    seat.until("what is to be done?").press("write the notes\r").answer("y");
+    seat.until("It is written.").until("what next?");
+    seat.press("\u{12}").until("Sessions").press("\u{1b}").until("what next?");
+    let written = seat.written();
+    let colour = regex::Regex::new("\u{1b}\\[(?:[0-9;]*;)?(?:3[0-7]|9[0-7]|38;5)m?[;m]").unwrap();
+    assert!(!colour.is_match(&written), "{:?}", colour.find(&written));
+    seat.leave();
 }

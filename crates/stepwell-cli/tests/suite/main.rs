@@ -38,6 +38,7 @@ mod repairing;
 mod rewinding;
 mod rewound_questions;
 mod running;
+mod seat;
 mod setting_up;
 mod shortening;
 mod specs;

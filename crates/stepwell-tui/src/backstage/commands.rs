@@ -1,6 +1,5 @@
 //! Commands: the user's own, and those of the command line.
 
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use stepwell_runtime::Runtime;
@@ -70,20 +69,4 @@ pub(super) fn run(
         };
         let _ = inputs.send(Input::Reply(Reply::Done(Box::new(done))));
     });
-}
-
-/// Lets a session go on in the background, away from this terminal.
-pub(super) fn detach(program: &Program, runtime: &Runtime, session: &str) {
-    let Some(mut command) = command_line(program, runtime) else { return };
-    let log = program
-        .log
-        .as_ref()
-        .and_then(|log| std::fs::OpenOptions::new().create(true).append(true).open(log).ok());
-    let (out, err) = match log.and_then(|log| Some((log.try_clone().ok()?, log))) {
-        Some((out, err)) => (Stdio::from(out), Stdio::from(err)),
-        None => (Stdio::null(), Stdio::null()),
-    };
-    command.args(["resume", session]).stdout(out).stderr(err).process_group(0);
-    // Who leaves is told how to come back, whether it runs or not.
-    let _ = command.spawn();
 }

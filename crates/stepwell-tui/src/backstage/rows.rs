@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::{Event, Head, Mode, Money, Recorded, Role, Standing, Status, StopReason, Time};
+use stepwell::{Event, Head, Money, Recorded, Role, Standing, Status, StopReason, Time};
 use stepwell_runtime::{Runtime, model_name};
 
 use crate::clean::Clean;
@@ -46,10 +46,11 @@ pub(super) fn row(standing: &Standing, now: Time) -> SessionRow {
 
 /// The session that is open.
 pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> SessionCard {
-    let kept = |key: &str| head.metadata.get(key).and_then(|value| value.as_str());
-    let model =
-        kept("model").map_or_else(|| model_name(&head.provider, &head.model), str::to_owned);
-    let length = stepwell_runtime::Gauge::of(head, runtime).context.length;
+    let gauge = stepwell_runtime::Gauge::of(head, runtime);
+    let model = gauge.model.unwrap_or_else(|| model_name(&head.provider, &head.model));
+    // What somebody else chose does not count here.
+    let mine = head.settings.as_ref().filter(|chosen| chosen.who == runtime.who());
+    let length = gauge.context.length;
     let context = used.zip(length.filter(|length| *length > 0));
     let left = head.budget.map(|budget| budget.minus(head.spent.cost).max(Money::ZERO));
     SessionCard {
@@ -57,7 +58,7 @@ pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> Session
         title: Clean::line(head.label.as_deref().unwrap_or_else(|| front(&head.task))),
         status: head.status,
         model: Clean::line(&model),
-        mode: kept("mode").and_then(|mode| mode.parse::<Mode>().ok()),
+        mode: mine.and_then(|chosen| chosen.mode),
         phase: head.phase.map(|phase| Clean::line(&phase.to_string())),
         cost: Clean::line(&head.spent.price()),
         left: left.map(|left| Clean::line(&format!("${left:.2}"))),

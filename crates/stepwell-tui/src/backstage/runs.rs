@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use stepwell::{Access, Answer, Lane, Said, SessionId};
+use stepwell_flow::NoAnswer;
 use stepwell_runtime::{
     Error, Interrupt, Patience, ResumeRequest, RunHandle, RunOptions, RunRequest, Runtime,
 };
@@ -30,7 +31,6 @@ pub(super) struct Runs {
 #[derive(Default)]
 struct Now {
     handle: Option<RunHandle>,
-    session: Option<SessionId>,
 }
 
 impl Runs {
@@ -47,11 +47,6 @@ impl Runs {
 
     fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The session that ran last.
-    pub(super) fn session(&self) -> Option<SessionId> {
-        self.now().session.clone()
     }
 
     /// Notes which search is the newest.
@@ -117,7 +112,7 @@ impl Runs {
                 (handle.id().clone(), handle.who().clone(), handle.events());
             {
                 let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
-                (now.handle, now.session) = (Some(handle), Some(session.clone()));
+                now.handle = Some(handle);
             }
             tell(Told::Began(session.clone()));
             let listener = Listener { session: &session, who: &who, wording: &wording };
@@ -140,12 +135,20 @@ impl Runs {
         self.tell_failure(said);
     }
 
-    pub(super) fn answer(&self, gate: String, answer: Answer) {
+    /// Answers a question. One that was not answered is asked again, if it still waits.
+    pub(super) fn answer(&self, session: SessionId, gate: String, answer: Answer) {
         let answered = match &self.now().handle {
             Some(handle) => handle.answer(&gate, answer, handle.who().clone()).map(drop),
             None => return,
         };
-        self.tell_failure(answered);
+        let Err(error) = answered else { return };
+        let again = match &error {
+            Error::BadAnswer { why, .. } => !matches!(why, NoAnswer::Late { .. }),
+            Error::Unclear { .. } => true,
+            _ => false,
+        };
+        let why = Clean::new(&(self.wording.failure)(error).0);
+        let _ = self.inputs.send(Input::Reply(Reply::NotAnswered { session, gate, why, again }));
     }
 
     fn tell_failure(&self, done: Result<(), Error>) {
@@ -166,14 +169,12 @@ impl Runs {
         self.interrupt.ask();
     }
 
-    /// Stops the run, and waits until it is saved. The answer is the session that was stopped.
-    pub(super) fn close(&mut self) -> Option<SessionId> {
-        let thread = self.thread.take()?;
-        let runs = !thread.is_finished();
+    /// Stops the run, and waits until it is saved.
+    pub(super) fn close(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
         self.interrupt.ask();
         // A run that is interrupted ends soon: its tools are ended first.
         let _ = thread.join();
-        self.session().filter(|_| runs)
     }
 }
 

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stepwell::{Answer, Grant};
+use stepwell::{Answer, Grant, SessionId};
 
 use super::typed;
+use crate::clean::Clean;
 use crate::effect::Effect;
 use crate::page::Content;
-use crate::state::{Refusal, State};
+use crate::state::{Asked, Refusal, State};
 use crate::told::QuestionKind;
 
 /// A key that is pressed sooner was meant for something else: nobody reads as fast.
@@ -149,8 +150,23 @@ impl State {
             return Vec::new();
         }
         let asked = self.questions.remove(0);
-        let (session, gate) = (asked.question.session, asked.question.gate);
+        let (session, gate) = (asked.question.session.clone(), asked.question.gate.clone());
+        self.answering.push(asked);
         vec![Effect::Answer { session, gate, answer }]
+    }
+
+    /// An answer was not taken. A question that still waits is asked again.
+    pub(super) fn not_answered(&mut self, of: (&SessionId, &str), why: &Clean, again: bool) {
+        let (session, gate) = of;
+        let meant =
+            |asked: &Asked| asked.question.gate == gate && asked.question.session == *session;
+        if let Some(at) = self.answering.iter().position(meant) {
+            let asked = self.answering.remove(at);
+            if again {
+                self.questions.insert(0, Asked { reason: None, ..asked });
+            }
+        }
+        self.trouble(why, None);
     }
 
     pub(super) fn later(&mut self) -> Vec<Effect> {

@@ -6,7 +6,7 @@ use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
 use crate::effect::{Done, Effect, Opened, Purpose, Reply, RunSettings};
 use crate::page::{ChoicePage, Choosing, Content, Page, PointsPage};
-use crate::state::{StartList, State};
+use crate::state::{Detach, StartList, State};
 use crate::transcript::{Block, Transcript};
 
 /// An answer of more lines goes to a page.
@@ -68,6 +68,9 @@ impl State {
                 return self.shell_done(&command, &output, failed.as_ref());
             }
             Reply::Edited(text) => self.editor.set(text.trim_end()),
+            Reply::NotAnswered { session, gate, why, again } => {
+                self.not_answered((&session, &gate), &why, again);
+            }
             Reply::Failed { why, hint } => self.failed(&why, hint.as_ref()),
         }
         Vec::new()
@@ -81,6 +84,7 @@ impl State {
         self.start = None;
         self.queue.clear();
         self.questions.clear();
+        self.answering.clear();
         match before {
             // It changed: what of it still counts is not printed again.
             Some(open) if open == card.id => {
@@ -147,6 +151,9 @@ impl State {
         if done.purpose == Purpose::Reload {
             self.changing = false;
         }
+        if done.purpose == Purpose::Detached {
+            self.detach = if done.ok { Detach::Done } else { Detach::No };
+        }
         if !done.ok {
             let (mut why, mut hint) = (done.errors.as_str().trim(), None);
             if let Some((before, after)) = why.split_once("hint: ") {
@@ -192,6 +199,7 @@ impl State {
                 })
             }
             Purpose::Relist => self.find(),
+            Purpose::Detached => self.leave(),
             Purpose::Deleted(session) => {
                 self.deleted = Some(session.clone());
                 self.say_briefly("in the trash; u brings it back");
@@ -209,6 +217,7 @@ impl State {
         self.transcript = Transcript::default();
         self.queue.clear();
         self.questions.clear();
+        self.answering.clear();
         self.others.clear();
     }
 }

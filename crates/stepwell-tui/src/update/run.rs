@@ -3,9 +3,9 @@
 use stepwell::{Event, Role, SessionId, Status};
 
 use crate::clean::Clean;
-use crate::effect::Effect;
+use crate::effect::{Effect, Purpose};
 use crate::session::SessionCard;
-use crate::state::{Asked, State, Work};
+use crate::state::{Asked, Detach, State, Work};
 use crate::told::{Ended, Told};
 use crate::transcript::Block;
 
@@ -68,6 +68,7 @@ impl State {
                 };
                 let was_open = self.questions.iter().any(meant);
                 self.questions.retain(|asked| !meant(asked));
+                self.answering.retain(|asked| !meant(asked));
                 if was_open && !here {
                     self.note(format!("answered by {who}: {answer}"));
                 }
@@ -152,8 +153,10 @@ impl State {
         self.transcript.drop_stream();
         self.transcript.cut_open_calls();
         self.questions.clear();
+        self.answering.clear();
         self.others.clear();
         match (ended.status, ended.why.is_empty()) {
+            (Status::Interrupted, _) if self.detach == Detach::Asked => {}
             (Status::Interrupted, _) if stopped => self.note("stopped; say something to go on"),
             (Status::Failed, _) => {
                 let why =
@@ -175,17 +178,30 @@ impl State {
                 self.editor.set(&said.join("\n\n"));
             }
             self.carried.clear();
+            self.detach = Detach::No;
             return Vec::new();
         };
         card.status = ended.status;
         let session = card.id.clone();
         let mut effects = vec![Effect::ReadCard(session.clone())];
+        if self.detach == Detach::Asked {
+            return self.go_on_in_background(&session, ended.status);
+        }
         // What was said as the turn ended is answered in the next one.
         if !self.queue.is_empty() && ended.status == Status::Success {
             self.begin_work();
             effects.push(Effect::Resume { session, say: None, settings: self.settings.clone() });
         }
         effects
+    }
+
+    /// The run stopped here. What it was at goes on elsewhere; what is done is done.
+    fn go_on_in_background(&mut self, session: &SessionId, status: Status) -> Vec<Effect> {
+        if status == Status::Success && self.queue.is_empty() {
+            return self.leave();
+        }
+        let arguments = ["resume", session.as_str(), "--detach"].map(str::to_owned).to_vec();
+        vec![Effect::Command { arguments, purpose: Purpose::Detached }]
     }
 
     /// Something went wrong before a run told of its end.

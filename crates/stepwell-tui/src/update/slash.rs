@@ -8,7 +8,7 @@ use crate::clean::Clean;
 use crate::effect::{Effect, PointsFor, Purpose};
 use crate::page::{ChoicePage, Content, Page};
 use crate::session::Reach;
-use crate::state::State;
+use crate::state::{Detach, State};
 
 impl State {
     pub(super) fn slash(&mut self, line: &str) -> Vec<Effect> {
@@ -90,8 +90,8 @@ impl State {
     fn detach(&mut self) -> Vec<Effect> {
         match self.is_working() {
             true => {
-                self.left = true;
-                vec![Effect::Detach]
+                self.detach = Detach::Asked;
+                self.stop()
             }
             false => self.leave(),
         }

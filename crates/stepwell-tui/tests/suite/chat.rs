@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use stepwell::{Message, Mode, Status};
 use stepwell_tui::{
-    Block, Clean, Effect, Ended, Input, Page, PointsFor, Purpose, Reach, Reply, RunSettings, Told,
-    ToolOutcome,
+    Block, Clean, Done, Effect, Ended, Input, Page, PointsFor, Purpose, Reach, Reply, RunSettings,
+    Told, ToolOutcome,
 };
 use stepwell_workspace::slash::SLASH_COMMANDS;
 
@@ -638,7 +638,40 @@ fn detach_hands_the_run_over_and_without_one_leaves() {
     assert_eq!(stage.send("/detach"), [Effect::Leave]);
     let mut stage = Stage::open();
     stage.send("go");
-    assert_eq!(stage.send("/detach"), [Effect::Detach]);
+    // It stops here first: one runner per session.
+    assert_eq!(stage.send("/detach"), [Effect::Interrupt]);
+    let arguments = vec!["resume".into(), "s-one".into(), "--detach".into()];
+    let command = Effect::Command { arguments, purpose: Purpose::Detached };
+    assert_eq!(stage.end(Status::Interrupted), [command]);
+    assert_eq!(stage.reply(detached(true)), [Effect::Leave]);
+    assert!(stage.state.is_detached());
+}
+
+fn detached(ok: bool) -> Reply {
+    let errors = if ok { Clean::default() } else { Clean::new("error: no such model") };
+    let output = Clean::default();
+    Reply::Done(Box::new(Done { purpose: Purpose::Detached, output, errors, ok }))
+}
+
+#[test]
+fn a_run_that_cannot_go_on_in_the_background_stays_here() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.send("/detach");
+    stage.end(Status::Interrupted);
+    assert!(stage.reply(detached(false)).is_empty());
+    assert!(!stage.state.has_left() && !stage.state.is_detached());
+    assert!(stage.printed().contains("no such model"));
+}
+
+#[test]
+fn a_run_that_was_done_before_it_could_be_detached_is_left() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.record(Message::user("go"));
+    stage.send("/detach");
+    assert_eq!(stage.end(Status::Success), [Effect::Leave]);
+    assert!(!stage.state.is_detached());
 }
 
 #[test]
@@ -669,7 +702,7 @@ fn nothing_is_said_to_a_session_while_it_is_being_changed() {
     stage.send("/undo");
     assert!(stage.send("go").is_empty());
     assert_eq!(stage.state.editor.text(), "go");
-    let done = stepwell_tui::Done {
+    let done = Done {
         purpose: Purpose::Reload,
         output: Clean::default(),
         errors: Clean::default(),

@@ -1,7 +1,7 @@
 //! Questions of a run, and every way to answer them.
 
 use stepwell::{Answer, Grant};
-use stepwell_tui::{Clean, Effect, Input, QuestionKind, Told, plain_question};
+use stepwell_tui::{Clean, Effect, Input, QuestionKind, Reply, Told, plain_question};
 
 use crate::stage::{Stage, id, question};
 
@@ -58,6 +58,24 @@ fn each_key_gives_its_answer() {
     assert!(stage.screen().starts_with("what it would do"));
     stage.key("q");
     assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
+}
+
+#[test]
+fn a_question_whose_answer_did_not_fit_is_asked_again() {
+    let mut stage = asked();
+    stage.key("y");
+    let refused = |again| Reply::NotAnswered {
+        session: id("s-one"),
+        gate: "g1".into(),
+        why: Clean::new("it wants a number"),
+        again,
+    };
+    assert!(stage.state.asked().is_none());
+    stage.reply(refused(true));
+    assert!(stage.printed().contains("it wants a number"));
+    assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
+    stage.reply(refused(false));
+    assert!(stage.state.asked().is_none());
 }
 
 #[test]

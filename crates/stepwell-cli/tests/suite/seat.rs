@@ -1,0 +1,135 @@
+//! A person at a terminal: a real one, as far as the program can tell.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+/// What does not come within this never comes, on however slow a machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// A person at a terminal.
+pub(crate) struct Seat {
+    child: Child,
+    terminal: File,
+    shown: vt100::Parser,
+    /// All that was written, for what has left the screen.
+    written: Vec<u8>,
+    since: Instant,
+}
+
+impl Seat {
+    pub(crate) fn sit(command: Command) -> Self {
+        Self::sit_before(command, (COLUMNS, ROWS))
+    }
+
+    /// Sits down before a terminal of a size.
+    pub(crate) fn sit_before(mut command: Command, (columns, rows): (u16, u16)) -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap();
+        let side = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        command.stdin(Stdio::from(side())).stdout(Stdio::from(side())).stderr(Stdio::from(side()));
+        let child = command.env("TERM", "xterm-256color").spawn().unwrap();
+        drop(command);
+        let shown = vt100::Parser::new(rows, columns, 10_000);
+        let (terminal, since) = (File::from(terminal), Instant::now());
+        Self { child, terminal, shown, written: Vec::new(), since }
+    }
+
+    /// Reads what the program writes, and answers where the cursor is if it asks. False, if it has
+    /// ended.
+    fn look(&mut self) -> bool {
+        let left = PATIENCE.saturating_sub(self.since.elapsed()).as_secs();
+        let left = Timespec { tv_sec: left.try_into().unwrap(), tv_nsec: 0 };
+        let ready = poll(&mut [PollFd::new(&self.terminal, PollFlags::IN)], Some(&left)).unwrap();
+        assert!(ready > 0, "nothing more came:\n{}", self.screen());
+        let mut buffer = [0; 4096];
+        let Ok(n @ 1..) = self.terminal.read(&mut buffer) else { return false };
+        self.shown.process(&buffer[..n]);
+        self.written.extend_from_slice(&buffer[..n]);
+        if String::from_utf8_lossy(&buffer[..n]).contains("\u{1b}[6n") {
+            let (row, column) = self.shown.screen().cursor_position();
+            let answer = format!("\u{1b}[{};{}R", row + 1, column + 1);
+            self.terminal.write_all(answer.as_bytes()).unwrap();
+        }
+        true
+    }
+
+    pub(crate) fn screen(&self) -> String {
+        self.shown.screen().contents()
+    }
+
+    /// All that the program wrote, as it wrote it.
+    pub(crate) fn written(&self) -> String {
+        String::from_utf8_lossy(&self.written).into_owned()
+    }
+
+    /// Watches until something is on the screen.
+    pub(crate) fn until(&mut self, text: &str) -> &mut Self {
+        self.since = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(self.look(), "{text:?} never came:\n{}", self.screen());
+        }
+        self
+    }
+
+    /// Watches until something is no longer on the screen.
+    pub(crate) fn until_gone(&mut self, text: &str) -> &mut Self {
+        self.since = Instant::now();
+        while self.screen().contains(text) {
+            assert!(self.look(), "{text:?} never went:\n{}", self.screen());
+        }
+        self
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
+        self.terminal.write_all(keys.as_bytes()).unwrap();
+        self
+    }
+
+    /// Answers a question once it was there long enough to be read.
+    pub(crate) fn answer(&mut self, key: &str) -> &mut Self {
+        self.until("y once");
+        // A key that comes too soon is told so, and may be pressed again.
+        loop {
+            self.press(key);
+            self.since = Instant::now();
+            while self.screen().contains("y once") && !self.screen().contains("just came up") {
+                assert!(self.look(), "the question stayed:\n{}", self.screen());
+            }
+            if !self.screen().contains("y once") {
+                return self;
+            }
+            self.until_gone("just came up");
+        }
+    }
+
+    /// Leaves, and waits until the program has ended.
+    pub(crate) fn leave(mut self) -> (String, Option<i32>) {
+        self.press("\u{4}");
+        self.end()
+    }
+
+    /// Waits until the program has ended.
+    pub(crate) fn end(mut self) -> (String, Option<i32>) {
+        self.since = Instant::now();
+        while self.look() {}
+        (self.screen(), self.child.wait().unwrap().code())
+    }
+
+    /// The power goes.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
