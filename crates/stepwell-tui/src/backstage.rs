@@ -41,6 +41,9 @@ pub struct Program {
     pub editor: Vec<String>,
 }
 
+/// Something that only reads.
+type Job = Box<dyn FnOnce(&mut Reader) + Send>;
+
 /// Carries effects out over a runtime.
 pub struct RuntimeBackstage {
     program: Program,
@@ -48,7 +51,7 @@ pub struct RuntimeBackstage {
     inputs: Inputs,
     runs: Runs,
     /// What only reads is done in turn, on a thread of its own.
-    reads: Sender<Box<dyn FnOnce(&mut Reader) + Send>>,
+    reads: Sender<Job>,
 }
 
 impl RuntimeBackstage {
@@ -56,7 +59,7 @@ impl RuntimeBackstage {
     #[must_use]
     pub fn new(workspace: Workspace, program: Program, inputs: Inputs) -> Self {
         let runtime = (program.runtime)(workspace);
-        let (reads, jobs) = channel::<Box<dyn FnOnce(&mut Reader) + Send>>();
+        let (reads, jobs) = channel::<Job>();
         let mut reader = Reader::new(runtime.clone(), program.wording, inputs.clone());
         std::thread::spawn(move || {
             for job in jobs {
@@ -100,7 +103,7 @@ impl Backstage for RuntimeBackstage {
             Effect::Resume { session, say, settings } => {
                 self.runs.resume(&self.runtime, session, say, &settings);
             }
-            Effect::Say { session, text } => self.runs.say(&self.runtime, session, text),
+            Effect::Say { session, text } => self.runs.say(&self.runtime, &session, text),
             Effect::Answer { session, gate, answer } => {
                 self.runs.answer(session, gate, answer);
             }

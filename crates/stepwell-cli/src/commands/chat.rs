@@ -40,7 +40,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if app.out.is_json() {
         return Err(Failure::new(Exit::Usage, "a conversation has no form in JSON"));
     }
-    if !args.plain && !(app.terminal.output && app.terminal.can_ask) {
+    let has_screen = app.terminal.output && app.terminal.can_ask;
+    if !args.plain && !has_screen {
         let failure = Failure::new(Exit::Usage, "a conversation needs a terminal");
         return Err(failure.hint("stepwell run \"TASK\" works in a pipe; chat --plain reads lines"));
     }

@@ -77,6 +77,24 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
 }
 
 #[test]
+fn a_session_that_stopped_goes_on_in_the_background() {
+    let desk = desk();
+    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    let id = done(&desk, &["resume", "@last", "--detach"]);
+    let (session, gate) = open_gate(&desk);
+    assert_eq!(session.as_str(), id);
+    done(&desk, &["gates", "answer", &gate, "yes"]);
+    done(&desk, &["attach", &id]);
+    let head = desk.well().standing(&session).unwrap().head;
+    assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
+    // What is done is not begun again.
+    let again = desk.quietly(&["resume", &id, "--detach", "--model", "script:none.yaml"]);
+    assert_eq!(again.code, Some(3), "{}", again.stderr);
+    assert!(again.stderr.contains("none.yaml"), "{}", again.stderr);
+}
+
+#[test]
 fn a_run_in_the_background_that_cannot_begin_says_so_at_once() {
     let desk = desk();
     let failed = desk.quietly(&["run", "make it", "--detach", "--model", "script:none.yaml"]);

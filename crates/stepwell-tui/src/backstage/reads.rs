@@ -8,7 +8,7 @@ use stepwell::{
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, Runtime};
-use stepwell_workspace::{NamedWell, Well};
+use stepwell_workspace::{NamedWell, Well, Workspace};
 
 use super::Wording;
 use super::rows::{FILES_KEPT, card, point, preview, row};
@@ -155,9 +155,7 @@ impl Reader {
 
     fn find_everywhere(&mut self, words: &str, now: Time) -> Result<Vec<SessionRow>> {
         let runtime = self.runtime.clone();
-        let wells = self.others.get_or_insert_with(|| {
-            runtime.everywhere(|workspace, store| workspace.open_at_best(store))
-        });
+        let wells = self.others.get_or_insert_with(|| runtime.everywhere(Workspace::open_at_best));
         let mut rows = Vec::new();
         for named in wells {
             let is_here = named.name == runtime.place.store;

@@ -127,10 +127,10 @@ impl Runs {
         }));
     }
 
-    pub(super) fn say(&self, runtime: &Runtime, session: SessionId, text: String) {
+    pub(super) fn say(&self, runtime: &Runtime, session: &SessionId, text: String) {
         let said = match &self.now().handle {
-            Some(handle) if *handle.id() == session => handle.say(text, false),
-            _ => keep(runtime, &session, text),
+            Some(handle) if handle.id() == session => handle.say(text, false),
+            _ => keep(runtime, session, text),
         };
         self.tell_failure(said);
     }

@@ -524,7 +524,7 @@ fn answers_of_commands_are_shown_by_their_length() {
     let mut stage = Stage::open();
     stage.printed();
     let done = |output: &str, purpose| {
-        Reply::Done(Box::new(stepwell_tui::Done {
+        Reply::Done(Box::new(Done {
             purpose,
             output: Clean::new(output),
             errors: Clean::default(),
@@ -537,7 +537,7 @@ fn answers_of_commands_are_shown_by_their_length() {
     assert!(stage.screen().starts_with("cost"));
     let effects = stage.reply(done("s-two\n", Purpose::Open));
     assert_eq!(effects, [Effect::Open { session: "s-two".into(), store: None, resume: false }]);
-    let failed = stepwell_tui::Done {
+    let failed = Done {
         purpose: Purpose::Show("x"),
         output: Clean::default(),
         errors: Clean::new("error: no such thing\nhint: try another\n"),
