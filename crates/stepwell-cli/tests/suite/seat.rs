@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -11,8 +10,11 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 const ROWS: u16 = 24;
 const COLUMNS: u16 = 80;
-/// What does not come within this never comes, on however slow a machine.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// A program that writes nothing for so long does not go on, on however slow a machine.
+const PATIENCE: Timespec = Timespec { tv_sec: 240, tv_nsec: 0 };
+/// What did not come within so many pieces of output never comes: a clock that is drawn makes a few
+/// in a second.
+const PIECES: usize = 5_000;
 
 /// A person at a terminal.
 pub(crate) struct Seat {
@@ -21,7 +23,8 @@ pub(crate) struct Seat {
     shown: vt100::Parser,
     /// All that was written, for what has left the screen.
     written: Vec<u8>,
-    since: Instant,
+    /// How many pieces were read since something was waited for.
+    pieces: usize,
 }
 
 impl Seat {
@@ -42,17 +45,17 @@ impl Seat {
         let child = command.env("TERM", "xterm-256color").spawn().unwrap();
         drop(command);
         let shown = vt100::Parser::new(rows, columns, 10_000);
-        let (terminal, since) = (File::from(terminal), Instant::now());
-        Self { child, terminal, shown, written: Vec::new(), since }
+        let (terminal, pieces) = (File::from(terminal), 0);
+        Self { child, terminal, shown, written: Vec::new(), pieces }
     }
 
     /// Reads what the program writes, and answers where the cursor is if it asks. False, if it has
     /// ended.
     fn look(&mut self) -> bool {
-        let left = PATIENCE.saturating_sub(self.since.elapsed()).as_secs();
-        let left = Timespec { tv_sec: left.try_into().unwrap(), tv_nsec: 0 };
-        let ready = poll(&mut [PollFd::new(&self.terminal, PollFlags::IN)], Some(&left)).unwrap();
-        assert!(ready > 0, "nothing more came:\n{}", self.screen());
+        let mut waiting = [PollFd::new(&self.terminal, PollFlags::IN)];
+        let ready = poll(&mut waiting, Some(&PATIENCE)).unwrap();
+        self.pieces += 1;
+        assert!(ready > 0 && self.pieces < PIECES, "nothing new came:\n{}", self.screen());
         let mut buffer = [0; 4096];
         let Ok(n @ 1..) = self.terminal.read(&mut buffer) else { return false };
         self.shown.process(&buffer[..n]);
@@ -76,7 +79,7 @@ impl Seat {
 
     /// Watches until something is on the screen.
     pub(crate) fn until(&mut self, text: &str) -> &mut Self {
-        self.since = Instant::now();
+        self.pieces = 0;
         while !self.screen().contains(text) {
             assert!(self.look(), "{text:?} never came:\n{}", self.screen());
         }
@@ -85,7 +88,7 @@ impl Seat {
 
     /// Watches until something is no longer on the screen.
     pub(crate) fn until_gone(&mut self, text: &str) -> &mut Self {
-        self.since = Instant::now();
+        self.pieces = 0;
         while self.screen().contains(text) {
             assert!(self.look(), "{text:?} never went:\n{}", self.screen());
         }
@@ -103,7 +106,7 @@ impl Seat {
         // A key that comes too soon is told so, and may be pressed again.
         loop {
             self.press(key);
-            self.since = Instant::now();
+            self.pieces = 0;
             while self.screen().contains("y once") && !self.screen().contains("just came up") {
                 assert!(self.look(), "the question stayed:\n{}", self.screen());
             }
@@ -122,7 +125,7 @@ impl Seat {
 
     /// Waits until the program has ended.
     pub(crate) fn end(mut self) -> (String, Option<i32>) {
-        self.since = Instant::now();
+        self.pieces = 0;
         while self.look() {}
         (self.screen(), self.child.wait().unwrap().code())
     }
