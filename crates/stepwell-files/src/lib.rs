@@ -21,6 +21,7 @@ pub mod rewind_effect;
 pub mod rewind_history;
 pub mod safe_fs;
 pub mod safe_path;
+pub mod session_diff;
 pub mod site;
 mod tree;
 pub mod walk;

@@ -1,0 +1,47 @@
+//! What a session did to files between two points of it, as patches.
+
+use stepwell::{FileState, Kind, Result, Seq, SessionId, Store};
+
+use crate::diff::{Patch, Side};
+use crate::history::History;
+
+impl Side {
+    /// What a recorded state was, with its content.
+    ///
+    /// # Errors
+    /// If its content cannot be read.
+    pub fn read(store: &dyn Store, state: &FileState) -> Result<Self> {
+        Ok(match state {
+            FileState::Absent => Self::Absent,
+            FileState::File { blob, mode } => Self::File { bytes: store.blob(blob)?, mode: *mode },
+            FileState::Symlink { target } => Self::Link(target.clone()),
+            FileState::NotCaptured { why, .. } => Self::Unknown(why.clone()),
+        })
+    }
+}
+
+/// What a session did to each file after `from`, up to and with `to`, by path. Contents are read
+/// as the patches are asked for.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn patches<'a>(
+    store: &'a dyn Store,
+    id: &SessionId,
+    from: Seq,
+    to: Seq,
+) -> Result<impl Iterator<Item = Result<Patch>> + 'a> {
+    let net = History::of(store.facts(id, &[Kind::File])?).net(from, to);
+    // What was moved is shown where it came, not where it went.
+    let moved: Vec<String> = net.values().filter_map(|it| it.renamed_from.clone()).collect();
+    let mut changes = Vec::new();
+    for (path, change) in net.iter().filter(|(path, _)| !moved.contains(path)) {
+        let origin = change.renamed_from.as_ref().and_then(|old| net.get(old));
+        let before = origin.map_or(&change.before, |old| &old.before).clone();
+        changes.push((path.clone(), change.renamed_from.clone(), before, change.after.clone()));
+    }
+    Ok(changes.into_iter().map(move |(path, renamed_from, before, after)| {
+        let (before, after) = (Side::read(store, &before)?, Side::read(store, &after)?);
+        Ok(Patch::of(&path, renamed_from.as_deref(), &before, &after))
+    }))
+}
