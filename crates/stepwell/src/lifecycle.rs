@@ -163,6 +163,18 @@ pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     Ok(())
 }
 
+/// Records a step of an agent: its turns, and that they are a step, all or none.
+pub fn step(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
+    let session = well.hold_briefly(id)?;
+    let head = session.standing()?.head;
+    refuse_own(&head)?;
+    if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase)) {
+        return Err(is_final(id, phase));
+    }
+    session.step(turns)?;
+    Ok(())
+}
+
 /// The last turns of an agent's conversation, oldest first. Earlier ones stay recorded.
 pub fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> {
     let mut turns = Vec::new();
@@ -272,7 +284,11 @@ pub fn is_final(id: &SessionId, phase: Phase) -> Error {
     Error::FinalPhase { session: id.clone(), phase }
 }
 
-fn refuse_own(head: &Head) -> Result<()> {
+/// Refuses a session that is not such an agent's.
+///
+/// # Errors
+/// [`Error::NotAnAgent`].
+pub fn refuse_own(head: &Head) -> Result<()> {
     if head.driver == Driver::External && head.phases == Some(PhaseSet::Lifecycle) {
         return Ok(());
     }
@@ -310,7 +326,9 @@ mod tests {
         let to = |phase| Update { phase: Some(phase), ..Update::default() };
         update(&well, &id, to(Phase::Planning)).unwrap();
         update(&well, &id, to(Phase::Planning)).unwrap();
-        say(&well, &id, vec![Message::user("one"), Message::assistant("two")]).unwrap();
+        say(&well, &id, vec![Message::user("one")]).unwrap();
+        step(&well, &id, vec![Message::assistant("two")]).unwrap();
+        assert_eq!(well.standing(&id).unwrap().head.steps, 1);
         let known = read(&well, &id).unwrap();
         assert_eq!((known.history.len(), known.head.ready), (1, true));
         let said: Vec<String> =
@@ -331,6 +349,7 @@ mod tests {
         let late = Update { error: Some("late".to_owned()), ..Update::default() };
         assert!(matches!(update(&well, &id, late), Err(Error::FinalPhase { .. })));
         let words = vec![Message::user("late")];
+        assert!(matches!(step(&well, &id, words.clone()), Err(Error::FinalPhase { .. })));
         assert!(matches!(say(&well, &id, words), Err(Error::FinalPhase { .. })));
     }
 
