@@ -130,6 +130,14 @@ pub enum Error {
         /// Why it does not fit.
         why: String,
     },
+    /// Another agent's settings cannot be changed as was asked.
+    #[error("{}: {why}; it was left as it is", path.display())]
+    ClientSettings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The file with the user's recent models cannot be understood.
     #[error("{}: {source}", path.display())]
     RecentModels {
@@ -268,6 +276,7 @@ impl Error {
             | Self::WorktreeGone { .. }
             | Self::WorktreeElsewhere { .. }
             | Self::WorktreeNotRestored { .. }
+            | Self::ClientSettings { .. }
             | Self::Value { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
             Self::Config { .. } => ErrorKind::Config,
@@ -309,6 +318,7 @@ impl Error {
             | Self::NoFolder
             | Self::File { .. }
             | Self::HookSettings { .. }
+            | Self::ClientSettings { .. }
             | Self::Config { near: None, .. }
             | Self::Value { .. } => return None,
         })

@@ -6,4 +6,5 @@ mod finding;
 mod floors;
 mod layers;
 mod machine;
+mod mcp_clients;
 mod remembering;

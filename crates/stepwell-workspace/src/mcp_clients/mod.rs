@@ -1,0 +1,268 @@
+//! Other agents' settings: our MCP server's entry in them, and everything else left as its owner
+//! wrote it, comments included.
+//!
+//! An entry is put in as one piece of text, and what was put in is remembered. So taking it out
+//! gives the file back byte for byte, unless someone changed the file since; then the entry alone
+//! is taken out.
+
+mod jsonc;
+mod receipt;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use self::receipt::Receipt;
+use crate::atomic_file::replace_users_file;
+use crate::error::{Error, Result};
+use crate::workspace::Workspace;
+
+/// What the server is called in other agents' settings.
+const NAME: &str = "stepwell";
+
+/// An agent that uses MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum McpClient {
+    /// Claude Code: `.mcp.json` in the workspace.
+    Claude,
+    /// Codex: `config.toml` in its folder in the user's home.
+    Codex,
+    /// Gemini CLI: `.gemini/settings.json` in the workspace.
+    Gemini,
+    /// opencode: `opencode.json` in the workspace.
+    Opencode,
+    /// Zed: `.zed/settings.json` in the workspace.
+    Zed,
+}
+
+/// A change of an agent's settings that is not made yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsChange {
+    /// The file.
+    pub path: PathBuf,
+    /// The piece of text that comes in or goes out.
+    pub piece: String,
+    /// What the file holds now; none, if it is not there.
+    before: Option<String>,
+    /// What it is to hold; none, if it is to go.
+    after: Option<String>,
+    /// Where the piece stands.
+    offset: usize,
+    receipt: PathBuf,
+}
+
+impl Workspace {
+    /// What is to be changed so that an agent uses `stepwell` with these arguments; none, if it
+    /// does already.
+    ///
+    /// # Errors
+    /// If the settings cannot be read, or hold another server of that name.
+    pub fn plan_mcp_install(
+        &self,
+        client: McpClient,
+        arguments: &[String],
+    ) -> Result<Option<SettingsChange>> {
+        let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
+        let before = read(&path)?;
+        let text = before.as_deref().unwrap_or_default();
+        let unfit = |why: String| unfit(&path, why);
+        let found = client.entry(text).map_err(unfit)?;
+        let wanted = client.settings(arguments);
+        match found {
+            Some(found) if found == wanted => return Ok(None),
+            Some(_) => {
+                let why = format!("it has a server {NAME:?} with other settings");
+                return Err(unfit(why));
+            }
+            None => {}
+        }
+        let (offset, piece) = client.piece(text, &wanted).map_err(unfit)?;
+        let after = format!("{}{piece}{}", &text[..offset], &text[offset..]);
+        // What comes out must say what was meant, whatever stood there before.
+        if client.entry(&after).map_err(unfit)?.as_ref() != Some(&wanted) {
+            return Err(unfit("there is no place in it where the server can be added".to_owned()));
+        }
+        Ok(Some(SettingsChange { path, piece, before, after: Some(after), offset, receipt }))
+    }
+
+    /// What is to be changed so that an agent no longer uses our server; none, if it does not.
+    ///
+    /// # Errors
+    /// If the settings cannot be read.
+    pub fn plan_mcp_uninstall(&self, client: McpClient) -> Result<Option<SettingsChange>> {
+        let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
+        let Some(before) = read(&path)? else { return Ok(None) };
+        let unfit = |why: String| unfit(&path, why);
+        if client.entry(&before).map_err(unfit)?.is_none() {
+            return Ok(None);
+        }
+        if let Some((offset, piece, after)) =
+            Receipt::read(&receipt).and_then(|it| it.undo(&before))
+        {
+            let before = Some(before);
+            return Ok(Some(SettingsChange { path, piece, before, after, offset, receipt }));
+        }
+        let (offset, end) = client.place(&before).map_err(unfit)?;
+        let piece = before[offset..end].to_owned();
+        let after = Some(format!("{}{}", &before[..offset], &before[end..]));
+        if client.entry(after.as_deref().unwrap_or_default()).map_err(unfit)?.is_some() {
+            return Err(unfit("the server could not be taken out of it".to_owned()));
+        }
+        Ok(Some(SettingsChange { path, piece, before: Some(before), after, offset, receipt }))
+    }
+
+    fn settings_file(&self, client: McpClient) -> Result<PathBuf> {
+        let root = &self.place.root;
+        Ok(match client {
+            McpClient::Claude => root.join(".mcp.json"),
+            McpClient::Gemini => root.join(".gemini/settings.json"),
+            McpClient::Opencode => root.join("opencode.json"),
+            McpClient::Zed => root.join(".zed/settings.json"),
+            McpClient::Codex => {
+                let named = self.host.variable("CODEX_HOME").map(PathBuf::from);
+                let usual = self.host.home.as_ref().map(|home| home.join(".codex"));
+                named.or(usual).ok_or(Error::NoFolder)?.join("config.toml")
+            }
+        })
+    }
+
+    fn receipt_file(&self, client: McpClient) -> Result<PathBuf> {
+        let state = self.host.state.as_ref().ok_or(Error::NoFolder)?;
+        Ok(Receipt::file(state, &self.settings_file(client)?))
+    }
+}
+
+impl SettingsChange {
+    /// Makes the change, unless the file changed since it was planned.
+    ///
+    /// # Errors
+    /// If it cannot be written. It is then as it was.
+    pub fn apply(&self) -> Result<()> {
+        if read(&self.path)? != self.before {
+            return Err(unfit(&self.path, "it changed meanwhile; nothing was done".to_owned()));
+        }
+        let failed = |doing| Error::file(&self.path, doing);
+        match &self.after {
+            Some(after) => {
+                let folder = self.path.parent().map_or(Ok(()), fs::create_dir_all);
+                folder.map_err(failed("making its folder"))?;
+                replace_users_file(&self.path, after).map_err(failed("writing it"))?;
+            }
+            None => fs::remove_file(&self.path).map_err(failed("removing it"))?,
+        }
+        // Without a receipt the entry alone is taken out later.
+        let is_install = self.after.as_ref().is_some_and(|after| {
+            self.before.as_ref().is_none_or(|before| before.len() < after.len())
+        });
+        match (is_install, &self.after) {
+            (true, Some(after)) => {
+                Receipt::new(self.before.as_deref(), after, self.offset, &self.piece)
+                    .write(&self.receipt);
+            }
+            _ => drop(fs::remove_file(&self.receipt)),
+        }
+        Ok(())
+    }
+
+    /// Is the file made by this, or removed?
+    #[must_use]
+    pub const fn is_whole_file(&self) -> bool {
+        self.before.is_none() || self.after.is_none()
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::file(path, "reading it")(error)),
+    }
+}
+
+fn unfit(path: &Path, why: String) -> Error {
+    Error::ClientSettings { path: path.to_owned(), why }
+}
+
+impl McpClient {
+    /// Where in its settings servers stand.
+    const fn section(self) -> &'static str {
+        match self {
+            Self::Claude | Self::Gemini => "mcpServers",
+            Self::Codex => "mcp_servers",
+            Self::Opencode => "mcp",
+            Self::Zed => "context_servers",
+        }
+    }
+
+    /// What our server's entry says.
+    fn settings(self, arguments: &[String]) -> Value {
+        match self {
+            Self::Opencode => {
+                let command: Vec<&str> =
+                    [NAME].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+                json!({ "type": "local", "command": command, "enabled": true })
+            }
+            _ => json!({ "command": NAME, "args": arguments }),
+        }
+    }
+
+    /// Our entry in a file's text, if it is there.
+    fn entry(self, text: &str) -> Result<Option<Value>, String> {
+        match self {
+            Self::Codex => {
+                let document: toml_edit::DocumentMut = text
+                    .parse()
+                    .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+                let item = document.get(self.section()).and_then(|it| it.get(NAME));
+                let Some(item) = item.and_then(toml_edit::Item::as_table_like) else {
+                    return Ok(None);
+                };
+                let text = |name: &str| item.get(name).and_then(toml_edit::Item::as_str);
+                let words = item.get("args").and_then(toml_edit::Item::as_array);
+                let words = words.into_iter().flatten().filter_map(toml_edit::Value::as_str);
+                let words: Vec<&str> = words.collect();
+                Ok(Some(json!({ "command": text("command"), "args": words })))
+            }
+            _ => jsonc::entry(text, self.section(), NAME),
+        }
+    }
+
+    /// Where our entry is put in, and as which text.
+    fn piece(self, text: &str, settings: &Value) -> Result<(usize, String), String> {
+        match self {
+            Self::Codex => {
+                let gap = match text {
+                    "" => "",
+                    text if text.ends_with('\n') => "\n",
+                    _ => "\n\n",
+                };
+                let command = toml_edit::Value::from(NAME);
+                let words = settings["args"].as_array().into_iter().flatten();
+                let words: toml_edit::Array = words.filter_map(Value::as_str).collect();
+                let section = self.section();
+                let piece = format!(
+                    "{gap}[{section}.{NAME}]\ncommand = {command}\nargs = {}\n",
+                    toml_edit::Value::from(words)
+                );
+                Ok((text.len(), piece))
+            }
+            _ => jsonc::insertion(text, self.section(), NAME, settings),
+        }
+    }
+
+    /// Where our entry stands in a text, with what only separates it from the others.
+    fn place(self, text: &str) -> Result<(usize, usize), String> {
+        match self {
+            Self::Codex => {
+                let head = format!("[{}.{NAME}]", self.section());
+                let begin = text.find(&head).ok_or("it is written in another way")?;
+                let rest = &text[begin + head.len()..];
+                let end = rest.find("\n[").map_or(text.len(), |at| begin + head.len() + at + 1);
+                Ok((begin, end))
+            }
+            _ => jsonc::place(text, self.section(), NAME),
+        }
+    }
+}

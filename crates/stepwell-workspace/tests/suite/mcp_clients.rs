@@ -1,0 +1,126 @@
+//! Other agents' settings: our server is added, shown first, and taken out exactly.
+
+use std::fs;
+use std::path::PathBuf;
+
+use stepwell_workspace::{Error, Host, McpClient, Notices, Wanted, Workspace};
+use tempfile::TempDir;
+
+const ALL: [(McpClient, &str, &str); 5] = [
+    (McpClient::Claude, ".mcp.json", "{\n  \"mcpServers\": {\"other\": {\"command\": \"x\"}}\n}"),
+    (
+        McpClient::Codex,
+        ".codex/config.toml",
+        "model = \"m\" # mine\n\n[mcp_servers.other]\ncommand = \"x\"",
+    ),
+    (McpClient::Gemini, ".gemini/settings.json", "{\"theme\":   \"dark\"}"),
+    (McpClient::Opencode, "opencode.json", "{ // mine\n  \"mcp\": {},\n}\n"),
+    (McpClient::Zed, ".zed/settings.json", "// Zed\n{\n  \"tab_size\": 2, // two\n}\n"),
+];
+
+struct Desk {
+    folder: TempDir,
+    workspace: Workspace,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
+        let (home, state) = (Some(root.clone()), Some(root.join("state")));
+        let host = Host { home, state, ..Host::bare() };
+        let wanted = Wanted { folder: Some(root), ..Wanted::default() };
+        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        Self { folder, workspace }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn install(&self, client: McpClient) {
+        let plan = self.workspace.plan_mcp_install(client, &["mcp".to_owned()]).unwrap();
+        plan.unwrap().apply().unwrap();
+    }
+
+    fn uninstall(&self, client: McpClient) {
+        self.workspace.plan_mcp_uninstall(client).unwrap().unwrap().apply().unwrap();
+    }
+}
+
+#[test]
+fn a_server_is_added_once_and_taken_out_byte_for_byte() {
+    for (client, name, theirs) in ALL {
+        let desk = Desk::new();
+        let path = desk.file(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, theirs).unwrap();
+        let arguments = ["mcp".to_owned()];
+        let plan = desk.workspace.plan_mcp_install(client, &arguments).unwrap().unwrap();
+        assert!(plan.path.ends_with(name) && plan.piece.contains("stepwell"), "{plan:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), theirs, "a plan changes nothing");
+        plan.apply().unwrap();
+        let with = fs::read_to_string(&path).unwrap();
+        assert!(with.contains(&plan.piece), "{with}");
+        assert_eq!(desk.workspace.plan_mcp_install(client, &arguments).unwrap(), None);
+        let other = desk.workspace.plan_mcp_install(client, &["other".to_owned()]);
+        assert!(matches!(other, Err(Error::ClientSettings { .. })), "{other:?}");
+        desk.uninstall(client);
+        assert_eq!(fs::read_to_string(&path).unwrap(), theirs, "{name}");
+        assert_eq!(desk.workspace.plan_mcp_uninstall(client).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_file_that_was_made_for_it_goes_with_it() {
+    for (client, name, _) in ALL {
+        let desk = Desk::new();
+        desk.install(client);
+        assert!(desk.file(name).exists());
+        desk.uninstall(client);
+        assert!(!desk.file(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn what_someone_added_since_stays_when_the_server_is_taken_out() {
+    for (client, name, theirs) in ALL {
+        let desk = Desk::new();
+        let path = desk.file(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, theirs).unwrap();
+        desk.install(client);
+        let with = fs::read_to_string(&path).unwrap();
+        let comment = if client == McpClient::Codex { "# since\n" } else { "// since\n" };
+        // Claude Code's and Gemini's settings have no comments in truth; ours reads them anyway.
+        fs::write(&path, format!("{comment}{with}")).unwrap();
+        desk.uninstall(client);
+        let after = fs::read_to_string(&path).unwrap();
+        assert!(after.starts_with(comment) && !after.contains("stepwell"), "{after}");
+        let kept = |word: &&str| word.len() > 4;
+        for word in theirs.split_whitespace().filter(kept) {
+            assert!(after.contains(word.trim_matches(',')), "{word} is gone: {after}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_understood_are_left_alone() {
+    for (client, name, _) in ALL {
+        let desk = Desk::new();
+        let path = desk.file(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{ \"a\": [1, }\n").unwrap();
+        let refused = desk.workspace.plan_mcp_install(client, &[]);
+        assert!(matches!(refused, Err(Error::ClientSettings { .. })), "{name}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_file_that_changed_since_the_plan_is_not_overwritten() {
+    let desk = Desk::new();
+    let plan = desk.workspace.plan_mcp_install(McpClient::Claude, &[]).unwrap().unwrap();
+    fs::write(desk.file(".mcp.json"), "{\"mine\": 1}").unwrap();
+    assert!(plan.apply().is_err());
+    assert_eq!(fs::read_to_string(desk.file(".mcp.json")).unwrap(), "{\"mine\": 1}");
+}
