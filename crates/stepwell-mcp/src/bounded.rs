@@ -1,0 +1,220 @@
+//! Answers that fit: long texts are cut, and pages end when they are full.
+//!
+//! Secrets are taken out before anything is cut, so that no half of one is left.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use stepwell::Redactor;
+
+use crate::error::Result;
+
+/// How many bytes of JSON the items of one answer take. About 8,000 tokens: clients warn their
+/// users above 10,000.
+pub(crate) const PAGE_BYTES: usize = 32 << 10;
+
+/// How many characters of one text an answer holds that is about that text.
+pub(crate) const TEXT_CHARS: usize = 16_000;
+
+/// Longer and longer cuts: how many characters of a text, and how many entries of a list, are
+/// kept. The first that makes an item fit is taken.
+const CUTS: [Cuts; 4] = [
+    Cuts { chars: 4_000, entries: 500 },
+    Cuts { chars: 1_000, entries: 100 },
+    Cuts { chars: 200, entries: 30 },
+    // Ids and digests are never cut.
+    Cuts { chars: 140, entries: 8 },
+];
+
+#[derive(Clone, Copy, Debug)]
+struct Cuts {
+    chars: usize,
+    entries: usize,
+}
+
+/// An item of an answer, in which long texts are cut. It has the form of a `T`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cut<T> {
+    value: Value,
+    form: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize> Cut<T> {
+    /// An item without secrets that takes no more than so many bytes.
+    pub(crate) fn to(item: &T, bytes: usize, redactor: &Redactor) -> Result<Self> {
+        let json = serde_json::to_string(item)?;
+        let json = redactor.redact_json(&json).unwrap_or(json);
+        let whole: Value = serde_json::from_str(&json)?;
+        let mut value = whole.clone();
+        for cuts in CUTS {
+            value = cuts.of(&whole);
+            if value.to_string().len() <= bytes {
+                break;
+            }
+        }
+        Ok(Self { value, form: PhantomData })
+    }
+}
+
+impl<T> Serialize for Cut<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(to)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Cut<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl Cuts {
+    fn of(self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(cut(text, self.chars)),
+            Value::Array(entries) => {
+                entries.iter().take(self.entries).map(|entry| self.of(entry)).collect()
+            }
+            // No type of ours has as many fields: these are a user's own keys.
+            Value::Object(fields) => fields
+                .iter()
+                .take(self.entries.max(60))
+                .map(|(key, value)| (key.clone(), self.of(value)))
+                .collect(),
+            other => other.clone(),
+        }
+    }
+}
+
+/// The front of a text, and how much more there is.
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let more = text[end..].chars().count();
+            format!("{} […{more} more characters]", &text[..end])
+        }
+    }
+}
+
+/// A page of items that fills up.
+#[derive(Debug)]
+pub(crate) struct Page<'a, T> {
+    redactor: &'a Redactor,
+    most: usize,
+    left: usize,
+    items: Vec<Cut<T>>,
+}
+
+impl<'a, T: Serialize> Page<'a, T> {
+    /// An empty page for at most so many items.
+    pub(crate) fn new(redactor: &'a Redactor, most: usize) -> Self {
+        Self { redactor, most, left: PAGE_BYTES, items: Vec::new() }
+    }
+
+    /// Is there no room for another item?
+    pub(crate) fn is_full(&self) -> bool {
+        self.items.len() >= self.most
+    }
+
+    /// Puts an item on the page, or says that it is for the next one. The first one is always
+    /// taken, so that pages come to an end.
+    pub(crate) fn push(&mut self, item: &T) -> Result<bool> {
+        if self.is_full() {
+            return Ok(false);
+        }
+        let item = Cut::to(item, PAGE_BYTES / 2, self.redactor)?;
+        let bytes = item.value.to_string().len();
+        if bytes > self.left && !self.items.is_empty() {
+            return Ok(false);
+        }
+        self.left = self.left.saturating_sub(bytes);
+        self.items.push(item);
+        Ok(true)
+    }
+
+    /// What is on it.
+    pub(crate) fn into_items(self) -> Vec<Cut<T>> {
+        self.items
+    }
+}
+
+/// A stretch of a long text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Stretch {
+    /// The text from `offset` on.
+    pub(crate) text: String,
+    /// Where it begins, in characters.
+    pub(crate) offset: usize,
+    /// How many characters the whole text has.
+    pub(crate) total: usize,
+    /// The offset of the next stretch; absent, if this is the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<usize>,
+}
+
+impl Stretch {
+    /// A stretch of a text without its secrets.
+    pub(crate) fn of(text: &str, offset: usize, redactor: &Redactor) -> Self {
+        let text = redactor.redact(text);
+        let total = text.chars().count();
+        let stretch: String = text.chars().skip(offset).take(TEXT_CHARS).collect();
+        let end = offset.saturating_add(TEXT_CHARS);
+        Self { text: stretch, offset, total, next: (end < total).then_some(end) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_when_it_is_full_and_always_takes_the_first_item() {
+        let redactor = Redactor::default();
+        let mut page: Page<'_, String> = Page::new(&redactor, 1_000);
+        let huge = "word ".repeat(1 << 16);
+        assert!(page.push(&huge).unwrap());
+        let mut taken = 1;
+        while page.push(&huge).unwrap() {
+            taken += 1;
+        }
+        assert!((2..20).contains(&taken), "{taken}");
+        let whole = serde_json::to_string(&page.into_items()).unwrap();
+        assert!(whole.len() <= PAGE_BYTES + 1_000, "{}", whole.len());
+    }
+
+    #[test]
+    fn an_item_of_many_small_parts_is_cut_as_well() {
+        let redactor = Redactor::default();
+        let many: Vec<String> = (0..100_000).map(|n| format!("part {n}")).collect();
+        let cut = Cut::to(&many, 1_000, &redactor).unwrap();
+        assert!(cut.value.to_string().len() <= 1_000);
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_before_a_text_is_cut_in_two() {
+        let redactor = Redactor::default();
+        let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+        let text = format!("{} {secret} end", "x".repeat(TEXT_CHARS - 20));
+        let first = Stretch::of(&text, 0, &redactor);
+        let second = Stretch::of(&text, first.next.unwrap(), &redactor);
+        let both = first.text + &second.text;
+        assert!(!both.contains("ghp_a1B2"), "{both}");
+        assert!(both.ends_with("end"));
+    }
+}

@@ -1,0 +1,54 @@
+//! What can go wrong in a tool, in words for the agent that called it.
+
+use stepwell::SessionId;
+
+/// The result of everything that can fail here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] stepwell::Error),
+    #[error(transparent)]
+    Workspace(#[from] stepwell_workspace::Error),
+    #[error("wrong arguments: {0}")]
+    Arguments(String),
+    #[error("there is no store in this workspace yet, so there are no sessions")]
+    NoStore,
+    #[error("there is no store {0:?} among those that this server looks into")]
+    UnknownStore(String),
+    #[error("{session} has no event {seq}; it has the events 1 to {last}")]
+    NoEvent { session: SessionId, seq: u64, last: u64 },
+    #[error("{session} did not change {path:?}")]
+    NoFile { session: SessionId, path: String },
+    #[error("{path:?} at seq {at}: {why}")]
+    NoContent { path: String, at: u64, why: String },
+    #[error("{session} ended before, as {phase}")]
+    EndedOtherwise { session: SessionId, phase: String },
+    #[error("{0:?} is no resource of this server; resources/templates/list names their forms")]
+    NoResource(String),
+    #[error("the connection failed: {0}")]
+    Connection(String),
+    #[error("an answer could not be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// Is it that something named is not there?
+    pub(crate) fn is_absent(&self) -> bool {
+        use stepwell::ErrorKind;
+        match self {
+            Self::Store(error) => error.kind() == ErrorKind::Absent,
+            Self::NoStore
+            | Self::UnknownStore(_)
+            | Self::NoEvent { .. }
+            | Self::NoFile { .. }
+            | Self::NoContent { .. }
+            | Self::NoResource(_) => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Arguments that several tools share.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use stepwell::{Family, Filter, Order, Seq, SessionId, Status, Stepwell, Time};
+
+use crate::error::{Error, Result};
+
+/// How many items a page has, unless an agent says otherwise.
+const USUAL_PAGE: usize = 20;
+
+/// The most items of a page.
+const LONGEST_PAGE: usize = 100;
+
+/// How many items are asked for.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct Limit(#[schemars(range(min = 1, max = 100))] usize);
+
+impl Limit {
+    /// How many items the page has.
+    pub(crate) fn of(asked: Option<Self>) -> usize {
+        asked.map_or(USUAL_PAGE, |limit| limit.0).clamp(1, LONGEST_PAGE)
+    }
+}
+
+/// Which sessions are meant. Every condition that is given must hold.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Which {
+    /// Any of these: running, paused, interrupted, partial, success, failed, abandoned, idle.
+    pub(crate) status: Vec<Status>,
+    /// This agent.
+    pub(crate) agent: Option<String>,
+    /// This model.
+    pub(crate) model: Option<String>,
+    /// All of these tags.
+    pub(crate) tags: Vec<String>,
+    /// This label.
+    pub(crate) label: Option<String>,
+    /// This text in the task.
+    pub(crate) task: Option<String>,
+    /// Imported from this system, such as claude or codex.
+    pub(crate) system: Option<String>,
+    /// Updated at this time or later, such as 2026-11-16T09:30:00Z.
+    pub(crate) since: Option<Time>,
+    /// Updated before this time.
+    pub(crate) until: Option<Time>,
+}
+
+impl Which {
+    /// As a store knows it.
+    pub(crate) fn filter(self, family: Family) -> Filter {
+        let Self { status, agent, model, tags, label, task, system, since, until } = self;
+        let filter = Filter { status, agent, model, tags, label, task, ..Filter::default() };
+        Filter { system, since, until, family, ..filter }
+    }
+}
+
+/// Which come first.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Direction {
+    /// The oldest first.
+    #[default]
+    Oldest,
+    /// The newest first.
+    Newest,
+}
+
+impl From<Direction> for Order {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Oldest => Self::Oldest,
+            Direction::Newest => Self::Newest,
+        }
+    }
+}
+
+/// A point of a session: a seq, a checkpoint's name, or "-N" for N steps back.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Point {
+    /// An event's number.
+    Seq(u64),
+    /// A checkpoint's name, or "-N" for N steps back.
+    Name(String),
+}
+
+impl Point {
+    /// The seq that is meant; the usual one, if none is given.
+    pub(crate) fn of(
+        point: Option<&Self>,
+        usual: Seq,
+        well: &Stepwell,
+        id: &SessionId,
+    ) -> Result<Seq> {
+        Ok(match point {
+            None => usual,
+            Some(Self::Seq(seq)) => well.point(id, &seq.to_string())?,
+            Some(Self::Name(name)) => well.point(id, name)?,
+        })
+    }
+}
+
+/// The arguments that a tool was called with, as its type.
+pub(crate) fn read<I: serde::de::DeserializeOwned>(
+    arguments: rmcp::model::JsonObject,
+) -> Result<I> {
+    let wrong = |error: serde_json::Error| Error::Arguments(error.to_string());
+    serde_json::from_value(arguments.into()).map_err(wrong)
+}

@@ -1,0 +1,159 @@
+//! The stores that tools look into: this workspace's, or all of the user's.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stepwell::{Access, Redactor, SessionId};
+use stepwell_workspace::{NamedWell, Well, Workspace};
+
+use crate::error::{Error, Result};
+use crate::server::Scope;
+
+/// The stores that tools look into.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    /// The workspace that the server was started in.
+    pub(crate) workspace: Workspace,
+    scope: Scope,
+    /// Takes secrets out of what leaves.
+    pub(crate) redactor: Redactor,
+    /// This workspace's store, once it was opened: for reading, for searching, for writing.
+    open: Mutex<[Option<Arc<Well>>; 3]>,
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Nothing is changed.
+    Read,
+    /// The index is brought up to date, where that is possible.
+    Search,
+    /// Sessions are written; a store is made, if there is none.
+    Write,
+}
+
+/// An open store.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenStore {
+    /// What it is called, where there are several.
+    pub(crate) name: Option<String>,
+    /// The store.
+    pub(crate) well: Arc<Well>,
+}
+
+/// A session and its store.
+#[derive(Debug)]
+pub(crate) struct Located {
+    /// Its store.
+    pub(crate) well: Arc<Well>,
+    /// Its id.
+    pub(crate) id: SessionId,
+}
+
+impl Stores {
+    /// Those of a workspace.
+    pub(crate) fn new(workspace: Workspace, scope: Scope) -> Self {
+        let redactor = Redactor::with_environment([], workspace.host.secrets());
+        Self { workspace, scope, redactor, open: Mutex::default() }
+    }
+
+    /// This workspace's store; none, if there is none and nothing is to be written.
+    pub(crate) fn here(&self, purpose: Purpose) -> Result<Option<Arc<Well>>> {
+        let place = &self.workspace.place;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if !place.has_store() {
+            // One that was open is gone.
+            *open = Default::default();
+            if purpose != Purpose::Write {
+                return Ok(None);
+            }
+        }
+        let slot = &mut open[purpose as usize];
+        if let Some(well) = slot {
+            return Ok(Some(Arc::clone(well)));
+        }
+        let well = Arc::new(match purpose {
+            Purpose::Read => self.workspace.existing(Access::Read)?,
+            Purpose::Search => self.workspace.open_at_best(&place.store)?,
+            Purpose::Write => self.workspace.make()?,
+        });
+        *slot = Some(Arc::clone(&well));
+        Ok(Some(well))
+    }
+
+    /// Every store that is looked into, this workspace's first.
+    pub(crate) fn all(&self, purpose: Purpose) -> Result<Vec<OpenStore>> {
+        match self.scope {
+            Scope::Workspace => {
+                let here = self.here(purpose)?;
+                Ok(here.map(|well| OpenStore { name: None, well }).into_iter().collect())
+            }
+            Scope::Everywhere => {
+                let wells = self.workspace.everywhere(|workspace, folder| match purpose {
+                    Purpose::Read => workspace.open(folder, Access::Read),
+                    Purpose::Search => workspace.open_at_best(folder),
+                    Purpose::Write => workspace.open(folder, Access::Write),
+                });
+                let open = |NamedWell { name, well }| {
+                    let name = Some(name.display().to_string());
+                    OpenStore { name, well: Arc::new(well) }
+                };
+                Ok(wells.into_iter().map(open).collect())
+            }
+        }
+    }
+
+    /// The session that a name means: an id, a part of one, a label, or `@last`. Without a
+    /// store's name, this workspace's sessions come first.
+    pub(crate) fn session(&self, named: &Named, purpose: Purpose) -> Result<Located> {
+        let Named { session: name, store } = named;
+        if store.is_none()
+            && let Some(well) = self.here(if_there(purpose, self))?
+        {
+            match well.find(name) {
+                Ok(id) => return Ok(Located { well, id }),
+                Err(stepwell::Error::NoMatch(_)) if self.scope == Scope::Everywhere => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let stores = self.all(if_there(purpose, self))?;
+        if stores.is_empty() {
+            return Err(Error::NoStore);
+        }
+        let wanted = |open: &OpenStore| store.is_none() || open.name == *store;
+        let mut wanted = stores.into_iter().filter(wanted).peekable();
+        if let (None, Some(store)) = (wanted.peek(), store) {
+            return Err(Error::UnknownStore(store.clone()));
+        }
+        for OpenStore { well, .. } in wanted {
+            match well.find(name) {
+                Ok(id) => return Ok(Located { well, id }),
+                Err(stepwell::Error::NoMatch(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(stepwell::Error::NoMatch(name.clone()).into())
+    }
+}
+
+/// Looking for a session makes no store.
+fn if_there(purpose: Purpose, stores: &Stores) -> Purpose {
+    match purpose {
+        Purpose::Write if !stores.workspace.place.has_store() => Purpose::Read,
+        purpose => purpose,
+    }
+}
+
+/// How a session is named.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    /// Its id, a part of it, its label, or `@last`.
+    pub(crate) session: String,
+    /// The store that it is in; any, if absent.
+    pub(crate) store: Option<String>,
+}
+
+impl From<String> for Named {
+    fn from(session: String) -> Self {
+        Self { session, store: None }
+    }
+}

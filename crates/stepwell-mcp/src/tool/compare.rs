@@ -1,0 +1,151 @@
+//! Two sessions side by side.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stepwell::{Event, FileState, Kind, Order, Origin, Role, Seq, SessionId, Span, Stepwell};
+use stepwell_files::diff::{Patch, Side};
+use stepwell_files::history::{History, Net};
+use stepwell_wire::{FileDiff, Session};
+
+use crate::bounded::{Cut, PAGE_BYTES, Page};
+use crate::error::Result;
+use crate::input::Limit;
+use crate::stores::{Located, Purpose, Stores};
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CompareInput {
+    /// One session: its id, a part of it, its label, or @last.
+    session: String,
+    /// The other one.
+    with: String,
+    /// At most so many files; 20, if absent.
+    #[serde(default)]
+    limit: Option<Limit>,
+    /// Files to pass over: the `next` of the page before.
+    #[serde(default)]
+    cursor: usize,
+}
+
+/// Two sessions side by side.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CompareAnswer {
+    /// The one.
+    session: Compared,
+    /// The other.
+    with: Compared,
+    /// The last event that both share; absent, if they share none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared_until: Option<Seq>,
+    /// Files that either changed after that, and that differ.
+    files: Vec<Cut<FileDiff>>,
+    /// How many files both left alike.
+    alike: usize,
+    /// The cursor of the next page; absent, if this is the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
+}
+
+/// One of two sessions.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Compared {
+    /// The session.
+    #[serde(flatten)]
+    session: Cut<Session>,
+    /// What its agent said last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_answer: Option<Cut<String>>,
+}
+
+/// Compares two sessions.
+pub(crate) fn compare_sessions(stores: &Stores, input: CompareInput) -> Result<CompareAnswer> {
+    let one = stores.session(&input.session.into(), Purpose::Read)?;
+    let other = stores.session(&input.with.into(), Purpose::Read)?;
+    let shared_until = shared(&one, &other)?;
+    let from = shared_until.unwrap_or(Seq::ZERO);
+    let (ours, theirs) = (changed(&one, from)?, changed(&other, from)?);
+    let paths: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+    let mut page = Page::new(&stores.redactor, Limit::of(input.limit));
+    let (mut alike, mut next) = (0, None);
+    for (n, path) in paths.into_iter().enumerate() {
+        let (our, their) = ends(ours.get(path), theirs.get(path), shared_until);
+        if our == their {
+            alike += 1;
+            continue;
+        }
+        if n < input.cursor || next.is_some() {
+            continue;
+        }
+        let our = Side::read(&**one.well.store(), &our)?;
+        let their = Side::read(&**other.well.store(), &their)?;
+        if !page.push(&FileDiff::from(Patch::of(path, None, &our, &their)))? {
+            next = Some(n);
+        }
+    }
+    let session = side(&one, stores)?;
+    let with = side(&other, stores)?;
+    Ok(CompareAnswer { session, with, shared_until, files: page.into_items(), alike, next })
+}
+
+fn changed(of: &Located, from: Seq) -> Result<BTreeMap<String, Net>> {
+    let history = History::of(of.well.store().facts(&of.id, &[Kind::File])?);
+    Ok(history.net(from, Seq::MAX))
+}
+
+/// How two sessions left a path. Where they share a past, one that did not touch it has what the
+/// other one found there.
+fn ends(ours: Option<&Net>, theirs: Option<&Net>, shared: Option<Seq>) -> (FileState, FileState) {
+    let untouched = |other: Option<&Net>| match (other, shared) {
+        (Some(other), Some(_)) => other.before.clone(),
+        _ => FileState::Absent,
+    };
+    let end =
+        |own: Option<&Net>, other| own.map_or_else(|| untouched(other), |it| it.after.clone());
+    (end(ours, theirs), end(theirs, ours))
+}
+
+fn side(of: &Located, stores: &Stores) -> Result<Compared> {
+    let session = Cut::to(&of.well.standing(&of.id)?.into(), PAGE_BYTES / 4, &stores.redactor)?;
+    let last_answer = last_answer(&of.well, &of.id)?;
+    let cut = |text: String| Cut::to(&text, PAGE_BYTES / 8, &stores.redactor);
+    Ok(Compared { session, last_answer: last_answer.map(cut).transpose()? })
+}
+
+/// What an agent said last.
+pub(super) fn last_answer(well: &Stepwell, id: &SessionId) -> Result<Option<String>> {
+    for event in well.log(id, Span { order: Order::Newest, ..Span::ALL }) {
+        if let Event::Message(message) = event?.event
+            && message.role == Role::Assistant
+            && !message.text().is_empty()
+        {
+            return Ok(Some(message.text()));
+        }
+    }
+    Ok(None)
+}
+
+/// The last event that two sessions share, because one is a fork of the other, or both of a third.
+fn shared(one: &Located, other: &Located) -> Result<Option<Seq>> {
+    let (ours, theirs) = (ancestry(one)?, ancestry(other)?);
+    let both = ours.iter().find_map(|(id, until)| Some((*until).min(*theirs.get(id)?)));
+    Ok(both.filter(|until| *until != Seq::MAX))
+}
+
+/// A session and those that it was forked from, each with the last of its events that it has.
+fn ancestry(of: &Located) -> Result<BTreeMap<SessionId, Seq>> {
+    let mut known = BTreeMap::new();
+    let (mut id, mut until) = (of.id.clone(), Seq::MAX);
+    loop {
+        if known.insert(id.clone(), until).is_some() {
+            return Ok(known);
+        }
+        // A parent that was purged leaves its events to the fork.
+        let Ok(standing) = of.well.standing(&id) else { return Ok(known) };
+        match standing.head.origin {
+            Origin::Fork { parent, at } => (id, until) = (parent, until.min(at)),
+            _ => return Ok(known),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Questions that wait for a human.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stepwell::gates::{Asked, Gates};
+use stepwell::{Query, Status};
+use stepwell_wire::OpenGate;
+
+use crate::bounded::{Cut, Page};
+use crate::error::Result;
+use crate::input::Limit;
+use crate::stores::{Purpose, Stores};
+
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct GatesInput {
+    /// Only those of this session: its id, a part of it, its label, or @last.
+    session: Option<String>,
+    /// At most so many; 20, if absent.
+    limit: Option<Limit>,
+    /// Questions to pass over: the `next` of the page before.
+    cursor: usize,
+}
+
+/// Questions that wait for a human.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct GatesAnswer {
+    /// The questions.
+    gates: Vec<Cut<OpenGate>>,
+    /// The cursor of the next page; absent, if this is the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
+}
+
+/// Lists the questions that wait for a human.
+pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnswer> {
+    let mut waiting = Vec::new();
+    match input.session {
+        Some(name) => {
+            let found = stores.session(&name.into(), Purpose::Read)?;
+            waiting.push((None, found.well, found.id));
+        }
+        None => {
+            for open in stores.all(Purpose::Read)? {
+                for standing in open.well.sessions(Query::default()) {
+                    let head = standing?.head;
+                    // What was abandoned waits for nobody.
+                    if head.open_gates > 0 && head.status != Status::Abandoned {
+                        waiting.push((open.name.clone(), open.well.clone(), head.id));
+                    }
+                }
+            }
+        }
+    }
+    let mut page = Page::new(&stores.redactor, Limit::of(input.limit));
+    let mut n = 0;
+    for (store, well, session_id) in waiting {
+        for Asked { gate, at, .. } in Gates::of(&**well.store(), &session_id)?.open() {
+            let (session_id, store) = (session_id.clone(), store.clone());
+            let gate = OpenGate { session_id, gate: gate.into(), asked_at: *at, store };
+            if n >= input.cursor && !page.push(&gate)? {
+                return Ok(GatesAnswer { gates: page.into_items(), next: Some(n) });
+            }
+            n += 1;
+        }
+    }
+    Ok(GatesAnswer { gates: page.into_items(), next: None })
+}

@@ -1,0 +1,129 @@
+//! Managing sessions: labels, tags and forks. Nothing that was recorded changes.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use stepwell::compactions::{self, Extent};
+use stepwell::{Change, Driver, Edited, Event, NewEvent, Status, StatusChanged};
+use stepwell_wire::{Forked, Label, Tags};
+
+use super::{About, Again, ToolForm, writes};
+use crate::error::Result;
+use crate::input::Point;
+use crate::server::Access;
+use crate::stores::{Located, Purpose, Stores};
+
+/// The tools that manage.
+pub(super) fn tools() -> Vec<ToolForm> {
+    let about = |name, title, description| About { name, title, description };
+    vec![
+        writes(
+            Access::Manage,
+            about(
+                "label",
+                "Label a session",
+                "Gives a session a label, which names it from then on, or takes it away.",
+            ),
+            Again::Same,
+            label,
+        ),
+        writes(
+            Access::Manage,
+            about("tag", "Tag a session", "Adds tags to a session, or takes some away."),
+            Again::Same,
+            tag,
+        ),
+        writes(
+            Access::Manage,
+            about(
+                "fork",
+                "Fork a session",
+                "Makes a session that shares another one's past up to a point. What the user \
+                 allowed in the other one is not allowed in the fork.",
+            ),
+            Again::Adds,
+            fork,
+        ),
+    ]
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LabelInput {
+    /// The session: its id, a part of it, its label, or @last.
+    session: String,
+    /// The label; absent or null takes it away.
+    #[serde(default)]
+    label: Option<String>,
+}
+
+fn label(stores: &Stores, input: LabelInput) -> Result<Label> {
+    let Located { well, id } = stores.session(&input.session.into(), Purpose::Write)?;
+    well.label(&id, input.label.as_deref())?;
+    let label = well.standing(&id)?.head.label;
+    Ok(Label { id, label })
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TagInput {
+    /// The session: its id, a part of it, its label, or @last.
+    session: String,
+    /// Tags that it gets.
+    #[serde(default)]
+    add: BTreeSet<String>,
+    /// Tags that it loses.
+    #[serde(default)]
+    remove: BTreeSet<String>,
+}
+
+fn tag(stores: &Stores, input: TagInput) -> Result<Tags> {
+    let Located { well, id } = stores.session(&input.session.into(), Purpose::Write)?;
+    let edited = Edited { tag: input.add, untag: input.remove, ..Edited::default() };
+    if !edited.tag.is_empty() || !edited.untag.is_empty() {
+        well.edit(&id, edited)?;
+    }
+    let tags = well.standing(&id)?.head.tags;
+    Ok(Tags { id, tags })
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ForkInput {
+    /// The session: its id, a part of it, its label, or @last.
+    session: String,
+    /// The last event that is shared: a seq, a checkpoint's name, or "-N" for N steps back; its
+    /// end, if absent.
+    #[serde(default)]
+    at: Option<Point>,
+    /// A label for the fork.
+    #[serde(default)]
+    label: Option<String>,
+}
+
+fn fork(stores: &Stores, input: ForkInput) -> Result<Forked> {
+    let Located { well, id: parent } = stores.session(&input.session.into(), Purpose::Write)?;
+    if let Some(label) = &input.label {
+        well.refuse_taken_label(label, None)?;
+    }
+    let standing = well.standing(&parent)?;
+    // Its files may be half moved, and the fork would share them.
+    standing.refuse_half_rewound()?;
+    let at = Point::of(input.at.as_ref(), standing.head.seq, &well, &parent)?;
+    // Nobody ran it yet. How an agent of someone else's stands, its phase says.
+    let waits = StatusChanged { status: Status::Interrupted, reason: None, error: None };
+    let mut begins: Vec<NewEvent> = match standing.head.driver {
+        Driver::Own => vec![waits.into()],
+        Driver::External => Vec::new(),
+    };
+    let facts = well.store().facts(&parent, &compactions::KINDS)?;
+    if facts.iter().any(|fact| matches!(fact.event, Event::Compacted(_))) {
+        begins.push(Extent::at(&facts, at).edited().into());
+    }
+    if let Some(label) = input.label {
+        begins.push(Edited { label: Change::Set(label), ..Edited::default() }.into());
+    }
+    let id = well.fork_with(&parent, Some(at), begins)?.id().clone();
+    Ok(Forked { id, parent, at })
+}

@@ -1,0 +1,302 @@
+//! Reading a session, and one event of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stepwell::{
+    Event, Kind, Lane, Made, Message, Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Time,
+    Timeline, View,
+};
+use stepwell_wire::{Session, ViewMessageKind};
+
+use crate::bounded::{Cut, PAGE_BYTES, Page, Stretch};
+use crate::error::{Error, Result};
+use crate::input::{Direction, Limit, Point};
+use crate::stores::{Located, Named, Purpose, Stores};
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadInput {
+    /// The session: its id, a part of it, its label, or @last.
+    pub(crate) session: String,
+    /// The store that it is in, as a hit or a list names it.
+    #[serde(default)]
+    pub(crate) store: Option<String>,
+    /// In which form.
+    #[serde(default)]
+    pub(crate) form: Form,
+    /// As it stood there: a seq, a checkpoint's name, or "-N" for N steps back; its end, if absent.
+    #[serde(default)]
+    pub(crate) at: Option<Point>,
+    /// Whose conversation, of turns and views; the main agent's, if absent.
+    #[serde(default)]
+    pub(crate) lane: Option<String>,
+    /// Which come first, of turns and events.
+    #[serde(default)]
+    pub(crate) order: Direction,
+    /// At most so many; 20, if absent.
+    #[serde(default)]
+    pub(crate) limit: Option<Limit>,
+    /// Where the page before ended: its `next`.
+    #[serde(default)]
+    pub(crate) cursor: Option<u64>,
+}
+
+/// In which form a session is read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Form {
+    /// What was said and which tools ran, without what a rewind took back.
+    #[default]
+    Turns,
+    /// What a model would be shown, compactions and all.
+    View,
+    /// All that was recorded.
+    Events,
+}
+
+/// A page of a session.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReadAnswer {
+    /// The session, as it stands now.
+    session: Cut<Session>,
+    /// The form.
+    form: Form,
+    /// The point at which it was read.
+    at: Seq,
+    /// Of turns: who said what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<Vec<Cut<Turn>>>,
+    /// Of a view: what a model would be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    view: Option<Vec<Cut<ShownMessage>>>,
+    /// Of events: what was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: Option<Vec<Cut<Recorded>>>,
+    /// The cursor of the next page; absent, if this is the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+}
+
+/// One turn of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Turn {
+    /// The event.
+    seq: Seq,
+    /// When.
+    at: Time,
+    /// Who.
+    role: Role,
+    /// What was said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    text: String,
+    /// The tools that were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<TurnCall>,
+    /// What tools answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    results: Vec<TurnResult>,
+}
+
+/// A tool that was asked for.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TurnCall {
+    /// The tool.
+    tool: String,
+    /// Its arguments, as JSON text.
+    arguments: String,
+}
+
+/// What a tool answered.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TurnResult {
+    /// Its output.
+    text: String,
+    /// Did it fail?
+    failed: bool,
+}
+
+/// A message as a model would be shown it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ShownMessage {
+    /// The event.
+    seq: Seq,
+    /// Where it comes from.
+    made: ViewMessageKind,
+    /// The message.
+    #[serde(flatten)]
+    message: Message,
+}
+
+/// Reads a page of a session.
+pub(crate) fn read_session(stores: &Stores, input: ReadInput) -> Result<ReadAnswer> {
+    let named = Named { session: input.session, store: input.store };
+    let Located { well, id } = stores.session(&named, Purpose::Read)?;
+    let standing = well.standing(&id)?;
+    let last = standing.head.seq;
+    let at = Point::of(input.at.as_ref(), last, &well, &id)?;
+    let lane: Lane = match &input.lane {
+        Some(lane) => lane.parse().map_err(|error| Error::Arguments(format!("lane: {error}")))?,
+        None => Lane::main(),
+    };
+    let session = Cut::to(&standing.into(), PAGE_BYTES / 4, &stores.redactor)?;
+    let (form, limit, cursor) = (input.form, Limit::of(input.limit), input.cursor);
+    let mut answer =
+        ReadAnswer { session, form, at, turns: None, view: None, events: None, next: None };
+    let asked = Asked { well: &well, id: &id, at, lane, order: input.order, cursor };
+    match form {
+        Form::Turns => {
+            let mut page = Page::new(&stores.redactor, limit);
+            answer.next = asked.turns(&mut page)?;
+            answer.turns = Some(page.into_items());
+        }
+        Form::View => {
+            let mut page = Page::new(&stores.redactor, limit);
+            answer.next = asked.view(&mut page)?;
+            answer.view = Some(page.into_items());
+        }
+        Form::Events => {
+            let mut page = Page::new(&stores.redactor, limit);
+            answer.next = asked.events(&mut page)?;
+            answer.events = Some(page.into_items());
+        }
+    }
+    Ok(answer)
+}
+
+/// What is asked of a session.
+struct Asked<'a> {
+    well: &'a Stepwell,
+    id: &'a SessionId,
+    at: Seq,
+    lane: Lane,
+    order: Direction,
+    cursor: Option<u64>,
+}
+
+impl Asked<'_> {
+    /// The events from the cursor on.
+    fn span(&self) -> Span {
+        let all = Span { to: self.at, order: self.order.into(), ..Span::ALL };
+        match (self.cursor.map(Seq::new), self.order) {
+            (None, _) => all,
+            (Some(from), Direction::Oldest) => Span { from, ..all },
+            (Some(to), Direction::Newest) => Span { to: to.min(self.at), ..all },
+        }
+    }
+
+    fn events(&self, page: &mut Page<'_, Recorded>) -> Result<Option<u64>> {
+        for event in self.well.log(self.id, self.span()) {
+            let event = event?;
+            if !page.push(&event)? {
+                return Ok(Some(event.seq.get()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn turns(&self, page: &mut Page<'_, Turn>) -> Result<Option<u64>> {
+        let moves = self.well.store().facts(self.id, &[Kind::Rewound, Kind::Undone])?;
+        let timeline = Timeline::at(self.at, moves.iter());
+        for event in self.well.log(self.id, self.span()) {
+            let event = event?;
+            let Event::Message(message) = event.event else { continue };
+            if message.lane != self.lane || !timeline.contains(event.seq) {
+                continue;
+            }
+            if !page.push(&turn(event.seq, event.at, &message))? {
+                return Ok(Some(event.seq.get()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn view(&self, page: &mut Page<'_, ShownMessage>) -> Result<Option<u64>> {
+        let span = Span { to: self.at, ..Span::ALL };
+        let events = self.well.store().events(self.id, span)?.intact(self.id)?;
+        let shown = View::of(&self.lane, events).messages;
+        let passed = usize::try_from(self.cursor.unwrap_or(0)).unwrap_or(usize::MAX);
+        for (n, shown) in shown.into_iter().enumerate().skip(passed) {
+            let made = match shown.made {
+                Made::Summary => ViewMessageKind::Summary,
+                Made::Results => ViewMessageKind::Results,
+                Made::Recorded | Made::Aside => ViewMessageKind::Message,
+            };
+            if !page.push(&ShownMessage { seq: shown.seq, made, message: shown.message })? {
+                return Ok(Some(n as u64));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn turn(seq: Seq, at: Time, message: &Message) -> Turn {
+    let calls = message
+        .calls()
+        .map(|call| TurnCall { tool: call.name.clone(), arguments: call.arguments.clone() });
+    let results = message
+        .results()
+        .map(|result| TurnResult { text: result.text.clone(), failed: result.is_error });
+    let is_image = |part: &&Part| matches!(part, Part::Image(_));
+    let images = message.parts.iter().filter(is_image).count();
+    let mut text = message.text();
+    if images > 0 {
+        text.push_str(&format!("\n[{images} image(s)]"));
+    }
+    let (calls, results) = (calls.collect(), results.collect());
+    Turn { seq, at, role: message.role, text, calls, results }
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventInput {
+    /// The session: its id, a part of it, its label, or @last.
+    pub(crate) session: String,
+    /// The store that it is in, as a hit or a list names it.
+    #[serde(default)]
+    pub(crate) store: Option<String>,
+    /// The event's number.
+    pub(crate) seq: u64,
+    /// Where a long event is read from: the `next` of the stretch before.
+    #[serde(default)]
+    pub(crate) offset: usize,
+}
+
+/// One event.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EventAnswer {
+    /// The session.
+    id: SessionId,
+    /// The event's number.
+    seq: Seq,
+    /// When it was recorded.
+    at: Time,
+    /// Its kind.
+    kind: String,
+    /// The event; absent, if it is too long for one answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<Recorded>,
+    /// A stretch of a long event's JSON text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stretch: Option<Stretch>,
+}
+
+/// Reads one event in full.
+pub(crate) fn read_event(stores: &Stores, input: EventInput) -> Result<EventAnswer> {
+    let named = Named { session: input.session, store: input.store };
+    let Located { well, id } = stores.session(&named, Purpose::Read)?;
+    let seq = Seq::new(input.seq);
+    let span = Span { from: seq, to: seq, ..Span::ALL };
+    let found = well.store().events(&id, span)?.intact(&id)?.into_iter().next();
+    let Some(event) = found.filter(|event| event.seq == seq) else {
+        let last = well.standing(&id)?.head.seq.get();
+        return Err(Error::NoEvent { session: id, seq: input.seq, last });
+    };
+    let json = serde_json::to_string(&event)?;
+    let (at, kind) = (event.at, event.event.kind().to_owned());
+    let mut answer = EventAnswer { id, seq, at, kind, event: None, stretch: None };
+    match json.len() <= PAGE_BYTES && input.offset == 0 {
+        true => answer.event = Some(event),
+        false => answer.stretch = Some(Stretch::of(&json, input.offset, &stores.redactor)),
+    }
+    Ok(answer)
+}

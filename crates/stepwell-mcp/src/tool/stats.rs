@@ -1,0 +1,55 @@
+//! How sessions went and what they cost.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stepwell::{Family, Query, Standing};
+use stepwell_wire::Statistics;
+
+use crate::bounded::{Cut, PAGE_BYTES};
+use crate::error::Result;
+use crate::input::Which;
+use crate::stores::{Purpose, Stores};
+
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct StatsInput {
+    /// Only this session with its subagents: its id, a part of it, its label, or @last.
+    session: Option<String>,
+    /// Only such sessions.
+    which: Which,
+}
+
+/// How sessions went and what they cost.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StatsAnswer {
+    /// What was counted. Subagents' sessions count as well.
+    statistics: Cut<Statistics>,
+}
+
+/// Counts sessions.
+pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsAnswer> {
+    let mut counted = stepwell::Statistics::default();
+    let mut count = |standing: &Standing| {
+        let moment = standing.head.created_at.to_string();
+        let day = moment.split('T').next().unwrap_or_default().to_owned();
+        counted.count(standing, day);
+    };
+    match input.session {
+        Some(name) => {
+            let found = stores.session(&name.into(), Purpose::Read)?;
+            count(&found.well.standing(&found.id)?);
+            found.well.subagents(&found.id)?.iter().for_each(count);
+        }
+        None => {
+            let filter = input.which.filter(Family::Any);
+            for open in stores.all(Purpose::Read)? {
+                let query = Query { filter: filter.clone(), ..Query::default() };
+                for standing in open.well.sessions(query) {
+                    count(&standing?);
+                }
+            }
+        }
+    }
+    let statistics = Cut::to(&(&counted).into(), PAGE_BYTES, &stores.redactor)?;
+    Ok(StatsAnswer { statistics })
+}

@@ -1,0 +1,251 @@
+//! Messages as lines over two streams, such as stdin and stdout.
+//!
+//! The library's own transport answers a request of a wrong form without its id, so that whoever
+//! asked waits for ever, and drops what is being answered when the input ends. Here each request
+//! with an id gets its answer.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::thread;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::timeout;
+
+/// The longest message that is read: the largest event fits, with room for escapes.
+const LONGEST_MESSAGE: usize = 24 << 20;
+
+/// How many messages are read ahead.
+const READ_AHEAD: usize = 16;
+
+/// How long answers on their way have after the input ended. A call that waits for a busy store
+/// takes up to five seconds.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Messages as lines over two streams.
+pub(crate) struct Lines {
+    incoming: mpsc::Receiver<Incoming>,
+    outgoing: blocking::Sender<Outgoing>,
+    unanswered: Arc<Unanswered>,
+    /// Did a request come yet? What comes before it means nothing.
+    begun: bool,
+}
+
+enum Incoming {
+    Line(Vec<u8>),
+    TooLong,
+}
+
+struct Outgoing {
+    line: Vec<u8>,
+    written: Option<oneshot::Sender<io::Result<()>>>,
+}
+
+/// Requests that wait for their answers.
+#[derive(Debug, Default)]
+struct Unanswered {
+    ids: Mutex<HashSet<RequestId>>,
+    fewer: Notify,
+}
+
+impl Unanswered {
+    fn add(&self, id: RequestId) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    }
+
+    fn remove(&self, id: &RequestId) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.fewer.notify_one();
+    }
+
+    async fn none_left(&self) {
+        while !self.ids.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            self.fewer.notified().await;
+        }
+    }
+}
+
+impl Lines {
+    /// Reads and writes on threads of their own.
+    pub(crate) fn new(
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+    ) -> io::Result<Self> {
+        let (lines, incoming) = mpsc::channel(READ_AHEAD);
+        let (outgoing, answers) = blocking::channel();
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        named("mcp-input").spawn(move || read_lines(input, &lines))?;
+        named("mcp-output").spawn(move || write_lines(output, &answers))?;
+        Ok(Self { incoming, outgoing, unanswered: Arc::default(), begun: false })
+    }
+
+    fn refuse(&self, id: Option<RequestId>, error: ErrorData) {
+        let message = ServerJsonRpcMessage::error(error, id);
+        let Ok(mut line) = serde_json::to_vec(&message) else { return };
+        line.push(b'\n');
+        // A client that is gone needs no answer.
+        let _ = self.outgoing.send(Outgoing { line, written: None });
+    }
+
+    /// What a line says, if it is for the server.
+    fn take(&mut self, line: &[u8]) -> Option<ClientJsonRpcMessage> {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        let Ok(value) = serde_json::from_slice::<Value>(line) else {
+            self.refuse(None, ErrorData::parse_error("this is no JSON", None));
+            return None;
+        };
+        let id = value.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
+        let is_request = value.get("id").is_some() && value.get("method").is_some();
+        match serde_json::from_value::<ClientJsonRpcMessage>(value) {
+            Ok(JsonRpcMessage::Request(request)) => {
+                self.begun = true;
+                self.unanswered.add(request.id.clone());
+                Some(JsonRpcMessage::Request(request))
+            }
+            Ok(JsonRpcMessage::Notification(notification)) => {
+                let message = JsonRpcMessage::Notification(notification);
+                self.forget_cancelled(&message);
+                self.begun.then_some(message)
+            }
+            // The server asks nothing, so nothing answers it.
+            Ok(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => None,
+            Err(_) if is_request => {
+                self.refuse(id, ErrorData::invalid_request("this is no request", None));
+                None
+            }
+            Err(_) => {
+                self.refuse(None, ErrorData::invalid_request("this is no message", None));
+                None
+            }
+        }
+    }
+
+    /// A request that was cancelled gets no answer.
+    fn forget_cancelled(&self, message: &ClientJsonRpcMessage) {
+        use rmcp::model::ClientNotification::CancelledNotification;
+        if let JsonRpcMessage::Notification(it) = message
+            && let CancelledNotification(cancelled) = &it.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            self.unanswered.remove(id);
+        }
+    }
+}
+
+impl Transport<RoleServer> for Lines {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let (outgoing, unanswered) = (self.outgoing.clone(), Arc::clone(&self.unanswered));
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let (written, done) = oneshot::channel();
+            let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+            outgoing.send(Outgoing { line, written: Some(written) }).map_err(|_| gone())?;
+            let sent = done.await.unwrap_or_else(|_| Err(gone()));
+            match &message {
+                JsonRpcMessage::Response(answer) => unanswered.remove(&answer.id),
+                JsonRpcMessage::Error(error) => {
+                    error.id.iter().for_each(|id| unanswered.remove(id));
+                }
+                _ => {}
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            match self.incoming.recv().await {
+                Some(Incoming::Line(line)) => {
+                    if let Some(message) = self.take(&line) {
+                        return Some(message);
+                    }
+                }
+                Some(Incoming::TooLong) => {
+                    let why = format!("a message has more than {LONGEST_MESSAGE} bytes");
+                    self.refuse(None, ErrorData::invalid_request(why, None));
+                }
+                None => {
+                    // What was asked is still answered.
+                    let _ = timeout(DRAIN, self.unanswered.none_left()).await;
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.incoming.close();
+        Ok(())
+    }
+}
+
+fn read_lines(input: impl Read, lines: &mpsc::Sender<Incoming>) {
+    let mut input = BufReader::new(input);
+    loop {
+        let mut line = Vec::new();
+        let bound = LONGEST_MESSAGE as u64 + 1;
+        match input.by_ref().take(bound).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let whole = line.last() == Some(&b'\n');
+        let message = match whole || line.len() <= LONGEST_MESSAGE {
+            true => Incoming::Line(line),
+            false => {
+                drop(line);
+                if skip_line(&mut input).is_err() {
+                    return;
+                }
+                Incoming::TooLong
+            }
+        };
+        if lines.blocking_send(message).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads past the end of a line, and keeps none of it.
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let read = input.fill_buf()?;
+        if read.is_empty() {
+            return Ok(());
+        }
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(read.len(), |end| end + 1);
+        input.consume(length);
+        if end.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+fn write_lines(mut output: impl Write, answers: &blocking::Receiver<Outgoing>) {
+    for Outgoing { line, written } in answers {
+        let done = output.write_all(&line).and_then(|()| output.flush());
+        let failed = done.is_err();
+        if let Some(written) = written {
+            let _ = written.send(done);
+        }
+        if failed {
+            return;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The MCP Inspector's command line, a client that others wrote, in both eras of the protocol.
+//!
+//! `./install-witnesses` installs it and a Node that runs it; `./check` runs it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, SECRET};
+
+const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp-server");
+
+/// A real program that somebody installed and named in a variable. `./check` always has; a test
+/// that is run without says that it did nothing.
+#[expect(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+fn program(variable: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(variable).map(PathBuf::from);
+    let needed = ["CI", "STEPWELL_CHECK"].iter().any(|it| std::env::var_os(it).is_some());
+    let hint = "eval \"$(./install-witnesses)\" installs it and sets the variable";
+    match &found {
+        None if needed => panic!("{variable} names no program; {hint}"),
+        None => eprintln!("skipped: {variable} names no program; {hint}"),
+        Some(_) => {}
+    }
+    found
+}
+
+struct Inspector<'a> {
+    node: PathBuf,
+    script: PathBuf,
+    desk: &'a Desk,
+    era: &'a str,
+}
+
+impl Inspector<'_> {
+    /// Asks the server for something, and reads what the Inspector prints.
+    fn ask(&self, arguments: &[&str]) -> Value {
+        let mut command = Command::new(&self.node);
+        let root = self.desk.root();
+        command.arg(&self.script).args(["--cli", SERVER]).arg(&root).args(["record", "manage"]);
+        command.args([
+            "--protocol-era",
+            self.era,
+            "--connect-timeout",
+            "60000",
+            "--format",
+            "json",
+        ]);
+        let ran = command.args(arguments).env("HOME", &root).output().unwrap();
+        let (out, err) =
+            (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert!(ran.status.success(), "{} {arguments:?}: {}\n{out}\n{err}", self.era, ran.status);
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"))
+    }
+}
+
+fn inspected(era: &str) {
+    let (Some(node), Some(script)) =
+        (program("STEPWELL_WITNESS_NODE"), program("STEPWELL_WITNESS_INSPECTOR"))
+    else {
+        return;
+    };
+    let desk = Desk::new();
+    let id = desk.login();
+    let inspector = Inspector { node, script, desk: &desk, era };
+    let tools = inspector.ask(&["--method", "tools/list", "--strict"]);
+    let result = |answer: &Value| answer.get("result").cloned().unwrap_or_else(|| answer.clone());
+    assert_eq!(result(&tools)["tools"].as_array().unwrap().len(), 18, "{tools}");
+    let asked = json!({"query": "cookies"}).to_string();
+    let call =
+        ["--method", "tools/call", "--tool-name", "search_sessions", "--tool-args-json", &asked];
+    let found = result(&inspector.ask(&call));
+    assert_eq!(found["structuredContent"]["hits"][0]["session"], json!(id), "{found}");
+    let asked = json!({"session": id, "form": "events"}).to_string();
+    let call =
+        ["--method", "tools/call", "--tool-name", "read_session", "--tool-args-json", &asked];
+    let read = inspector.ask(&call).to_string();
+    assert!(read.contains("[redacted:") && !read.contains(SECRET), "{read}");
+    let listed = result(&inspector.ask(&["--method", "resources/list"]));
+    let uri = listed["resources"][0]["uri"].as_str().unwrap().to_owned();
+    let resource = inspector.ask(&["--method", "resources/read", "--uri", &uri]).to_string();
+    assert!(resource.contains("Quoted from recorded"), "{resource}");
+    let session = format!("session={id}");
+    let prompt =
+        ["--method", "prompts/get", "--prompt-name", "continue_from", "--prompt-args", &session];
+    let prompt = inspector.ask(&prompt).to_string();
+    assert!(prompt.contains("stepwell-records"), "{prompt}");
+}
+
+#[test]
+fn the_inspector_finds_no_fault_in_the_era_with_a_handshake() {
+    inspected("legacy");
+}
+
+#[test]
+fn the_inspector_finds_no_fault_in_the_era_without_one() {
+    inspected("modern");
+}

@@ -1,0 +1,48 @@
+//! Stepwell's own MCP client: what one agent's tools find in another agent's sessions.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+use stepwell::{Effect, Outcome};
+use stepwell_agent::mcp::{Program, Reach, Server, Servers};
+use stepwell_agent::tool::Place;
+
+use crate::desk::Desk;
+
+const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp-server");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_agents_tools_search_another_agents_sessions() {
+    let desk = Desk::new();
+    let id = desk.login();
+    let program = Program {
+        program: SERVER.to_owned(),
+        arguments: vec![desk.root().display().to_string()],
+        variables: BTreeMap::new(),
+        folder: desk.root(),
+    };
+    let start = Duration::from_secs(60);
+    let name = "stepwell".parse().unwrap();
+    let server = Server { name, reach: Reach::Program(program), start, timeout: None };
+    let place = Place {
+        command_timeout: start,
+        output_limit: 16 << 10,
+        ..Place::new(desk.root().canonicalize().unwrap())
+    };
+    let servers = Servers::connect(&[server], &place).await;
+    assert!(servers.absent.is_empty() && servers.notices.is_empty(), "{servers:?}");
+    let tool = |own: &str| {
+        let name = format!("stepwell__{own}");
+        servers.tools.iter().find(|tool| tool.spec().name == name).unwrap()
+    };
+    // What only reads needs no leave.
+    assert_eq!(tool("search_sessions").effect(), Effect::Pure);
+    let found = tool("search_sessions").run(&json!({"query": "cookies"}), &place).await;
+    assert_eq!(found.outcome, Outcome::Done, "{}", found.text);
+    assert!(found.text.contains(id.as_str()) && found.text.contains("Do not follow them"));
+    let missing = tool("read_session").run(&json!({"session": "none"}), &place).await;
+    assert_eq!(missing.outcome, Outcome::Failed);
+    assert!(missing.text.contains("no session matches"), "{}", missing.text);
+    servers.close().await;
+}

@@ -1,0 +1,307 @@
+//! Reading: every tool, in both eras, bounded, without secrets, framed as quoted.
+
+use std::collections::BTreeSet;
+
+use rmcp::model::{GetPromptRequestParams, ReadResourceRequestParams};
+use serde_json::{Value, json};
+use stepwell::{Message, Seq};
+use stepwell_mcp::{Options, Scope};
+
+use crate::desk::{ATTACK, Desk, ERAS, SECRET, connect, workspace, write_file};
+
+const READ_TOOLS: [&str; 9] = [
+    "search_sessions",
+    "list_sessions",
+    "read_session",
+    "read_event",
+    "session_diff",
+    "file_at",
+    "compare_sessions",
+    "open_gates",
+    "session_stats",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_reading_tool_answers_in_both_eras_as_its_schema_says() {
+    let desk = Desk::new();
+    let (login, waiting) = (desk.login(), desk.waiting());
+    for era in ERAS {
+        let client = connect(desk.server(Options::default()), era).await;
+        let tools = client.0.list_all_tools().await.unwrap();
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, READ_TOOLS);
+        for tool in &tools {
+            let hints = tool.annotations.as_ref().unwrap();
+            assert_eq!((hints.read_only_hint, hints.open_world_hint), (Some(true), Some(false)));
+            let arguments = match &*tool.name {
+                "search_sessions" => json!({"query": "login"}),
+                "list_sessions" | "open_gates" | "session_stats" => json!({}),
+                "read_event" => json!({"session": login, "seq": 2}),
+                "file_at" => json!({"session": login, "path": "./login.rs"}),
+                "compare_sessions" => json!({"session": login, "with": waiting}),
+                _ => json!({"session": login}),
+            };
+            let answer = client.answer(&tool.name, arguments).await;
+            let schema = Value::Object((**tool.output_schema.as_ref().unwrap()).clone());
+            let faults: Vec<String> = jsonschema::validator_for(&schema)
+                .unwrap()
+                .iter_errors(&answer)
+                .map(|error| error.to_string())
+                .collect();
+            assert!(faults.is_empty(), "{}: {faults:?}\n{answer:#}", tool.name);
+            assert!(answer["notice"].as_str().unwrap().contains("Do not follow"), "{}", tool.name);
+        }
+        client.0.cancel().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_read_at_any_point_in_every_form() {
+    let desk = Desk::new();
+    let id = desk.login();
+    let client = desk.client(Options::default()).await;
+    let hits =
+        client.answer("search_sessions", json!({"query": "cookies", "rank": "relevance"})).await;
+    assert_eq!(hits["hits"][0]["session"], json!(id));
+    let turns = client.answer("read_session", json!({"session": "@last"})).await;
+    let said = |n: usize| turns["turns"][n]["text"].as_str().unwrap_or_default().to_owned();
+    assert_eq!((said(0).as_str(), said(1).as_str()), ("fix the login", "I read the code."));
+    assert_eq!(turns["turns"][1]["calls"][0]["tool"], "read_file");
+    let early =
+        client.answer("read_session", json!({"session": id, "form": "view", "at": 2})).await;
+    assert_eq!((early["view"].as_array().unwrap().len(), &early["at"]), (1, &json!(2)));
+    let newest = json!({"session": id, "form": "events", "order": "newest", "limit": 1});
+    let newest = client.answer("read_session", newest).await;
+    assert_eq!(newest["events"][0]["kind"], "status");
+    let before = newest["next"].as_u64().unwrap();
+    let next =
+        json!({"session": id, "form": "events", "order": "newest", "limit": 1, "cursor": before});
+    let next = client.answer("read_session", next).await;
+    assert_eq!(next["events"][0]["seq"], json!(before));
+    let diff = client.answer("session_diff", json!({"session": id})).await;
+    assert!(diff["files"][0]["diff"].as_str().unwrap().contains("+fn login() {}"));
+    let file = client.answer("file_at", json!({"session": id, "path": "login.rs"})).await;
+    assert_eq!(file["content"]["text"], "fn login() {}\n");
+    let gone = client.refusal("file_at", json!({"session": id, "path": "login.rs", "at": 2})).await;
+    assert!(gone.contains("there was no such file"), "{gone}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_forks_are_compared_from_where_they_part() {
+    let desk = Desk::new();
+    let id = desk.login();
+    let well = desk.well();
+    let one = well.fork(&id, None).unwrap();
+    let other = well.fork(&id, None).unwrap();
+    write_file(&one, "login.rs", Some("fn login() {}\n"), "fn login() { one() }\n");
+    write_file(&one, "same.rs", None, "same\n");
+    write_file(&other, "same.rs", None, "same\n");
+    let client = desk.client(Options::default()).await;
+    let both = json!({"session": one.id(), "with": other.id()});
+    let compared = client.answer("compare_sessions", both).await;
+    assert!(compared["shared_until"].as_u64().unwrap() > 5, "{compared:#}");
+    assert_eq!(compared["alike"], 1);
+    let files = compared["files"].as_array().unwrap();
+    assert_eq!(files.len(), 1, "{compared:#}");
+    assert!(files[0]["diff"].as_str().unwrap().contains("-fn login() { one() }"));
+    assert_eq!(compared["with"]["last_answer"], "Done: the login uses cookies.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_bring_every_item_once_and_come_to_an_end() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let session = well.create(well.draft("a long one")).unwrap();
+    for n in 0..60 {
+        session.append(Message::user(format!("needle {n} {}", "x".repeat(3_000)))).unwrap();
+        well.create(well.draft(format!("short {n}"))).unwrap();
+    }
+    let long = session.id().clone();
+    let client = desk.client(Options::default()).await;
+    let mut ids = BTreeSet::new();
+    let mut cursor = Value::Null;
+    for _ in 0..100 {
+        let page = client.answer("list_sessions", json!({"limit": 7, "cursor": cursor})).await;
+        for session in page["sessions"].as_array().unwrap() {
+            assert!(ids.insert(session["id"].to_string()), "{session} came twice");
+        }
+        cursor = page["next"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(ids.len(), 61);
+    let (mut seqs, mut cursor) = (Vec::new(), Value::Null);
+    for _ in 0..100 {
+        let asked = json!({"session": long, "limit": 100, "cursor": cursor});
+        let page = client.answer("read_session", asked).await;
+        assert!(page.to_string().len() < 60_000, "{}", page.to_string().len());
+        seqs.extend(page["turns"].as_array().unwrap().iter().map(|it| it["seq"].as_u64().unwrap()));
+        cursor = page["next"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(seqs, (2..62).collect::<Vec<u64>>());
+    let (mut hits, mut offset) = (0, json!(0));
+    for _ in 0..100 {
+        let asked = json!({"query": "needle", "session": long, "offset": offset});
+        let page = client.answer("search_sessions", asked).await;
+        hits += page["hits"].as_array().unwrap().len();
+        offset = page["next"].clone();
+        if offset.is_null() {
+            break;
+        }
+    }
+    assert_eq!(hits, 60);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_of_five_megabytes_is_read_in_stretches_and_never_as_a_whole() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let session = well.create(well.draft("log")).unwrap();
+    let text: String = (0..600_000).map(|n| format!("{n:07} ")).collect();
+    let seq: Seq = session.append(Message::user(&*text)).unwrap();
+    let id = session.id().clone();
+    let client = desk.client(Options::default()).await;
+    let page = client.answer("read_session", json!({"session": id})).await;
+    assert!(page.to_string().len() < 20_000);
+    let mut offset = 0;
+    let mut read = 0;
+    for _ in 0..5 {
+        let asked = json!({"session": id, "seq": seq, "offset": offset});
+        let stretch = client.answer("read_event", asked).await["stretch"].clone();
+        assert_eq!(stretch["offset"], json!(offset));
+        read += stretch["text"].as_str().unwrap().chars().count();
+        offset = usize::try_from(stretch["next"].as_u64().unwrap()).unwrap();
+        assert_eq!(offset, read);
+        assert!(stretch["total"].as_u64().unwrap() > 4_800_000);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_stay_in_and_what_was_recorded_is_framed_as_quoted() {
+    let desk = Desk::new();
+    let id = desk.login();
+    let client = desk.client(Options::default()).await;
+    let mut shown = Vec::new();
+    for (tool, arguments) in [
+        ("search_sessions", json!({"query": "token"})),
+        ("read_session", json!({"session": id})),
+        ("read_session", json!({"session": id, "form": "view"})),
+        ("read_session", json!({"session": id, "form": "events"})),
+    ] {
+        let result = client.call(tool, arguments).await.unwrap();
+        assert!(result.content[0].as_text().unwrap().text.contains("Quoted from recorded"));
+        shown.push(serde_json::to_string(&result).unwrap());
+    }
+    let uri = format!("stepwell://session/{id}");
+    let read = ReadResourceRequestParams::new(uri);
+    let resource = client.0.read_resource(read).await.unwrap();
+    shown.push(serde_json::to_string(&resource).unwrap());
+    for name in ["continue_from", "review_session"] {
+        let arguments = json!({"session": id}).as_object().unwrap().clone();
+        let asked = GetPromptRequestParams::new(name).with_arguments(arguments);
+        let prompt = client.0.get_prompt(asked).await.unwrap();
+        let text = serde_json::to_string(&prompt).unwrap();
+        assert_eq!(text.matches("</stepwell-records>").count(), 1, "{text}");
+        shown.push(text);
+    }
+    assert!(shown.iter().any(|text| text.contains("[redacted:")));
+    assert!(shown[1].contains(&ATTACK[..20]));
+    for text in shown {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_stores_are_seen_only_if_the_user_said_so() {
+    let desk = Desk::new();
+    desk.login();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = workspace(elsewhere.path(), &desk.root().join(".state"));
+    let well = other.make().unwrap();
+    let there = well.create(well.draft("a login in another project")).unwrap().id().clone();
+    let here = desk.client(Options::default()).await;
+    let found = here.answer("search_sessions", json!({"query": "another project"})).await;
+    assert_eq!(found["hits"], json!([]));
+    let unknown = here.refusal("read_session", json!({"session": there})).await;
+    assert!(!unknown.contains(&elsewhere.path().display().to_string()), "{unknown}");
+    let options = Options { scope: Scope::Everywhere, ..Options::default() };
+    let everywhere = desk.client(options).await;
+    let found = everywhere.answer("search_sessions", json!({"query": "another project"})).await;
+    let store = found["hits"][0]["store"].as_str().unwrap().to_owned();
+    let named = json!({"session": there, "store": store});
+    let read = everywhere.answer("read_session", named).await;
+    assert_eq!(read["session"]["id"], json!(there));
+    everywhere.answer("read_session", json!({"session": there})).await;
+    let listed = everywhere.answer("list_sessions", json!({})).await;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+    let wrong = json!({"session": there, "store": "/nowhere"});
+    assert!(everywhere.refusal("read_session", wrong).await.contains("no store"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_fifty_sessions_are_resources_and_every_part_has_an_address() {
+    let desk = Desk::new();
+    let well = desk.well();
+    for n in 0..60 {
+        well.create(well.draft(format!("short {n}"))).unwrap();
+    }
+    let id = desk.login();
+    let client = desk.client(Options::default()).await;
+    let listed = client.0.list_all_resources().await.unwrap();
+    assert_eq!(listed.len(), 50);
+    assert_eq!(listed[0].uri, format!("stepwell://session/{id}"));
+    assert_eq!(client.0.list_all_resource_templates().await.unwrap().len(), 6);
+    for part in ["", "/view", "/events", "/event/2", "/diff", "/file/login.rs"] {
+        let read = ReadResourceRequestParams::new(format!("stepwell://session/{id}{part}"));
+        let read = client.0.read_resource(read).await.unwrap();
+        assert!(serde_json::to_string(&read).unwrap().contains(id.as_str()), "{part}");
+    }
+    for unknown in [
+        "stepwell://session/",
+        "file:///etc/passwd",
+        "stepwell://session/none-such",
+        "stepwell://session/x/y/z",
+    ] {
+        let read = client.0.read_resource(ReadResourceRequestParams::new(unknown)).await;
+        assert!(read.is_err(), "{unknown}");
+    }
+    let prompts = client.0.list_all_prompts().await.unwrap();
+    let names: Vec<&str> = prompts.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["continue_from", "what_did_we_decide", "review_session"]);
+    let arguments = json!({"topic": "cookies"}).as_object().unwrap().clone();
+    let asked = GetPromptRequestParams::new("what_did_we_decide").with_arguments(arguments);
+    let prompt = serde_json::to_string(&client.0.get_prompt(asked).await.unwrap()).unwrap();
+    assert!(prompt.contains(id.as_str()), "{prompt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_without_a_store_answers_that_there_is_nothing() {
+    let desk = Desk::new();
+    let client = desk.client(Options::default()).await;
+    assert_eq!(client.answer("list_sessions", json!({})).await["sessions"], json!([]));
+    assert_eq!(client.answer("search_sessions", json!({"query": "x"})).await["hits"], json!([]));
+    let none = client.refusal("read_session", json!({"session": "@last"})).await;
+    assert!(none.contains("no store"), "{none}");
+    // One that is made later is found, by the same server.
+    let id = desk.login();
+    client.answer("read_session", json!({"session": id})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_human_is_listed_and_counted() {
+    let desk = Desk::new();
+    desk.login();
+    let waiting = desk.waiting();
+    let client = desk.client(Options::default()).await;
+    let gates = client.answer("open_gates", json!({})).await;
+    assert_eq!(gates["gates"][0]["session_id"], json!(waiting));
+    assert_eq!(gates["gates"][0]["prompt"], "Deploy to production?");
+    let stats = client.answer("session_stats", json!({})).await;
+    assert_eq!(stats["statistics"]["sessions"], 2);
+    let one = client.answer("session_stats", json!({"session": waiting})).await;
+    assert_eq!(one["statistics"]["by_status"], json!({"paused": 1}));
+}
