@@ -166,6 +166,17 @@ pub struct HookInstalled {
     pub changed: bool,
 }
 
+/// The MCP server, added to another agent's settings or taken out of them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct McpInstalled {
+    /// The settings' file; null, if nothing had to be changed.
+    pub settings: Option<String>,
+    /// The text that was added or taken out; null, if none was.
+    pub piece: Option<String>,
+    /// Was it changed?
+    pub changed: bool,
+}
+
 /// A hook's answer to a sample.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HookSample {

@@ -117,6 +117,7 @@ answers! {
     "label" => crate::Label,
     "ledger-entry" => crate::LedgerEntry,
     "manual-pages" => crate::ManualPages,
+    "mcp-installed" => crate::McpInstalled,
     "message-pin" => crate::MessagePin,
     "metadata" => crate::Metadata,
     "model-price" => crate::ModelPrice,

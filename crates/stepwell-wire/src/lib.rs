@@ -29,7 +29,7 @@ mod work;
 
 pub use agent::{
     Agent, AgentCreated, AgentError, AgentTurn, AgentUnreadable, Delegation, HookContext,
-    HookInstalled, HookSample, HookStop, PhaseMove, ResumedAgent,
+    HookInstalled, HookSample, HookStop, McpInstalled, PhaseMove, ResumedAgent,
 };
 pub use answer::{Answer, AnswerForm, SchemaInfo, all};
 pub use cleanup::{CleanupItem, CleanupKept, CleanupTotal, Deleted, Erased, Restored, Scrubbed};

@@ -30,6 +30,7 @@ mod label;
 mod ledger;
 mod log;
 mod man;
+mod mcp;
 mod meta;
 mod models;
 mod phase;
@@ -138,6 +139,7 @@ commands! {
     Store = store::Args => store::run,
     Agent = agent::Args => agent::run,
     Hook = hook::Args => hook::run,
+    Mcp = mcp::Args => mcp::run,
     Init = init::Args => init::run,
     Config = config::Args => config::run,
     Models = models::Args => models::run,

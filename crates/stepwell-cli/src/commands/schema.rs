@@ -64,6 +64,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("ledger", &["ledger-entry"]),
     ("log", &["event"]),
     ("man", &["manual-pages"]),
+    ("mcp install", &["mcp-installed"]),
+    ("mcp uninstall", &["mcp-installed"]),
     ("meta", &["metadata"]),
     ("models", &["favourite", "models", "models-adopted"]),
     ("models prices", &["model-price", "prices-taken"]),

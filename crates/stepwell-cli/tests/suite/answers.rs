@@ -162,6 +162,8 @@ fn tour() -> Vec<Vec<&'static str>> {
         "hook test",
         "hook install claude",
         "hook uninstall claude",
+        "mcp install claude",
+        "mcp uninstall claude",
         "worktrees",
         "abandon f7a8b9",
         "cleanup --older-than 0 --dry-run",

@@ -39,6 +39,7 @@ mod rewinding;
 mod rewound_questions;
 mod running;
 mod seat;
+mod serving;
 mod setting_up;
 mod shortening;
 mod specs;

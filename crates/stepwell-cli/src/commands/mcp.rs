@@ -1,0 +1,175 @@
+use std::io;
+
+use stepwell_mcp::{Access, Options, Scope, Server};
+use stepwell_wire::McpInstalled;
+use stepwell_workspace::{McpClient, SettingsChange};
+
+use crate::app::App;
+use crate::ask::{Consent, Unasked};
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::text::{indented, visible};
+
+/// Serves your sessions to other agents over MCP, on stdin and stdout.
+///
+/// Agents can search and read the sessions of this workspace: what was said, which tools ran, what
+/// became of files. Secrets are taken out. No agent can answer a question that waits for you.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Serve {
+    /// Shows the sessions of all of your known stores, not only this workspace's.
+    #[arg(long)]
+    everywhere: bool,
+    /// Lets agents write: record (sessions of their own), manage (labels, tags, forks).
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_enum)]
+    allow: Vec<Allow>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Adds this server to another agent's settings. Shows the change first.
+    Install {
+        /// Whose.
+        #[arg(value_enum)]
+        agent: Agent,
+        #[command(flatten)]
+        serve: Serve,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Takes this server out of another agent's settings. Shows the change first.
+    Uninstall {
+        /// Whose.
+        #[arg(value_enum)]
+        agent: Agent,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+/// What agents may do besides reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Allow {
+    Record,
+    Manage,
+}
+
+/// An agent that uses MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Zed,
+}
+
+impl From<Allow> for Access {
+    fn from(allow: Allow) -> Self {
+        match allow {
+            Allow::Record => Self::Record,
+            Allow::Manage => Self::Manage,
+        }
+    }
+}
+
+impl From<Agent> for McpClient {
+    fn from(agent: Agent) -> Self {
+        match agent {
+            Agent::Claude => Self::Claude,
+            Agent::Codex => Self::Codex,
+            Agent::Gemini => Self::Gemini,
+            Agent::Opencode => Self::Opencode,
+            Agent::Zed => Self::Zed,
+        }
+    }
+}
+
+impl Serve {
+    fn options(&self) -> Options {
+        let scope = if self.everywhere { Scope::Everywhere } else { Scope::Workspace };
+        Options { scope, allow: self.allow.iter().copied().map(Access::from).collect() }
+    }
+
+    /// The arguments that start such a server.
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["mcp".to_owned()];
+        if self.everywhere {
+            arguments.push("--everywhere".to_owned());
+        }
+        if !self.allow.is_empty() {
+            let allowed = self.options().allow;
+            let words: Vec<&str> = allowed.into_iter().map(Access::as_str).collect();
+            arguments.extend(["--allow".to_owned(), words.join(",")]);
+        }
+        arguments
+    }
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    match &args.action {
+        None => serve(&args.serve, app),
+        Some(Action::Install { agent, serve, consent }) => {
+            let plan = app.plan_mcp_install((*agent).into(), &serve.arguments())?;
+            change(
+                plan,
+                ["Adds to", "Adds the file", "Added.", "It is there already."],
+                *consent,
+                app,
+            )
+        }
+        Some(Action::Uninstall { agent, consent }) => {
+            let plan = app.plan_mcp_uninstall((*agent).into())?;
+            let words = ["Takes out of", "Removes the file", "Taken out.", "It is not there."];
+            change(plan, words, *consent, app)
+        }
+    }
+}
+
+fn serve(serve: &Serve, app: &App) -> Result<Exit> {
+    if app.terminal.can_ask {
+        note("Waiting for an MCP client on stdin. Ctrl+D ends it.");
+        note("hint: stepwell mcp install claude adds this server to Claude Code");
+    }
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, error);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all();
+    let runtime = runtime.build().map_err(|error| failed(&error))?;
+    let server = Server::new(app.workspace().clone(), serve.options());
+    let served = runtime.block_on(server.serve(io::stdin(), io::stdout()));
+    runtime.shutdown_background();
+    served.map_err(|error| failed(&error))?;
+    Ok(Exit::Done)
+}
+
+/// Shows a change, asks, and makes it.
+fn change(
+    plan: Option<SettingsChange>,
+    words: [&str; 4],
+    consent: Consent,
+    app: &mut App,
+) -> Result<Exit> {
+    let [part, whole, done, nothing] = words;
+    let Some(plan) = plan else {
+        let answer = McpInstalled { settings: None, piece: None, changed: false };
+        app.out.answer(&answer, nothing)?;
+        return Ok(Exit::Done);
+    };
+    let path = plan.path.display().to_string();
+    let title = if plan.is_whole_file() { whole } else { part };
+    let piece = plan.piece.trim_matches('\n');
+    note(format_args!("{title} {}:\n{}", visible(&path), indented(&visible(piece), "  ")));
+    consent.ask(app, "Do it?", Unasked::GoOn)?;
+    plan.apply()?;
+    let piece = Some(plan.piece);
+    app.out.answer(&McpInstalled { settings: Some(path), piece, changed: true }, done)?;
+    Ok(Exit::Done)
+}
