@@ -32,7 +32,8 @@ fn one_agent_searches_another_agents_sessions() {
     let asked = ["run", "decide how to log in", "--model", "script:first.yaml"];
     let first = one(&desk, &asked, 0)["session_id"].as_str().unwrap().to_owned();
     let server = env!("CARGO_BIN_EXE_stepwell");
-    configure(&desk, &format!("[mcp.past]\ncommand = {server:?}\nargs = [\"mcp\"]\n"));
+    let past = format!("command = {server:?}\nargs = [\"mcp\"]\ncwd = \"{{workspace}}\"");
+    configure(&desk, &format!("[mcp.past]\n{past}\n"));
     let script = "- text: I look.\n  calls:\n    - {tool: past__search_sessions, arguments: {query: cookies}}\n\
                   - {text: Done.}\n";
     desk.file("second.yaml", script);
