@@ -45,11 +45,11 @@ pub(crate) fn list() -> Vec<Prompt> {
 }
 
 /// A prompt with its argument filled in.
-pub(crate) fn get(stores: &Stores, name: &str, arguments: JsonObject) -> Result<GetPromptResult> {
+pub(crate) fn get(stores: &Stores, name: &str, arguments: &JsonObject) -> Result<GetPromptResult> {
     match name {
-        "continue_from" => continue_from(stores, given(&arguments, "session")?),
-        "what_did_we_decide" => what_did_we_decide(stores, given(&arguments, "topic")?),
-        "review_session" => review_session(stores, given(&arguments, "session")?),
+        "continue_from" => continue_from(stores, given(arguments, "session")?),
+        "what_did_we_decide" => what_did_we_decide(stores, &given(arguments, "topic")?),
+        "review_session" => review_session(stores, given(arguments, "session")?),
         other => {
             let other: String = other.chars().take(80).collect();
             Err(Error::Arguments(format!("there is no prompt {other:?}; prompts/list names them")))
@@ -75,7 +75,7 @@ fn continue_from(stores: &Stores, session: String) -> Result<GetPromptResult> {
     Ok(last.into_prompt("Goes on with the work of an earlier session", &request))
 }
 
-fn what_did_we_decide(stores: &Stores, topic: String) -> Result<GetPromptResult> {
+fn what_did_we_decide(stores: &Stores, topic: &str) -> Result<GetPromptResult> {
     let topic: String = topic.chars().take(300).collect();
     let input = SearchInput {
         query: topic.clone(),

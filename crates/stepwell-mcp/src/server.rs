@@ -258,7 +258,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let prompt = self.answer(move |stores| prompts::get(stores, &request.name, arguments));
+        let prompt = self.answer(move |stores| prompts::get(stores, &request.name, &arguments));
         let prompt = prompt.await.map_err(|mut error| {
             // A prompt's missing session is a wrong argument, not a missing resource.
             if error.code == ErrorCode::RESOURCE_NOT_FOUND {
