@@ -52,19 +52,8 @@ pub fn content(
 /// # Errors
 /// If the session or what a file held cannot be read.
 pub fn patches(well: &Stepwell, id: &SessionId, from: Seq, to: Seq) -> Result<Vec<Patch>> {
-    let net = history(well, id)?.net(from, to);
-    // What was moved is shown where it came, not where it went.
-    let moved: Vec<&String> = net.values().filter_map(|it| it.renamed_from.as_ref()).collect();
-    let mut patches = Vec::new();
-    for (path, change) in net.iter().filter(|(path, _)| !moved.contains(path)) {
-        let before = match &change.renamed_from {
-            Some(old) => net.get(old).map_or(&change.before, |old| &old.before),
-            None => &change.before,
-        };
-        let (before, after) = (side(well, before)?, side(well, &change.after)?);
-        patches.push(Patch::of(path, change.renamed_from.as_deref(), &before, &after));
-    }
-    Ok(patches)
+    let patches = stepwell_files::session_diff::patches(&**well.store(), id, from, to)?;
+    Ok(patches.collect::<stepwell::Result<_>>()?)
 }
 
 /// What a recorded state was, with its content.
@@ -72,14 +61,7 @@ pub fn patches(well: &Stepwell, id: &SessionId, from: Seq, to: Seq) -> Result<Ve
 /// # Errors
 /// If its content cannot be read.
 pub fn side(well: &Stepwell, state: &FileState) -> Result<Side> {
-    Ok(match state {
-        FileState::Absent => Side::Absent,
-        FileState::File { blob, mode } => {
-            Side::File { bytes: well.store().blob(blob)?, mode: *mode }
-        }
-        FileState::Symlink { target } => Side::Link(target.clone()),
-        FileState::NotCaptured { why, .. } => Side::Unknown(why.clone()),
-    })
+    Ok(Side::read(&**well.store(), state)?)
 }
 
 fn history(well: &Stepwell, id: &SessionId) -> Result<History> {
