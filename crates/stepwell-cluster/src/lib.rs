@@ -12,9 +12,11 @@
 
 mod bouncer;
 mod cleanup;
+mod proxy;
 mod server;
 
 pub use bouncer::Bouncer;
+pub use proxy::Proxy;
 pub use server::{Disk, Server, Sync};
 
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,6 +1,7 @@
 //! Claims about damaged data: it is reported, and stays where it is.
 
-use stepwell::{Damage, Error, ErrorKind, Filter, Query, Seq, Span};
+use stepwell::query::Excerpt;
+use stepwell::{Damage, Error, ErrorKind, Filter, Kind, Query, Seq, Span, Task};
 
 use crate::claims::claims;
 use crate::world::{claim, create, created, event_id, id, say, seqs};
@@ -20,6 +21,7 @@ claims! { $ damage = damage_claims for Damageable:
     a_fork_before_the_damage_lives,
     a_fork_beyond_the_damage_is_refused,
     a_damaged_session_can_be_purged,
+    a_damaged_session_hides_no_other_excerpt,
 }
 
 /// a: 10 events, the fifth one damaged; b: sound.
@@ -66,9 +68,9 @@ fn a_range_beyond_the_damage_is_still_read<F: Damageable>(w: &mut World<F>) {
 
 fn facts_do_not_read_the_rest_of_the_log<F: Damageable>(w: &mut World<F>) {
     let lease = damaged(w);
-    let task = stepwell::Task { id: "t".to_owned(), ..stepwell::Task::default() };
+    let task = Task { id: "t".to_owned(), ..Task::default() };
     w.add(&lease, task);
-    let facts = w.store().facts(&id("a"), &[stepwell::Kind::Task]).unwrap();
+    let facts = w.store().facts(&id("a"), &[Kind::Task]).unwrap();
     assert_eq!(seqs(&facts), [11]);
 }
 
@@ -163,4 +165,16 @@ fn a_damaged_session_can_be_purged<F: Damageable>(w: &mut World<F>) {
     assert_eq!(removal.taken, [id("a")]);
     assert!(!w.has("a"));
     w.assert_folded("b");
+}
+
+fn a_damaged_session_hides_no_other_excerpt<F: Damageable>(w: &mut World<F>) {
+    for name in ["a", "b"] {
+        let lease = w.begin(name);
+        w.add(&lease, Task { id: "user".to_owned(), ..Task::default() });
+    }
+    w.fixture().damage(&id("a"), Seq::new(2));
+    let wanted = Excerpt { keyed: &[Kind::Task], last: &[] };
+    let found = w.store().excerpts(&[id("a"), id("b")], &wanted).unwrap();
+    assert!(matches!(found[0], Err(Error::Damaged { .. })), "{found:?}");
+    assert_eq!(seqs(found[1].as_ref().unwrap()), [1, 2]);
 }

@@ -48,6 +48,7 @@ pub mod retry;
 pub mod rewind;
 pub mod scrub;
 pub mod search;
+pub mod several;
 pub mod talk;
 pub mod text;
 pub mod trash;
@@ -88,6 +89,7 @@ macro_rules! suite {
         $crate::rewind_claims!($make);
         $crate::scrub_claims!($make);
         $crate::search_claims!($make);
+        $crate::several_claims!($make);
         $crate::talk_claims!($make);
         $crate::text_claims!($make);
         $crate::trash_claims!($make);

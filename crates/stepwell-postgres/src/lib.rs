@@ -37,6 +37,7 @@ mod role;
 mod rows;
 mod schema;
 mod search;
+mod several;
 mod standings;
 mod status;
 mod store;

@@ -20,9 +20,16 @@ pub(crate) struct Conditions {
 
 impl Conditions {
     pub(crate) fn of(rows: &PgRows<'_>, world: World<'_>, filter: &Filter) -> Result<Self> {
+        // Who is gone matters only to a status that is asked for.
+        let gone = if filter.status.is_empty() { Vec::new() } else { gone(rows, world)? };
+        Ok(Self::given(rows, world, gone, filter))
+    }
+
+    /// The same, for who knows which holders are gone.
+    fn given(rows: &PgRows<'_>, world: World<'_>, gone: Vec<Vec<u8>>, filter: &Filter) -> Self {
         let mut all = Self { clauses: Vec::new(), values: Vec::new(), status: String::new() };
         let now = all.bind(world.now.as_micros(), Type::INT8);
-        let gone = all.bind(gone(rows, world)?, Type::BYTEA_ARRAY);
+        let gone = all.bind(gone, Type::BYTEA_ARRAY);
         all.status = format!(
             "CASE WHEN h.status = 'running' AND NOT s.external AND NOT coalesce(\
              l.holder IS NOT NULL AND l.expires > {now} AND l.holder <> ALL ({gone}), false) \
@@ -31,7 +38,7 @@ impl Conditions {
         let team = all.bind(rows.namespace, Type::INT4);
         all.clauses.push(format!("h.namespace = {team}"));
         all.take(filter);
-        Ok(all)
+        all
     }
 
     fn take(&mut self, filter: &Filter) {
@@ -147,15 +154,25 @@ impl Conditions {
     }
 }
 
+/// Asks for the holders of leases that have not run out; few are held at any time.
+const HOLDERS: &str = "SELECT DISTINCT holder FROM stepwell.leases WHERE namespace = $1 \
+     AND holder IS NOT NULL AND expires > $2";
+
 /// The holders of leases that have not run out whose processes are known to be gone. The
-/// server cannot know that; few leases are held at any time.
+/// server cannot know that.
 fn gone(rows: &PgRows<'_>, world: World<'_>) -> Result<Vec<Vec<u8>>> {
-    let sql = "SELECT DISTINCT holder FROM stepwell.leases WHERE namespace = $1 \
-         AND holder IS NOT NULL AND expires > $2";
     let params = params![rows.namespace => INT4, world.now.as_micros() => INT8];
+    gone_of(rows, world, &rows.all(HOLDERS, params)?)
+}
+
+fn gone_of(
+    rows: &PgRows<'_>,
+    world: World<'_>,
+    holders: &[tokio_postgres::Row],
+) -> Result<Vec<Vec<u8>>> {
     let mut gone = Vec::new();
-    for row in rows.all(sql, params)? {
-        let text: Vec<u8> = rows.get(&row, 0)?;
+    for row in holders {
+        let text: Vec<u8> = rows.get(row, 0)?;
         let holder: Option<Holder> = serde_json::from_slice(&text).ok();
         if holder.is_none_or(|holder| world.processes.pulse(&holder) == Pulse::Gone) {
             gone.push(text);
@@ -164,9 +181,44 @@ fn gone(rows: &PgRows<'_>, world: World<'_>) -> Result<Vec<Vec<u8>>> {
     Ok(gone)
 }
 
-/// One page of sessions.
+/// One page of sessions, in one round trip, unless a holder turns out to be gone.
 pub(crate) fn page(rows: &PgRows<'_>, world: World<'_>, query: &Query) -> Result<Page> {
-    let mut conditions = Conditions::of(rows, world, &query.filter)?;
+    let (sql, conditions) = statement(rows, world, query, Vec::new());
+    let answer = if query.filter.status.is_empty() {
+        rows.all(&sql, &conditions.params())?
+    } else {
+        let asked = params![rows.namespace => INT4, world.now.as_micros() => INT8];
+        let (holders, answer) = rows.both((HOLDERS, asked), (&sql, &conditions.params()))?;
+        match gone_of(rows, world, &holders)? {
+            gone if gone.is_empty() => answer,
+            gone => {
+                let (sql, conditions) = statement(rows, world, query, gone);
+                rows.all(&sql, &conditions.params())?
+            }
+        }
+    };
+    let mut found = Vec::new();
+    for row in answer {
+        let Wide { row: session, .. } = read_session(rows, &row)?;
+        let value: i64 = rows.get(&row, SESSION_WIDTH)?;
+        found.push((session, value));
+    }
+    let more = found.len() > query.limit;
+    found.truncate(query.limit);
+    let next =
+        found.last().filter(|_| more).map(|(row, value)| Cursor { value: *value, key: row.key });
+    let sessions = found.into_iter().map(|(row, _)| read::standing(row, world)).collect();
+    Ok(Page { sessions, next })
+}
+
+/// The statement that asks for a page, with its values.
+fn statement(
+    rows: &PgRows<'_>,
+    world: World<'_>,
+    query: &Query,
+    gone: Vec<Vec<u8>>,
+) -> (String, Conditions) {
+    let mut conditions = Conditions::given(rows, world, gone, &query.filter);
     let column = match query.sort {
         Sort::Updated => "h.updated",
         Sort::Created => "s.created",
@@ -190,23 +242,12 @@ pub(crate) fn page(rows: &PgRows<'_>, world: World<'_>, query: &Query) -> Result
          ORDER BY {column} {direction}, h.session {direction} LIMIT {limit}",
         conditions.sql()
     );
-    let mut found = Vec::new();
-    for row in rows.all(&sql, &conditions.params())? {
-        let Wide { row: session, .. } = read_session(rows, &row)?;
-        let value: i64 = rows.get(&row, SESSION_WIDTH)?;
-        found.push((session, value));
-    }
-    let more = found.len() > query.limit;
-    found.truncate(query.limit);
-    let next =
-        found.last().filter(|_| more).map(|(row, value)| Cursor { value: *value, key: row.key });
-    let sessions = found.into_iter().map(|(row, _)| read::standing(row, world)).collect();
-    Ok(Page { sessions, next })
+    (sql, conditions)
 }
 
 /// Sessions by status.
 pub(crate) fn count(rows: &PgRows<'_>, world: World<'_>, filter: &Filter) -> Result<Counts> {
-    let conditions = Conditions::of(rows, world, filter)?;
+    let conditions = Conditions::given(rows, world, gone(rows, world)?, filter);
     let sql = format!(
         "SELECT {}, count(*), count(h.damage_at) FROM {SESSION_TABLES} WHERE {} GROUP BY 1",
         conditions.status,

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stepwell::backend::{Facts, Rows as _, read, write};
+use stepwell::query::Excerpt;
 use stepwell::{
     Access, ChangeCursor, Changes, Claim, Clock, Counts, Damage, Digest, Error, EventId, Filter,
     Found, Lane, LaneState, Lease, Maintain as _, Page, Processes, Query, RecordQuery, Recorded,
@@ -20,7 +21,7 @@ use crate::mark::Marker;
 use crate::rows::{PgRows, number, seq};
 use crate::standings::{Known, Standings};
 use crate::status::Status;
-use crate::{blob, feed, list, schema, search, status, write as batches};
+use crate::{blob, feed, list, schema, search, several, status, write as batches};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -164,7 +165,19 @@ impl Store for PostgresStore {
     }
 
     fn list(&self, query: &Query) -> Result<Page> {
-        self.engine.read(|rows, world| list::page(rows, world, query))
+        self.engine.glance(|rows| list::page(rows, self.engine.world(rows.now), query))
+    }
+
+    fn below(&self, ids: &[SessionId]) -> Result<Vec<Standing>> {
+        self.engine.glance(|rows| several::below(rows, self.engine.world(rows.now), ids))
+    }
+
+    fn excerpts(
+        &self,
+        ids: &[SessionId],
+        wanted: &Excerpt<'_>,
+    ) -> Result<Vec<Result<Vec<Recorded>>>> {
+        self.engine.glance(|rows| several::excerpts(rows, ids, wanted))
     }
 
     fn count(&self, filter: &Filter) -> Result<Counts> {

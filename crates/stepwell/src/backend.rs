@@ -27,7 +27,8 @@ pub mod write {
 /// Reading through shared prefixes, checking as it goes.
 pub mod read {
     pub use crate::store::read::{
-        Reread, event, facts, find, lanes, own_row, records, reread, slice, standing,
+        Reread, event, facts, find, lanes, missing, opened, own_row, records, reread, slice,
+        standing,
     };
 }
 

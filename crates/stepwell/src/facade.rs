@@ -59,6 +59,7 @@ pub mod query {
         RecordQuery, Search, Snippet, Sort, SystemPrompts,
     };
     pub use crate::store::rows::Facts;
+    pub use crate::store::several::{Excerpt, LOOK_BACK};
     pub use crate::store::{Counts, Order, Slice, Span};
 }
 

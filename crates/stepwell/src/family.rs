@@ -1,7 +1,9 @@
 //! Families: the sessions that grew out of a session, and out of those.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    Family, Filter, Order, Origin, Place, Query, Result, SessionId, Sort, Standing, Stepwell,
+    Family, Filter, Order, Origin, Place, Query, Result, SessionId, Sort, Spent, Standing, Stepwell,
 };
 
 /// Which sessions of a family are meant.
@@ -66,12 +68,22 @@ impl Stepwell {
         Ok(children)
     }
 
-    /// The sessions of a session's subagents, and of theirs, wherever they are kept. What a
-    /// session cost with all that it started is the sum of what each of them spent itself, so
-    /// that nothing is counted twice or forgotten, whenever a process died.
+    /// The sessions of a session's subagents, and of theirs, wherever they are kept: parents
+    /// before their children, the oldest child first.
     pub fn subagents(&self, id: &SessionId) -> Result<Vec<Standing>> {
-        let family = self.family(id, Kin::Subagents, Place::Anywhere)?;
-        Ok(family.into_iter().map(|relative| relative.standing).collect())
+        Ok(self.subagents_of(std::slice::from_ref(id))?.all(id).into_iter().cloned().collect())
+    }
+
+    /// The subagents of several sessions, asked for at once.
+    pub fn subagents_of(&self, ids: &[SessionId]) -> Result<Subagents> {
+        let mut children: BTreeMap<SessionId, Vec<Standing>> = BTreeMap::new();
+        let below = if ids.is_empty() { Vec::new() } else { self.store().below(ids)? };
+        for standing in below {
+            if let Origin::Subagent { parent } = &standing.head.origin {
+                children.entry(parent.clone()).or_default().push(standing);
+            }
+        }
+        Ok(Subagents { children })
     }
 
     /// A session and the sessions of its subagents, which go where it goes.
@@ -79,6 +91,42 @@ impl Stepwell {
         let mut all = vec![self.standing(id)?];
         all.extend(self.subagents(id)?);
         Ok(all)
+    }
+}
+
+/// The sessions of subagents, by the session that started them.
+#[derive(Clone, Debug, Default)]
+pub struct Subagents {
+    children: BTreeMap<SessionId, Vec<Standing>>,
+}
+
+impl Subagents {
+    /// Those that a session started itself, the oldest first.
+    #[must_use]
+    pub fn children(&self, id: &SessionId) -> &[Standing] {
+        self.children.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// All below a session: parents before their children, the oldest child first.
+    #[must_use]
+    pub fn all(&self, id: &SessionId) -> Vec<&Standing> {
+        let mut found = Vec::new();
+        let mut waiting: Vec<&Standing> = self.children(id).iter().rev().collect();
+        while let Some(standing) = waiting.pop() {
+            found.push(standing);
+            waiting.extend(self.children(&standing.head.id).iter().rev());
+        }
+        found
+    }
+
+    /// What all below a session spent. What a session cost with all that it started is the sum
+    /// of what each of them spent itself, so that nothing is counted twice or forgotten, whenever
+    /// a process died.
+    #[must_use]
+    pub fn spent(&self, id: &SessionId) -> Spent {
+        let mut spent = Spent::default();
+        self.all(id).iter().for_each(|standing| spent += standing.head.spent);
+        spent
     }
 }
 
@@ -102,8 +150,11 @@ mod tests {
         };
         let at = |session: &Session, depth| (session.id().clone(), depth);
         let subagents = vec![at(&first, 0), at(&below, 1), at(&second, 0)];
-        assert_eq!(named(Kin::Subagents), subagents);
+        assert_eq!(named(Kin::Subagents), subagents.clone());
         assert!(named(Kin::All).contains(&at(&fork, 0)));
         assert_eq!(well.with_subagents(root.id()).unwrap().len(), 4);
+        let order: Vec<SessionId> =
+            well.subagents(root.id()).unwrap().into_iter().map(|it| it.head.id).collect();
+        assert_eq!(order, subagents.into_iter().map(|(id, _)| id).collect::<Vec<_>>());
     }
 }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::query::Excerpt;
 use crate::{
-    Created, Digest, Event, Head, Kind, NodeState, Order, Project, Result, Seq, SessionId, Span,
-    Status, Stepwell, Time, Timeline,
+    Created, Digest, Event, Head, Kind, NodeState, Order, Project, Recorded, Result, Seq,
+    SessionId, Span, Status, Stepwell, Time, Timeline,
 };
 
 /// A session's flow, and how its nodes stand.
@@ -46,31 +47,30 @@ pub struct NodeInfo {
 impl Stepwell {
     /// A session's flow, if it runs one.
     pub fn flow_state(&self, head: &Head) -> Result<Option<FlowState>> {
-        let Some(flow) = &head.flow else { return Ok(None) };
-        let nodes = self.nodes(head)?;
-        let described = self.created(&head.id)?.and_then(|created| created.flow);
-        let variables = described.map(|flow| flow.variables).unwrap_or_default();
-        let (name, pattern) = (flow.name.clone(), flow.pattern.clone());
-        Ok(Some(FlowState { name, pattern, spec_hash: flow.hash, variables, nodes }))
+        self.flow_states(&[head])?.remove(&head.id).transpose()
+    }
+
+    /// The flows of those of several sessions that run one, asked for at once. One that is damaged
+    /// hides no other.
+    pub fn flow_states(&self, heads: &[&Head]) -> Result<BTreeMap<SessionId, Result<FlowState>>> {
+        let with_flow: Vec<&Head> =
+            heads.iter().copied().filter(|head| head.flow.is_some()).collect();
+        let wanted = Excerpt { keyed: &NODE_KINDS, last: &[] };
+        let mut states = BTreeMap::new();
+        for heads in with_flow.chunks(AT_ONCE) {
+            let ids: Vec<SessionId> = heads.iter().map(|head| head.id.clone()).collect();
+            for (head, events) in heads.iter().zip(self.store().excerpts(&ids, &wanted)?) {
+                let state = events.map(|events| flow_state(head, &events)).transpose();
+                states.extend(state.map(|state| (head.id.clone(), state)));
+            }
+        }
+        Ok(states)
     }
 
     /// The nodes of a session that count, as each stands now. Sessions of other systems may have
     /// some without a flow.
     pub fn nodes(&self, head: &Head) -> Result<Vec<NodeInfo>> {
-        let kinds = [Kind::Node, Kind::Rewound, Kind::Undone];
-        let facts = self.store().facts(&head.id, &kinds)?;
-        let timeline = Timeline::at(head.seq, facts.iter());
-        let mut nodes: Vec<NodeInfo> = Vec::new();
-        for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
-            let Event::Node(node) = &fact.event else { continue };
-            let (state, error, answer) = (node.state, node.error.clone(), node.answer());
-            let info = NodeInfo { key: node.key.clone(), state, error, answer };
-            match nodes.iter_mut().find(|known| known.key == info.key) {
-                Some(known) => *known = info,
-                None => nodes.push(info),
-            }
-        }
-        Ok(nodes)
+        Ok(nodes(head, &self.store().facts(&head.id, &NODE_KINDS)?))
     }
 
     /// The project that a session works on, if it was told of one.
@@ -111,3 +111,37 @@ impl Stepwell {
 
 /// How many events are read at a time.
 const PAGE: usize = 500;
+
+/// How many sessions' events are asked for at once, to bound memory.
+const AT_ONCE: usize = 250;
+
+/// The kinds of events that say how nodes stand.
+const NODE_KINDS: [Kind; 3] = [Kind::Node, Kind::Rewound, Kind::Undone];
+
+/// The flow of a session, from its excerpt.
+fn flow_state(head: &Head, events: &[Recorded]) -> Option<FlowState> {
+    let flow = head.flow.as_ref()?;
+    let described = match events.first().map(|event| &event.event) {
+        Some(Event::Created(created)) => created.flow.as_ref(),
+        _ => None,
+    };
+    let variables = described.map(|flow| flow.variables.clone()).unwrap_or_default();
+    let (name, pattern, nodes) = (flow.name.clone(), flow.pattern.clone(), nodes(head, events));
+    Some(FlowState { name, pattern, spec_hash: flow.hash, variables, nodes })
+}
+
+/// The nodes that count, from all events that say how nodes stand.
+fn nodes(head: &Head, events: &[Recorded]) -> Vec<NodeInfo> {
+    let timeline = Timeline::at(head.seq, events.iter());
+    let mut nodes: Vec<NodeInfo> = Vec::new();
+    for event in events.iter().filter(|event| timeline.contains(event.seq)) {
+        let Event::Node(node) = &event.event else { continue };
+        let (state, error, answer) = (node.state, node.error.clone(), node.answer());
+        let info = NodeInfo { key: node.key.clone(), state, error, answer };
+        match nodes.iter_mut().find(|known| known.key == info.key) {
+            Some(known) => *known = info,
+            None => nodes.push(info),
+        }
+    }
+    nodes
+}

@@ -103,6 +103,7 @@ pub mod gates;
 pub mod head;
 mod keeper;
 pub mod lease;
+pub mod ledger;
 pub mod lifecycle;
 pub mod memory;
 mod metadata;

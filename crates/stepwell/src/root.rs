@@ -6,7 +6,7 @@ pub use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use crate::codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
 #[cfg(feature = "failpoints")]
 pub use crate::failpoint::{FAILPOINTS, on_failpoint};
-pub use crate::family::{Kin, Relative};
+pub use crate::family::{Kin, Relative, Subagents};
 pub use crate::flows::{FlowState, NodeInfo};
 pub use crate::follow::{Followed, Follower};
 pub use crate::head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};

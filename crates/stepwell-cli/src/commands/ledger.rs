@@ -1,17 +1,14 @@
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stepwell::{
-    Access, Driver, Event, Family, Filter, Head, Order, Origin, Query, Seq, SessionId, Span, Spent,
-    Standing, TaskStatus, Time,
-};
+use stepwell::ledger::LedgerRow;
+use stepwell::{Access, Family, Filter, Head, Query};
 use stepwell_agent::run::Charge;
 use stepwell_formats::{cell, table};
 use stepwell_wire::LedgerEntry;
 use stepwell_workspace::{Commits, Location, NamedWell};
 
-use crate::app::{App, Go, Well, each_session};
+use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::output::note;
 use crate::selection::Selection;
@@ -36,17 +33,10 @@ pub(crate) struct Args {
     everywhere: bool,
 }
 
-/// What came of one session.
+/// What came of one session, and how many commits were made meanwhile.
 struct Row {
-    head: Head,
-    project: String,
-    ended: Time,
-    tasks: usize,
-    failed: usize,
-    skipped: usize,
+    came: LedgerRow,
     commits: Option<usize>,
-    /// By it and by its subagents.
-    spent: Spent,
 }
 
 const COLUMNS: &[Column] = &[
@@ -83,7 +73,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let root = Location::named(&name, &app.place.root).root;
             rows.extend(collect(args, &well, &root, app)?);
         }
-        rows.sort_by_key(|row| std::cmp::Reverse(row.ended));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.came.ended));
     } else if let Some(well) = app.look()? {
         rows = collect(args, &well, &app.place.root, app)?;
     }
@@ -103,57 +93,21 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// The rows of one store, the last that ended first.
 fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<Row>> {
     let filter = Filter { family: Family::Roots, ..args.selection.filter(app.now()) };
-    let mut rows = Vec::new();
-    each_session(well, Query { filter, ..Query::default() }, |standing| {
-        if standing.head.status.has_ended() && args.selection.takes(&standing) {
-            match row(well, standing) {
-                Ok(row) => rows.push(row),
-                // One that is damaged hides no other.
-                Err((id, error)) => note(format_args!("warning: {id} is left out: {error}")),
-            }
-        }
-        Ok(Go::On)
-    })?;
-    let since = rows.iter().map(|row| row.head.created_at).min();
-    let commits = since.and_then(|since| Commits::since(root, since));
-    // What was counted elsewhere stays as it was.
-    for row in rows.iter_mut().filter(|row| row.commits.is_none() && is_here(&row.head, root)) {
-        row.commits = commits.as_ref().map(|it| it.between(row.head.created_at, row.ended));
+    let query = Query { filter, ..Query::default() };
+    let ledger = well.ledger(query, |standing| args.selection.takes(standing))?;
+    for (id, error) in &ledger.left_out {
+        note(format_args!("warning: {id} is left out: {error}"));
     }
-    if !rows.is_empty() {
-        let subagents = Subagents::of(well)?;
-        rows.iter_mut().for_each(|row| row.spent += subagents.spent(&row.head.id));
-    }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.ended));
-    Ok(rows)
-}
-
-/// What each session's subagents spent themselves, by the session that started them.
-struct Subagents(BTreeMap<SessionId, Vec<(SessionId, Spent)>>);
-
-impl Subagents {
-    fn of(well: &Well) -> Result<Self> {
-        let mut all = Self(BTreeMap::new());
-        each_session(well, Query::default(), |Standing { head, .. }| {
-            if let Origin::Subagent { parent } = head.origin {
-                all.0.entry(parent).or_default().push((head.id, head.spent));
-            }
-            Ok(Go::On)
-        })?;
-        Ok(all)
-    }
-
-    /// What all below a session spent.
-    fn spent(&self, id: &SessionId) -> Spent {
-        let (mut spent, mut waiting) = (Spent::default(), vec![id]);
-        while let Some(id) = waiting.pop() {
-            for (child, own) in self.0.get(id).into_iter().flatten() {
-                spent += *own;
-                waiting.push(child);
-            }
-        }
-        spent
-    }
+    let since = ledger.rows.iter().map(|row| row.head.created_at).min();
+    let made = since.and_then(|since| Commits::since(root, since));
+    let row = |came: LedgerRow| {
+        // What was counted elsewhere stays as it was.
+        let counted = told_commits(&came.head);
+        let made = made.as_ref().filter(|_| counted.is_none() && is_here(&came.head, root));
+        let commits = counted.or(made.map(|it| it.between(came.head.created_at, came.ended)));
+        Row { came, commits }
+    };
+    Ok(ledger.rows.into_iter().map(row).collect())
 }
 
 /// Did a session work in this folder, or in a worktree of it? A recorded folder that is gone is one
@@ -170,62 +124,19 @@ fn is_here(head: &Head, root: &Path) -> bool {
     }
 }
 
-fn row(well: &Well, standing: Standing) -> Result<Row, (SessionId, stepwell::Error)> {
-    let head = standing.head;
-    let read = || {
-        let own = Span { from: standing.own_from, to: standing.own_from, ..Span::ALL };
-        let first = well.store().events(&head.id, own)?.intact(&head.id)?;
-        let project = first.into_iter().find_map(|event| match event.event {
-            Event::Created(created) => created.project,
-            _ => None,
-        });
-        let tasks = well.work(&head.id)?.tasks;
-        let count = |status| tasks.count(status);
-        Ok(Row {
-            project: project.map(|project| project.project_type).unwrap_or_default(),
-            ended: ended(well, &head)?,
-            tasks: tasks.len(),
-            failed: count(TaskStatus::Failed) + count(TaskStatus::Unrecoverable),
-            skipped: count(TaskStatus::Skipped),
-            commits: told_commits(&head),
-            spent: head.spent,
-            head: head.clone(),
-        })
-    };
-    read().map_err(|error| (head.id.clone(), error))
-}
-
 /// How many commits a session of another system says that it made.
 fn told_commits(head: &Head) -> Option<usize> {
     let told = head.metadata.get("commits").filter(|_| head.source.is_some())?;
     told.as_str().map_or_else(|| told.as_u64()?.try_into().ok(), |text| text.parse().ok())
 }
 
-/// How many events are looked back at for the one that ended a session: labels and tags may
-/// have come later.
-const LOOK_BACK: usize = 200;
-
-/// When a session ended.
-fn ended(well: &Well, head: &Head) -> stepwell::Result<Time> {
-    let last = Span { from: Seq::FIRST, to: Seq::MAX, order: Order::Newest, limit: LOOK_BACK };
-    let events = well.store().events(&head.id, last)?.events;
-    let ends = |event: &Event| {
-        matches!(
-            (head.driver, event),
-            (Driver::Own, Event::Status(_)) | (Driver::External, Event::Phase(_))
-        )
-    };
-    let end = events.iter().find(|event| ends(&event.event));
-    Ok(end.map_or(head.updated_at, |event| event.at))
-}
-
 impl Row {
     fn model(&self) -> String {
-        wire::model(&self.head.provider, &self.head.model)
+        wire::model(&self.came.head.provider, &self.came.head.model)
     }
 
     fn took(&self) -> Duration {
-        self.ended.since(self.head.created_at)
+        self.came.ended.since(self.came.head.created_at)
     }
 
     fn commits(&self) -> String {
@@ -233,20 +144,20 @@ impl Row {
     }
 
     fn line(&self) -> LedgerEntry {
-        let head = &self.head;
+        let LedgerRow { head, project_type, ended, tasks, failed, skipped, spent } = &self.came;
         LedgerEntry {
             id: head.id.clone(),
             status: head.status,
             task: head.task.clone(),
             began_at: head.created_at,
-            ended_at: self.ended,
+            ended_at: *ended,
             model: self.model(),
-            project_type: self.project.clone(),
-            tasks: self.tasks,
-            failed: self.failed,
-            skipped: self.skipped,
-            cost: self.spent.cost.into(),
-            unpriced_calls: self.spent.unpriced,
+            project_type: project_type.clone(),
+            tasks: *tasks,
+            failed: *failed,
+            skipped: *skipped,
+            cost: spent.cost.into(),
+            unpriced_calls: spent.unpriced,
             duration_seconds: self.took().as_secs(),
             commits: self.commits,
         }
@@ -257,13 +168,13 @@ fn show(rows: &[Row], app: &mut App) -> Result<()> {
     let mut all = Table::new(COLUMNS);
     for row in rows {
         all.push(vec![
-            row.head.id.as_str().into(),
-            moment(row.ended).into(),
-            one_line(&row.project).into(),
-            row.tasks.to_string().into(),
-            row.failed.to_string().into(),
-            row.skipped.to_string().into(),
-            cost(&row.spent).into(),
+            row.came.head.id.as_str().into(),
+            moment(row.came.ended).into(),
+            one_line(&row.came.project_type).into(),
+            row.came.tasks.to_string().into(),
+            row.came.failed.to_string().into(),
+            row.came.skipped.to_string().into(),
+            cost(&row.came.spent).into(),
             took(row.took()).into(),
             row.commits().into(),
             one_line(&row.model()).into(),
@@ -275,14 +186,14 @@ fn show(rows: &[Row], app: &mut App) -> Result<()> {
 fn markdown(rows: &[Row]) -> String {
     let cells = |row: &Row| {
         vec![
-            cell(row.head.id.as_str()),
-            row.ended.to_string(),
+            cell(row.came.head.id.as_str()),
+            row.came.ended.to_string(),
             cell(&row.model()),
-            cell(&row.project),
-            row.tasks.to_string(),
-            row.failed.to_string(),
-            row.skipped.to_string(),
-            format!("${}", row.spent.cost),
+            cell(&row.came.project_type),
+            row.came.tasks.to_string(),
+            row.came.failed.to_string(),
+            row.came.skipped.to_string(),
+            format!("${}", row.came.spent.cost),
             (row.took().as_secs().div_ceil(60)).to_string(),
             row.commits(),
         ]

@@ -2,8 +2,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use stepwell::{
-    Access, Family, Filter, FlowState, InScope, Origin, Query, Seq, SessionId, Sort, Spent,
-    Standing, Stepwell, Time,
+    Access, Family, Filter, FlowState, Head, InScope, Query, Seq, SessionId, Sort, Spent, Standing,
+    Stepwell, Subagents, Time,
 };
 use stepwell_wire::SessionItem;
 use stepwell_workspace::NamedWell;
@@ -143,17 +143,12 @@ struct Found {
 }
 
 impl Row {
-    fn new(
-        well: &Stepwell,
-        standing: Standing,
-        depth: usize,
-        store: Option<&Path>,
-    ) -> Result<Self> {
-        let below = well.subagents(&standing.head.id)?;
+    fn new(standing: Standing, below: &Subagents, depth: usize, store: Option<&Path>) -> Self {
+        let id = &standing.head.id;
         let mut spent = standing.head.spent;
-        below.iter().for_each(|it| spent += it.head.spent);
-        let (has_subagents, store) = (!below.is_empty(), store.map(Path::to_owned));
-        Ok(Self { standing, spent, has_subagents, depth, store, part: None, flow: None })
+        spent += below.spent(id);
+        let (has_subagents, store) = (!below.children(id).is_empty(), store.map(Path::to_owned));
+        Self { standing, spent, has_subagents, depth, store, part: None, flow: None }
     }
 }
 
@@ -166,27 +161,27 @@ impl Found {
         limit: usize,
         store: Option<&Path>,
     ) -> Result<()> {
-        let mut roots = 0;
+        let mut roots = Vec::new();
         // One more than asked for tells whether there is more.
         let query = Query { limit: limit.saturating_add(1), ..query.clone() };
         each_session(well, query, |standing| {
             if !args.selection.takes(&standing) {
                 return Ok(Go::On);
             }
-            if roots == limit {
+            if roots.len() == limit {
                 self.more = true;
                 return Ok(Go::Stop);
             }
-            roots += 1;
-            let row = Row::new(well, standing, 0, store)?;
-            if args.tree {
-                self.descend(well, row)
-            } else {
-                self.rows.push(row);
-                Ok(())
-            }?;
+            roots.push(standing);
             Ok(Go::On)
-        })
+        })?;
+        let ids: Vec<SessionId> = roots.iter().map(|standing| standing.head.id.clone()).collect();
+        let below = well.subagents_of(&ids)?;
+        for root in roots {
+            let row = Row::new(root, &below, 0, store);
+            if args.tree { self.descend(row, &below) } else { self.rows.push(row) }
+        }
+        Ok(())
     }
 
     /// Adds what only some readers want: the parts of ids that suffice, where they can be told
@@ -194,8 +189,11 @@ impl Found {
     fn complete(&mut self, from: usize, well: &Stepwell, app: &App) -> Result<()> {
         let rows = &mut self.rows[from..];
         if app.out.is_json() {
-            for row in rows.iter_mut().filter(|row| row.standing.damage.is_none()) {
-                row.flow = well.flow_state(&row.standing.head)?;
+            let intact = rows.iter().filter(|row| row.standing.damage.is_none());
+            let heads: Vec<&Head> = intact.map(|row| &row.standing.head).collect();
+            let mut flows = well.flow_states(&heads)?;
+            for row in rows.iter_mut() {
+                row.flow = flows.remove(&row.standing.head.id).and_then(Result::ok);
             }
         } else if app.out.paint == Paint::Colour {
             let ids: Vec<SessionId> = rows.iter().map(|row| row.standing.head.id.clone()).collect();
@@ -206,26 +204,16 @@ impl Found {
         Ok(())
     }
 
-    /// Adds a session and the sessions of its subagents, oldest first.
-    fn descend(&mut self, well: &Stepwell, row: Row) -> Result<()> {
+    /// Adds a session and the kept sessions of its subagents, oldest first.
+    fn descend(&mut self, row: Row, below: &Subagents) {
         let mut waiting = vec![row];
         while let Some(row) = waiting.pop() {
-            let family = Family::ChildrenOf(row.standing.head.id.clone());
-            let filter = Filter { family, ..Filter::default() };
             let (depth, store) = (row.depth + 1, row.store.clone());
+            let children = below.children(&row.standing.head.id).iter().rev();
+            let kept = children.filter(|child| child.trashed_at.is_none()).cloned();
+            waiting.extend(kept.map(|child| Row::new(child, below, depth, store.as_deref())));
             self.rows.push(row);
-            each_session(
-                well,
-                Query { filter, sort: Sort::Created, ..Query::default() },
-                |child| {
-                    if matches!(child.head.origin, Origin::Subagent { .. }) {
-                        waiting.push(Row::new(well, child, depth, store.as_deref())?);
-                    }
-                    Ok(Go::On)
-                },
-            )?;
         }
-        Ok(())
     }
 
     /// Brings what several stores hold into one order.

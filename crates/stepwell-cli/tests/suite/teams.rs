@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use stepwell_cluster::{Disk, Server};
+use stepwell::{Stepwell, Surroundings};
+use stepwell_cluster::{Disk, Proxy, Server};
 use stepwell_postgres::{Address, PostgresStore};
 
 use crate::desk::{AUTH, Desk};
@@ -88,6 +89,61 @@ fn commands_work_on_a_teams_store_as_on_a_folder() {
     let backup = desk.quietly(&["backup", "copy.db"]);
     assert_eq!(backup.code, Some(1));
     assert!(backup.stderr.contains("pg_dump"), "{}", backup.stderr);
+}
+
+/// So many answers open a store: the greeting, whether the server takes writes, and what the schema
+/// and the namespace are.
+const OPENING: u64 = 3;
+
+#[test]
+fn a_list_takes_at_most_three_statements_and_a_page_of_the_ledger_two() {
+    let proxy = Proxy::to(server().port());
+    let address = team();
+    let (_, namespace) = address.split_once('?').unwrap();
+    let desk = at(desk("- {text: done}\n"), &format!("{}?{namespace}", proxy.url()));
+    let store = PostgresStore::open(Address::parse(&address).unwrap()).unwrap();
+    let well = Stepwell::with(Arc::new(store), Surroundings::default());
+    for n in 0..30 {
+        let flow = stepwell::Flow {
+            name: "chain".to_owned(),
+            pattern: "chain".to_owned(),
+            spec: "name: chain".to_owned(),
+            hash: stepwell::Digest::of(b"name: chain"),
+            variables: [("n".to_owned(), n.into())].into(),
+        };
+        let created = stepwell::Created { flow: Some(flow), ..well.draft(format!("task {n}")) };
+        let session = well.create(created).unwrap();
+        session.append(stepwell::Task { id: "t".to_owned(), ..stepwell::Task::default() }).unwrap();
+        let below = session.spawn(well.draft("below")).unwrap();
+        below.finish(stepwell::Status::Success, None).unwrap();
+        session.finish(stepwell::Status::Success, None).unwrap();
+    }
+    for (args, at_most) in [
+        (&["sessions"][..], 3),
+        (&["sessions", "--all"], 3),
+        (&["sessions", "--tree"], 3),
+        (&["sessions", "--all", "--color", "always"], 3),
+        (&["sessions", "--all", "--json"], 3),
+        // Two of these are sent together.
+        (&["sessions", "--all", "--json", "--status", "success"], 4),
+        // Two for the page, and one for all subagents.
+        (&["ledger"], 3),
+        (&["ledger", "--json"], 3),
+    ] {
+        let before = proxy.answers();
+        let ran = desk.quietly(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+        assert!(ran.stdout.lines().count() >= 20, "{args:?}: {}", ran.stdout);
+        let asked = proxy.answers() - before;
+        assert!(asked <= OPENING + at_most, "{args:?}: {asked} statements");
+    }
+    let json = desk.quietly(&["sessions", "--all", "--json"]).json();
+    let mut numbers: Vec<i64> =
+        json.iter().filter_map(|it| it["flow"]["variables"]["n"].as_i64()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..30).collect::<Vec<_>>());
+    let ledger = desk.quietly(&["ledger", "--json"]).json();
+    assert!(ledger.iter().all(|row| row["tasks"] == 1), "{ledger:?}");
 }
 
 #[test]

@@ -24,8 +24,8 @@ use crate::search;
 pub(crate) use events::version_column;
 pub(crate) use events::{EVENT_COLUMNS, read_event};
 pub(crate) use sessions::{
-    SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, cost_column, read_session, same_cold,
-    signed,
+    SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, cost_column, digest, read_session,
+    same_cold, signed,
 };
 
 /// Are the sessions that are read locked until the transaction ends?
@@ -96,6 +96,15 @@ impl<'a> PgRows<'a> {
     /// Runs a statement.
     pub(crate) fn all(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>> {
         self.conn.query(sql, params).map_err(|trouble| self.fault(trouble))
+    }
+
+    /// Runs two statements in one round trip.
+    pub(crate) fn both(
+        &self,
+        first: (&str, &[Param<'_>]),
+        second: (&str, &[Param<'_>]),
+    ) -> Result<(Vec<tokio_postgres::Row>, Vec<tokio_postgres::Row>)> {
+        self.conn.query_both(first, second).map_err(|trouble| self.fault(trouble))
     }
 
     /// Runs a statement that answers with at most one row.

@@ -81,7 +81,7 @@ fn read_lease(rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Result<Option<Lea
 }
 
 /// A digest from a column; one of another length fails every check.
-pub(super) fn digest(bytes: &[u8]) -> Digest {
+pub(crate) fn digest(bytes: &[u8]) -> Digest {
     Digest::from_column(bytes).unwrap_or(Digest::from_bytes([0xff; 32]))
 }
 

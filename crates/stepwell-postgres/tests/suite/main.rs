@@ -6,7 +6,6 @@ mod conformance;
 mod failover;
 mod lines;
 mod properties;
-mod proxy;
 mod raw;
 mod refusals;
 mod sharing;

@@ -7,9 +7,9 @@ use stepwell::{
     Append, Claim, Create, Created, Error, Holder, Lease, Maintain as _, Message, Processes, Pulse,
     Seq, SessionId, Store, SystemProcesses, Write,
 };
+use stepwell_cluster::Proxy;
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
-use crate::proxy::Proxy;
 use crate::world::{fresh, server};
 use crate::writers::{Writer, check};
 

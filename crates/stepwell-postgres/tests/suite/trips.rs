@@ -1,13 +1,15 @@
 //! How many round trips an append takes, and what becomes of one whose answer is lost.
 
+use stepwell::query::Excerpt;
 use stepwell::{
-    Append, Attachment, Claim, Create, Created, Driver, Event, EventId, KeyRange, LEASE_TTL, Lane,
-    Lease, Maintain as _, Message, NewEvent, Processes, Record, RecordQuery, Seq, SessionId, Span,
-    Store, SystemProcesses, Write, Written,
+    Append, Attachment, Claim, Create, Created, Driver, Event, EventId, Family, Filter, KeyRange,
+    Kind, LEASE_TTL, Lane, Lease, Maintain as _, Message, NewEvent, Origin, Processes, Query,
+    Question, Record, RecordQuery, Seq, SessionId, Span, Status, Store, SystemProcesses, Write,
+    Written,
 };
+use stepwell_cluster::Proxy;
 use stepwell_postgres::PostgresStore;
 
-use crate::proxy::Proxy;
 use crate::world::{fresh, server};
 
 fn begin(store: &PostgresStore, name: &str) -> Lease {
@@ -172,5 +174,43 @@ fn a_store_is_used_from_inside_an_async_program() {
         }
         assert_eq!(texts(&store, &lease), ["x"; 300]);
         drop(store);
+    });
+}
+
+#[test]
+fn a_page_of_sessions_is_one_round_trip_and_what_belongs_to_them_one_more() {
+    let proxy = Proxy::to(server().port());
+    let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
+    let names: Vec<SessionId> = (0..20).map(|n| format!("s{n}").parse().unwrap()).collect();
+    for id in &names {
+        let lease = begin(&store, id.as_str());
+        let long = Question { id: "q".to_owned(), text: "why? ".repeat(20_000), answer: None };
+        append(&store, &lease, vec![long.into(), Message::user("x").into()]);
+        let created = Created {
+            origin: Origin::Subagent { parent: id.clone() },
+            ..Created::new(format!("{id}-child").parse().unwrap(), "t")
+        };
+        let create = Create { created, event_id: None, at: None, claim: None };
+        store.write(Write::Create(create)).unwrap();
+    }
+    let asked = |what: &str, statements: u64, ask: &dyn Fn()| {
+        let before = proxy.answers();
+        ask();
+        assert_eq!(proxy.answers() - before, statements, "{what}");
+    };
+    let roots = Filter { family: Family::Roots, ..Filter::default() };
+    let list = |filter: &Filter| {
+        let page = store.list(&Query { filter: filter.clone(), ..Query::default() }).unwrap();
+        assert_eq!(page.sessions.len(), 20);
+    };
+    asked("a list", 1, &|| list(&roots));
+    // Two statements, sent together.
+    let running = Filter { status: vec![Status::Running], ..roots.clone() };
+    asked("a list by status", 2, &|| list(&running));
+    asked("subagents", 1, &|| assert_eq!(store.below(&names).unwrap().len(), 20));
+    let wanted = Excerpt { keyed: &[Kind::Question], last: &[Kind::Message] };
+    asked("excerpts, and their long texts", 2, &|| {
+        let found = store.excerpts(&names, &wanted).unwrap();
+        assert!(found.iter().all(|events| events.as_ref().unwrap().len() == 3));
     });
 }

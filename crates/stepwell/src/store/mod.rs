@@ -8,6 +8,7 @@ pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod remove;
 pub(crate) mod rows;
+pub(crate) mod several;
 pub(crate) mod write;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub(crate) use changes::{ChangeCursor, Changes};
 pub use maintain::Maintain;
 use query::{Filter, Found, Page, Query, RecordQuery, Search};
 use rows::Facts;
+use several::Excerpt;
 use write::Prepared;
 
 /// Where sessions live. What keeps a store in order is in [`Maintain`], which is part of it.
@@ -94,6 +96,23 @@ pub trait Store: Maintain {
     /// One page of sessions. Each session that matches MUST be in exactly one page,
     /// as long as it does not change between them; damaged ones included.
     fn list(&self, query: &Query) -> Result<Page>;
+
+    /// The sessions of these sessions' subagents, and of theirs, wherever they are kept; of one
+    /// parent's, the oldest first. A store on a server SHOULD answer in one round trip.
+    fn below(&self, ids: &[SessionId]) -> Result<Vec<Standing>> {
+        several::below(self, ids)
+    }
+
+    /// A few events of each of several sessions, in the order of the ids, each checked against
+    /// the chain. One that is damaged, or not there, MUST NOT hide the others. A store on a server
+    /// SHOULD answer in one round trip, and one more if texts were spilled.
+    fn excerpts(
+        &self,
+        ids: &[SessionId],
+        wanted: &Excerpt<'_>,
+    ) -> Result<Vec<Result<Vec<Recorded>>>> {
+        Ok(ids.iter().map(|id| several::excerpt(self, id, wanted)).collect())
+    }
 
     /// How many sessions match, by status.
     fn count(&self, filter: &Filter) -> Result<Counts>;

@@ -265,6 +265,29 @@ fn checked(
     opened.map_err(|what| Damage { seq: found.seq, what }.into_error(&row.head.id))
 }
 
+/// Opens an event whose row, and the chain's value at the row below it, are known already.
+pub fn opened(
+    id: &SessionId,
+    below: Option<Digest>,
+    found: &Row<'_>,
+    blob: &mut dyn FnMut(&Digest) -> Result<Vec<u8>>,
+) -> Result<Recorded> {
+    let damaged = |seq, what: String| Damage { seq, what }.into_error(id);
+    let below = match below {
+        Some(chain) => chain,
+        None if found.seq == Seq::FIRST => Digest::GENESIS,
+        None => return Err(damaged(found.seq.prev(), MISSING.to_owned())),
+    };
+    let opened = found.follows(&below).and_then(|()| found.open(blob));
+    opened.map_err(|what| damaged(found.seq, what))
+}
+
+/// That an event of a session is not there.
+#[must_use]
+pub fn missing(id: &SessionId, seq: Seq) -> Error {
+    Damage { seq, what: MISSING.to_owned() }.into_error(id)
+}
+
 /// The fold of a session's events up to `at`, from the nearest snapshot below.
 pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<State> {
     if at == row.head.seq {

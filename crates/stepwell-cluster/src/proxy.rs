@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// The wire.
-pub(crate) struct Proxy {
+#[derive(Debug)]
+pub struct Proxy {
     port: u16,
     state: Arc<State>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     held: Mutex<bool>,
     freed: Condvar,
@@ -23,7 +24,8 @@ struct State {
 
 impl Proxy {
     /// A wire to a server on loopback.
-    pub(crate) fn to(server: u16) -> Self {
+    #[must_use]
+    pub fn to(server: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State::default());
@@ -38,23 +40,25 @@ impl Proxy {
     }
 
     /// The address of the store at its end.
-    pub(crate) fn url(&self) -> String {
+    #[must_use]
+    pub fn url(&self) -> String {
         format!("postgres://stepwell@127.0.0.1:{}/postgres", self.port)
     }
 
     /// Lets nothing through from now on, or lets all that came meanwhile through.
-    pub(crate) fn hold(&self, held: bool) {
+    pub fn hold(&self, held: bool) {
         *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
         self.state.freed.notify_all();
     }
 
     /// How many questions were answered, each after a round trip.
-    pub(crate) fn answers(&self) -> u64 {
+    #[must_use]
+    pub fn answers(&self) -> u64 {
         self.state.answers.load(Ordering::SeqCst)
     }
 
     /// Keeps the server's next answer to itself and cuts the connection.
-    pub(crate) fn cut_at_next_answer(&self) {
+    pub fn cut_at_next_answer(&self) {
         self.state.cut.store(true, Ordering::SeqCst);
     }
 }
