@@ -83,6 +83,7 @@ impl RuntimeBackstage {
 
     /// Goes to the workspace of a session that is elsewhere, then opens it.
     fn open(&mut self, name: String, resume: bool) {
+        self.runs.let_go();
         let mut workspace = self.runtime.workspace().clone();
         if let Err(error) = workspace.go_to_session(&name) {
             return self.fail(error.into());
@@ -100,13 +101,22 @@ impl Backstage for RuntimeBackstage {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Start { task, settings } => self.runs.start(&self.runtime, task, &settings),
+            Effect::StartWork { goal, unasked, settings } => {
+                self.runs.start_work(&self.runtime, (goal, unasked), &settings);
+            }
+            Effect::StartFlow { spec, variables, settings } => {
+                self.runs.start_flow(&self.runtime, (spec, variables), &settings);
+            }
             Effect::Resume { session, say, settings } => {
                 self.runs.resume(&self.runtime, session, say, &settings);
             }
             Effect::Say { session, text } => self.runs.say(&self.runtime, &session, text),
             Effect::Answer { session, gate, answer } => {
-                self.runs.answer(session, gate, answer);
+                self.runs.answer(&self.runtime, session, gate, answer);
             }
+            Effect::Watch { session, after } => self.runs.watch(&self.runtime, session, after),
+            Effect::LetGo => self.runs.let_go(),
+            Effect::StopElsewhere(session) => self.runs.stop_elsewhere(&self.runtime, session),
             Effect::Pause => self.runs.pause(),
             Effect::Interrupt => self.runs.interrupt(),
             Effect::Shell(command) => commands::shell(command, &self.runtime, &self.inputs),
@@ -136,8 +146,13 @@ impl Backstage for RuntimeBackstage {
             }
             Effect::ListFiles(typed) => self.read(move |reader| reader.files(&typed)),
             Effect::ListModels => self.read(Reader::models),
+            Effect::ListAgents => self.read(Reader::agents),
             // The loop does these itself.
-            Effect::Copy(_) | Effect::Edit(_) | Effect::Suspend | Effect::Leave => {}
+            Effect::Copy(_)
+            | Effect::Edit(_)
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Leave => {}
         }
     }
 

@@ -142,7 +142,7 @@ impl Driver<'_> {
 
     /// What happens next; nothing, if the terminal or the process is to end.
     async fn next(&mut self) -> Option<Input> {
-        let moves = self.state.is_working() || self.state.flash().is_some();
+        let moves = self.state.is_busy() || self.state.flash().is_some();
         let keys = self.keys.get_or_insert_with(EventStream::new);
         tokio::select! {
             biased;
@@ -186,6 +186,11 @@ impl Driver<'_> {
                 let stop =
                     || rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
                 self.aside(stop)?.map_err(io::Error::from)
+            }
+            Effect::Redraw => {
+                let (columns, rows) = crossterm::terminal::size()?;
+                self.screen.resize(columns, rows);
+                Ok(())
             }
             Effect::Leave => Ok(()),
             effect => {

@@ -1,11 +1,11 @@
 //! What the terminal asks for: keys, runs and stores in, wishes out.
 
 use crossterm::event::KeyEvent;
-use stepwell::{Answer, Mode, Recorded, Seq, SessionId};
+use stepwell::{Answer, Mode, Phase, Recorded, Seq, SessionId};
 
 use crate::clean::Clean;
 use crate::session::{Point, Reach, SessionCard, SessionRow};
-use crate::told::Told;
+use crate::told::{Question, Told};
 
 /// Something that happens to the terminal.
 #[derive(Clone, Debug)]
@@ -29,6 +29,13 @@ pub enum Input {
     Tick,
     /// Something happened in the run.
     Run(Told),
+    /// Something happened in a run that goes on elsewhere.
+    Elsewhere {
+        /// Its session.
+        session: SessionId,
+        /// What happened.
+        told: Told,
+    },
     /// An answer to an effect.
     Reply(Reply),
 }
@@ -57,7 +64,11 @@ pub enum Reply {
         search: u64,
         /// The sessions.
         rows: Vec<SessionRow>,
+        /// Are other agents' sessions looked at?
+        others: OtherAgents,
     },
+    /// Other agents' sessions were looked through: a search finds more now.
+    OthersRead,
     /// What is in a session, as Markdown.
     Preview {
         /// The session.
@@ -76,6 +87,8 @@ pub enum Reply {
     Files(Vec<String>),
     /// Models that can be chosen.
     Models(Vec<Clean>),
+    /// Agents that can be chosen.
+    Agents(Vec<Clean>),
     /// A command of the command line is done.
     Done(Box<Done>),
     /// A command of the user's is done.
@@ -124,6 +137,19 @@ pub struct Opened {
     pub resume: bool,
     /// How many questions wait in it.
     pub waiting: u64,
+    /// The last event that was read.
+    pub seq: Seq,
+    /// If it runs elsewhere: who runs it, and the questions that wait there.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// A run that goes on elsewhere.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// Who runs it.
+    pub holder: Clean,
+    /// The questions that wait.
+    pub questions: Vec<Question>,
 }
 
 /// A command of the command line that is done.
@@ -137,6 +163,18 @@ pub struct Done {
     pub errors: Clean,
     /// Did it do what was asked?
     pub ok: bool,
+}
+
+/// Whether sessions of other agents that were not imported are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtherAgents {
+    /// They are not asked for: the search does not go that far.
+    #[default]
+    Unasked,
+    /// The user did not switch that on.
+    Off,
+    /// They are.
+    On,
 }
 
 /// What points are shown for.
@@ -178,6 +216,8 @@ pub enum Purpose {
     Deleted(SessionId),
     /// The session goes on in the background.
     Detached,
+    /// A session of another agent was imported, and is opened.
+    Imported(SessionId),
 }
 
 /// Something that the terminal wants done. Its answer comes as an [`Input`].
@@ -187,6 +227,24 @@ pub enum Effect {
     Start {
         /// What to do.
         task: String,
+        /// How.
+        settings: RunSettings,
+    },
+    /// Begin guided work.
+    StartWork {
+        /// What is to be reached.
+        goal: String,
+        /// The phases in which nobody is asked.
+        unasked: Vec<Phase>,
+        /// How.
+        settings: RunSettings,
+    },
+    /// Begin a flow.
+    StartFlow {
+        /// The spec's file.
+        spec: String,
+        /// Its variables, as they are typed: `NAME=VALUE`.
+        variables: Vec<String>,
         /// How.
         settings: RunSettings,
     },
@@ -219,6 +277,19 @@ pub enum Effect {
     Pause,
     /// Stop the turn.
     Interrupt,
+    /// Watch a session that runs elsewhere, from behind an event on.
+    Watch {
+        /// The session.
+        session: SessionId,
+        /// The last event that is known.
+        after: Seq,
+    },
+    /// Watch no longer. What is watched goes on.
+    LetGo,
+    /// Ask whoever runs a session elsewhere to stop.
+    StopElsewhere(SessionId),
+    /// Draw the screen anew.
+    Redraw,
     /// Run a command of the user's.
     Shell(String),
     /// List what the start screen shows.
@@ -270,6 +341,8 @@ pub enum Effect {
     ListFiles(String),
     /// List models.
     ListModels,
+    /// List agents.
+    ListAgents,
     /// Run a command of the command line.
     Command {
         /// Its arguments.

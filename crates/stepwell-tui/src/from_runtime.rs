@@ -78,7 +78,8 @@ impl Listener<'_> {
         Some(Told::Within { name: Clean::line(name), told: Box::new(told) })
     }
 
-    fn question(&self, open: &OpenGate) -> Question {
+    /// A question, as it is shown.
+    pub(crate) fn question(&self, open: &OpenGate) -> Question {
         let (gate, here) = (&open.gate, open.here.as_ref());
         let call = gate.call.as_deref();
         let prompt =

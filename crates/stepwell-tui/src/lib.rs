@@ -18,6 +18,7 @@ mod editor;
 mod effect;
 mod from_runtime;
 mod fuzzy;
+mod helper;
 mod markdown;
 mod own_editor;
 mod page;
@@ -39,12 +40,15 @@ pub use completion::{Completion, CompletionKind, Offer};
 pub use draw::{Picture, draw, printed};
 pub use driver::{Backstage, Inputs, inputs, run};
 pub use editor::{Editor, Move, Row};
-pub use effect::{Done, Effect, Input, Opened, PointsFor, Purpose, Reply, RunSettings};
+pub use effect::{
+    Done, Effect, Elsewhere, Input, Opened, OtherAgents, PointsFor, Purpose, Reply, RunSettings,
+};
+pub use helper::Helper;
 pub use page::{ChoicePage, Choosing, Content, Doing, Page, Picker, PointsPage, TextPage};
 pub use plain::{plain_lines, plain_question, plain_start};
 pub use plain_driver::run_plain;
 pub use screen::Screen;
-pub use session::{Point, Reach, SessionCard, SessionRow};
+pub use session::{Foreign, Point, Reach, SessionCard, SessionRow};
 pub use state::{Asked, Detach, Look, Refusal, StartList, State, Work};
 pub use theme::Theme;
 pub use told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};

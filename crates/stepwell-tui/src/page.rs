@@ -6,9 +6,10 @@ use stepwell::Mode;
 use crate::clean::Clean;
 use crate::draw::block;
 use crate::editor::Editor;
-use crate::effect::PointsFor;
+use crate::effect::{OtherAgents, PointsFor};
 use crate::session::{Point, Reach, SessionRow};
 use crate::state::State;
+use crate::transcript::{Block, Transcript};
 use crate::{diff, markdown};
 
 /// A page.
@@ -41,6 +42,8 @@ pub struct Picker {
     pub preview: Option<Clean>,
     /// What is done to the selected one.
     pub doing: Doing,
+    /// Are other agents' sessions among them?
+    pub others: OtherAgents,
 }
 
 /// What is done to the selected session.
@@ -96,8 +99,10 @@ pub struct TextPage {
     pub lines: Vec<Line<'static>>,
     /// The first line that is shown.
     pub top: usize,
-    /// Which blocks of the transcript are in `lines`.
+    /// How many blocks of a conversation are in `lines` for good.
     pub blocks: usize,
+    /// How many of the lines are theirs; the others may still change.
+    pub settled: usize,
 }
 
 /// What a page shows.
@@ -105,6 +110,8 @@ pub struct TextPage {
 pub enum Content {
     /// The conversation.
     Transcript,
+    /// The conversation of a subagent or a flow's node, by its name.
+    Helper(Clean),
     /// A diff.
     Diff(Clean),
     /// Text as it is.
@@ -133,6 +140,10 @@ pub enum Choosing {
     Model,
     /// When a person is asked.
     Mode,
+    /// The agent.
+    Agent,
+    /// Which subagent or node is watched.
+    Helper,
 }
 
 impl ChoicePage {
@@ -160,7 +171,28 @@ impl TextPage {
     /// A page that shows something from its beginning.
     #[must_use]
     pub fn new(title: &str, content: Content) -> Self {
-        Self { title: Clean::line(title), content, lines: Vec::new(), top: 0, blocks: 0 }
+        Self {
+            title: Clean::line(title),
+            content,
+            lines: Vec::new(),
+            top: 0,
+            blocks: 0,
+            settled: 0,
+        }
+    }
+
+    /// Lays a conversation out. What stays as it is, is laid out once.
+    fn lay_out(&mut self, transcript: &Transcript, lines: impl Fn(&Block) -> Vec<Line<'static>>) {
+        let blocks = transcript.blocks();
+        let settled = blocks.iter().take_while(|block| block.is_final()).count();
+        self.lines.truncate(self.settled);
+        for shown in &blocks[self.blocks.min(settled)..settled] {
+            self.lines.extend(lines(shown));
+        }
+        (self.blocks, self.settled) = (settled, self.lines.len());
+        for shown in blocks[settled..].iter().chain(&transcript.streaming()) {
+            self.lines.extend(lines(shown));
+        }
     }
 
     /// The last line that may be the first shown.
@@ -179,7 +211,7 @@ impl State {
 
     /// Shows a text.
     pub(crate) fn open_text(&mut self, title: &str, content: Content) {
-        let is_transcript = content == Content::Transcript;
+        let is_transcript = matches!(content, Content::Transcript | Content::Helper(_));
         self.page = Some(Page::Text(TextPage::new(title, content)));
         self.lay_out();
         let rows = self.page_rows();
@@ -202,14 +234,17 @@ impl State {
                     |line: &str| crate::wrap::wrap(&Line::from(line.to_owned()), columns, "  ");
                 page.lines = text.as_str().lines().flat_map(wrap).collect();
             }
-            Content::Transcript => {
+            Content::Transcript | Content::Helper(_) => {
                 let at_end = page.top >= page.last_top(rows);
-                let blocks = self.transcript.blocks();
-                let settled = blocks.iter().take_while(|block| block.is_final()).count();
-                for shown in &blocks[page.blocks.min(settled)..settled] {
-                    page.lines.extend(block::lines(shown, columns, theme, details));
-                }
-                page.blocks = settled;
+                let transcript = match &page.content {
+                    Content::Helper(name) => {
+                        let named = self.helpers.iter().find(|helper| helper.name == *name);
+                        named.map(|helper| &helper.transcript)
+                    }
+                    _ => Some(&self.transcript),
+                };
+                let Some(transcript) = transcript else { return };
+                page.lay_out(transcript, |shown| block::lines(shown, columns, theme, details));
                 if at_end {
                     page.top = page.last_top(rows);
                 }
@@ -221,7 +256,7 @@ impl State {
     /// Lays a page's text out anew: the width is another.
     pub(crate) fn lay_out_anew(&mut self) {
         if let Some(Page::Text(page)) = &mut self.page {
-            (page.lines, page.blocks) = (Vec::new(), 0);
+            (page.lines, page.blocks, page.settled) = (Vec::new(), 0, 0);
         }
         self.lay_out();
     }

@@ -90,6 +90,11 @@ impl Shown {
 fn page(state: &mut State) -> Vec<String> {
     match state.page.take() {
         Some(Page::Text(page)) => match page.content {
+            Content::Helper(name) => {
+                let named = state.helpers.iter().find(|helper| helper.name == name);
+                let blocks = named.map(|helper| helper.transcript.blocks()).unwrap_or_default();
+                blocks.iter().flat_map(plain_lines).collect()
+            }
             Content::Transcript => state.transcript.blocks().iter().flat_map(plain_lines).collect(),
             Content::Diff(text) | Content::Plain(text) | Content::Markdown(text) => {
                 text.as_str().lines().map(str::to_owned).collect()

@@ -102,6 +102,9 @@ impl<W: Write> Screen<W> {
         let cursor = picture.render(area, &mut next);
         if self.shown.area != area {
             self.shown = Buffer::empty(area);
+            if self.full {
+                queue!(self.backend, Clear(ClearType::All))?;
+            }
         }
         self.backend.draw(self.shown.diff(&next).into_iter())?;
         self.shown = next;

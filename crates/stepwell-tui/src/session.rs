@@ -27,6 +27,8 @@ pub struct SessionCard {
     pub context: Option<u8>,
     /// Is it a flow, which takes no words?
     pub is_flow: bool,
+    /// Is it guided work?
+    pub is_guided: bool,
 }
 
 /// A session in a list.
@@ -56,6 +58,19 @@ pub struct SessionRow {
     pub pinned: bool,
     /// What was found in it, and where.
     pub hit: Option<Clean>,
+    /// If another agent keeps it and it was not imported: where it is read from.
+    pub foreign: Option<Foreign>,
+}
+
+/// A session that another agent keeps, and that was not imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// Whose it is.
+    pub system: Clean,
+    /// What is imported.
+    pub path: String,
+    /// What was said first, and the folder that it is about.
+    pub about: Clean,
 }
 
 impl SessionRow {

@@ -8,6 +8,7 @@ use crate::clean::Clean;
 use crate::completion::Completion;
 use crate::editor::Editor;
 use crate::effect::{Effect, RunSettings};
+use crate::helper::Helper;
 use crate::page::Page;
 use crate::session::{SessionCard, SessionRow};
 use crate::theme::Theme;
@@ -67,8 +68,8 @@ pub struct State {
     pub thinking: bool,
     /// Is all of tools' output shown?
     pub details: bool,
-    /// What subagents and lanes do now: name and line.
-    pub others: Vec<(Clean, Clean)>,
+    /// Subagents and the conversations of a flow's nodes, in the order in which they began.
+    pub helpers: Vec<Helper>,
     pub(crate) flash: Option<(Duration, Clean)>,
     pub(crate) last_escape: Option<Duration>,
     pub(crate) last_cancel: Option<Duration>,
@@ -99,7 +100,7 @@ pub enum Detach {
 }
 
 /// Whether a run works in the session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Work {
     /// None does.
     #[default]
@@ -110,6 +111,13 @@ pub enum Work {
         since: Duration,
         /// Was it asked to stop?
         stopping: bool,
+    },
+    /// One does elsewhere, and is watched.
+    Watching {
+        /// Since when.
+        since: Duration,
+        /// Who runs it.
+        holder: Clean,
     },
 }
 
@@ -164,7 +172,7 @@ impl State {
             settings: RunSettings::default(),
             thinking: false,
             details: false,
-            others: Vec::new(),
+            helpers: Vec::new(),
             flash: None,
             last_escape: None,
             last_cancel: None,
@@ -178,10 +186,22 @@ impl State {
         }
     }
 
-    /// Does a run work?
+    /// Does a run of this process work?
     #[must_use]
     pub const fn is_working(&self) -> bool {
         matches!(self.work, Work::Working { .. })
+    }
+
+    /// Is a run watched that goes on elsewhere?
+    #[must_use]
+    pub const fn is_watching(&self) -> bool {
+        matches!(self.work, Work::Watching { .. })
+    }
+
+    /// Does a run work, here or elsewhere?
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        self.is_working() || self.is_watching()
     }
 
     /// Does the run go on in the background, now that the user left?
@@ -249,7 +269,7 @@ impl State {
             Some(card) => {
                 let session = card.id.clone();
                 self.queue.push(Clean::new(&text));
-                match self.is_working() {
+                match self.is_busy() {
                     true => vec![Effect::Say { session, text }],
                     false => {
                         self.begin_work();
@@ -284,6 +304,10 @@ impl State {
             Work::Working { stopping, .. } => {
                 *stopping = true;
                 vec![Effect::Interrupt]
+            }
+            Work::Watching { .. } => {
+                self.say_briefly("it runs elsewhere: /stop stops it there");
+                Vec::new()
             }
             Work::Idle => Vec::new(),
         }

@@ -6,6 +6,8 @@ mod question;
 mod reply;
 mod run;
 mod slash;
+mod watch;
+mod work;
 
 pub use chat::KEYS;
 pub(crate) use page::ACTIONS;
@@ -36,7 +38,7 @@ impl State {
 
     /// Nobody types any more: questions are left for later, and what works is waited for.
     fn wind_up(&mut self) -> Vec<Effect> {
-        match (self.asked().is_some(), self.is_working()) {
+        match (self.asked().is_some() && !self.is_watching(), self.is_busy()) {
             (true, _) => self.later(),
             (false, true) => Vec::new(),
             (false, false) => self.leave(),
@@ -61,6 +63,11 @@ impl State {
             Input::Tick => Vec::new(),
             Input::Run(told) => {
                 let effects = self.told(told);
+                self.lay_out();
+                effects
+            }
+            Input::Elsewhere { session, told } => {
+                let effects = self.told_elsewhere(&session, told);
                 self.lay_out();
                 effects
             }

@@ -1,13 +1,15 @@
 use stepwell::{Access, Seq};
 
+use super::chat;
 use crate::app::App;
 use crate::failure::{Exit, Result};
+use crate::inside_run;
 use crate::output::note;
 use crate::runner::{self, Flags};
 
 /// Shows a session that runs elsewhere, to answer it, speak to it or stop it.
 ///
-/// A line that you type is said to its model. /stop stops it; Ctrl+C or Ctrl+D leaves it running.
+/// What you type is said to its model. /stop stops it; Ctrl+C twice or Ctrl+D leaves it running.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
@@ -18,10 +20,17 @@ pub(crate) struct Args {
     /// Prints every event as JSON, one per line, as it is recorded.
     #[arg(long, conflicts_with = "json")]
     events: bool,
+    /// Writes lines and redraws nothing, for screen readers.
+    #[arg(long)]
+    plain: bool,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     app.go_to_session(&args.session)?;
+    let as_lines = args.plain || args.events || args.from.is_some();
+    if !as_lines && chat::has_screen(app) && inside_run::refuse(app, "attach").is_ok() {
+        return chat::watch(&args.session, app);
+    }
     let (well, id) = app.session(&args.session, Access::Read)?;
     let standing = well.standing(&id)?;
     let runtime = runner::runtime(app);

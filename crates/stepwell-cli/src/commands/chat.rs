@@ -40,13 +40,28 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if app.out.is_json() {
         return Err(Failure::new(Exit::Usage, "a conversation has no form in JSON"));
     }
-    let has_screen = app.terminal.output && app.terminal.can_ask;
-    if !args.plain && !has_screen {
+    if !args.plain && !has_screen(app) {
         let failure = Failure::new(Exit::Usage, "a conversation needs a terminal");
         return Err(failure.hint("stepwell run \"TASK\" works in a pipe; chat --plain reads lines"));
     }
     resume::refuse_unsaved(app)?;
     let first = first(args, app)?;
+    show(args, first, app)
+}
+
+/// Can a conversation be shown on a screen?
+pub(super) fn has_screen(app: &App) -> bool {
+    app.terminal.output && app.terminal.can_ask && !app.out.is_json()
+}
+
+/// Shows a session without going on with it: one that runs elsewhere is watched.
+pub(super) fn watch(session: &str, app: &mut App) -> Result<Exit> {
+    resume::refuse_unsaved(app)?;
+    let session = session.to_owned();
+    show(&Args::default(), vec![Effect::Open { session, store: None, resume: false }], app)
+}
+
+fn show(args: &Args, first: Vec<Effect>, app: &mut App) -> Result<Exit> {
     let state = state(args, app);
     let (to, from) = inputs();
     let mut workspace = app.workspace().clone();
@@ -61,9 +76,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         false => stepwell_tui::run(state, &mut backstage, from, first)?,
     };
     if let Some(card) = &state.session {
-        note(match state.is_detached() {
-            true => format!("It goes on in the background; stepwell attach {} shows it", card.id),
-            false => format!("Saved. stepwell chat {} comes back to it", card.id),
+        note(match (state.is_detached(), state.is_watching()) {
+            (true, _) => {
+                format!("It goes on in the background; stepwell attach {} shows it", card.id)
+            }
+            (_, true) => format!("It goes on; stepwell attach {} comes back to it", card.id),
+            _ => format!("Saved. stepwell chat {} comes back to it", card.id),
         });
     }
     Ok(Exit::Done)
@@ -149,5 +167,98 @@ fn worded(error: stepwell_runtime::Error) -> (String, Option<String>) {
     match Failure::from(error) {
         Failure::Said { message, hint, .. } => (message, hint),
         Failure::ClosedPipe => ("the pipe was closed".to_owned(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::time::Duration;
+
+    use clap::error::ErrorKind;
+    use stepwell::{Message, Recorded, Seq, SessionId, Status, Time};
+    use stepwell_tui::{Opened, Reply, SessionCard};
+    use stepwell_workspace::slash::SLASH_COMMANDS;
+
+    use super::*;
+    use crate::args::parse;
+
+    /// A screen on which a session is open.
+    fn open() -> State {
+        let look = Look {
+            columns: 80,
+            rows: 24,
+            theme: Theme::PLAIN,
+            model: Clean::new("a/b"),
+            mode: Mode::ConfirmSensitive,
+            folder: Clean::new("~"),
+        };
+        let id: SessionId = "20261116-084801-208c2e".parse().expect("an id");
+        let card = SessionCard {
+            id,
+            title: Clean::new("tidy up"),
+            status: Status::Success,
+            model: Clean::new("a/b"),
+            mode: None,
+            phase: Some(Clean::new("plan")),
+            cost: Clean::default(),
+            left: None,
+            context: None,
+            is_flow: false,
+            is_guided: false,
+        };
+        let said = Recorded {
+            seq: Seq::FIRST,
+            at: Time::from_micros(0),
+            id: None,
+            event: Message::user("tidy up").into(),
+        };
+        let opened = Opened {
+            card,
+            events: vec![said],
+            more: false,
+            unheard: 0,
+            resume: false,
+            waiting: 0,
+            seq: Seq::FIRST,
+            elsewhere: None,
+        };
+        let mut state = State::new(look);
+        state.update(Duration::ZERO, Input::Reply(Reply::Opened(Box::new(opened))));
+        state
+    }
+
+    #[test]
+    fn what_slash_commands_run_is_what_the_command_line_takes() {
+        let mut run = 0;
+        for command in SLASH_COMMANDS {
+            for typed in [
+                "",
+                "claude",
+                "3",
+                "markdown out.md",
+                "undo",
+                "model.name a/b",
+                "other_agents.index true",
+            ] {
+                let line = format!("/{} {typed}", command.name);
+                for effect in open().update(Duration::ZERO, Input::Line(line.clone())) {
+                    let Effect::Command { arguments, .. } = effect else { continue };
+                    run += 1;
+                    let words = std::iter::once("stepwell".to_owned()).chain(arguments);
+                    let Err(error) = parse(words.map(OsString::from)) else { continue };
+                    // A number was wanted, or a subcommand: that is the user's own mistake. What
+                    // stands behind /tasks is as on the command line.
+                    let own = [
+                        ErrorKind::ValueValidation,
+                        ErrorKind::InvalidValue,
+                        ErrorKind::InvalidSubcommand,
+                    ];
+                    let is_own = own.contains(&error.kind()) || command.name == "tasks";
+                    assert!(!typed.is_empty() && is_own, "{line}: {error}");
+                }
+            }
+        }
+        assert!(run > 100, "{run}");
     }
 }

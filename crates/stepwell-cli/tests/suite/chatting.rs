@@ -1,11 +1,14 @@
 //! chat, on a terminal: a day of work, kills, and coming back.
 
-use stepwell::{Event, Message, Role, Span, Status};
+use std::process::Stdio;
+
+use stepwell::{Event, Family, Filter, Message, Query, Role, Span, Status};
 use stepwell_strict::{Ending, Say};
 
 use crate::desk::Desk;
 use crate::running;
 use crate::seat::Seat;
+use crate::talking::open_gate;
 
 /// What a model says over a day: it looks, writes a file, and answers more questions.
 const DAY: &str = "
@@ -161,4 +164,92 @@ fn forty_columns_without_colours_are_enough() {
     let colour = regex::Regex::new("\u{1b}\\[(?:[0-9;]*;)?(?:3[0-7]|9[0-7]|38;5)m?[;m]").unwrap();
     assert!(!colour.is_match(&written), "{:?}", colour.find(&written));
     seat.leave();
+}
+
+#[test]
+fn a_run_elsewhere_is_watched_and_answered_on_the_same_screen() {
+    let desk = running::desk(DAY);
+    let args = ["run", "write the notes", "--wait", "--model", "script:script.yaml"];
+    let mut command = desk.command(&args);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    open_gate(&desk);
+    let mut seat = Seat::sit(desk.command(&["attach", "@last"]));
+    seat.until("runs it").until("I write the file.");
+    seat.answer("y").until("It is written.").until("it ended there: success");
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert_eq!(desk.read("notes.md"), "first");
+    // From now on it is a conversation like any other.
+    seat.press("more\r").until("here is more.").until("what next?");
+    assert_eq!(seat.leave().1, Some(0));
+}
+
+#[test]
+fn a_run_that_is_watched_goes_on_when_the_watcher_leaves() {
+    let desk = running::desk(DAY);
+    let args = ["run", "write the notes", "--wait", "--model", "script:script.yaml"];
+    let mut command = desk.command(&args);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let (id, gate) = open_gate(&desk);
+    let mut seat = chat(&desk, &["@last"]);
+    seat.until("runs it").until("y once");
+    let (screen, _) = seat.leave();
+    assert!(screen.contains("It goes on; stepwell attach"), "{screen}");
+    let answered = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert_eq!(desk.well().standing(&id).unwrap().head.status, Status::Success);
+}
+
+#[test]
+fn detach_leaves_the_run_to_the_background_where_it_asks_again() {
+    let desk = running::desk(DAY);
+    let mut seat = chat(&desk, &["--model", "script:script.yaml"]);
+    seat.until("what is to be done?").press("write the notes\r").until("y once");
+    seat.press("/detach\r");
+    let (screen, code) = seat.end();
+    assert!(screen.contains("It goes on in the background"), "{screen}");
+    assert_eq!(code, Some(0));
+    let (id, gate) = open_gate(&desk);
+    let answered = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    // It is followed until it ends.
+    let followed = desk.quietly(&["attach", id.as_str()]);
+    assert_eq!(followed.code, Some(0), "{}", followed.stderr);
+    assert_eq!(desk.well().standing(&id).unwrap().head.status, Status::Success);
+    assert_eq!(desk.read("notes.md"), "first");
+}
+
+#[test]
+fn a_session_of_another_agent_is_found_read_in_and_opened() {
+    let mut desk = crate::foreign::agents();
+    desk.say("config set --user other_agents.index true");
+    let mut seat = Seat::sit_before(desk.command(&[]), (100, 24));
+    seat.until("what is to be done?").press("\u{12}").until("this workspace");
+    seat.press("\u{12}").until("everywhere").until("claude-code");
+    seat.press("\r").until_gone("everywhere").until("what next?");
+    let filter = Filter { family: Family::Roots, ..Filter::default() };
+    let roots = Query { filter, ..Query::default() };
+    let imported = desk.well().list(&roots).unwrap().sessions;
+    assert_eq!(imported.len(), 1, "only the one that was opened is read in");
+    assert_eq!(seat.leave().1, Some(0));
+}
+
+#[test]
+fn guided_work_is_led_from_a_goal_to_its_questions_in_the_conversation() {
+    let desk = running::desk(
+        r#"
+answers:
+  - text: '{"questions": [{"question": "Which port?", "suggestions": ["80", "8080"]}]}'
+"#,
+    );
+    let mut seat = chat(&desk, &["--model", "script:script.yaml"]);
+    seat.until("what is to be done?").press("/discuss add a health check\r");
+    seat.until("guided work: add a health check").until("discuss");
+    seat.press("\u{3}").until("Ctrl+C again").press("\u{3}");
+    assert_eq!(seat.end().1, Some(0));
+    let well = desk.well();
+    let head = well.standing(&well.find("@last").unwrap()).unwrap().head;
+    assert_eq!(head.flow.unwrap().pattern, "guided");
 }

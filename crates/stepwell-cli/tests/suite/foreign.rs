@@ -12,7 +12,7 @@ use crate::terminal::watched;
 const CLAUDE: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
 
 /// A desk whose user has other agents, with their sessions where those keep them.
-fn agents() -> Desk {
+pub(crate) fn agents() -> Desk {
     let desk = Desk::new();
     let home = desk.path("home");
     copy(&fixtures().join("claude/projects"), &home.join(".claude/projects"));

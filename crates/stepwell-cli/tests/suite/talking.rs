@@ -33,7 +33,7 @@ fn done(desk: &Desk, args: &[&str]) -> String {
 }
 
 /// Waits until a question is open, and gives its session and its name.
-fn open_gate(desk: &Desk) -> (SessionId, String) {
+pub(crate) fn open_gate(desk: &Desk) -> (SessionId, String) {
     desk.wait_for(".stepwell/stepwell.db");
     let well = desk.well();
     loop {

@@ -1,20 +1,24 @@
 //! What the terminal reads from stores, on a thread of its own.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use stepwell::gates::Gates;
 use stepwell::{
     Access, Event, Family, Filter, Kind, Order, Query, Recorded, Role, Search, Seq, SessionId,
     Span, Standing, Stepwell, Time, Timeline,
 };
 use stepwell_files::walk::walker;
-use stepwell_runtime::{Error, Runtime};
-use stepwell_workspace::{NamedWell, Well, Workspace};
+use stepwell_runtime::{Error, OpenGate, Runtime};
+use stepwell_workspace::{NamedWell, OtherSessions, Well, Workspace};
 
 use super::Wording;
-use super::rows::{FILES_KEPT, card, point, preview, row};
+use super::rows::{FILES_KEPT, card, foreign_row, point, preview, row};
 use crate::clean::Clean;
 use crate::driver::Inputs;
-use crate::effect::{Input, Opened, PointsFor, Reply};
+use crate::effect::{Elsewhere, Input, Opened, OtherAgents, PointsFor, Reply};
+use crate::from_runtime::Listener;
 use crate::fuzzy;
 use crate::session::{Point, Reach, SessionRow};
 
@@ -24,6 +28,8 @@ const PAGE: usize = 300;
 const LISTED: usize = 200;
 /// How many hits of a search are looked at.
 const HITS: usize = 100;
+/// How many sessions of other agents are listed.
+const FOREIGN: usize = 100;
 /// How many points are listed.
 const POINTS: usize = 2000;
 /// How many sessions the start shows.
@@ -41,13 +47,24 @@ pub(crate) struct Reader {
     well: Option<Well>,
     others: Option<Vec<NamedWell>>,
     files: Option<(Time, Vec<String>)>,
+    /// Other agents' sessions, if the user switched their index on.
+    foreign: Option<Arc<Mutex<Option<OtherSessions>>>>,
     /// The session that is open.
     open: Option<SessionId>,
 }
 
 impl Reader {
     pub(super) fn new(runtime: Runtime, wording: Wording, inputs: Inputs) -> Self {
-        Self { runtime, wording, inputs, well: None, others: None, files: None, open: None }
+        Self {
+            runtime,
+            wording,
+            inputs,
+            well: None,
+            others: None,
+            files: None,
+            foreign: None,
+            open: None,
+        }
     }
 
     pub(super) fn go_to(&mut self, runtime: Runtime) {
@@ -102,7 +119,9 @@ impl Reader {
 
     fn opened(&mut self, name: &str, resume: bool) -> Result<Opened> {
         let (well, id) = self.runtime.session(name, Access::Read)?;
-        let head = well.standing(&id)?.head;
+        let standing = well.standing(&id)?;
+        let elsewhere = self.elsewhere(&well, &standing)?;
+        let head = standing.head;
         let (events, more) = last_events(&well, &id, (head.seq, head.seq))?;
         let runtime = self.runtime.clone();
         self.open = Some(id);
@@ -114,7 +133,32 @@ impl Reader {
             unheard: head.unheard,
             resume,
             waiting: head.open_gates,
+            seq: head.seq,
+            elsewhere,
         })
+    }
+
+    /// Who runs a session, if another process does; and what it asks.
+    fn elsewhere(&self, well: &Well, standing: &Standing) -> Result<Option<Elsewhere>> {
+        let this = self.runtime.host.processes.this();
+        let id = &standing.head.id;
+        let Some(held) = standing.held.as_ref().filter(|held| held.holder != this) else {
+            return Ok(None);
+        };
+        let who = self.runtime.who();
+        let listener = Listener { session: id, who: &who, wording: &self.wording };
+        let mut questions = Vec::new();
+        let below = well.subagents(id)?.into_iter().map(|it| it.head.id);
+        for session in std::iter::once(id.clone()).chain(below) {
+            for asked in Gates::of(&**well.store(), &session)?.open() {
+                let (gate, at) = (asked.gate.clone(), asked.at);
+                let session = session.clone();
+                let open = OpenGate { session, gate, seq: standing.head.seq, at, here: None };
+                questions.push(listener.question(&open));
+            }
+        }
+        let holder = Clean::line(&format!("process {} on {}", held.holder.pid, held.holder.host));
+        Ok(Some(Elsewhere { holder, questions }))
     }
 
     pub(super) fn card(&mut self, id: &SessionId) {
@@ -150,7 +194,35 @@ impl Reader {
                 }
             }
         };
-        self.reply(rows.map(|rows| Reply::Found { search, rows }));
+        let others = match (reach, self.runtime.config.settings.index_others) {
+            (Reach::Everywhere, true) => OtherAgents::On,
+            (Reach::Everywhere, false) => OtherAgents::Off,
+            _ => OtherAgents::Unasked,
+        };
+        self.reply(rows.map(|rows| Reply::Found { search, rows, others }));
+    }
+
+    /// Other agents' sessions that fit, and are not in a store.
+    fn find_foreign(&mut self, words: &str, known: &mut Vec<SessionRow>, now: Time) {
+        let foreign = Arc::clone(self.foreign.get_or_insert_with(|| {
+            // Without an index nothing is found; that is no reason not to find the rest.
+            let known = self.runtime.other_sessions().unwrap_or_default();
+            let foreign = Arc::new(Mutex::new(known));
+            refresh(self.runtime.clone(), Arc::clone(&foreign), self.inputs.clone());
+            foreign
+        }));
+        let index = foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(index) = &*index else { return };
+        let wells = self.others.iter().flatten();
+        let wells: Vec<_> = wells.map(|named| &named.well).collect();
+        let is_here = |id: &SessionId| wells.iter().any(|well| well.standing(id).is_ok());
+        for session in index.find(words).into_iter().take(FOREIGN) {
+            if let Some(row) = foreign_row(session, now)
+                && !is_here(&row.id)
+            {
+                push_new(known, row);
+            }
+        }
     }
 
     fn find_everywhere(&mut self, words: &str, now: Time) -> Result<Vec<SessionRow>> {
@@ -164,6 +236,7 @@ impl Reader {
                 rows.push(row);
             }
         }
+        self.find_foreign(words, &mut rows, now);
         Ok(rows)
     }
 
@@ -201,6 +274,14 @@ impl Reader {
         self.reply(Ok(Reply::Files(best)));
     }
 
+    pub(super) fn agents(&mut self) {
+        let own = self.runtime.config.agents.keys().cloned();
+        let names: BTreeSet<String> =
+            stepwell_agent::agent::builtin().into_keys().chain(own).collect();
+        let names = names.iter().map(|name| Clean::line(name)).collect();
+        self.reply(Ok(Reply::Agents(names)));
+    }
+
     pub(super) fn models(&mut self) {
         let mut names: Vec<Clean> = Vec::new();
         if let Some(file) = self.runtime.recent_models() {
@@ -219,6 +300,16 @@ impl Reader {
         }
         self.reply(Ok(Reply::Models(names)));
     }
+}
+
+/// Looks through what other agents did meanwhile, on a thread of its own.
+fn refresh(runtime: Runtime, into: Arc<Mutex<Option<OtherSessions>>>, inputs: Inputs) {
+    std::thread::spawn(move || {
+        if let Ok(Some(read)) = runtime.refresh_other_sessions() {
+            *into.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+            let _ = inputs.send(Input::Reply(Reply::OthersRead));
+        }
+    });
 }
 
 fn list(well: &Stepwell, filter: Filter, limit: usize) -> Result<Vec<Standing>> {

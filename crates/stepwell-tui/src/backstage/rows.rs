@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use stepwell::{Event, Head, Money, Recorded, Role, Standing, Status, StopReason, Time};
 use stepwell_runtime::{Runtime, model_name};
+use stepwell_workspace::OtherSession;
 
 use crate::clean::Clean;
 use crate::effect::PointsFor;
-use crate::session::{Point, SessionCard, SessionRow};
+use crate::session::{Foreign, Point, SessionCard, SessionRow};
 
 /// How much of a text is in a list.
 const FRONT: usize = 300;
@@ -41,7 +42,34 @@ pub(super) fn row(standing: &Standing, now: Time) -> SessionRow {
         tags: head.tags.iter().map(|tag| Clean::line(tag)).collect(),
         pinned: head.pinned,
         hit: None,
+        foreign: None,
     }
+}
+
+/// A session of another agent that was not imported, in a list. One whose name is none here cannot
+/// be listed.
+pub(super) fn foreign_row(session: &OtherSession, now: Time) -> Option<SessionRow> {
+    let about = format!("{}\n\nin {}", session.prompt, session.folder);
+    let title = if session.title.is_empty() { &session.prompt } else { &session.title };
+    Some(SessionRow {
+        id: session.id.parse().ok()?,
+        store: None,
+        label: None,
+        task: Clean::line(title),
+        status: Status::Idle,
+        cut_off: false,
+        waiting: 0,
+        when: ago(session.used_at(), now),
+        agent: Clean::line(&session.system),
+        tags: Vec::new(),
+        pinned: false,
+        hit: None,
+        foreign: Some(Foreign {
+            system: Clean::line(&session.system),
+            path: session.path.display().to_string(),
+            about: Clean::new(&about),
+        }),
+    })
 }
 
 /// The session that is open.
@@ -64,6 +92,7 @@ pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> Session
         left: left.map(|left| Clean::line(&format!("${left:.2}"))),
         context: context.map(|(used, length)| (used.min(length) * 100 / length) as u8),
         is_flow: head.flow.is_some(),
+        is_guided: head.flow.as_ref().is_some_and(|flow| flow.pattern == "guided"),
     }
 }
 

@@ -1,13 +1,17 @@
 //! The run of the open session: started, talked to, stopped.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use stepwell::{Access, Answer, Lane, Said, SessionId};
+use stepwell::{Access, Answer, Lane, Phase, Said, Seq, SessionId};
 use stepwell_flow::NoAnswer;
+use stepwell_flow::guided::Outline;
+use stepwell_flow::spec::{Spec, YesPhase};
 use stepwell_runtime::{
-    Error, Interrupt, Patience, ResumeRequest, RunHandle, RunOptions, RunRequest, Runtime,
+    Answered, Attached, Error, FlowOptions, FlowRequest, Given, Interrupt, Patience, ResumeRequest,
+    RunEvent, RunHandle, RunOptions, RunRequest, Runtime, WorkRequest,
 };
 
 use super::Wording;
@@ -31,6 +35,8 @@ pub(super) struct Runs {
 #[derive(Default)]
 struct Now {
     handle: Option<RunHandle>,
+    /// A run that goes on elsewhere.
+    watched: Option<Attached>,
 }
 
 impl Runs {
@@ -66,6 +72,107 @@ impl Runs {
         }
     }
 
+    /// Begins guided work: a goal, and the phases in which nobody is asked.
+    pub(super) fn start_work(
+        &mut self,
+        runtime: &Runtime,
+        (goal, unasked): (String, Vec<Phase>),
+        settings: &RunSettings,
+    ) {
+        let interrupt = self.begin();
+        let runtime = runtime.clone();
+        let yes = unasked.into_iter().filter_map(|phase| match phase {
+            Phase::Discuss => Some(YesPhase::Discuss),
+            Phase::Plan => Some(YesPhase::Plan),
+            Phase::Execute => Some(YesPhase::Execute),
+            _ => None,
+        });
+        let outline = Outline { yes: yes.collect(), ..Outline::default() };
+        match options(settings) {
+            Err(why) => self.cannot(&why),
+            Ok(options) => self.spawn(move || {
+                // Guided work has agents of its own.
+                let options = RunOptions { agent: None, ..options };
+                runtime.start_work(WorkRequest { goal, outline, options, interrupt })
+            }),
+        }
+    }
+
+    /// Begins a flow: its spec, and its variables as they were typed.
+    pub(super) fn start_flow(
+        &mut self,
+        runtime: &Runtime,
+        (spec, variables): (String, Vec<String>),
+        settings: &RunSettings,
+    ) {
+        let interrupt = self.begin();
+        let runtime = runtime.clone();
+        match (options(settings), named(&variables)) {
+            (Err(why), _) | (_, Err(why)) => self.cannot(&why),
+            (Ok(options), Ok(variables)) => self.spawn(move || {
+                let options = RunOptions { agent: None, ..options };
+                let path = runtime.place.root.join(&spec);
+                let (text, reading) =
+                    Spec::load(&path, &spec).map_err(stepwell_flow::Error::from)?;
+                let variables = reading.spec.inputs.resolve(&variables);
+                let variables = variables.map_err(stepwell_flow::Error::from)?;
+                let (reading, flow) = (Arc::new(reading), FlowOptions::default());
+                let request =
+                    FlowRequest { path, text, reading, variables, options, flow, interrupt };
+                runtime.start_flow(request)
+            }),
+        }
+    }
+
+    /// Watches a session that runs elsewhere, from behind an event on.
+    pub(super) fn watch(&mut self, runtime: &Runtime, session: SessionId, after: Seq) {
+        self.begin();
+        let attached = match runtime.attach(&session, after.next()) {
+            Ok(attached) => attached,
+            Err(error) => return self.tell_failure(Err(error)),
+        };
+        let (events, who) = (attached.events(), runtime.who());
+        self.now().watched = Some(attached);
+        let (inputs, wording) = (self.inputs.clone(), self.wording);
+        self.thread = Some(std::thread::spawn(move || {
+            let listener = Listener { session: &session, who: &who, wording: &wording };
+            for event in events {
+                let told = match event {
+                    RunEvent::Ended { status, .. } => {
+                        Some(Told::Ended(Ended { status, why: Clean::default(), hint: None }))
+                    }
+                    event => listener.hear(event),
+                };
+                let session = session.clone();
+                if let Some(told) = told
+                    && inputs.send(Input::Elsewhere { session, told }).is_err()
+                {
+                    return;
+                }
+            }
+        }));
+    }
+
+    /// Watches no longer. What is watched goes on.
+    pub(super) fn let_go(&mut self) {
+        if self.now().watched.take().is_some()
+            && let Some(thread) = self.thread.take()
+        {
+            // It ends as soon as it sees that nobody watches.
+            drop(thread);
+        }
+    }
+
+    /// Asks whoever runs a session to stop.
+    pub(super) fn stop_elsewhere(&self, runtime: &Runtime, session: SessionId) {
+        let (runtime, wording, inputs) = (runtime.clone(), self.wording, self.inputs.clone());
+        std::thread::spawn(move || {
+            if let Err(error) = runtime.stop(&session, None) {
+                let _ = inputs.send(Input::Reply(failed(error, wording)));
+            }
+        });
+    }
+
     pub(super) fn resume(
         &mut self,
         runtime: &Runtime,
@@ -86,6 +193,7 @@ impl Runs {
 
     /// A run at a time: one before it is over when another begins.
     fn begin(&mut self) -> Interrupt {
+        self.let_go();
         if let Some(thread) = self.thread.take() {
             // It told of its end, and has nothing left to do.
             let _ = thread.join();
@@ -136,26 +244,30 @@ impl Runs {
     }
 
     /// Answers a question. One that was not answered is asked again, if it still waits.
-    pub(super) fn answer(&self, session: SessionId, gate: String, answer: Answer) {
-        let answered = match &self.now().handle {
-            Some(handle) => handle.answer(&gate, answer, handle.who().clone()).map(drop),
-            None => return,
-        };
-        let Err(error) = answered else { return };
-        let again = match &error {
-            Error::BadAnswer { why, .. } => !matches!(why, NoAnswer::Late { .. }),
-            Error::Unclear { .. } => true,
-            _ => false,
-        };
-        let why = Clean::new(&(self.wording.failure)(error).0);
-        let _ = self.inputs.send(Input::Reply(Reply::NotAnswered { session, gate, why, again }));
+    pub(super) fn answer(
+        &self,
+        runtime: &Runtime,
+        session: SessionId,
+        gate: String,
+        answer: Answer,
+    ) {
+        let (wording, inputs) = (self.wording, self.inputs.clone());
+        if let Some(handle) = &self.now().handle {
+            let answered = handle.answer(&gate, answer, handle.who().clone());
+            return not_answered((session, gate), answered, wording, &inputs);
+        }
+        let runtime = runtime.clone();
+        // It is looked for a while who takes the answer up.
+        std::thread::spawn(move || {
+            let given = Given { gate: Some(gate.clone()), answer };
+            let answered = runtime.answer(&session, &given, &FlowOptions::default());
+            not_answered((session, gate), answered, wording, &inputs);
+        });
     }
 
     fn tell_failure(&self, done: Result<(), Error>) {
         if let Err(error) = done {
-            let (why, hint) = (self.wording.failure)(error);
-            let hint = hint.map(|hint| Clean::new(&hint));
-            let _ = self.inputs.send(Input::Reply(Reply::Failed { why: Clean::new(&why), hint }));
+            let _ = self.inputs.send(Input::Reply(failed(error, self.wording)));
         }
     }
 
@@ -171,11 +283,44 @@ impl Runs {
 
     /// Stops the run, and waits until it is saved.
     pub(super) fn close(&mut self) {
+        self.let_go();
         let Some(thread) = self.thread.take() else { return };
         self.interrupt.ask();
         // A run that is interrupted ends soon: its tools are ended first.
         let _ = thread.join();
     }
+}
+
+/// Tells of an answer that was not taken. Its question is asked again, if it still waits.
+fn not_answered(
+    (session, gate): (SessionId, String),
+    answered: Result<Answered, Error>,
+    wording: Wording,
+    inputs: &Inputs,
+) {
+    let Err(error) = answered else { return };
+    let again = match &error {
+        Error::BadAnswer { why, .. } => !matches!(why, NoAnswer::Late { .. }),
+        Error::Unclear { .. } => true,
+        _ => false,
+    };
+    let why = Clean::new(&(wording.failure)(error).0);
+    let _ = inputs.send(Input::Reply(Reply::NotAnswered { session, gate, why, again }));
+}
+
+fn failed(error: Error, wording: Wording) -> Reply {
+    let (why, hint) = (wording.failure)(error);
+    Reply::Failed { why: Clean::new(&why), hint: hint.map(|hint| Clean::new(&hint)) }
+}
+
+/// Variables of a flow, as they were typed.
+fn named(typed: &[String]) -> Result<BTreeMap<String, String>, String> {
+    let mut variables = BTreeMap::new();
+    for word in typed {
+        let (name, value) = word.split_once('=').ok_or(format!("{word}: write NAME=VALUE"))?;
+        variables.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(variables)
 }
 
 /// Keeps words for a session's next run.

@@ -9,6 +9,7 @@ use super::{Picture, fitted, label, span};
 use crate::clean::Clean;
 use crate::completion::MOST;
 use crate::diff;
+use crate::helper::Helper;
 use crate::session::SessionRow;
 use crate::state::{Asked, Refusal, State, Work};
 use crate::told::QuestionKind;
@@ -21,13 +22,15 @@ const TYPED: usize = 8;
 const STARTS: usize = 8;
 /// How many lines of what would be done a question shows.
 const DETAIL: usize = 14;
+/// How many of those who work for the session are shown.
+const HELPERS: usize = 4;
 const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
 
 pub(super) fn picture(state: &State) -> Picture {
     let columns = usize::from(state.look.columns);
     let rows = usize::from(state.look.rows);
     let mut below = Vec::new();
-    below.extend(others(state, columns));
+    below.extend(helpers(state, columns));
     below.extend(working(state));
     if let Some(asked) = state.asked() {
         below.extend(question(state, asked, columns));
@@ -67,28 +70,41 @@ fn streaming(state: &State, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn others(state: &State, columns: usize) -> Vec<Line<'static>> {
+/// Those who work for the session, a line each; the ones that began last, if they are many.
+fn helpers(state: &State, columns: usize) -> Vec<Line<'static>> {
     let theme = state.look.theme;
-    let line = |(name, does): &(Clean, Clean)| {
+    let working: Vec<&Helper> =
+        state.helpers.iter().filter(|helper| helper.ended.is_none()).collect();
+    let hidden = working.len().saturating_sub(HELPERS);
+    let mut lines = Vec::new();
+    if hidden > 0 {
+        lines.push(Line::styled(format!("  ├ {hidden} more: /agents shows them"), theme.faint()));
+    }
+    for helper in &working[hidden..] {
         let line = Line::from(vec![
             label("  ├ ", theme.faint()),
-            span(name, theme.accent()),
+            span(&helper.name, theme.accent()),
             label(" ", Style::new()),
-            span(does, theme.faint()),
+            span(&helper.does, theme.faint()),
         ]);
-        fitted(&line, columns)
-    };
-    state.others.iter().map(line).collect()
+        lines.push(fitted(&line, columns));
+    }
+    lines
 }
 
 fn working(state: &State) -> Option<Line<'static>> {
     let theme = state.look.theme;
-    let Work::Working { since, stopping } = state.work else { return None };
+    let (since, stopping) = match &state.work {
+        Work::Idle => return None,
+        Work::Working { since, stopping } => (*since, *stopping),
+        Work::Watching { since, .. } => (*since, false),
+    };
     let ran = state.now.saturating_sub(since);
     let spinner = SPINNER[(ran.as_millis() / 250) as usize % SPINNER.len()];
     let (what, hint) = match (stopping, state.asked().is_some()) {
         (true, _) => ("stopping", ""),
         (false, true) => ("waiting for you", ""),
+        (false, false) if state.is_watching() => ("works elsewhere", " · /stop stops it"),
         (false, false) => ("working", " · Esc stops"),
     };
     Some(Line::from(vec![
@@ -181,16 +197,20 @@ fn start(state: &State, columns: usize) -> Vec<Line<'static>> {
 /// A session on one line.
 pub(super) fn session_line(row: &SessionRow, columns: usize, state: &State) -> Line<'static> {
     let theme = state.look.theme;
-    let (word, style) = match row {
-        row if row.waiting > 0 => ("waits for you", theme.warn()),
-        row if row.cut_off => ("cut off", theme.bad()),
-        row => (row.status.as_str(), theme.faint()),
+    let (word, style) = match (row, &row.foreign) {
+        (_, Some(foreign)) => (foreign.system.as_str(), theme.accent()),
+        (row, _) if row.waiting > 0 => ("waits for you", theme.warn()),
+        (row, _) if row.cut_off => ("cut off", theme.bad()),
+        (row, _) => (row.status.as_str(), theme.faint()),
     };
+    let matters = row.foreign.is_some() || row.waiting > 0 || row.cut_off;
     let when = row.when.as_str();
     let mark = if row.pinned { "✦ " } else { "  " };
     // On a narrow screen, what it is about matters most.
     let right = match columns {
-        0..60 => when.to_owned(),
+        0..30 => when.to_owned(),
+        30..60 if matters => word.to_owned(),
+        30..60 => when.to_owned(),
         _ => format!("{word} · {when}"),
     };
     let room = columns.saturating_sub(width(&right) + width(mark) + 1);
@@ -221,7 +241,7 @@ fn typed(state: &State, columns: usize) -> Typed {
         false => label("› ", theme.accent()),
     };
     if state.editor.is_empty() {
-        let hint = match (state.asked(), state.is_working(), &state.session) {
+        let hint = match (state.asked(), state.is_busy(), &state.session) {
             (Some(asked), ..) if asked.reason.is_some() => "a reason, if you like",
             (Some(_), ..) => "",
             (None, true, _) => "say something: it is told before its next step",

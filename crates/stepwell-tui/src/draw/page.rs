@@ -7,7 +7,7 @@ use super::live::session_line;
 use super::{Picture, fitted, label, span};
 use crate::clean::Clean;
 use crate::editor::Editor;
-use crate::effect::PointsFor;
+use crate::effect::{OtherAgents, PointsFor};
 use crate::markdown;
 use crate::page::{ChoicePage, Choosing, Doing, Page, Picker, PointsPage, TextPage, WAYS};
 use crate::session::Point;
@@ -110,6 +110,10 @@ fn picker(state: &State, page: &Picker, columns: usize, rows: usize) -> Picture 
     lines.push(match page.doing {
         Doing::Choosing => Line::from(label(ACTIONS, theme.warn())),
         Doing::Renaming(_) | Doing::Tagging(_) => foot(state, "Enter does it · Esc back"),
+        Doing::Typing if page.others == OtherAgents::Off => {
+            let on = "Enter resume · Tab actions · Esc back · /config other_agents.index true finds other agents' too";
+            foot(state, on)
+        }
         Doing::Typing => foot(state, "Enter resume · Tab actions · Esc back"),
     });
     Picture { lines, cursor: Some((column, 1)), full: true }
@@ -207,6 +211,8 @@ fn choice(state: &State, page: &ChoicePage, columns: usize, rows: usize) -> Pict
     let name = match page.what {
         Choosing::Model => "Model",
         Choosing::Mode => "When are you asked?",
+        Choosing::Agent => "Agent",
+        Choosing::Helper => "Who works here",
     };
     let mut lines = vec![title(state, &Clean::new(name), "", columns)];
     let (line, column) = field("find: ", &page.filter, state);

@@ -122,6 +122,7 @@ impl State {
             'd' if self.editor.is_empty() => return self.leave(),
             'd' => self.editor.delete(),
             'g' => return vec![Effect::Edit(self.editor.text().to_owned())],
+            'l' => return vec![Effect::Redraw],
             'r' => return self.open_picker(Reach::Workspace, ""),
             't' => self.open_text("transcript", Content::Transcript),
             'o' => {
@@ -246,7 +247,7 @@ impl State {
             return self.open_points(PointsFor::Rewind);
         }
         self.last_escape = Some(self.now);
-        match self.is_working() {
+        match self.is_busy() {
             true => self.stop(),
             false => {
                 if self.session.is_some() {

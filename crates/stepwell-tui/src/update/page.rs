@@ -102,6 +102,11 @@ impl State {
             self.say_briefly("the agent works: Esc stops it first");
             return Vec::new();
         }
+        if let Some(foreign) = &row.foreign {
+            let (path, purpose) = (foreign.path.clone(), Purpose::Imported(row.id.clone()));
+            self.say_briefly("it is read in first");
+            return command(&["import", "--yes", "--", &path], purpose);
+        }
         let (session, store) = (row.id.to_string(), row.store.clone());
         vec![Effect::Open { session, store, resume: true }]
     }
@@ -161,6 +166,10 @@ impl State {
             };
         }
         let Some(row) = picker.row() else { return Vec::new() };
+        if row.foreign.is_some() && c != 'y' {
+            self.say_briefly("another agent keeps it: Enter reads it in");
+            return Vec::new();
+        }
         if row.store.is_some() && c != 'y' {
             self.say_briefly("it is in another store: resume it there");
             return Vec::new();
@@ -311,6 +320,10 @@ impl State {
                 match (what, chosen) {
                     (Choosing::Model, Some(name)) => self.set_model(&name),
                     (Choosing::Model, None) if !typed.is_empty() => self.set_model(&typed),
+                    (Choosing::Agent, Some(name)) => self.set_agent(&name),
+                    (Choosing::Helper, Some(name)) => {
+                        self.open_text(&name, Content::Helper(Clean::new(&name)));
+                    }
                     (Choosing::Mode, Some(name)) => {
                         if let Ok(mode) = name.parse::<Mode>() {
                             self.set_mode(mode);

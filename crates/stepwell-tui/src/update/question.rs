@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    fn answer(&mut self, answer: Answer) -> Vec<Effect> {
+    pub(super) fn answer(&mut self, answer: Answer) -> Vec<Effect> {
         if self.questions.is_empty() {
             return Vec::new();
         }
@@ -174,6 +174,7 @@ impl State {
             self.questions.remove(0);
         }
         self.note("left for later: it waits for an answer, here or elsewhere");
-        vec![Effect::Pause]
+        // Whoever only watches leaves the question to others.
+        if self.is_watching() { Vec::new() } else { vec![Effect::Pause] }
     }
 }

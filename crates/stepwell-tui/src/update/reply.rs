@@ -4,9 +4,10 @@ use stepwell::Status;
 
 use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
-use crate::effect::{Done, Effect, Opened, Purpose, Reply, RunSettings};
+use crate::effect::{Done, Effect, Opened, OtherAgents, Purpose, Reply, RunSettings};
 use crate::page::{ChoicePage, Choosing, Content, Page, PointsPage};
-use crate::state::{Detach, StartList, State};
+use crate::session::{Reach, SessionRow};
+use crate::state::{Detach, StartList, State, Work};
 use crate::transcript::{Block, Transcript};
 
 /// An answer of more lines goes to a page.
@@ -33,7 +34,14 @@ impl State {
                     self.put_before(&events, more);
                 }
             }
-            Reply::Found { search, rows } => return self.found(search, rows),
+            Reply::Found { search, rows, others } => return self.found(search, rows, others),
+            Reply::OthersRead => {
+                if let Some(Page::Picker(picker)) = &self.page
+                    && picker.reach == Reach::Everywhere
+                {
+                    return self.find();
+                }
+            }
             Reply::Preview { session, text } => {
                 if let Some(Page::Picker(picker)) = &mut self.page
                     && picker.row().is_some_and(|row| row.id == session)
@@ -54,15 +62,8 @@ impl State {
                     self.completion = Completion::files(from, &files);
                 }
             }
-            Reply::Models(items) => {
-                let filter = crate::editor::Editor::default();
-                self.page = Some(Page::Choice(ChoicePage {
-                    what: Choosing::Model,
-                    items,
-                    filter,
-                    selected: 0,
-                }));
-            }
+            Reply::Models(items) => self.choose_among(Choosing::Model, items),
+            Reply::Agents(items) => self.choose_among(Choosing::Agent, items),
             Reply::Done(done) => return self.done(&done),
             Reply::ShellDone { command, output, failed } => {
                 return self.shell_done(&command, &output, failed.as_ref());
@@ -76,8 +77,17 @@ impl State {
         Vec::new()
     }
 
+    pub(super) fn choose_among(&mut self, what: Choosing, items: Vec<Clean>) {
+        let filter = crate::editor::Editor::default();
+        self.page = Some(Page::Choice(ChoicePage { what, items, filter, selected: 0 }));
+    }
+
     fn opened(&mut self, opened: Opened) -> Vec<Effect> {
-        let Opened { card, events, more, unheard, resume, waiting } = opened;
+        let Opened { card, events, more, unheard, resume, waiting, seq, elsewhere } = opened;
+        if self.is_watching() {
+            self.work = Work::Idle;
+        }
+        self.helpers.clear();
         let before = self.session.take().map(|open| open.id);
         self.transcript = Transcript::of(&events, more);
         self.page = None;
@@ -100,6 +110,9 @@ impl State {
         }
         let (session, status) = (card.id.clone(), card.status);
         self.session = Some(card);
+        if let Some(elsewhere) = elsewhere {
+            return self.watch(elsewhere, seq);
+        }
         // What was cut off goes on, and what waits is asked again: a run does both.
         let goes_on =
             waiting > 0 || unheard > 0 || matches!(status, Status::Interrupted | Status::Partial);
@@ -129,13 +142,13 @@ impl State {
         }
     }
 
-    fn found(&mut self, search: u64, rows: Vec<crate::session::SessionRow>) -> Vec<Effect> {
+    fn found(&mut self, search: u64, rows: Vec<SessionRow>, others: OtherAgents) -> Vec<Effect> {
         let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
         if picker.search != search {
             return Vec::new();
         }
         picker.selected = picker.selected.min(rows.len().saturating_sub(1));
-        picker.rows = Some(rows);
+        (picker.rows, picker.others) = (Some(rows), others);
         self.preview()
     }
 
@@ -143,6 +156,10 @@ impl State {
         let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
         picker.preview = None;
         let Some(row) = picker.row() else { return Vec::new() };
+        if let Some(foreign) = &row.foreign {
+            picker.preview = Some(foreign.about.clone());
+            return Vec::new();
+        }
         let (session, store) = (row.id.clone(), row.store.clone());
         vec![Effect::Preview { session, store, words: picker.words.text().to_owned() }]
     }
@@ -186,6 +203,11 @@ impl State {
                 }
                 Vec::new()
             }
+            Purpose::Open if self.is_working() => {
+                let said = done.output.as_str().trim();
+                self.note(format!("{said}; it can be opened when the agent is done"));
+                Vec::new()
+            }
             Purpose::Open => {
                 let session = done.output.as_str().split_whitespace().next_back();
                 let session = session.unwrap_or("@last").to_owned();
@@ -200,6 +222,9 @@ impl State {
             }
             Purpose::Relist => self.find(),
             Purpose::Detached => self.leave(),
+            Purpose::Imported(session) => {
+                vec![Effect::Open { session: session.to_string(), store: None, resume: false }]
+            }
             Purpose::Deleted(session) => {
                 self.deleted = Some(session.clone());
                 self.say_briefly("in the trash; u brings it back");
@@ -218,6 +243,6 @@ impl State {
         self.queue.clear();
         self.questions.clear();
         self.answering.clear();
-        self.others.clear();
+        self.helpers.clear();
     }
 }

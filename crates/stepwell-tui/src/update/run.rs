@@ -4,13 +4,14 @@ use stepwell::{Event, Role, SessionId, Status};
 
 use crate::clean::Clean;
 use crate::effect::{Effect, Purpose};
+use crate::helper::Helper;
 use crate::session::SessionCard;
 use crate::state::{Asked, Detach, State, Work};
 use crate::told::{Ended, Told};
 use crate::transcript::Block;
 
-/// How many subagents are shown at once.
-const OTHERS: usize = 4;
+/// How many subagents and nodes are kept to be looked at.
+const HELPERS: usize = 100;
 
 impl State {
     pub(super) fn told(&mut self, told: Told) -> Vec<Effect> {
@@ -97,6 +98,7 @@ impl State {
             left: None,
             context: None,
             is_flow: false,
+            is_guided: false,
         });
     }
 
@@ -105,57 +107,60 @@ impl State {
     fn take_from_queue(&mut self, text: &str) {
         let text = Clean::new(text);
         let same = self.queue.iter().position(|said| *said == text);
-        if !self.queue.is_empty() {
+        // Where others speak too, only the same text is mine.
+        if same.is_some() || (!self.queue.is_empty() && !self.is_watching()) {
             self.queue.remove(same.unwrap_or(0));
         }
     }
 
-    /// What a subagent or a flow's node does: a line each, and its questions.
+    /// What a subagent or a flow's node does: kept for whoever watches it, and its questions.
     fn told_within(&mut self, name: &Clean, told: Told) {
-        let line = match told {
+        let at = match self.helpers.iter().position(|helper| helper.name == *name) {
+            Some(at) => at,
+            None => {
+                self.helpers.push(Helper::new(name.clone()));
+                let too_many = self.helpers.len().saturating_sub(HELPERS);
+                self.helpers.drain(..too_many);
+                self.helpers.len() - 1
+            }
+        };
+        self.helpers[at].take(&told);
+        self.pass_on(name, told);
+    }
+
+    /// What is of interest beyond whoever it happened to: questions, and how it ended.
+    fn pass_on(&mut self, name: &Clean, told: Told) {
+        match told {
             Told::Asked(mut question) => {
                 question.asker.get_or_insert_with(|| name.clone());
                 drop(self.told(Told::Asked(question)));
-                Clean::new("asks you")
             }
-            answered @ Told::Answered { .. } => {
-                drop(self.told(answered));
-                return;
-            }
-            Told::Within { told, .. } => return self.told_within(name, *told),
-            Told::Text(piece) | Told::Thinking(piece) => Clean::line(&piece),
-            Told::ToolStarted(run) => Clean::line(&format!("{} {}", run.tool, run.preview)),
-            Told::ToolOutput { tail, .. } => Clean::line(tail.as_str()),
-            Told::Notice(text) => text,
-            Told::Ended(ended) => {
-                self.others.retain(|(known, _)| known != name);
-                self.note(format!("{name}: {}", ended.status));
-                return;
-            }
-            _ => return,
-        };
-        if line.is_empty() {
-            return;
+            answered @ Told::Answered { .. } => drop(self.told(answered)),
+            Told::Within { name, told } => self.pass_on(&name, *told),
+            Told::Ended(ended) => self.note(format!("{name}: {}", ended.status)),
+            _ => {}
         }
-        match self.others.iter_mut().find(|(known, _)| known == name) {
-            Some((_, shown)) => *shown = line,
-            None => {
-                self.others.push((name.clone(), line));
-                let too_many = self.others.len().saturating_sub(OTHERS);
-                self.others.drain(..too_many);
-            }
+    }
+
+    /// Nobody works for the session any more.
+    fn end_helpers(&mut self) {
+        for helper in &mut self.helpers {
+            helper.ended.get_or_insert(Status::Interrupted);
+            helper.transcript.cut_open_calls();
         }
     }
 
     fn ended(&mut self, ended: &Ended) -> Vec<Effect> {
         let stopped = matches!(self.work, Work::Working { stopping: true, .. });
+        let was_elsewhere = self.is_watching();
         self.work = Work::Idle;
         self.transcript.drop_stream();
         self.transcript.cut_open_calls();
         self.questions.clear();
         self.answering.clear();
-        self.others.clear();
+        self.end_helpers();
         match (ended.status, ended.why.is_empty()) {
+            (status, _) if was_elsewhere => self.note_end_elsewhere(status),
             (Status::Interrupted, _) if self.detach == Detach::Asked => {}
             (Status::Interrupted, _) if stopped => self.note("stopped; say something to go on"),
             (Status::Failed, _) => {

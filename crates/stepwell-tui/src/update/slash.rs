@@ -6,7 +6,7 @@ use stepwell_workspace::slash::{Group, Invocation, SLASH_COMMANDS, SlashCommand,
 use super::chat::KEYS;
 use crate::clean::Clean;
 use crate::effect::{Effect, PointsFor, Purpose};
-use crate::page::{ChoicePage, Content, Page};
+use crate::page::{ChoicePage, Choosing, Content, Page};
 use crate::session::Reach;
 use crate::state::{Detach, State};
 
@@ -31,6 +31,7 @@ impl State {
             Verb::Help => self.help(arguments),
             Verb::New => return self.new_session(arguments),
             Verb::Stop if self.is_working() => return self.stop(),
+            Verb::Stop if self.is_watching() => return self.stop_elsewhere(),
             Verb::Stop => self.say_briefly("nothing runs here"),
             Verb::Quit => return self.leave(),
             Verb::Detach => return self.detach(),
@@ -40,6 +41,13 @@ impl State {
                 let now = if self.thinking { "shown" } else { "hidden" };
                 self.say_briefly(format!("thinking is {now}"));
             }
+            Verb::Continue => return self.go_on(),
+            Verb::Discuss | Verb::Plan | Verb::Execute | Verb::Verify | Verb::Ship => {
+                return self.phase_command(verb, arguments);
+            }
+            Verb::Flow => return self.start_flow(arguments),
+            Verb::Agents if !self.helpers.is_empty() => self.list_helpers(),
+            Verb::Agent if arguments.is_empty() => return vec![Effect::ListAgents],
             Verb::Resume if !arguments.is_empty() => return self.open(arguments),
             Verb::Resume | Verb::Sessions => return self.open_picker(Reach::Workspace, ""),
             Verb::Search => return self.open_picker(Reach::Workspace, arguments),
@@ -49,10 +57,7 @@ impl State {
             Verb::Model if arguments.is_empty() => return vec![Effect::ListModels],
             Verb::Model => self.set_model(arguments),
             Verb::Mode => self.change_mode(arguments),
-            Verb::Agent if !arguments.is_empty() => {
-                self.settings.agent = Some(arguments.to_owned());
-                self.say_briefly(format!("the next turn is {arguments}'s"));
-            }
+            Verb::Agent => self.set_agent(arguments),
             Verb::Budget if !arguments.is_empty() => {
                 self.settings.budget = Some(arguments.trim_start_matches('$').to_owned());
                 self.say_briefly(format!(
@@ -71,12 +76,32 @@ impl State {
             self.say_briefly("the agent works: Esc stops it first");
             return Vec::new();
         }
+        let mut effects = self.let_go();
         self.begin_anew();
         self.note("a new session begins with what you say next");
-        match task.is_empty() {
+        effects.extend(match task.is_empty() {
             true => vec![Effect::ListStart],
             false => self.send(task.to_owned()),
-        }
+        });
+        effects
+    }
+
+    fn stop_elsewhere(&mut self) -> Vec<Effect> {
+        let Some(card) = &self.session else { return Vec::new() };
+        let session = card.id.clone();
+        self.say_briefly("it was asked to stop");
+        vec![Effect::StopElsewhere(session)]
+    }
+
+    /// Shows who works for the session.
+    fn list_helpers(&mut self) {
+        let names = self.helpers.iter().map(|helper| helper.name.clone()).collect();
+        self.choose_among(Choosing::Helper, names);
+    }
+
+    pub(super) fn set_agent(&mut self, name: &str) {
+        self.settings.agent = Some(name.to_owned());
+        self.say_briefly(format!("the next turn is {name}'s"));
     }
 
     pub(super) fn open(&mut self, session: &str) -> Vec<Effect> {
@@ -201,7 +226,10 @@ pub(crate) fn command_line(
             Purpose::Show("rename"),
         ),
         Verb::Tag => (of_session("tag", &each)?, Purpose::Show("tag")),
-        Verb::Untag => (of_session("untag", &each)?, Purpose::Show("untag")),
+        Verb::Untag => {
+            needed("which tags? /untag TAG…")?;
+            (of_session("untag", &each)?, Purpose::Show("untag"))
+        }
         Verb::Pin => (of_session("pin", &[])?, Purpose::Show("pin")),
         Verb::Unpin => (of_session("unpin", &[])?, Purpose::Show("unpin")),
         Verb::Delete if typed.is_empty() => {
@@ -247,38 +275,44 @@ pub(crate) fn command_line(
         Verb::Compact if typed == "undo" => (of_session("compact", &["--undo"])?, Purpose::Reload),
         Verb::Compact => (of_session("compact", &[])?, Purpose::Reload),
         Verb::Context => (of_session("show", &["--view"])?, Purpose::Show("context")),
-        Verb::Keep => (of_session("pin-message", &each)?, Purpose::Show("keep")),
+        Verb::Keep => {
+            needed("which message? /keep SEQ; /context shows the seqs")?;
+            (of_session("pin-message", whole)?, Purpose::Show("keep"))
+        }
         Verb::Models => (plain(&["models"]), Purpose::Show("models")),
-        Verb::Agent => (plain(&["config", "get", "agent.name"]), Purpose::Show("agent")),
         Verb::Budget | Verb::Cost => (of_session("show", &[])?, Purpose::Show("cost")),
         Verb::Goal if typed.is_empty() => (of_session("state", &[])?, Purpose::Show("goal")),
         Verb::Goal => (of_session("state", &["goal", "--", typed])?, Purpose::Show("goal")),
         Verb::Tasks => (of_session("tasks", &words)?, Purpose::Show("tasks")),
         Verb::Phase => (of_session("phase", whole)?, Purpose::Show("phase")),
-        Verb::Discuss => (of_session("phase", &["discuss"])?, Purpose::Show("phase")),
-        Verb::Plan => (of_session("phase", &["plan"])?, Purpose::Show("phase")),
-        Verb::Execute => (of_session("phase", &["execute"])?, Purpose::Show("phase")),
-        Verb::Verify => (of_session("phase", &["verify"])?, Purpose::Show("phase")),
-        Verb::Ship => (of_session("phase", &["ship"])?, Purpose::Show("phase")),
         Verb::Gates => (plain(&["gates", "--everywhere"]), Purpose::Show("gates")),
         Verb::Agents => (of_session("show", &["--tree"])?, Purpose::Show("agents")),
-        Verb::Flow => (
-            plain(&["flow", "check", "--", needed("which spec? /flow SPEC")?]),
-            Purpose::Show("flow"),
-        ),
         Verb::Ledger => (plain(&["ledger"]), Purpose::Show("ledger")),
         Verb::Mcp => (plain(&["config", "list"]), Purpose::Show("mcp")),
         Verb::Config => {
             let all = match words.as_slice() {
                 [] => plain(&["config", "list"]),
                 [key] => plain(&["config", "get", "--", key]),
-                [key, ..] => plain(&["config", "set", "--", key, typed[key.len()..].trim()]),
+                [key, ..] => {
+                    let value = typed[key.len()..].trim();
+                    // Some are the user's own, and belong into no project.
+                    let is_own = OWN.iter().any(|own| key.starts_with(own));
+                    let set: &[&str] = if is_own {
+                        &["config", "set", "--user", "--"]
+                    } else {
+                        &["config", "set", "--"]
+                    };
+                    plain(&[set, &[*key, value]].concat())
+                }
             };
             (all, Purpose::Show("config"))
         }
         _ => return Err("this is not for here"),
     })
 }
+
+/// Sections of settings that only the user's own file may have.
+const OWN: [&str; 3] = ["other_agents.", "store.", "talk."];
 
 /// A format and a path, in either order; the format also follows from the path.
 fn export<'a>(words: &[&'a str]) -> (&'a str, Option<String>) {
@@ -324,6 +358,14 @@ mod tests {
             Verb::Transcript,
             Verb::Model,
             Verb::Mode,
+            Verb::Continue,
+            Verb::Discuss,
+            Verb::Plan,
+            Verb::Execute,
+            Verb::Verify,
+            Verb::Ship,
+            Verb::Flow,
+            Verb::Agent,
             Verb::Web,
         ];
         let session: SessionId = "one".parse().unwrap();

@@ -5,3 +5,5 @@ mod pages;
 mod questions;
 mod screen;
 mod stage;
+mod watching;
+mod working;

@@ -1,7 +1,9 @@
 //! Pages: finding sessions, going back, reading.
 
 use stepwell::{Seq, Status};
-use stepwell_tui::{Clean, Effect, Input, Page, Point, PointsFor, Purpose, Reach, Reply};
+use stepwell_tui::{
+    Clean, Effect, Foreign, Input, OtherAgents, Page, Point, PointsFor, Purpose, Reach, Reply,
+};
 
 use crate::stage::{Stage, id, opened, recorded, row};
 
@@ -16,7 +18,11 @@ fn picker() -> Stage {
     let mut second = row("s-2", "write the docs");
     second.hit = Some(Clean::new("where the hit is"));
     second.label = Some(Clean::new("docs"));
-    stage.reply(Reply::Found { search: 1, rows: vec![row("s-1", "fix the build"), second] });
+    stage.reply(Reply::Found {
+        search: 1,
+        rows: vec![row("s-1", "fix the build"), second],
+        others: OtherAgents::Unasked,
+    });
     stage
 }
 
@@ -76,9 +82,9 @@ fn each_key_searches_and_only_the_newest_answer_counts() {
     let find =
         |search, words: &str| Effect::Find { search, words: words.into(), reach: Reach::Workspace };
     assert_eq!(effects, [find(2, "d"), find(3, "do")]);
-    stage.reply(Reply::Found { search: 2, rows: vec![] });
+    stage.reply(Reply::Found { search: 2, rows: vec![], others: OtherAgents::Unasked });
     assert!(stage.screen().contains("fix the build"), "an older answer is not shown");
-    stage.reply(Reply::Found { search: 3, rows: vec![] });
+    stage.reply(Reply::Found { search: 3, rows: vec![], others: OtherAgents::Unasked });
     assert!(stage.screen().contains("nothing is like that"));
     for (search, reach) in [(4, Reach::Everywhere), (5, Reach::Session), (6, Reach::Workspace)] {
         assert_eq!(stage.key("ctrl+r"), [Effect::Find { search, words: "do".into(), reach }]);
@@ -122,6 +128,43 @@ fn every_action_of_the_picker_does_its_work() {
 }
 
 #[test]
+fn a_session_of_another_agent_is_read_in_and_opened() {
+    let mut stage = Stage::open();
+    stage.key("ctrl+r");
+    stage.key("ctrl+r");
+    let mut theirs = row("c-1", "mend the oven");
+    theirs.foreign = Some(Foreign {
+        system: Clean::new("claude"),
+        path: "/home/me/.claude/projects/p/c-1.jsonl".into(),
+        about: Clean::new("mend the oven, it smokes"),
+    });
+    let found = Reply::Found { search: 2, rows: vec![theirs], others: OtherAgents::On };
+    assert!(stage.reply(found).is_empty(), "there is no store to look into");
+    let screen = stage.screen();
+    assert!(screen.contains("claude") && screen.contains("it smokes"), "{screen}");
+    stage.key("tab");
+    assert!(stage.key("d").is_empty(), "what is another's is not deleted");
+    let import = ["import", "--yes", "--", "/home/me/.claude/projects/p/c-1.jsonl"];
+    assert_eq!(stage.key("enter"), command(&import, Purpose::Imported(id("c-1"))));
+    // When more of them is known, the search is made again.
+    let again = Effect::Find { search: 3, words: String::new(), reach: Reach::Everywhere };
+    assert_eq!(stage.reply(Reply::OthersRead), [again]);
+}
+
+#[test]
+fn who_searches_everywhere_is_told_how_other_agents_sessions_are_found() {
+    let mut stage = Stage::sized(120, 20);
+    stage.key("ctrl+r");
+    stage.key("ctrl+r");
+    stage.reply(Reply::Found { search: 2, rows: vec![], others: OtherAgents::Off });
+    assert!(stage.screen().contains("/config other_agents.index true"), "{}", stage.screen());
+    stage.key("esc");
+    let set = ["config", "set", "--user", "--", "other_agents.index", "true"];
+    let set = command(&set, Purpose::Show("config"));
+    assert_eq!(stage.send("/config other_agents.index true"), set);
+}
+
+#[test]
 fn what_was_deleted_can_be_brought_back() {
     let mut stage = picker();
     stage.key("delete");
@@ -144,7 +187,7 @@ fn a_session_of_another_store_is_only_opened_from_here() {
     stage.key("ctrl+r");
     let mut far = row("s-9", "far away");
     far.store = Some(Clean::new("/elsewhere"));
-    stage.reply(Reply::Found { search: 1, rows: vec![far] });
+    stage.reply(Reply::Found { search: 1, rows: vec![far], others: OtherAgents::Unasked });
     stage.key("tab");
     assert!(stage.key("d").is_empty());
     let store = Some(Clean::new("/elsewhere"));
@@ -156,7 +199,11 @@ fn nothing_else_is_opened_while_the_agent_works() {
     let mut stage = Stage::open();
     stage.send("go");
     stage.key("ctrl+r");
-    stage.reply(Reply::Found { search: 1, rows: vec![row("s-1", "fix")] });
+    stage.reply(Reply::Found {
+        search: 1,
+        rows: vec![row("s-1", "fix")],
+        others: OtherAgents::Unasked,
+    });
     assert!(stage.key("enter").is_empty());
     stage.key("esc");
     assert!(stage.send("/resume s-1").is_empty());

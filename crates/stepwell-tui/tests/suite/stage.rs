@@ -183,6 +183,7 @@ pub(crate) fn card(status: Status) -> SessionCard {
         left: Some(Clean::new("$0.88")),
         context: Some(12),
         is_flow: false,
+        is_guided: false,
     }
 }
 
@@ -193,7 +194,16 @@ pub(crate) fn opened(status: Status) -> Opened {
         recorded(3, Message::tool_result("c1", "one\ntwo\nthree\nfour\nfive")),
         recorded(4, Message::assistant("Done: **all** is tidy.")),
     ];
-    Opened { card: card(status), events, more: false, unheard: 0, resume: true, waiting: 0 }
+    Opened {
+        card: card(status),
+        events,
+        more: false,
+        unheard: 0,
+        resume: true,
+        waiting: 0,
+        seq: Seq::new(4),
+        elsewhere: None,
+    }
 }
 
 pub(crate) fn row(name: &str, task: &str) -> SessionRow {
@@ -210,6 +220,7 @@ pub(crate) fn row(name: &str, task: &str) -> SessionRow {
         tags: Vec::new(),
         pinned: false,
         hit: None,
+        foreign: None,
     }
 }
 

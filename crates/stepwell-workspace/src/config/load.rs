@@ -177,12 +177,13 @@ enum Whose {
 const NAMED: [&str; 4] = ["agents", "mcp", "prices", "providers"];
 
 /// Those among them that only the user's own file may have.
-const OWN: [(&str, &str); 5] = [
+const OWN: [(&str, &str); 6] = [
     ("providers", "providers"),
     ("prices", "prices"),
     ("mcp", "MCP servers"),
     ("store", "addresses of stores"),
     ("talk", "the settings of talk"),
+    ("other_agents", "the settings of other agents' sessions"),
 ];
 
 /// Reads the entries of such a section.

@@ -130,7 +130,7 @@ settings! {
     auto_cleanup: bool = false, "sessions.auto_cleanup";
     /// After how many days the trash lets go of a session for good.
     retention_days: Number<1, { u32::MAX }> = Number::new(30), "sessions.retention_days";
-    /// Takes up the last unfinished session when a run starts without a task.
+    /// Takes up the last unfinished session when a run or a conversation starts without a task.
     resume_on_startup: bool = false, "sessions.resume_on_startup";
     /// Keeps STATE.md and TASKS.md in the store's folder current.
     mirror_markdown: bool = false, "sessions.mirror_markdown";
@@ -193,6 +193,8 @@ settings! {
     agent_turns: Number<1, { u32::MAX }> = Number::new(20), "agent.shown_turns";
     /// Whose answers and words a run takes: own (yours) or store (everyone's who may write to it).
     talk_from: TalkFrom = TalkFrom::Own, "talk.from";
+    /// Lists other agents' sessions by title, first prompt and folder, from an index of your own.
+    index_others: bool = false, "other_agents.index";
     /// How long one drain of a session's work may take.
     coordinator_timeout: Duration = Duration::from_secs(300), "coordinator.timeout";
 }

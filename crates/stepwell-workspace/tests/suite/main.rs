@@ -7,4 +7,5 @@ mod floors;
 mod layers;
 mod machine;
 mod mcp_clients;
+mod other_agents;
 mod remembering;

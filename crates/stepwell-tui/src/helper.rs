@@ -1,0 +1,82 @@
+//! Those who work for the session: subagents, and the conversations of a flow's nodes.
+
+use stepwell::Status;
+
+use crate::clean::Clean;
+use crate::told::Told;
+use crate::transcript::{Block, Transcript};
+
+/// A subagent, or the conversation of a flow's node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Helper {
+    /// Its name.
+    pub name: Clean,
+    /// What it does now, in a line.
+    pub does: Clean,
+    /// How it ended; absent, it works.
+    pub ended: Option<Status>,
+    /// What it said and did.
+    pub transcript: Transcript,
+}
+
+impl Helper {
+    /// One that has not done anything yet.
+    #[must_use]
+    pub fn new(name: Clean) -> Self {
+        Self { name, does: Clean::default(), ended: None, transcript: Transcript::default() }
+    }
+
+    /// Takes in what happened to it. Questions are asked elsewhere: here they are only noted.
+    pub(crate) fn take(&mut self, told: &Told) {
+        // One that failed may be tried again.
+        if !matches!(told, Told::Ended(_) | Told::Notice(_)) {
+            self.ended = None;
+        }
+        if let Some(line) = line(told).filter(|line| !line.is_empty()) {
+            self.does = line;
+        }
+        match told {
+            Told::Recorded(event) => self.transcript.record(event),
+            Told::Text(piece) => self.transcript.stream_answer(piece),
+            Told::Thinking(piece) => self.transcript.stream_thinking(piece),
+            Told::Void => self.transcript.void_stream(),
+            Told::ToolStarted(run) => self.transcript.tool_started(run.clone()),
+            Told::ToolOutput { call, ran, tail } => {
+                self.transcript.tool_output(call, *ran, tail.clone());
+            }
+            Told::ToolFinished { call, outcome, output } => {
+                self.transcript.tool_over(call, *outcome, output);
+            }
+            Told::Asked(question) => {
+                let asks = Clean::line(&format!("asks: {}", question.prompt));
+                self.transcript.push(Block::Note(asks));
+            }
+            Told::Notice(text) => self.transcript.push(Block::Note(text.clone())),
+            Told::Within { name, told } => {
+                if let Some(does) = line(told) {
+                    self.does = Clean::line(&format!("{name}: {does}"));
+                }
+            }
+            Told::Ended(ended) => {
+                self.transcript.drop_stream();
+                self.transcript.cut_open_calls();
+                self.ended = Some(ended.status);
+            }
+            Told::Began(_) | Told::Waiting(_) | Told::Step { .. } | Told::Answered { .. } => {}
+        }
+    }
+}
+
+/// What happened, in a line.
+fn line(told: &Told) -> Option<Clean> {
+    Some(match told {
+        Told::Text(piece) | Told::Thinking(piece) => Clean::line(piece),
+        Told::ToolStarted(run) => Clean::line(&format!("{} {}", run.tool, run.preview)),
+        Told::ToolOutput { tail, .. } => {
+            Clean::line(tail.as_str().trim_end().lines().next_back().unwrap_or_default())
+        }
+        Told::Asked(_) => Clean::new("asks you"),
+        Told::Notice(text) => Clean::line(text.as_str()),
+        _ => return None,
+    })
+}

@@ -1,0 +1,72 @@
+//! A run that goes on elsewhere, and is watched here.
+
+use stepwell::{Seq, SessionId, Status};
+
+use crate::effect::{Effect, Elsewhere};
+use crate::state::{Asked, State, Work};
+use crate::told::Told;
+
+impl State {
+    /// Watches the session that was opened: somebody else runs it.
+    pub(super) fn watch(&mut self, elsewhere: Elsewhere, after: Seq) -> Vec<Effect> {
+        let Some(session) = self.session.as_ref().map(|card| card.id.clone()) else {
+            return Vec::new();
+        };
+        let Elsewhere { holder, questions } = elsewhere;
+        self.note(format!("{holder} runs it: what you say reaches it there, /stop stops it"));
+        self.work = Work::Watching { since: self.now, holder };
+        let since = self.now;
+        let asked = |question| Asked { question, since, reason: None, focused: false };
+        self.questions = questions.into_iter().map(asked).collect();
+        vec![Effect::Watch { session, after }]
+    }
+
+    /// Something happened in a run elsewhere. What was watched before is no longer of interest.
+    pub(super) fn told_elsewhere(&mut self, session: &SessionId, told: Told) -> Vec<Effect> {
+        let is_open = self.session.as_ref().is_some_and(|card| card.id == *session);
+        match self.is_watching() && is_open {
+            true => self.told(told),
+            false => Vec::new(),
+        }
+    }
+
+    /// Watches no longer.
+    pub(super) fn let_go(&mut self) -> Vec<Effect> {
+        match self.is_watching() {
+            true => {
+                self.work = Work::Idle;
+                vec![Effect::LetGo]
+            }
+            false => Vec::new(),
+        }
+    }
+
+    /// What was watched has ended there.
+    pub(super) fn note_end_elsewhere(&mut self, status: Status) {
+        let goes_on = matches!(
+            status,
+            Status::Interrupted | Status::Partial | Status::Paused | Status::Failed
+        );
+        let how = if goes_on { "; /continue goes on here" } else { "" };
+        self.note(format!("it ended there: {status}{how}"));
+    }
+
+    /// Goes on with the session where it stopped.
+    pub(super) fn go_on(&mut self) -> Vec<Effect> {
+        let why_not = match &self.session {
+            None => "no session is open yet",
+            Some(_) if self.is_working() => "it works already",
+            Some(_) if self.is_watching() => "it runs elsewhere",
+            Some(_) if self.changing => "one moment: the session is being changed",
+            Some(card) if card.status == Status::Success => "it is done: say what is next",
+            Some(card) => {
+                let session = card.id.clone();
+                self.begin_work();
+                let settings = self.settings.clone();
+                return vec![Effect::Resume { session, say: None, settings }];
+            }
+        };
+        self.say_briefly(why_not);
+        Vec::new()
+    }
+}
