@@ -208,9 +208,8 @@ pub(super) fn session_line(row: &SessionRow, columns: usize, state: &State) -> L
     let mark = if row.pinned { "✦ " } else { "  " };
     // On a narrow screen, what it is about matters most.
     let right = match columns {
-        0..30 => when.to_owned(),
         30..60 if matters => word.to_owned(),
-        30..60 => when.to_owned(),
+        0..60 => when.to_owned(),
         _ => format!("{word} · {when}"),
     };
     let room = columns.saturating_sub(width(&right) + width(mark) + 1);
