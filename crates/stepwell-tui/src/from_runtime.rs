@@ -1,6 +1,6 @@
 //! What a run tells, in the terminal's own words.
 
-use stepwell::{Outcome, SessionId, Who};
+use stepwell::{NodeState, Outcome, SessionId, Status, Who};
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
 
@@ -52,10 +52,14 @@ impl Listener<'_> {
                 here: answer.who == *self.who,
                 who: Clean::line(&answer.who.to_string()),
             },
+            // What is recorded of it says the rest.
             RunEvent::Node(node) => {
-                let error = node.error.map(|error| format!(": {error}")).unwrap_or_default();
-                let state = format!("{:?}", node.state).to_lowercase();
-                Told::Notice(Clean::line(&format!("{} {state}{error}", node.key)))
+                let status = match node.state {
+                    NodeState::Started => return None,
+                    NodeState::Done | NodeState::Skipped => Status::Success,
+                    NodeState::Failed => Status::Failed,
+                };
+                Told::NodeOver { name: Clean::line(&node.key), status }
             }
             RunEvent::Within { node, event } => self.within(&node, *event)?,
             RunEvent::Child { session, event } => self.within(session.as_str(), *event)?,
@@ -135,5 +139,5 @@ pub(crate) fn report(report: &RunReport) -> Ended {
 pub(crate) fn failure(error: Error, wording: &Wording) -> Ended {
     let (why, hint) = (wording.failure)(error);
     let hint = hint.map(|hint| Clean::new(&hint));
-    Ended { status: stepwell::Status::Failed, why: Clean::new(&why), hint }
+    Ended { status: Status::Failed, why: Clean::new(&why), hint }
 }

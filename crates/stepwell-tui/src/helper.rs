@@ -26,6 +26,13 @@ impl Helper {
         Self { name, does: Clean::default(), ended: None, transcript: Transcript::default() }
     }
 
+    /// It is over.
+    pub(crate) fn end(&mut self, status: Status) {
+        self.transcript.finish_stream();
+        self.transcript.cut_open_calls();
+        self.ended.get_or_insert(status);
+    }
+
     /// Takes in what happened to it. Questions are asked elsewhere: here they are only noted.
     pub(crate) fn take(&mut self, told: &Told) {
         // One that failed may be tried again.
@@ -40,7 +47,12 @@ impl Helper {
             Told::Text(piece) => self.transcript.stream_answer(piece),
             Told::Thinking(piece) => self.transcript.stream_thinking(piece),
             Told::Void => self.transcript.void_stream(),
-            Told::ToolStarted(run) => self.transcript.tool_started(run.clone()),
+            Told::ToolStarted(run) => {
+                self.transcript.finish_stream();
+                self.transcript.tool_started(run.clone());
+            }
+            // What a node's agent says is not told again when it is recorded.
+            Told::Step { .. } => self.transcript.finish_stream(),
             Told::ToolOutput { call, ran, tail } => {
                 self.transcript.tool_output(call, *ran, tail.clone());
             }
@@ -62,7 +74,7 @@ impl Helper {
                 self.transcript.cut_open_calls();
                 self.ended = Some(ended.status);
             }
-            Told::Began(_) | Told::Waiting(_) | Told::Step { .. } | Told::Answered { .. } => {}
+            Told::Began(_) | Told::Waiting(_) | Told::NodeOver { .. } | Told::Answered { .. } => {}
         }
     }
 }

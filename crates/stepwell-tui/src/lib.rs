@@ -52,5 +52,5 @@ pub use session::{Foreign, Point, Reach, SessionCard, SessionRow};
 pub use state::{Asked, Detach, Look, Refusal, StartList, State, Work};
 pub use theme::Theme;
 pub use told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
-pub use transcript::{Block, ToolBlock, ToolState, Transcript};
+pub use transcript::{Block, ToolBlock, ToolState, Transcript, Whose};
 pub use update::KEYS;

@@ -70,6 +70,13 @@ pub enum Told {
         /// What happened.
         told: Box<Told>,
     },
+    /// A flow's node is over: no more happens in it.
+    NodeOver {
+        /// Its name.
+        name: Clean,
+        /// How it ended.
+        status: Status,
+    },
     /// Something that a person should know.
     Notice(Clean),
     /// The run is over.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::{CheckpointReason, Event, Lane, Message, Part, Recorded, Role, Seq};
+use stepwell::{CheckpointReason, Event, Lane, Message, NodeState, Part, Recorded, Role, Seq};
 
 use crate::clean::Clean;
 use crate::markdown;
@@ -84,20 +84,46 @@ pub struct Transcript {
     lane: Lane,
     /// Are there earlier ones?
     pub earlier: bool,
+    /// Whose it is.
+    whose: Whose,
+    /// A flow's questions that wait: their names, and what they ask.
+    asked: Vec<(String, Clean)>,
+}
+
+/// Whose conversation it is: it says what of a log is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// An agent's.
+    #[default]
+    Agent,
+    /// A flow's: its nodes, questions and answers. What its agents say is watched apart.
+    Flow,
 }
 
 impl Transcript {
     /// A conversation with what is on record.
     #[must_use]
-    pub fn of(events: &[Recorded], earlier: bool) -> Self {
-        let mut transcript = Self { earlier, ..Self::default() };
+    pub fn of(events: &[Recorded], earlier: bool, whose: Whose) -> Self {
+        let mut transcript = Self { earlier, whose, ..Self::default() };
         events.iter().for_each(|event| transcript.record(event));
         transcript
     }
 
+    /// An empty one.
+    #[must_use]
+    pub fn new(whose: Whose) -> Self {
+        Self { whose, ..Self::default() }
+    }
+
+    /// Is it a flow's?
+    #[must_use]
+    pub fn is_of_flow(&self) -> bool {
+        self.whose == Whose::Flow
+    }
+
     /// Puts earlier events before those that are there.
     pub fn put_before(&mut self, events: &[Recorded], more: bool) {
-        let mut before = Self::of(events, more);
+        let mut before = Self::of(events, more, self.whose);
         before.cut_open_calls();
         self.printed += before.blocks.len();
         self.first = before.first.or(self.first);
@@ -201,6 +227,13 @@ impl Transcript {
         }
     }
 
+    /// What streamed is complete, and no record of it follows.
+    pub fn finish_stream(&mut self) {
+        self.finish_thinking();
+        self.finish_answer();
+        (self.answer, self.thinking) = Default::default();
+    }
+
     /// What streamed is void, and comes anew. What was printed of it stays in the scrollback.
     pub fn void_stream(&mut self) {
         let was_printed = self.answer.began;
@@ -224,6 +257,9 @@ impl Transcript {
     /// Folds an event that is on record.
     pub fn record(&mut self, event: &Recorded) {
         self.first.get_or_insert(event.seq);
+        if self.whose == Whose::Flow {
+            return self.record_of_flow(&event.event);
+        }
         match &event.event {
             Event::Message(message) => self.message(message),
             Event::Compacted(_) => {
@@ -235,6 +271,36 @@ impl Transcript {
                 self.note(&format!("checkpoint: {}", checkpoint.name));
             }
             Event::Error(failure) => self.push(Block::Trouble(Clean::new(&failure.message))),
+            _ => {}
+        }
+    }
+
+    /// Folds an event of a flow.
+    fn record_of_flow(&mut self, event: &Event) {
+        match event {
+            Event::Node(node) if node.state == NodeState::Started => {}
+            Event::Node(node) => {
+                let state = format!("{:?}", node.state).to_lowercase();
+                let text = match &node.error {
+                    Some(error) => format!("{} {state}: {error}", node.key),
+                    None => format!("{} {state}", node.key),
+                };
+                self.note(&text);
+            }
+            // A question is shown while it waits; here it stands with its answer.
+            Event::Gate(gate) => {
+                self.asked.push((gate.id.clone(), Clean::new(&gate.prompt)));
+            }
+            Event::GateAnswered(answer) => {
+                let at = self.asked.iter().position(|(gate, _)| *gate == answer.id);
+                if let Some(at) = at {
+                    let (_, prompt) = self.asked.remove(at);
+                    self.push(Block::Note(prompt));
+                }
+                self.push(Block::User(Clean::new(&answer.answer.text())));
+            }
+            Event::Rewound(rewound) => self.note(&format!("went back to {}", rewound.to)),
+            Event::Phase(phase) => self.note(&format!("phase: {}", phase.to)),
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ pub enum Verb {
     Help,
     New,
     Continue,
+    Later,
     Resume,
     Sessions,
     Rename,
@@ -139,6 +140,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
         &["go", "session continue"],
     ),
     command(Verb::Stop, Talk, ["stop", "", "Stops what the agent is doing"], &["cancel"]),
+    command(Verb::Later, Talk, ["later", "", "Leaves the question for later: it waits"], &[]),
     command(Verb::Gates, Talk, ["gates", "", "Lists questions that wait for you"], &["approvals"]),
     command(Verb::Copy, Talk, ["copy", "[id]", "Copies the last answer, or the session's id"], &[]),
     command(

@@ -20,6 +20,8 @@ use crate::wrap::{cut, width, wrap};
 const TYPED: usize = 8;
 /// How many sessions the start shows at most.
 const STARTS: usize = 8;
+/// How many lines of a question are shown, if half of the screen is not more.
+const PROMPT: usize = 12;
 /// How many lines of what would be done a question shows.
 const DETAIL: usize = 14;
 /// How many of those who work for the session are shown.
@@ -122,8 +124,21 @@ fn question(state: &State, asked: &Asked, columns: usize) -> Vec<Line<'static>> 
         head.push(span(asker, theme.accent()));
         head.push(label(" asks: ", theme.faint()));
     }
-    head.push(span(&question.prompt, theme.strong()));
+    let mut prompt = question.prompt.as_str().trim_end().lines();
+    head.push(Span::styled(prompt.next().unwrap_or_default().to_owned(), theme.strong()));
     lines.extend(wrap(&Line::from(head), columns, "  "));
+    let rest: Vec<&str> = prompt.collect();
+    // Its end says what is asked.
+    let passed = rest.len().saturating_sub(PROMPT.max(usize::from(state.look.rows) / 2));
+    if passed > 0 {
+        lines.push(Line::styled(
+            format!("  … {passed} more lines: Ctrl+O shows them"),
+            theme.faint(),
+        ));
+    }
+    for line in &rest[passed..] {
+        lines.extend(wrap(&Line::styled(format!("  {line}"), theme.strong()), columns, "  "));
+    }
     if let Some(detail) = &question.detail {
         let is_diff = diff::is_diff(detail);
         let all: Vec<&str> = detail.as_str().trim_end().lines().collect();
@@ -151,7 +166,7 @@ fn keys(state: &State, asked: &Asked) -> String {
         (Some(Refusal::Never), _) => "  why never? Enter says never, Esc goes back".to_owned(),
         (None, QuestionKind::Words) => match &asked.question.default {
             Some(default) => format!("  type your answer; Enter alone says: {default}"),
-            None => "  type your answer".to_owned(),
+            None => "  type your answer; /later leaves it".to_owned(),
         },
         (None, QuestionKind::Approval) if !state.editor.is_empty() && !asked.focused => {
             "  Tab answers it; what you type is kept".to_owned()

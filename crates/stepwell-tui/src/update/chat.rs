@@ -23,7 +23,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Ctrl+C", "cancel; twice, leave"),
     ("Ctrl+R", "find sessions; again, search further"),
     ("Ctrl+T", "the whole conversation"),
-    ("Ctrl+O", "show all of tools' output, or fold it"),
+    ("Ctrl+O", "show all of tools' output, or fold it; at a question, all of it"),
     ("Ctrl+G", "write in your own editor"),
     ("Ctrl+L", "draw anew"),
     ("Shift+Tab", "change when you are asked"),
@@ -125,6 +125,7 @@ impl State {
             'l' => return vec![Effect::Redraw],
             'r' => return self.open_picker(Reach::Workspace, ""),
             't' => self.open_text("transcript", Content::Transcript),
+            'o' if self.asked().is_some() => self.show_question(),
             'o' => {
                 self.details = !self.details;
                 let now = if self.details { "shown in full" } else { "folded" };

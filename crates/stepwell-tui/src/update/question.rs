@@ -58,14 +58,7 @@ impl State {
             'a' => self.answer(Answer::Allow { scope: Grant::Always }),
             'l' => self.later(),
             'd' => {
-                let Some(asked) = self.asked() else { return Vec::new() };
-                let question = &asked.question;
-                let content = question.detail.clone().unwrap_or_else(|| question.prompt.clone());
-                let content = match crate::diff::is_diff(&content) {
-                    true => Content::Diff(content),
-                    false => Content::Plain(content),
-                };
-                self.open_text("what it would do", content);
+                self.show_question();
                 Vec::new()
             }
             c => {
@@ -80,6 +73,18 @@ impl State {
                 Vec::new()
             }
         }
+    }
+
+    /// Shows all of the question: what would be done, or what is asked.
+    pub(super) fn show_question(&mut self) {
+        let Some(asked) = self.asked() else { return };
+        let question = &asked.question;
+        let content = question.detail.clone().unwrap_or_else(|| question.prompt.clone());
+        let content = match crate::diff::is_diff(&content) {
+            true => Content::Diff(content),
+            false => Content::Plain(content),
+        };
+        self.open_text("what it would do", content);
     }
 
     /// Keys while the reason for a no is typed. Enter sends it; none is needed.

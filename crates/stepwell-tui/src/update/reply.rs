@@ -8,7 +8,7 @@ use crate::effect::{Done, Effect, Opened, OtherAgents, Purpose, Reply, RunSettin
 use crate::page::{ChoicePage, Choosing, Content, Page, PointsPage};
 use crate::session::{Reach, SessionRow};
 use crate::state::{Detach, StartList, State, Work};
-use crate::transcript::{Block, Transcript};
+use crate::transcript::{Block, Transcript, Whose};
 
 /// An answer of more lines goes to a page.
 const SHORT: usize = 12;
@@ -89,7 +89,8 @@ impl State {
         }
         self.helpers.clear();
         let before = self.session.take().map(|open| open.id);
-        self.transcript = Transcript::of(&events, more);
+        let whose = if card.is_flow { Whose::Flow } else { Whose::Agent };
+        self.transcript = Transcript::of(&events, more, whose);
         self.page = None;
         self.start = None;
         self.queue.clear();

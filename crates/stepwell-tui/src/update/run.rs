@@ -1,6 +1,6 @@
 //! What a run tells.
 
-use stepwell::{Event, Role, SessionId, Status};
+use stepwell::{Event, Recorded, Role, SessionId, Status};
 
 use crate::clean::Clean;
 use crate::effect::{Effect, Purpose};
@@ -31,6 +31,7 @@ impl State {
                 {
                     self.take_from_queue(&message.text());
                 }
+                self.record_lane(&event);
                 self.transcript.record(&event);
                 if matches!(event.event, Event::Phase(_) | Event::Compacted(_))
                     && let Some(card) = &self.session
@@ -75,10 +76,30 @@ impl State {
                 }
             }
             Told::Within { name, told } => self.told_within(&name, *told),
+            Told::NodeOver { name, status } => {
+                let named = self.helpers.iter_mut().find(|helper| helper.name == name);
+                if let Some(helper) = named {
+                    helper.end(status);
+                }
+            }
             Told::Notice(text) => self.note(text.as_str()),
             Told::Ended(ended) => return self.ended(&ended),
         }
         Vec::new()
+    }
+
+    /// What the agents of a flow elsewhere say is known by its log alone: kept for whoever watches
+    /// one of them.
+    fn record_lane(&mut self, event: &Recorded) {
+        let is_flow = self.session.as_ref().is_some_and(|card| card.is_flow);
+        if let Event::Message(message) = &event.event
+            && is_flow
+            && self.is_watching()
+        {
+            let name = Clean::line(&message.lane.to_string());
+            let told = Told::Recorded(Box::new(event.clone()));
+            self.told_within(&name, told);
+        }
     }
 
     /// The session has a name from now on; what else it is, is read.
@@ -97,7 +118,7 @@ impl State {
             cost: Clean::default(),
             left: None,
             context: None,
-            is_flow: false,
+            is_flow: self.transcript.is_of_flow(),
             is_guided: false,
         });
     }
@@ -145,8 +166,7 @@ impl State {
     /// Nobody works for the session any more.
     fn end_helpers(&mut self) {
         for helper in &mut self.helpers {
-            helper.ended.get_or_insert(Status::Interrupted);
-            helper.transcript.cut_open_calls();
+            helper.end(Status::Interrupted);
         }
     }
 

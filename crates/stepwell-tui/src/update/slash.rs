@@ -42,6 +42,8 @@ impl State {
                 self.say_briefly(format!("thinking is {now}"));
             }
             Verb::Continue => return self.go_on(),
+            Verb::Later if self.asked().is_some() => return self.later(),
+            Verb::Later => self.say_briefly("nothing is asked"),
             Verb::Discuss | Verb::Plan | Verb::Execute | Verb::Verify | Verb::Ship => {
                 return self.phase_command(verb, arguments);
             }
@@ -359,6 +361,7 @@ mod tests {
             Verb::Model,
             Verb::Mode,
             Verb::Continue,
+            Verb::Later,
             Verb::Discuss,
             Verb::Plan,
             Verb::Execute,

@@ -6,6 +6,7 @@ use stepwell_workspace::slash::Verb;
 use crate::effect::{Effect, Purpose};
 use crate::state::State;
 use crate::told::QuestionKind;
+use crate::transcript::{Transcript, Whose};
 
 /// The phase that a command is about.
 fn phase(verb: Verb) -> Option<Phase> {
@@ -60,7 +61,7 @@ impl State {
         }
         let mut effects = self.let_go();
         self.begin_anew();
-        self.start = None;
+        (self.start, self.transcript) = (None, Transcript::new(Whose::Flow));
         self.note(format!("guided work: {goal}"));
         self.begin_work();
         let (goal, settings) = (goal.to_owned(), self.settings.clone());
@@ -81,7 +82,7 @@ impl State {
         };
         let mut effects = self.let_go();
         self.begin_anew();
-        self.start = None;
+        (self.start, self.transcript) = (None, Transcript::new(Whose::Flow));
         self.note(format!("flow: {spec}"));
         self.begin_work();
         let (variables, settings) = (words.collect(), self.settings.clone());

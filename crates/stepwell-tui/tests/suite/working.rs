@@ -1,6 +1,6 @@
 //! Guided work and flows, by their commands.
 
-use stepwell::{Answer, Phase, Status};
+use stepwell::{Answer, Gate, GateAnswered, Lane, Message, Node, NodeState, Phase, Status};
 use stepwell_tui::{Clean, Effect, Purpose, QuestionKind, Reply, RunSettings, Told};
 
 use crate::stage::{Stage, card, id, question};
@@ -106,4 +106,58 @@ fn an_agent_is_chosen_from_a_list_or_typed() {
     assert_eq!(stage.state.settings.agent.as_deref(), Some("review"));
     stage.send("/agent plan");
     assert_eq!(stage.state.settings.agent.as_deref(), Some("plan"));
+}
+
+fn node(state: NodeState) -> Node {
+    Node { key: "work/plan/1".into(), state, output: None, usage: None, error: None }
+}
+
+#[test]
+fn a_flow_shows_its_nodes_questions_and_answers_and_not_what_its_agents_are_asked() {
+    let mut stage = Stage::open();
+    stage.send("/work add a health check");
+    stage.told(Told::Began(id("s-two")));
+    let lane: Lane = "plan".parse().expect("a lane's name");
+    stage.record(Message { lane, ..Message::user("Answer with one JSON object") });
+    stage.record(node(NodeState::Started));
+    stage.record(node(NodeState::Done));
+    stage.record(Gate::new("g1", "1. Write the page\n\nIs this the plan?"));
+    stage.record(GateAnswered::new("g1", Answer::Text("approve".into()), "me".to_owned()));
+    let printed = stage.printed();
+    assert!(!printed.contains("JSON"), "{printed}");
+    assert!(printed.contains("· work/plan/1 done"), "{printed}");
+    assert!(printed.contains("Is this the plan?"), "{printed}");
+    assert!(printed.contains("› approve"), "{printed}");
+}
+
+#[test]
+fn a_node_that_is_over_has_no_line_and_can_still_be_looked_at() {
+    let mut stage = Stage::open();
+    stage.send("/work add a health check");
+    let name = Clean::new("work/plan/1");
+    let within = |told| Told::Within { name: Clean::new("work/plan/1"), told: Box::new(told) };
+    stage.told(within(Told::Text("I plan.".into())));
+    assert!(stage.screen().contains("├ work/plan/1 I plan."), "{}", stage.screen());
+    stage.told(Told::NodeOver { name, status: Status::Success });
+    assert!(!stage.screen().contains("├ work/plan/1"));
+    stage.send("/agents");
+    stage.key("enter");
+    assert!(stage.screen().contains("I plan."), "{}", stage.screen());
+}
+
+#[test]
+fn a_question_of_several_lines_is_shown_as_it_is_and_can_be_left() {
+    let mut stage = asking("plan");
+    let mut plan = question("g2");
+    (plan.kind, plan.detail) = (QuestionKind::Words, None);
+    plan.prompt = Clean::new("1. Write the page\n2. Test it\n\nIs this the plan?");
+    stage.send("/later");
+    stage.told(Told::Asked(Box::new(plan)));
+    let screen = stage.screen();
+    assert!(screen.contains("? 1. Write the page\n  2. Test it\n"), "{screen}");
+    stage.key("ctrl+o");
+    assert!(stage.screen().contains("Is this the plan?"), "{}", stage.screen());
+    stage.key("q");
+    assert_eq!(stage.send("/later"), [Effect::Pause]);
+    assert!(stage.state.asked().is_none());
 }

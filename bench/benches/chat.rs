@@ -1,0 +1,232 @@
+//! The conversation in the terminal: from a key to its frame with 10,000 messages open while a model
+//! streams, from the start to the first frame, and the memory of it.
+//!
+//! `cargo build --release -p stepwell-cli && cargo bench -p stepwell-bench --bench chat`.
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use stepwell::{
+    Create, Created, Event, Message, Mode, NewEvent, Recorded, Seq, SessionId, SqliteStore, Status,
+    Stepwell, Store, Time,
+};
+use stepwell_bench::{Table, Times, timed};
+use stepwell_tui::{
+    Clean, Input, Look, Opened, Reply, Screen, SessionCard, State, Theme, Told, draw, printed,
+};
+
+const MESSAGES: u64 = 10_000;
+
+/// What is said at a place of a long session.
+fn message(n: u64) -> Message {
+    let text = format!("message {n}: `code`, **words** and a list\n\n- one\n- two\n");
+    if n % 2 == 1 { Message::user(text) } else { Message::assistant(text) }
+}
+
+fn card(id: SessionId) -> SessionCard {
+    SessionCard {
+        id,
+        title: Clean::new("a long day"),
+        status: Status::Success,
+        model: Clean::new("local/large"),
+        mode: None,
+        phase: None,
+        cost: Clean::new("$1.20"),
+        left: None,
+        context: Some(40),
+        is_flow: false,
+        is_guided: false,
+    }
+}
+
+/// A terminal with a session of so many messages open, and a model that speaks.
+fn open(messages: u64) -> (State, Screen<std::io::Sink>) {
+    let look = Look {
+        columns: 120,
+        rows: 40,
+        theme: Theme::COLOUR,
+        model: Clean::new("local/large"),
+        mode: Mode::ConfirmSensitive,
+        folder: Clean::new("~/work"),
+    };
+    let recorded = |n| Recorded {
+        seq: Seq::new(n),
+        at: Time::from_micros(0),
+        id: None,
+        event: Event::from(message(n)),
+    };
+    let opened = Opened {
+        card: card("long".parse().unwrap()),
+        events: (1..=messages).map(recorded).collect(),
+        more: false,
+        unheard: 0,
+        resume: false,
+        waiting: 0,
+        seq: Seq::new(messages),
+        elsewhere: None,
+    };
+    let mut state = State::new(look);
+    state.update(Duration::ZERO, Input::Reply(Reply::Opened(Box::new(opened))));
+    state.take_printable();
+    state.update(Duration::ZERO, Input::Line("go on".to_owned()));
+    (state, Screen::new(std::io::sink(), (120, 40), 0))
+}
+
+/// A key, after a piece of an answer, and the frame that shows both.
+fn press((state, screen): &mut (State, Screen<std::io::Sink>), n: &mut u64) {
+    *n += 1;
+    let now = Duration::from_millis(*n);
+    let piece = if n.is_multiple_of(40) { "the end.\n\n" } else { "more words " };
+    state.update(now, Input::Run(Told::Text(piece.to_owned())));
+    // What is typed stays short, as a person's is.
+    let key = if n.is_multiple_of(60) { KeyCode::Home } else { KeyCode::Char('x') };
+    state.update(now, Input::Key(KeyEvent::from(key)));
+    let blocks = state.take_printable();
+    let lines = blocks.iter().flat_map(|block| printed(state, block)).collect();
+    screen.show(lines, &draw(state)).unwrap();
+}
+
+fn keys(table: &Table) {
+    let (mut long, mut short) = (open(MESSAGES), open(10));
+    let (mut a, mut b) = (0, 0);
+    let (ours, beside) =
+        Times::of_both(21, 100, || press(&mut long, &mut a), || press(&mut short, &mut b));
+    let goal = "p99 ≤ 16 ms";
+    table.row("key to frame, 10,000 messages, streaming", &ours, ("10 messages", &beside), goal);
+    let (mut long, mut short) = (open(MESSAGES), open(10));
+    for (state, _) in [&mut long, &mut short] {
+        state.update(Duration::ZERO, Input::Line("/transcript".to_owned()));
+    }
+    let (ours, beside) =
+        Times::of_both(11, 100, || press(&mut long, &mut a), || press(&mut short, &mut b));
+    table.row("the same on the page of all of it", &ours, ("10 messages", &beside), goal);
+}
+
+/// The release build of the command, beside which this benchmark lies.
+fn stepwell() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let binary = here.ancestors().nth(2).unwrap().join("stepwell");
+    assert!(binary.exists(), "build it first: cargo build --release -p stepwell-cli");
+    binary
+}
+
+fn command(binary: &Path, folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(binary);
+    command.args(args).env_clear().env("HOME", folder).env("TERM", "xterm-256color");
+    command.current_dir(folder);
+    command
+}
+
+/// A process at a terminal of its own.
+fn at_terminal(mut command: Command) -> (Child, File) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let side = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    command.stdin(Stdio::from(side())).stdout(Stdio::from(side())).stderr(Stdio::from(side()));
+    let child = command.spawn().unwrap();
+    drop(command);
+    (child, File::from(terminal))
+}
+
+/// Reads until something was drawn.
+fn until(terminal: &mut File, text: &str) {
+    let (mut seen, mut buffer) = (String::new(), [0; 65_536]);
+    while !seen.contains(text) {
+        let n = terminal.read(&mut buffer).unwrap();
+        let piece = String::from_utf8_lossy(&buffer[..n]).into_owned();
+        // It asks where the cursor is before it draws.
+        if piece.contains("\u{1b}[6n") {
+            terminal.write_all(b"\x1b[1;1R").unwrap();
+        }
+        seen.push_str(&piece);
+    }
+}
+
+/// Starts a conversation, and ends it when its first frame is there.
+fn first_frame(binary: &Path, folder: &Path, (args, text): (&[&str], &str)) -> Child {
+    let (child, mut terminal) = at_terminal(command(binary, folder, args));
+    until(&mut terminal, text);
+    // What else it draws is taken in until it ends.
+    std::thread::spawn(move || {
+        let mut rest = Vec::new();
+        let _ = terminal.write_all(b"\x04");
+        let _ = terminal.read_to_end(&mut rest);
+    });
+    child
+}
+
+/// A session of 10,000 messages, on disk.
+fn fill(folder: &Path) {
+    let store = SqliteStore::open(&folder.join(".stepwell")).unwrap();
+    let id: SessionId = "long".parse().unwrap();
+    let created = Created::new(id.clone(), "a long day");
+    let create = Create { created, event_id: None, at: None, claim: None };
+    store.batch(vec![stepwell::Write::Create(create)]).unwrap();
+    drop(store);
+    let well = Stepwell::open(folder.join(".stepwell")).unwrap();
+    let session = well.hold(&id).unwrap();
+    for chunk in 0..MESSAGES / 500 {
+        let events = (1..=500).map(|n| NewEvent::from(message(chunk * 500 + n)));
+        session.append_all(events.collect::<Vec<_>>()).unwrap();
+    }
+}
+
+/// The most memory that a process had, in KiB.
+fn peak(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn processes(table: &Table) {
+    let binary = stepwell();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fill(folder.path());
+    let start: (&[&str], &str) = (&[], "what is to be done?");
+    let long: (&[&str], &str) = (&["chat", "long"], "what next?");
+    let version = || {
+        let mut command = command(&binary, folder.path(), &["--version"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(command.status().unwrap().success());
+    };
+    let goal = "≤ 50 ms";
+    for (what, args) in [("start to first frame", start), ("the same with 10,000 messages", long)] {
+        let (mut ours, mut beside) = (Vec::new(), Vec::new());
+        for _ in 0..20 {
+            let mut child = None;
+            ours.push(timed(|| child = Some(first_frame(&binary, folder.path(), args))));
+            child.unwrap().wait().unwrap();
+            beside.push(timed(version));
+        }
+        let (ours, beside) = (Times::from_samples(ours), Times::from_samples(beside));
+        table.row(what, &ours, ("stepwell --version", &beside), goal);
+    }
+    let memory = |args| {
+        let (mut child, mut terminal) = at_terminal(command(&binary, folder.path(), args));
+        let text = if args.is_empty() { start.1 } else { long.1 };
+        until(&mut terminal, text);
+        let peak = peak(&child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        format!("{:.1} MiB", peak as f64 / 1024.0)
+    };
+    let (long, start) = (memory(&["chat", "long"]), memory(&[]));
+    table.figure("memory with 10,000 messages open", &long, &format!("none open {start}"), "");
+}
+
+fn main() {
+    let table = Table::begin();
+    keys(&table);
+    processes(&table);
+}
