@@ -72,6 +72,8 @@ pub fn run(
             began: Instant::now(),
             ticks: ticks(),
             hang_up: signal(SignalKind::hangup())?,
+            goes_on: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+            suspends: false,
             terminate: signal(SignalKind::terminate())?,
         };
         driver.run().await
@@ -98,6 +100,10 @@ struct Driver<'a> {
     ticks: Interval,
     hang_up: Signal,
     terminate: Signal,
+    /// The process goes on after it was stopped.
+    goes_on: Signal,
+    /// Is the process to be stopped before the next frame?
+    suspends: bool,
 }
 
 impl Driver<'_> {
@@ -112,6 +118,9 @@ impl Driver<'_> {
             }
             if self.state.has_left() {
                 break;
+            }
+            if std::mem::take(&mut self.suspends) {
+                self.suspend().await?;
             }
         }
         self.keys = None;
@@ -183,9 +192,8 @@ impl Driver<'_> {
                 self.take(Input::Reply(reply))
             }
             Effect::Suspend => {
-                let stop =
-                    || rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-                self.aside(stop)?.map_err(io::Error::from)
+                self.suspends = true;
+                Ok(())
             }
             Effect::Redraw => {
                 let (columns, rows) = crossterm::terminal::size()?;
@@ -200,18 +208,37 @@ impl Driver<'_> {
         }
     }
 
+    /// Stops the process, as a shell's user wants. It stops some time after it asked for that, so
+    /// the terminal is left alone until the process is told to go on.
+    async fn suspend(&mut self) -> io::Result<()> {
+        self.step_aside()?;
+        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+        self.goes_on.recv().await;
+        self.come_back()
+    }
+
     /// Leaves the terminal to something else for a while.
     fn aside<T>(&mut self, what: impl FnOnce() -> T) -> io::Result<T> {
+        self.step_aside()?;
+        let answer = what();
+        self.come_back()?;
+        Ok(answer)
+    }
+
+    fn step_aside(&mut self) -> io::Result<()> {
         self.keys = None;
         self.screen.close()?;
         self.raw.leave();
-        let answer = what();
+        Ok(())
+    }
+
+    fn come_back(&mut self) -> io::Result<()> {
         self.raw.again()?;
         let (columns, rows) = crossterm::terminal::size()?;
         let row = crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row);
         self.screen.reopen((columns, rows), row);
         self.state.update(self.began.elapsed(), Input::Resize { columns, rows });
-        Ok(answer)
+        Ok(())
     }
 }
 

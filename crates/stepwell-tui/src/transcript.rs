@@ -278,7 +278,9 @@ impl Transcript {
     /// Folds an event of a flow.
     fn record_of_flow(&mut self, event: &Event) {
         match event {
-            Event::Node(node) if node.state == NodeState::Started => {}
+            // A phase says for itself that it was entered.
+            Event::Node(node)
+                if node.state == NodeState::Started || node.key.starts_with("phase/") => {}
             Event::Node(node) => {
                 let state = format!("{:?}", node.state).to_lowercase();
                 let text = match &node.error {
