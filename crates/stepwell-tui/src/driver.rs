@@ -144,7 +144,7 @@ impl Driver<'_> {
     /// Where the cursor is. The terminal answers on its input, which nobody else may read then.
     fn cursor_row(&mut self) -> io::Result<u16> {
         self.keys = None;
-        let row = crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row);
+        let row = ask_row();
         self.keys = Some(EventStream::new());
         Ok(row)
     }
@@ -235,11 +235,18 @@ impl Driver<'_> {
     fn come_back(&mut self) -> io::Result<()> {
         self.raw.again()?;
         let (columns, rows) = crossterm::terminal::size()?;
-        let row = crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row);
-        self.screen.reopen((columns, rows), row);
+        self.screen.reopen((columns, rows), ask_row());
         self.state.update(self.began.elapsed(), Input::Resize { columns, rows });
         Ok(())
     }
+}
+
+/// Asks the terminal in which row the cursor is; the last, if it does not say.
+fn ask_row() -> u16 {
+    // A stream of keys that was just let go of leaves a call to wake up behind, which would be taken
+    // for a terminal that does not answer.
+    let _ = crossterm::event::poll(Duration::ZERO);
+    crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row)
 }
 
 fn read(event: Event) -> Input {

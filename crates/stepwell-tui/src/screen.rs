@@ -55,9 +55,23 @@ impl<W: Write> Screen<W> {
 
     /// The screen has another size. Terminals wrap what is on it anew.
     pub fn resize(&mut self, columns: u16, rows: u16) {
+        if !self.full {
+            // Lines that no longer fit take more rows than before.
+            let above = self.shown.area.top()..self.shown.area.top() + self.cursor;
+            let wraps = |y| self.used_columns(y).div_ceil(columns.max(1)).max(1);
+            let is_drawn = self.shown.area.height > self.cursor;
+            self.cursor = if is_drawn { above.map(wraps).sum() } else { self.cursor };
+        }
         (self.columns, self.rows) = (columns, rows);
         self.shown = Buffer::empty(Rect::ZERO);
         self.lost = true;
+    }
+
+    /// How many columns of a row something is drawn in.
+    fn used_columns(&self, y: u16) -> u16 {
+        let area = self.shown.area;
+        let drawn = |x: &u16| self.shown.cell((*x, y)).is_some_and(|cell| cell.symbol() != " ");
+        (area.left()..area.right()).rev().find(drawn).map_or(0, |x| x + 1)
     }
 
     /// Must the cursor's row be found out before the live part is drawn?

@@ -253,3 +253,15 @@ answers:
     let head = well.standing(&well.find("@last").unwrap()).unwrap().head;
     assert_eq!(head.flow.unwrap().pattern, "guided");
 }
+
+#[test]
+fn after_a_resize_the_live_part_stays_where_it_was() {
+    let desk = Desk::new();
+    let mut seat = Seat::sit(desk.command(&[]));
+    seat.until("what is to be done?").resize((100, 24)).until(&"─".repeat(100));
+    seat.press("hello").until("› hello");
+    let row = seat.screen().lines().position(|line| line.starts_with("› hello"));
+    assert_eq!(row, Some(3), "{}", seat.screen());
+    seat.press("\u{15}");
+    assert_eq!(seat.leave().1, Some(0));
+}

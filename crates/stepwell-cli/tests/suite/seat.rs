@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -47,6 +48,16 @@ impl Seat {
         let shown = vt100::Parser::new(rows, columns, 10_000);
         let (terminal, pieces) = (File::from(terminal), 0);
         Self { child, terminal, shown, written: Vec::new(), pieces }
+    }
+
+    /// Gives the terminal another size.
+    pub(crate) fn resize(&mut self, (columns, rows): (u16, u16)) -> &mut Self {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.terminal, size).unwrap();
+        self.shown.screen_mut().set_size(rows, columns);
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::WINCH).unwrap();
+        self
     }
 
     /// Reads what the program writes, and answers where the cursor is if it asks. False, if it has

@@ -137,6 +137,22 @@ fn after_a_resize_the_live_part_is_drawn_where_the_cursor_is() {
 }
 
 #[test]
+fn on_a_narrower_screen_lines_that_were_wrapped_are_drawn_over() {
+    let mut shown = Shown::new(0);
+    let rule = "─".repeat(COLUMNS.into());
+    let lines = vec![Line::from(rule), Line::from(">")];
+    let typed = Picture { lines, cursor: Some((1, 1)), full: false };
+    shown.screen.show(Vec::new(), &typed).unwrap();
+    shown.screen.resize(COLUMNS / 2, ROWS);
+    // The rule takes two rows now, so the cursor is in the third.
+    shown.screen.found(2);
+    shown.wire.0.take();
+    shown.screen.show(Vec::new(), &typed).unwrap();
+    let bytes = String::from_utf8(shown.wire.0.take()).unwrap();
+    assert!(bytes.contains("\u{1b}[1;1H\u{1b}[J"), "{bytes:?}");
+}
+
+#[test]
 fn control_characters_do_not_pass_even_if_they_came_this_far() {
     let mut shown = Shown::new(0);
     shown.screen.show(vec![Line::from("a\u{1b}[2Jb\u{7}")], &picture(&["\u{1b}[2J>"])).unwrap();
