@@ -7,15 +7,14 @@ use stepwell_tui::{
     Block, Clean, Done, Effect, Ended, Input, Page, PointsFor, Purpose, Reach, Reply, RunSettings,
     Told, ToolOutcome,
 };
-use stepwell_workspace::slash::SLASH_COMMANDS;
 
 use crate::stage::{Stage, card, id, opened, row};
 
-fn start(task: &str) -> Vec<Effect> {
+pub(crate) fn start(task: &str) -> Vec<Effect> {
     vec![Effect::Start { task: task.into(), settings: RunSettings::default() }]
 }
 
-fn resume(say: Option<&str>) -> Effect {
+pub(crate) fn resume(say: Option<&str>) -> Effect {
     Effect::Resume {
         session: id("s-one"),
         say: say.map(Into::into),
@@ -448,115 +447,6 @@ fn an_exclamation_mark_runs_a_command_and_the_model_is_told() {
 }
 
 #[test]
-fn a_slash_offers_commands_and_enter_takes_the_selected_one() {
-    let mut stage = Stage::open();
-    stage.printed();
-    stage.type_text("/thi");
-    insta::assert_snapshot!(stage.screen(), @"
-    ────────────────────────────────────────────────────────────
-    › /thi
-      /thinking Shows or hides the model's thinking
-    anthropic/sonnet · confirm-sensitive · 12% of context
-    ");
-    stage.key("enter");
-    assert!(stage.state.thinking);
-    stage.type_text("/re");
-    stage.key("down");
-    stage.key("tab");
-    assert_eq!(stage.state.editor.text(), "/rename ");
-    stage.type_text("x");
-    let arguments = ["label", "s-one", "--", "x"].map(Into::into).to_vec();
-    assert_eq!(
-        stage.key("enter"),
-        [Effect::Command { arguments, purpose: Purpose::Show("rename") }]
-    );
-}
-
-#[test]
-fn an_unknown_command_names_the_nearest_and_a_path_is_no_command() {
-    let mut stage = Stage::open();
-    stage.printed();
-    assert!(stage.send("/resme x").is_empty());
-    assert_eq!(stage.printed(), "✗ there is no command /resme; did you mean /resume?");
-    assert_eq!(stage.send("/etc/hosts is odd"), [resume(Some("/etc/hosts is odd"))]);
-}
-
-#[test]
-fn every_command_does_something_or_says_why_not() {
-    for command in SLASH_COMMANDS {
-        for with in ["", " x"] {
-            let mut stage = Stage::open();
-            stage.printed();
-            let before = stage.screen();
-            let effects = stage.send(&format!("/{}{with}", command.name));
-            let said =
-                !effects.is_empty() || stage.screen() != before || !stage.printed().is_empty();
-            assert!(said, "/{}{with} is silent", command.name);
-            assert_eq!(stage.state.editor.text(), "");
-        }
-    }
-}
-
-#[test]
-fn without_a_session_commands_about_one_say_so() {
-    for command in ["/status", "/fork", "/rewind", "/diff", "/rename x", "/compact"] {
-        let mut stage = Stage::new();
-        assert!(stage.send(command).is_empty());
-        assert!(stage.screen().contains("no session is open yet"), "{command}");
-    }
-}
-
-#[test]
-fn new_begins_another_session_but_not_while_one_works() {
-    let mut stage = Stage::open();
-    assert_eq!(stage.send("/new write docs"), start("write docs"));
-    assert!(stage.send("/new").is_empty());
-    assert!(stage.screen().contains("Esc stops it first"));
-    stage.told(Told::Began(id("s-one")));
-    stage.reply(Reply::Card(Box::new(card(Status::Running))));
-    stage.record(Message::user("write docs"));
-    stage.end(Status::Interrupted);
-    assert_eq!(stage.send("/clear"), [Effect::ListStart]);
-}
-
-#[test]
-fn answers_of_commands_are_shown_by_their_length() {
-    let mut stage = Stage::open();
-    stage.printed();
-    let done = |output: &str, purpose| {
-        Reply::Done(Box::new(Done {
-            purpose,
-            output: Clean::new(output),
-            errors: Clean::default(),
-            ok: true,
-        }))
-    };
-    stage.reply(done("short\n", Purpose::Show("cost")));
-    assert_eq!(stage.printed(), "  short");
-    stage.reply(done(&"line\n".repeat(30), Purpose::Show("cost")));
-    assert!(stage.screen().starts_with("cost"));
-    let effects = stage.reply(done("s-two\n", Purpose::Open));
-    assert_eq!(effects, [Effect::Open { session: "s-two".into(), store: None, resume: false }]);
-    let failed = Done {
-        purpose: Purpose::Show("x"),
-        output: Clean::default(),
-        errors: Clean::new("error: no such thing\nhint: try another\n"),
-        ok: false,
-    };
-    stage.key("q");
-    stage.reply(Reply::Done(Box::new(failed)));
-    assert_eq!(stage.printed(), "✗ no such thing\n· hint: try another");
-}
-
-#[test]
-fn copy_takes_the_last_answer_or_the_id() {
-    let mut stage = Stage::open();
-    assert_eq!(stage.send("/copy"), [Effect::Copy("Done: **all** is tidy.".into())]);
-    assert_eq!(stage.send("/copy id"), [Effect::Copy("s-one".into())]);
-    assert!(Stage::new().send("/copy").is_empty());
-}
-
-#[test]
 fn what_a_model_says_cannot_drive_the_terminal() {
     let mut stage = Stage::open();
     stage.printed();
@@ -630,48 +520,6 @@ fn a_flow_takes_no_words_and_they_are_not_lost() {
     stage.reply(Reply::Card(Box::new(flow)));
     assert!(stage.send("hello").is_empty());
     assert_eq!(stage.state.editor.text(), "hello");
-}
-
-#[test]
-fn detach_hands_the_run_over_and_without_one_leaves() {
-    let mut stage = Stage::open();
-    assert_eq!(stage.send("/detach"), [Effect::Leave]);
-    let mut stage = Stage::open();
-    stage.send("go");
-    // It stops here first: one runner per session.
-    assert_eq!(stage.send("/detach"), [Effect::Interrupt]);
-    let arguments = vec!["resume".into(), "s-one".into(), "--detach".into()];
-    let command = Effect::Command { arguments, purpose: Purpose::Detached };
-    assert_eq!(stage.end(Status::Interrupted), [command]);
-    assert_eq!(stage.reply(detached(true)), [Effect::Leave]);
-    assert!(stage.state.is_detached());
-}
-
-fn detached(ok: bool) -> Reply {
-    let errors = if ok { Clean::default() } else { Clean::new("error: no such model") };
-    let output = Clean::default();
-    Reply::Done(Box::new(Done { purpose: Purpose::Detached, output, errors, ok }))
-}
-
-#[test]
-fn a_run_that_cannot_go_on_in_the_background_stays_here() {
-    let mut stage = Stage::open();
-    stage.send("go");
-    stage.send("/detach");
-    stage.end(Status::Interrupted);
-    assert!(stage.reply(detached(false)).is_empty());
-    assert!(!stage.state.has_left() && !stage.state.is_detached());
-    assert!(stage.printed().contains("no such model"));
-}
-
-#[test]
-fn a_run_that_was_done_before_it_could_be_detached_is_left() {
-    let mut stage = Stage::open();
-    stage.send("go");
-    stage.record(Message::user("go"));
-    stage.send("/detach");
-    assert_eq!(stage.end(Status::Success), [Effect::Leave]);
-    assert!(!stage.state.is_detached());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the terminal does with every key and command, without a terminal.
 
 mod chat;
+mod commands;
 mod pages;
 mod questions;
 mod screen;
