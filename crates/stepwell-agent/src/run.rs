@@ -410,6 +410,9 @@ impl<'a> Run<'a> {
             if next.can_listen() && self.take_in()? {
                 continue;
             }
+            if matches!(next, Move::CallModel) && self.hear_phase()? {
+                continue;
+            }
             let cut = Cut { interrupt: &mut interrupt, deadline };
             if let Some((stop, error)) = self.make(next, cut).await? {
                 return self.stop(stop, error);

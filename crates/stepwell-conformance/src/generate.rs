@@ -10,7 +10,7 @@ use stepwell::{
     Origin, Outcome, Part, Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Record,
     Restored, Rewinding, Rewound, Role, Said, Scope, Scrubbed, Seq, SessionId, Settings, Source,
     Status, StatusChanged, Step, StopAsked, StopReason, Task, TaskStatus, Text, Time, ToolCall,
-    ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage, Who,
+    ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage, Who, WorkAsked, WorkChange,
 };
 
 /// Any text: of any script, with quotes, control characters and NUL, now and then so
@@ -161,6 +161,17 @@ fn who() -> BoxedStrategy<Who> {
 
 fn mode() -> BoxedStrategy<Option<Mode>> {
     prop::option::of(prop::sample::select(Mode::ALL.to_vec())).boxed()
+}
+
+fn work_change() -> BoxedStrategy<WorkChange> {
+    let metadata = prop::collection::btree_map(text(), json(), 0..3);
+    prop_oneof![
+        phase().prop_map(WorkChange::Phase),
+        (text(), metadata).prop_map(|(name, metadata)| WorkChange::Checkpoint { name, metadata }),
+        text().prop_map(|text| WorkChange::Ask { text }),
+        (text(), text()).prop_map(|(question, text)| WorkChange::Answer { question, text }),
+    ]
+    .boxed()
 }
 
 fn phase() -> BoxedStrategy<Phase> {
@@ -388,6 +399,9 @@ fn work() -> BoxedStrategy<Event> {
         .into()),
         (0_u64..4, who(), prop::option::of(text())).prop_map(|(epoch, who, reason)| {
             StopAsked { epoch: stepwell::Epoch::new(epoch), who, reason }.into()
+        }),
+        (0_u64..4, who(), work_change()).prop_map(|(epoch, who, change)| {
+            WorkAsked { epoch: stepwell::Epoch::new(epoch), who, change }.into()
         }),
         ((name(), name(), text()), text(), prop::option::of(text())).prop_map(
             |((system, topic, key), data, text)| {

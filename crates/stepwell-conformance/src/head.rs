@@ -8,7 +8,7 @@ use stepwell::{
     Lane, Message, Mode, Money, Node, NodeState, Outcome, Permission, Phase, PhaseChanged,
     PhaseSet, Question, Record, Restored, Rewinding, Rewound, Said, Scope, Scrub, Seq, Settings,
     Status, StatusChanged, Step, StopAsked, StopReason, Task, ToolFinished, ToolStarted, Undone,
-    Usage,
+    Usage, WorkAsked, WorkChange,
 };
 
 use crate::claims::claims;
@@ -90,6 +90,12 @@ fn kinds(blob: Digest) -> Vec<Event> {
         Settings { mode: Some(Mode::Yolo), who: "ann".into(), ..Settings::default() }.into(),
         Said { text: "x".into(), lane: Lane::main(), who: "ann".into(), now: true }.into(),
         StopAsked { epoch: stepwell::Epoch::FIRST, who: "ann".into(), reason: None }.into(),
+        WorkAsked {
+            epoch: stepwell::Epoch::FIRST,
+            who: "ann".into(),
+            change: WorkChange::Checkpoint { name: "c".into(), metadata: BTreeMap::new() },
+        }
+        .into(),
         Record { system: "s".into(), topic: "t".into(), key: "k".into(), ..Record::default() }
             .into(),
         Artifact { path: "out.txt".into(), digest: Digest::of(b"x") }.into(),

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use stepwell::{Event, Facts, Kind, Lease, Money, Seq, Session, Stepwell};
+use stepwell::{Event, Facts, Kind, Lease, Money, Seq, Session, Stepwell, WorkAsked};
 use stepwell_agent::mcp::Servers;
 use stepwell_agent::run::{EventSink, FrontEnd, Patience, RunEvent, Wisher, Wishes};
 use stepwell_flow::spec::Spec;
@@ -155,6 +155,8 @@ impl Follower {
         let thread = named.spawn(move || {
             let mut seen =
                 well.store().standing(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
+            // A wish may have come since the lease was taken; earlier ones name another lease.
+            carry_out(&well, &lease, (Seq::FIRST, seen));
             let (over, ended) = &*until;
             let mut is_over = over.lock().unwrap_or_else(PoisonError::into_inner);
             while !*is_over {
@@ -172,7 +174,8 @@ impl Follower {
 
 /// Looks at what came after a seq; the answer is how far it looked.
 fn look(well: &Stepwell, lease: &Lease, seen: Seq, to: (&Wisher, &Interrupt)) -> Seq {
-    let facts = Facts { from: seen.next(), ..Facts::of(&[Kind::Said, Kind::StopAsked]) };
+    let kinds = [Kind::Said, Kind::StopAsked, Kind::WorkAsked];
+    let facts = Facts { from: seen.next(), ..Facts::of(&kinds) };
     // What cannot be read now is looked at again.
     let Ok(events) = well.store().keyed(&lease.session, facts) else { return seen };
     let mut last = seen;
@@ -181,10 +184,33 @@ fn look(well: &Stepwell, lease: &Lease, seen: Seq, to: (&Wisher, &Interrupt)) ->
         match event.event {
             Event::StopAsked(stop) if stop.epoch == lease.epoch => to.1.ask(),
             Event::Said(said) if said.now => to.0.hurry(),
+            Event::WorkAsked(asked) if asked.epoch == lease.epoch => {
+                do_as_asked(well, lease, &asked);
+            }
             _ => {}
         }
     }
     last
+}
+
+/// Does what was asked of a session's work between two seqs.
+fn carry_out(well: &Stepwell, lease: &Lease, (from, to): (Seq, Seq)) {
+    let facts = Facts { from, ..Facts::of(&[Kind::WorkAsked]) };
+    let asked = well.store().keyed(&lease.session, facts).unwrap_or_default();
+    for event in asked.into_iter().filter(|event| event.seq <= to) {
+        if let Event::WorkAsked(asked) = event.event
+            && asked.epoch == lease.epoch
+        {
+            do_as_asked(well, lease, &asked);
+        }
+    }
+}
+
+fn do_as_asked(well: &Stepwell, lease: &Lease, asked: &WorkAsked) {
+    // Whoever asked looks at what became of it, and says why it could not be.
+    if let Err(error) = well.carry_out(lease, &asked.change) {
+        tracing::debug!(session = %lease.session, %error, "wish_not_carried_out");
+    }
 }
 
 impl Drop for Follower {

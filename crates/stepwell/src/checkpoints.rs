@@ -1,6 +1,8 @@
 //! Checkpoints: names of points in a session.
 
-use crate::{Checkpoint, Error, Event, InvalidName, Kind, Result, Seq, SessionId, Stepwell, Time};
+use crate::{
+    Checkpoint, Error, Event, InvalidName, Kind, Result, Seq, SessionId, Stepwell, Time, WorkChange,
+};
 
 /// A checkpoint as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,13 +16,14 @@ pub struct RecordedCheckpoint {
 }
 
 impl Stepwell {
-    /// Names a session's present point.
+    /// Names a session's present point, also while it runs.
     ///
     /// # Errors
     /// If the name cannot be one, or the session's files are half moved.
     pub fn checkpoint(&self, id: &SessionId, checkpoint: Checkpoint) -> Result<Seq> {
-        let session = self.hold_whole(id)?;
-        session.checkpoint_with(checkpoint)
+        let Checkpoint { name, metadata, .. } = checkpoint;
+        let made = self.change_work(id, WorkChange::Checkpoint { name, metadata })?;
+        Ok(made.map(|it| it.seq).unwrap_or_default())
     }
 
     /// A session's checkpoints, in order. Of several with the same name, the last one counts.

@@ -12,6 +12,7 @@ pub mod event {
     pub use crate::model::status::{Status, StopReason, UnknownStatus};
     pub use crate::model::talk::{
         Answer, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked, Who,
+        WorkAsked, WorkChange,
     };
     pub use crate::model::work::{
         About, Artifact, AskedCall, Checkpoint, CheckpointReason, Choice, Compacted, Effect,

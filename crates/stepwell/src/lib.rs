@@ -104,6 +104,7 @@ pub mod head;
 mod keeper;
 pub mod lease;
 pub mod ledger;
+mod lessons;
 pub mod lifecycle;
 pub mod memory;
 mod metadata;
@@ -132,6 +133,7 @@ pub mod timeline;
 pub mod view;
 pub mod well;
 pub mod work_changes;
+mod work_requests;
 
 pub mod backend;
 pub mod trust;

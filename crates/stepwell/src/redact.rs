@@ -2,7 +2,9 @@
 //!
 //! What comes through a [`Stepwell`](crate::Stepwell) or a [`Session`](crate::Session) is redacted,
 //! whoever calls. What goes straight to the [store](crate::Store), as imports do, is kept byte for
-//! byte. A session's first event [says which](crate::Created::redacted).
+//! byte, and so are other programs' records: it has to go back to them as it came. A session's first
+//! event [says which](crate::Created::redacted). Front ends redact such texts where they show them;
+//! what was redacted before stays as it is then.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +13,8 @@ use serde_json::Value;
 pub use stepwell_redact::Redactor;
 
 use crate::{
-    Answer, Change, Checkpoint, CheckpointReason, Created, Edited, Event, FileState, Image,
-    Message, NewEvent, Opaque, Part, Rewinding, Text, ToolResult,
+    Answer, Change, Checkpoint, CheckpointReason, Created, Edited, Event, FileState, Head, Image,
+    Message, NewEvent, Opaque, Part, Rewinding, Text, ToolResult, WorkChange,
 };
 
 /// An event without secrets. Only a redactor makes one, so that it need not be looked at again.
@@ -26,6 +28,13 @@ impl Redacted {
         let mut new = event.into();
         redact_event(redactor, &mut new.event);
         Self(new)
+    }
+
+    /// What a redactor leaves of a session's own attributes, to be shown.
+    #[must_use]
+    pub fn head(redactor: &Redactor, mut head: Head) -> Head {
+        redact_head(redactor, &mut head);
+        head
     }
 
     /// What is recorded.
@@ -114,6 +123,10 @@ fn redact_event(by: &Redactor, event: &mut Event) {
             replace_some(by, &mut stop.reason);
             hide(by, &mut stop.who.name);
         }
+        Event::WorkAsked(asked) => {
+            hide(by, &mut asked.who.name);
+            redact_change(by, &mut asked.change);
+        }
         // They hold no text of anyone's.
         Event::ToolFinished(_)
         | Event::Step(_)
@@ -144,6 +157,18 @@ pub(crate) fn redact_created(by: &Redactor, created: &mut Created) {
     created.redacted = true;
 }
 
+fn redact_head(by: &Redactor, head: &mut Head) {
+    for text in [&mut head.task, &mut head.agent, &mut head.model, &mut head.provider] {
+        hide(by, text);
+    }
+    for text in [&mut head.error, &mut head.label, &mut head.goal, &mut head.elsewhere.last_error] {
+        replace_some(by, text);
+    }
+    head.last_error.iter_mut().for_each(|error| hide(by, &mut error.message));
+    replace_set(by, &mut head.tags);
+    replace_map(by, &mut head.metadata);
+}
+
 fn redact_answer(by: &Redactor, answer: &mut Answer) {
     match answer {
         Answer::Allow { .. } => {}
@@ -160,6 +185,17 @@ fn redact_checkpoint(by: &Redactor, checkpoint: &mut Checkpoint) {
     }
 }
 
+fn redact_change(by: &Redactor, change: &mut WorkChange) {
+    match change {
+        WorkChange::Phase(_) => {}
+        WorkChange::Checkpoint { name, metadata } => {
+            hide(by, name);
+            replace_map(by, metadata);
+        }
+        WorkChange::Ask { text } | WorkChange::Answer { text, .. } => hide(by, text),
+    }
+}
+
 fn redact_edited(by: &Redactor, edited: &mut Edited) {
     for text in [&mut edited.label, &mut edited.goal] {
         if let Change::Set(text) = text {
@@ -167,8 +203,7 @@ fn redact_edited(by: &Redactor, edited: &mut Edited) {
         }
     }
     for tags in [&mut edited.tag, &mut edited.untag] {
-        let redacted = |tag: &String| by.redact(tag).into_owned();
-        *tags = tags.iter().map(redacted).collect::<BTreeSet<_>>();
+        replace_set(by, tags);
     }
     replace_map(by, &mut edited.metadata);
     if let Some(elsewhere) = &mut edited.elsewhere {
@@ -245,6 +280,10 @@ fn hide(by: &Redactor, text: &mut String) {
 
 fn replace_some(by: &Redactor, text: &mut Option<String>) {
     text.iter_mut().for_each(|text| hide(by, text));
+}
+
+fn replace_set(by: &Redactor, texts: &mut BTreeSet<String>) {
+    *texts = texts.iter().map(|text| by.redact(text).into_owned()).collect();
 }
 
 /// Redacts the strings of a JSON value.

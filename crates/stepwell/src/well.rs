@@ -398,7 +398,7 @@ impl Stepwell {
         self.store().keyed(id, facts)
     }
 
-    fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
+    pub(crate) fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
         let events = self.redacted(vec![event.into()]);
         let written = self.write_noted(id, events, |events| {
             let append = Append { session: id.clone(), epoch: None, expected: None, events };

@@ -1,8 +1,9 @@
-//! Changing how a session's work stands: its plan, its goal, and what was asked about it. The lease
-//! is taken for a moment, and what is recorded is recorded whole.
+//! Changing how a session's work stands: its plan, its goal, and what was asked about it. What is
+//! recorded is recorded whole.
 
 use crate::{
-    Change, Edited, Error, Question, Result, Seq, SessionId, Stepwell, Task, TaskRefused, Tasks,
+    Change, Edited, Error, Event, Question, Recorded, Result, Seq, SessionId, Stepwell, Task,
+    TaskRefused, Tasks, WorkChange,
 };
 
 /// A plan after a change.
@@ -47,34 +48,27 @@ impl Stepwell {
         self.edit(id, Edited { goal, ..Edited::default() })
     }
 
-    /// Notes a question about the work, under the next free number.
+    /// Notes a question about the work, under the next free number, also while it runs.
     pub fn ask(&self, id: &SessionId, text: &str) -> Result<Question> {
         let text = said(id, text)?;
-        let session = self.hold_whole(id)?;
-        let asked = session.work()?.questions;
-        let free = |n: &usize| !asked.iter().any(|it| it.id == n.to_string());
-        let n = (asked.len() + 1..).find(free).unwrap_or_default();
-        let question = Question { id: n.to_string(), text, answer: None };
-        session.append(question.clone())?;
-        Ok(question)
+        question(self.change_work(id, WorkChange::Ask { text })?)
     }
 
-    /// Answers a question about the work.
+    /// Answers a question about the work, also while it runs.
     ///
     /// # Errors
     /// [`Error::NoQuestion`], if nobody asked it.
     pub fn answer_question(&self, id: &SessionId, question: &str, text: &str) -> Result<Question> {
-        let answer = Some(said(id, text)?);
-        let session = self.hold_whole(id)?;
-        let asked = session.work()?.questions;
-        let Some(found) = asked.iter().find(|it| it.id == question) else {
-            let (session, question) = (id.clone(), question.to_owned());
-            let asked = asked.into_iter().map(|it| it.id).collect();
-            return Err(Error::NoQuestion { session, question, asked });
-        };
-        let answered = Question { answer, ..found.clone() };
-        session.append(answered.clone())?;
-        Ok(answered)
+        let (text, question) = (said(id, text)?, question.to_owned());
+        self::question(self.change_work(id, WorkChange::Answer { question, text })?)
+    }
+}
+
+/// The question that was recorded.
+fn question(recorded: Option<Recorded>) -> Result<Question> {
+    match recorded.map(|it| it.event) {
+        Some(Event::Question(question)) => Ok(question),
+        _ => Ok(Question::default()),
     }
 }
 

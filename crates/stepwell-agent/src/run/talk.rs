@@ -1,10 +1,11 @@
 //! What people say to a run while it works: taken in before the next call of the model, in order,
 //! each once.
 
-use stepwell::{Event, Message};
+use stepwell::{Event, Lane, Message, Phase};
 
 use super::Run;
 use crate::error::Result;
+use crate::phases::PhaseState;
 
 impl Run<'_> {
     /// Takes in what was said to this lane and not taken in yet. Says whether there was something.
@@ -27,5 +28,39 @@ impl Run<'_> {
         }
         self.record(messages)?;
         Ok(true)
+    }
+
+    /// Finds out whether somebody else moved the work to another phase, and tells the model.
+    pub(super) fn hear_phase(&mut self) -> Result<bool> {
+        let Some(to) = self.find_phase()? else { return Ok(false) };
+        let lessons = self.lessons(to);
+        let text = format!("[The user moved the work to phase {to}.]{lessons}");
+        self.record(vec![Message::user(text).in_lane(self.lane.clone()).into()])?;
+        Ok(true)
+    }
+
+    /// The phase that the work is in, if it is not the one that this run knew of. It is taken in.
+    pub(super) fn find_phase(&mut self) -> Result<Option<Phase>> {
+        if self.lane != Lane::main() {
+            return Ok(None);
+        }
+        let Some(known) = self.state.phase else { return Ok(None) };
+        let head = self.session.standing()?.head;
+        let Some(phase) = head.phase.filter(|phase| *phase != known.phase) else {
+            return Ok(None);
+        };
+        self.state.phase = Some(PhaseState { phase, returns: head.discuss_returns, ..known });
+        Ok(Some(phase))
+    }
+
+    /// What earlier work on the project teaches, for the phase in which it helps.
+    pub(super) fn lessons(&self, phase: Phase) -> String {
+        if phase != Phase::Plan {
+            return String::new();
+        }
+        match self.session.well().lessons(self.session.id()) {
+            lessons if lessons.is_empty() => lessons,
+            lessons => format!("\n\nLessons of earlier work on this project:\n{lessons}"),
+        }
     }
 }

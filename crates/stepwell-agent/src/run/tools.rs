@@ -9,7 +9,7 @@ use stepwell_files::safe_fs;
 use super::approval::SECRET_GONE;
 use super::tick::ticking;
 use super::{Cut, Run, RunEvent};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::machine::{Found, Settled, inspect, told};
 use crate::tool::{Changed, Content, Done, Plan, Tool};
 
@@ -47,10 +47,19 @@ impl Run<'_> {
         self.keep_before(&plan)?;
         self.start(&call, &*tool, plan)?;
         let begun = tokio::time::Instant::now();
+        if call.name == "phase" {
+            self.find_phase()?;
+        }
         let place = &self.setup.place;
         let decided = tool.decide(&arguments, place, &self.state.tasks);
         let done = match decided.or_else(|| tool.enter(&arguments, self.state.phase)) {
-            Some(done) => done,
+            Some(mut done) => {
+                if let Some(change) = &done.phase {
+                    let lessons = self.lessons(change.to);
+                    done.text.push_str(&lessons);
+                }
+                done
+            }
             None => {
                 let running = async {
                     tokio::select! {
@@ -177,7 +186,14 @@ impl Run<'_> {
         }
         events.push(finished.into());
         events.push(message.into());
-        self.record(events)?;
+        match self.record(events) {
+            Err(Error::Store(stepwell::Error::Illegal { why, .. })) if done.phase.is_some() => {
+                // Somebody moved the work in this moment.
+                self.find_phase()?;
+                return self.finish(call, &Done::failed(why), duration_ms);
+            }
+            other => other?,
+        }
         let told = self.setup.redactor.redact(&done.text).into_owned();
         let (call, tool, outcome) = (call.id.clone(), call.name.clone(), done.outcome);
         self.front.events.tell(RunEvent::ToolFinished { call, tool, outcome, told });

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure, Result};
 /// Shows which phase a session's work is in, or moves it to another.
 ///
 /// A session has the phases of its set, and moves as the set allows: see stepwell run
-/// --phases, and stepwell agent.
+/// --phases, and stepwell agent. Whoever runs it is asked to move it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
@@ -24,8 +24,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let session = well.hold_whole(&id)?;
-    let head = session.standing()?.head;
+    let head = well.standing(&id)?.head;
     let (set, from) = phases(&head)?;
     let to = set.parse(name).ok_or_else(|| {
         Failure::new(Exit::Failed, format_args!("{id}: there is no phase {name:?} in its set"))
@@ -42,10 +41,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             }
         });
     }
-    session.enter(to)?;
-    let head = session.standing()?.head;
-    drop(session);
-    answer(&head, app)?;
+    well.enter_phase(&id, to)?;
+    answer(&well.standing(&id)?.head, app)?;
     tidy(app, &well)?;
     Ok(Exit::Done)
 }

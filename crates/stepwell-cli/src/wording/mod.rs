@@ -10,7 +10,7 @@ use stepwell_workspace::{ConfigPlace, Notice, Remedy};
 use crate::point::FORMS;
 use crate::text::{count, one_line};
 
-pub(crate) use runs::{run_notice, run_remedy, runtime_notice, settings};
+pub(crate) use runs::{run_notice, run_remedy, runtime_notice, settings, work_change};
 
 /// The hint that follows an error.
 pub(crate) fn remedy(remedy: &Remedy) -> String {

@@ -1,7 +1,7 @@
 //! The words for what the runtime says in types: what would help, and what a person should know.
 
 use stepwell::trust::{Allowed, Disregarded};
-use stepwell::{Gate, Mode, Settings, Time, Who};
+use stepwell::{Gate, Mode, Settings, Time, Who, WorkChange};
 use stepwell_agent::run::{Measure, Notice as RunNotice, Whole};
 use stepwell_runtime::{Notice, Remedy, TokenLimit};
 
@@ -306,6 +306,16 @@ pub(crate) fn settings(settings: &Settings) -> String {
     match parts.is_empty() {
         true => format!("as usual, by {}", settings.who),
         false => format!("{}, by {}", parts.join(", "), settings.who),
+    }
+}
+
+/// What somebody asked a runner to do.
+pub(crate) fn work_change(change: &WorkChange) -> String {
+    match change {
+        WorkChange::Phase(phase) => format!("to phase {phase}"),
+        WorkChange::Checkpoint { name, .. } => format!("checkpoint {name}"),
+        WorkChange::Ask { text } => format!("asks {text}"),
+        WorkChange::Answer { question, text } => format!("answers {question}: {text}"),
     }
 }
 

@@ -19,7 +19,6 @@ mod answers;
 mod calls;
 mod discuss;
 mod guide;
-mod lessons;
 mod outline;
 mod planning;
 mod prompts;
@@ -86,7 +85,7 @@ impl Guide<'_, '_> {
         let root = self.root()?;
         let output = self.part(&part("survey", 1), || {
             let survey = serde_json::to_value(Survey::of(&root)).unwrap_or_default();
-            let lessons = lessons::lessons(self.flow.session);
+            let lessons = self.flow.session.well().lessons(self.flow.session.id());
             let redact = |text: &str| self.flow.agents.redactor().redact(text).into_owned();
             let survey: Value =
                 serde_json::from_str(&redact(&survey.to_string())).unwrap_or(survey);

@@ -1,7 +1,7 @@
 //! Words and stops, from this process and from others.
 
-use stepwell::{Answer, Event, Lane, Said, Status, StopAsked, Who};
-use stepwell_runtime::RunEvent;
+use stepwell::{Answer, Checkpoint, Event, Lane, Phase, PhaseSet, Said, Status, StopAsked, Who};
+use stepwell_runtime::{RunEvent, RunRequest};
 
 use crate::desk::{ASKS, Desk, asked};
 
@@ -78,4 +78,59 @@ fn a_stop_from_another_process_stops_the_runner_that_it_names() {
     let open = asked(&mut handle.events());
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
+}
+
+#[test]
+fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
+    let desk = Desk::new();
+    // An earlier session whose lessons a plan is told.
+    let earlier = desk.start("- {calls: [{tool: tasks, arguments: {action: add, tasks: [{description: port the parser, status: failed}]}}]}\n- {text: No.}\n");
+    assert_eq!(earlier.join().unwrap().status, Status::Success);
+    let script = format!(
+        "{ASKS}- {{calls: [{{tool: phase, arguments: {{to: plan}}}}]}}\n- {{text: Planned.}}\n"
+    );
+    let script = script.replace("- {text: Made.}\n", "");
+    let request = RunRequest {
+        options: desk.options(&script),
+        phases: Some(PhaseSet::Workflow),
+        ..RunRequest::new("make it")
+    };
+    let handle = desk.runtime.start(request).unwrap();
+    let id = handle.id().clone();
+    let open = asked(&mut handle.events());
+    // The run waits for a person, and holds its lease.
+    let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let epoch = well.standing(&id).unwrap().held.unwrap().epoch;
+    well.enter_phase(&id, Phase::Initialize).unwrap();
+    well.enter_phase(&id, Phase::Discuss).unwrap();
+    let saved = Checkpoint { name: "saved".to_owned(), ..Checkpoint::default() };
+    let saved = well.checkpoint(&id, saved).unwrap();
+    assert_eq!(well.ask(&id, "With a test?").unwrap().id, "1");
+    well.answer_question(&id, "1", "yes").unwrap();
+    let standing = well.standing(&id).unwrap();
+    assert_eq!(
+        (standing.head.phase, standing.head.status),
+        (Some(Phase::Discuss), Status::Running)
+    );
+    assert_eq!(standing.held.unwrap().epoch, epoch, "the same run still has it");
+    handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+    let events = desk.events(&id);
+    let at = events.iter().find(|event| event.seq == saved).unwrap();
+    assert!(matches!(&at.event, Event::Checkpoint(it) if it.name == "saved"));
+    // The model was told where the work is, moved it on from there, and got the lessons.
+    let told = |text: &str| {
+        let says = |event: &stepwell::Recorded| match &event.event {
+            Event::Message(message) => {
+                let results = message.results().map(|it| it.text.clone());
+                results.chain([message.text()]).any(|it| it.contains(text))
+            }
+            _ => false,
+        };
+        events.iter().filter(|event| says(event)).count()
+    };
+    assert_eq!(told("moved the work to phase discuss"), 1, "{events:?}");
+    assert_eq!(told("in phase plan; next:"), 1, "{events:?}");
+    assert_eq!(told("failed: port the parser"), 1, "{events:?}");
+    assert_eq!(well.standing(&id).unwrap().head.phase, Some(Phase::Plan));
 }

@@ -9,7 +9,7 @@ use super::id::{EventId, Lane};
 use super::message::{Message, Part, Role};
 use super::origin::Created;
 use super::position::Seq;
-use super::talk::{Answer, Record, Said, Settings, StopAsked, Who};
+use super::talk::{Answer, Record, Said, Settings, StopAsked, Who, WorkAsked};
 use super::time::Time;
 use super::work::{
     About, Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Foreign, Gate,
@@ -199,6 +199,8 @@ kinds! {
     Said(Said) = "said",
     /// Somebody asked the runner to stop.
     StopAsked(StopAsked) = "stop_asked",
+    /// Somebody asked the runner to change how the work stands.
+    WorkAsked(WorkAsked) = "work_asked",
     /// Another program's own data under a key.
     Record(Record) = "record",
     /// What another system keeps that has no word here.
@@ -250,6 +252,7 @@ impl Event {
             Self::Phase(_)
             | Self::Settings(_)
             | Self::StopAsked(_)
+            | Self::WorkAsked(_)
             | Self::Rewinding(_)
             | Self::Rewound(_)
             | Self::Undone(_) => "",
@@ -273,11 +276,18 @@ impl Event {
         }
     }
 
-    /// May it be appended by someone who does not hold the lease? A label, an answer, a word
-    /// or a stop must reach a running session.
+    /// May it be appended by someone who does not hold the lease? A label, an answer, a word,
+    /// a stop or a wish must reach a running session.
     #[must_use]
     pub const fn needs_no_lease(&self) -> bool {
-        matches!(self, Self::Edited(_) | Self::GateAnswered(_) | Self::Said(_) | Self::StopAsked(_))
+        matches!(
+            self,
+            Self::Edited(_)
+                | Self::GateAnswered(_)
+                | Self::Said(_)
+                | Self::StopAsked(_)
+                | Self::WorkAsked(_)
+        )
     }
 
     /// Does it always need the lease, even in a session that another program drives? What a
@@ -296,6 +306,7 @@ impl Event {
             Self::Settings(settings) => Some(&settings.who),
             Self::Said(said) => Some(&said.who),
             Self::StopAsked(stop) => Some(&stop.who),
+            Self::WorkAsked(asked) => Some(&asked.who),
             _ => None,
         }
     }
@@ -310,6 +321,7 @@ impl Event {
             Self::Settings(settings) => &mut settings.who,
             Self::Said(said) => &mut said.who,
             Self::StopAsked(stop) => &mut stop.who,
+            Self::WorkAsked(asked) => &mut asked.who,
             _ => return,
         };
         who.login = login.map(ToOwned::to_owned);
@@ -322,7 +334,14 @@ impl Event {
 
     /// Does it hold JSON of the user's, of any shape?
     pub(crate) const fn holds_json(&self) -> bool {
-        matches!(self, Self::Created(_) | Self::Edited(_) | Self::Node(_) | Self::Checkpoint(_))
+        matches!(
+            self,
+            Self::Created(_)
+                | Self::Edited(_)
+                | Self::Node(_)
+                | Self::Checkpoint(_)
+                | Self::WorkAsked(_)
+        )
     }
 
     /// Lets go of the long texts of a conversation, once they are encoded: what a session's

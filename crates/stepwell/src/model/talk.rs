@@ -1,7 +1,8 @@
 //! What people and programs tell a session beside its conversation: words for its runner,
-//! stops, settings, and the records of other programs.
+//! stops, wishes, settings, and the records of other programs.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use super::id::Lane;
+use super::phase::Phase;
 use super::position::Epoch;
 
 /// Who did something: a user and a host, as their own program says, and the login that a
@@ -330,6 +332,48 @@ pub struct StopAsked {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// Somebody asked the runner to change how the work stands. It needs no lease; the runner records
+/// what comes of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkAsked {
+    /// The lease of the runner that is meant: a later one ignores it.
+    pub epoch: Epoch,
+    /// Who asked.
+    pub who: Who,
+    /// What is to change.
+    pub change: WorkChange,
+}
+
+/// A change of how a session's work stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WorkChange {
+    /// The work enters a phase.
+    Phase(Phase),
+    /// The present point gets a name.
+    Checkpoint {
+        /// The name.
+        name: String,
+        /// What is remembered with it.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        metadata: BTreeMap<String, serde_json::Value>,
+    },
+    /// A question about the work is noted.
+    Ask {
+        /// The question.
+        text: String,
+    },
+    /// A question about the work is answered.
+    Answer {
+        /// The question's number.
+        question: String,
+        /// The answer.
+        text: String,
+    },
 }
 
 /// Another program's own data under a key. It is given back byte for byte, and never shown

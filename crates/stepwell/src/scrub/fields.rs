@@ -11,6 +11,7 @@ impl Event {
         match self {
             Self::Created(_) => &["flow.variables", "project.answers"],
             Self::Edited(_) | Self::Checkpoint(_) => &["metadata"],
+            Self::WorkAsked(_) => &["change.checkpoint.metadata"],
             Self::Node(_) => &["output"],
             // All of an unknown event is the user's.
             Self::Unknown(_)
@@ -76,6 +77,7 @@ impl Event {
             Self::Edited(_) => &["budget", "elsewhere.cost"],
             Self::Foreign(_) => &["about"],
             Self::Settings(_) => &["mode"],
+            Self::WorkAsked(_) => &["change.phase"],
             Self::Record(_) => &["system", "topic", "blobs"],
             Self::Step(_)
             | Self::Permission(_)

@@ -13,7 +13,7 @@ use crate::failpoint::failpoint;
 use crate::{
     Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease,
     MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq,
-    SessionId, State, Undone,
+    SessionId, State, StopAsked, Undone, WorkAsked,
 };
 
 /// After how many events a session's fold is kept, so that the state at any seq,
@@ -470,10 +470,11 @@ fn check_without_lease(world: World<'_>, row: &SessionRow, events: &[NewEvent]) 
     let session = || row.head.id.clone();
     for NewEvent { event, .. } in events {
         let kind = || event.kind().to_owned();
-        if let Event::StopAsked(stop) = event
-            && row.held().is_none_or(|held| held.epoch != stop.epoch)
+        if let Event::StopAsked(StopAsked { epoch, .. }) | Event::WorkAsked(WorkAsked { epoch, .. }) =
+            event
+            && row.held().is_none_or(|held| held.epoch != *epoch)
         {
-            let why = format!("nobody runs it under lease {}", stop.epoch);
+            let why = format!("nobody runs it under lease {epoch}");
             return Err(Error::Illegal { session: session(), kind: kind(), why });
         }
         if event.needs_no_lease() {

@@ -1,0 +1,293 @@
+//! Changing how a session's work stands, whoever runs it. Where nobody does, the lease is taken for
+//! a moment. Where somebody does, they are asked by an event, and record what comes of it.
+
+use std::time::Duration;
+
+use crate::checkpoints::check_name;
+use crate::{
+    Checkpoint, CheckpointReason, Driver, Epoch, Error, Event, Facts, Kind, Lease, Move, NewEvent,
+    Phase, PhaseChanged, Question, Recorded, Redacted, Result, Seq, SessionId, Standing, Status,
+    Stepwell, WorkAsked, WorkChange,
+};
+
+/// How long a runner has to do what it was asked: it looks several times a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long one look at the log waits for news.
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Stepwell {
+    /// Moves a session's work to a phase, and takes a checkpoint there, also while it runs. Being
+    /// there already is no move.
+    ///
+    /// # Errors
+    /// If the session has no phases, or they do not allow the move.
+    pub fn enter_phase(&self, id: &SessionId, phase: Phase) -> Result<()> {
+        self.change_work(id, WorkChange::Phase(phase)).map(drop)
+    }
+
+    /// Changes how a session's work stands, also while it runs. The answer is what was recorded;
+    /// nothing, if it stood so already.
+    ///
+    /// # Errors
+    /// [`Error::Held`], if whoever runs it does not do it in time.
+    pub fn change_work(&self, id: &SessionId, change: WorkChange) -> Result<Option<Recorded>> {
+        let who = self.who().clone();
+        let asked = WorkAsked { epoch: Epoch::FIRST, who, change };
+        // What is recorded is compared with what was asked: both without secrets.
+        let Event::WorkAsked(mut asked) = Redacted::by(self.redactor(), asked).into_new().event
+        else {
+            return Ok(None);
+        };
+        loop {
+            let standing = self.store().standing(id)?;
+            let Some(epoch) = runner(&standing) else {
+                match self.change_unheld(id, &asked.change) {
+                    // Somebody began to run it just now.
+                    Err(Error::Held { .. }) if runner(&self.store().standing(id)?).is_some() => {
+                        continue;
+                    }
+                    other => return other,
+                }
+            };
+            standing.refuse_half_rewound()?;
+            refuse_in_flow(&standing, &asked.change)?;
+            if self.events_for(id, &asked.change)?.is_empty() {
+                return Ok(None);
+            }
+            asked.epoch = epoch;
+            let at = match self.append_freely(id, asked.clone().into()) {
+                // They stopped meanwhile.
+                Err(Error::Illegal { .. }) => continue,
+                other => other?,
+            };
+            if let Some(outcome) = self.wait_for_runner(id, &asked, at)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Does what a session's runner was asked to. Whoever holds the lease calls it.
+    ///
+    /// # Errors
+    /// If it cannot be done, which whoever asked finds out by looking.
+    pub fn carry_out(&self, lease: &Lease, change: &WorkChange) -> Result<()> {
+        refuse_in_flow(&self.store().standing(&lease.session)?, change)?;
+        let events = self.events_for(&lease.session, change)?;
+        match events.is_empty() {
+            true => Ok(()),
+            false => self.append_held(lease, events).map(drop),
+        }
+    }
+
+    fn change_unheld(&self, id: &SessionId, change: &WorkChange) -> Result<Option<Recorded>> {
+        let session = self.hold_whole(id)?;
+        let events = self.events_for(id, change)?;
+        let Some(event) = events.first().map(|new| new.event.clone()) else { return Ok(None) };
+        let written = session.append_all(events)?;
+        Ok(Some(Recorded { seq: written.first, at: self.now(), id: None, event }))
+    }
+
+    /// Waits for what becomes of a wish. Nothing, if the runner stopped before it did anything.
+    fn wait_for_runner(
+        &self,
+        id: &SessionId,
+        asked: &WorkAsked,
+        at: Seq,
+    ) -> Result<Option<Option<Recorded>>> {
+        // Pauses are counted, because a clock may stand still.
+        let mut waited = Duration::ZERO;
+        loop {
+            let standing = self.store().standing(id)?;
+            let kinds = [Kind::Phase, Kind::Checkpoint, Kind::Question];
+            let since = self.store().keyed(id, Facts { from: at.next(), ..Facts::of(&kinds) })?;
+            if let Some(done) = since.into_iter().find(|it| is_done(&asked.change, &it.event)) {
+                return Ok(Some(Some(done)));
+            }
+            if runner(&standing) != Some(asked.epoch) {
+                return Ok(None);
+            }
+            // What happened meanwhile may forbid it, or have done it.
+            if self.events_for(id, &asked.change)?.is_empty() {
+                return Ok(Some(None));
+            }
+            if waited >= PATIENCE {
+                let Some(held) = standing.held else { return Ok(None) };
+                let (holder, expires) = (Box::new(held.holder), held.expires);
+                return Err(Error::Held { session: id.clone(), holder, expires });
+            }
+            self.store().wait_after(id, standing.head.seq, PAUSE)?;
+            waited += PAUSE;
+        }
+    }
+
+    /// The events that make a change, first the one that says it.
+    fn events_for(&self, id: &SessionId, change: &WorkChange) -> Result<Vec<NewEvent>> {
+        match change {
+            WorkChange::Phase(to) => self.moves_to(id, *to),
+            WorkChange::Checkpoint { name, metadata } => {
+                check_name(name)?;
+                let (name, metadata) = (name.clone(), metadata.clone());
+                let reason = CheckpointReason::Manual;
+                Ok(vec![Checkpoint { name, reason, metadata }.into()])
+            }
+            WorkChange::Ask { text } => {
+                let asked = self.work(id)?.questions;
+                let free = |n: &usize| !asked.iter().any(|it| it.id == n.to_string());
+                let n = (asked.len() + 1..).find(free).unwrap_or_default();
+                let question = Question { id: n.to_string(), text: text.clone(), answer: None };
+                Ok(vec![question.into()])
+            }
+            WorkChange::Answer { question, text } => {
+                let asked = self.work(id)?.questions;
+                let Some(found) = asked.iter().find(|it| it.id == *question) else {
+                    let (session, question) = (id.clone(), question.clone());
+                    let asked = asked.into_iter().map(|it| it.id).collect();
+                    return Err(Error::NoQuestion { session, question, asked });
+                };
+                let answer = Some(text.clone());
+                Ok(vec![Question { answer, ..found.clone() }.into()])
+            }
+        }
+    }
+
+    fn moves_to(&self, id: &SessionId, to: Phase) -> Result<Vec<NewEvent>> {
+        let head = self.store().standing(id)?.head;
+        let refuse = |why: String| {
+            let kind = Kind::Phase.as_str().to_owned();
+            Err(Error::Illegal { session: id.clone(), kind, why })
+        };
+        let Some((set, from)) = head.phases.zip(head.phase) else {
+            return refuse("the session has no phases".to_owned());
+        };
+        if from == to && to != Phase::Plan {
+            return Ok(Vec::new());
+        }
+        match set.judge(from, to, head.discuss_returns) {
+            Move::Illegal(_) => refuse(format!("from {from} it cannot move to {to}")),
+            Move::Legal | Move::Stay => {
+                Ok(vec![PhaseChanged { from, to }.into(), Checkpoint::of_phase(to).into()])
+            }
+        }
+    }
+}
+
+/// The lease under which somebody runs a session.
+fn runner(standing: &Standing) -> Option<Epoch> {
+    let runs = standing.head.driver == Driver::Own && standing.head.status == Status::Running;
+    standing.held.as_ref().filter(|_| runs).map(|held| held.epoch)
+}
+
+/// The phases of a flow that runs are moved by the flow.
+fn refuse_in_flow(standing: &Standing, change: &WorkChange) -> Result<()> {
+    match (change, &standing.head.flow) {
+        (WorkChange::Phase(_), Some(flow)) => Err(Error::Illegal {
+            session: standing.head.id.clone(),
+            kind: Kind::Phase.as_str().to_owned(),
+            why: format!("while {} runs, it moves the phases itself", flow.name),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Is an event what was asked for?
+fn is_done(change: &WorkChange, event: &Event) -> bool {
+    match (change, event) {
+        (WorkChange::Phase(to), Event::Phase(change)) => change.to == *to,
+        (WorkChange::Checkpoint { name, metadata }, Event::Checkpoint(made)) => {
+            made.name == *name && made.metadata == *metadata
+        }
+        (WorkChange::Ask { text }, Event::Question(question)) => question.text == *text,
+        (WorkChange::Answer { question, text }, Event::Question(answered)) => {
+            answered.id == *question && answered.answer.as_ref() == Some(text)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Created, PhaseSet, Session};
+
+    fn session(well: &Stepwell) -> Session {
+        let created = Created::new("s-1".parse().unwrap(), "work");
+        well.create(created.with_phases(PhaseSet::Workflow)).unwrap()
+    }
+
+    /// Does as a runner does, until so many wishes were carried out.
+    fn serve(session: &Session, wishes: usize) {
+        let (mut seen, mut done) = (Seq::ZERO, 0);
+        while done < wishes {
+            let facts = Facts { from: seen.next(), ..Facts::of(&[Kind::WorkAsked]) };
+            for it in session.well().store().keyed(session.id(), facts).unwrap() {
+                seen = it.seq;
+                let Event::WorkAsked(asked) = it.event else { continue };
+                session.well().carry_out(session.lease(), &asked.change).unwrap();
+                done += 1;
+            }
+            let head = session.standing().unwrap().head.seq;
+            session.well().store().wait_after(session.id(), head, PAUSE).unwrap();
+        }
+    }
+
+    #[test]
+    fn whoever_runs_a_session_does_what_others_ask_of_its_work() {
+        let well = Stepwell::in_memory();
+        let session = session(&well);
+        let id = session.id().clone();
+        std::thread::scope(|scope| {
+            scope.spawn(|| serve(&session, 4));
+            let metadata = BTreeMap::from([("by".to_owned(), "ann".into())]);
+            let checkpoint =
+                Checkpoint { name: "here".to_owned(), metadata, ..Checkpoint::default() };
+            let seq = well.checkpoint(&id, checkpoint).unwrap();
+            assert_eq!(well.checkpoints(&id).unwrap().last().unwrap().seq, seq);
+            well.enter_phase(&id, Phase::Initialize).unwrap();
+            assert_eq!(well.ask(&id, "why?").unwrap().id, "1");
+            let answered = well.answer_question(&id, "1", "because").unwrap();
+            assert_eq!(answered.answer.as_deref(), Some("because"));
+        });
+        let head = session.standing().unwrap().head;
+        assert_eq!((head.phase, head.status), (Some(Phase::Initialize), Status::Running));
+        // What is refused is refused without asking anybody, and so is what is so already.
+        let before = head.seq;
+        assert!(matches!(well.enter_phase(&id, Phase::Ship), Err(Error::Illegal { .. })));
+        assert!(well.answer_question(&id, "7", "x").is_err());
+        assert!(
+            well.checkpoint(&id, Checkpoint { name: "7".into(), ..Default::default() }).is_err()
+        );
+        well.enter_phase(&id, Phase::Initialize).unwrap();
+        assert_eq!(session.standing().unwrap().head.seq, before);
+    }
+
+    #[test]
+    fn if_the_runner_stops_first_whoever_asked_does_it_themselves() {
+        let well = Stepwell::in_memory();
+        let session = session(&well);
+        let id = session.id().clone();
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| well.enter_phase(&id, Phase::Initialize));
+            // It stops once it was asked, and did nothing.
+            while well.store().facts(&id, &[Kind::WorkAsked]).unwrap().is_empty() {
+                let head = session.standing().unwrap().head.seq;
+                well.store().wait_after(&id, head, PAUSE).unwrap();
+            }
+            session.finish(Status::Success, None).unwrap();
+            asking.join().unwrap().unwrap();
+        });
+        assert_eq!(well.standing(&id).unwrap().head.phase, Some(Phase::Initialize));
+    }
+
+    #[test]
+    fn a_wish_for_another_lease_is_refused() {
+        let well = Stepwell::in_memory();
+        let session = session(&well);
+        let change = WorkChange::Phase(Phase::Initialize);
+        let asked = WorkAsked { epoch: Epoch::new(7), who: "ann".into(), change };
+        let refused = well.append_freely(session.id(), asked.into());
+        assert!(matches!(refused, Err(Error::Illegal { .. })), "{refused:?}");
+    }
+}
