@@ -91,7 +91,7 @@ impl App {
         };
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
-        let out = Output::new(form, paint, terminal);
+        let out = Output::new(form, paint, terminal, workspace.redactor().with_own_count());
         Ok(Self { workspace, config_fault, terminal, out, definition })
     }
 

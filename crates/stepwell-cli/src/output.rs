@@ -1,9 +1,12 @@
 //! The answer: text for people, JSON for programs, on stdout and nowhere else.
+//!
+//! Secrets are taken out of it: imports and other programs' records are stored as they came.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, LineWriter, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use stepwell::Redactor;
 use stepwell_wire::Answer;
 
 use crate::failure::{Exit, Failure, Result};
@@ -24,16 +27,17 @@ pub(crate) struct Output {
     to: Box<dyn Write + Send>,
     pub(crate) form: Form,
     pub(crate) paint: Paint,
+    redactor: Redactor,
 }
 
 impl Output {
-    pub(crate) fn new(form: Form, paint: Paint, terminal: Terminal) -> Self {
+    pub(crate) fn new(form: Form, paint: Paint, terminal: Terminal, redactor: Redactor) -> Self {
         // Line by line where a person watches, so that notes stand where they belong.
         let to: Box<dyn Write + Send> = match terminal.output {
             true => Box::new(LineWriter::new(io::stdout())),
             false => Box::new(BufWriter::new(io::stdout())),
         };
-        Self { to, form, paint }
+        Self { to, form, paint, redactor }
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -48,15 +52,17 @@ impl Output {
         }
     }
 
-    /// Writes a line.
+    /// Writes a line, without secrets.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
-        Ok(writeln!(self.to, "{line}")?)
+        Ok(writeln!(self.to, "{}", self.redactor.redact(&line.to_string()))?)
     }
 
-    /// Writes one JSON object on a line of its own. Only what is described can be written.
+    /// Writes one JSON object on a line of its own, without secrets. Only what is described can be
+    /// written.
     pub(crate) fn object(&mut self, object: &impl Answer) -> Result<()> {
-        serde_json::to_writer(&mut self.to, object).map_err(io::Error::from)?;
-        Ok(self.to.write_all(b"\n")?)
+        let json = serde_json::to_string(object).map_err(io::Error::from)?;
+        let json = self.redactor.redact_json(&json).unwrap_or(json);
+        Ok(writeln!(self.to, "{json}")?)
     }
 
     /// Writes it as an object or as a line, whichever was asked for.
@@ -67,7 +73,7 @@ impl Output {
         }
     }
 
-    /// The bytes of the answer, for whoever writes them as they are.
+    /// The bytes of the answer, for whoever writes them as they are, secrets included.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
         &mut *self.to
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use stepwell::{SessionId, Stepwell};
+use stepwell::{Redacted, SessionId, Stepwell};
 
 use crate::document::Document;
 use crate::registry::Format;
@@ -25,16 +25,23 @@ pub fn export(
     }
 }
 
-/// Writes the conversation as a page for people.
+/// Writes the conversation as a page for people, without secrets: what was imported is kept as it
+/// came, and a page is there to be shown around.
 pub(crate) fn page(
     well: &Stepwell,
     id: &SessionId,
     to: &mut Outlet<'_>,
     render: fn(&Document) -> String,
 ) -> Result<Exported> {
-    let standing = well.standing(id)?;
+    let mut standing = well.standing(id)?;
+    let redactor = well.redactor().with_own_count();
+    standing.head = Redacted::head(&redactor, standing.head);
     let span = stepwell::Span { to: standing.head.seq, ..stepwell::Span::ALL };
-    let slice = well.store().events(id, span)?;
+    let mut slice = well.store().events(id, span)?;
+    for recorded in &mut slice.events {
+        let shown = Redacted::by(&redactor, recorded.event.clone());
+        recorded.event = shown.into_new().event;
+    }
     let events = slice.events.len() as u64;
     let damaged = slice.damage.iter().map(|damage| (id.clone(), damage.clone())).collect();
     let document = Document::of(&standing, slice);

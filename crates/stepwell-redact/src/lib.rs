@@ -42,6 +42,7 @@ const SEARCH_BYTES: usize = 32 << 20;
 #[derive(Clone)]
 pub struct Redactor {
     shared: Arc<Shared>,
+    taken: Arc<AtomicU64>,
 }
 
 struct Shared {
@@ -49,7 +50,6 @@ struct Shared {
     given: Vec<(String, &'static str)>,
     /// The rules with those values; unused if there are none.
     compiled: OnceLock<Compiled>,
-    taken: AtomicU64,
 }
 
 struct Compiled {
@@ -125,14 +125,20 @@ impl Redactor {
         // Of two that begin alike the longer one is tried first.
         given.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then(one.cmp(other)));
         given.dedup_by(|(later, _), (earlier, _)| later == earlier);
-        let (compiled, taken) = (OnceLock::new(), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { given, compiled, taken }) }
+        let shared = Arc::new(Shared { given, compiled: OnceLock::new() });
+        Self { shared, taken: Arc::default() }
     }
 
-    /// How many texts it took a secret out of so far.
+    /// The same rules and values with a count of its own, for texts that are only shown.
+    #[must_use]
+    pub fn with_own_count(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), taken: Arc::default() }
+    }
+
+    /// How many texts it and its clones took a secret out of so far.
     #[must_use]
     pub fn taken(&self) -> u64 {
-        self.shared.taken.load(Ordering::Relaxed)
+        self.taken.load(Ordering::Relaxed)
     }
 
     fn compiled(&self) -> &Compiled {
@@ -154,7 +160,7 @@ impl Redactor {
             Cow::Owned(text) => Cow::Owned(self.by_rules(&text).into_owned()),
         };
         if matches!(redacted, Cow::Owned(_)) {
-            self.shared.taken.fetch_add(1, Ordering::Relaxed);
+            self.taken.fetch_add(1, Ordering::Relaxed);
         }
         redacted
     }

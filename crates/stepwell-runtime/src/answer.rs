@@ -151,6 +151,11 @@ pub(crate) fn answer_here(
     let spec = steering.spec.as_deref();
     let fitting = Fitting { session: &open.session, gate: &open.gate, spec };
     let answer = fitting.answer(&answer, steering.well.now())?;
+    let redactor = steering.well.redactor().with_own_count();
+    if rule.is_some_and(|rule| redactor.holds_secret(rule.to_string().as_bytes()).is_some()) {
+        let (session, gate) = (open.session.clone(), open.gate.id.clone());
+        return Err(Error::SecretRule { session, gate });
+    }
     let remembered = rule.map(|rule| Permission {
         who: Some(who.clone()),
         ..Permission::new(rule.to_string(), answer.allows())

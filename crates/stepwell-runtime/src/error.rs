@@ -227,6 +227,16 @@ pub enum Error {
         /// What is wrong with it.
         why: NoAnswer,
     },
+    /// A rule for later calls holds a secret. It would not be stored as it is, and so never fit.
+    #[error(
+        "the pattern holds a secret, which is not stored; put * in its place, or answer only this call"
+    )]
+    SecretRule {
+        /// The session.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+    },
     /// Words neither allow nor deny what is asked.
     #[error("{text:?} neither allows nor denies what is asked: {asked}")]
     Unclear {
@@ -596,6 +606,7 @@ impl Error {
             | Self::NoLane { .. }
             | Self::SeveralGates { .. }
             | Self::BadAnswer { .. }
+            | Self::SecretRule { .. }
             | Self::Unclear { .. }
             | Self::OtherVariable { .. } => ErrorKind::Usage,
             Self::SpecMoved { .. }
@@ -674,7 +685,9 @@ impl Error {
             Self::BadAnswer { session, why: NoAnswer::Late { .. }, .. } => {
                 Remedy::TakeDefault(session.clone())
             }
-            Self::BadAnswer { session, .. } => Remedy::Respond(session.clone()),
+            Self::BadAnswer { session, .. } | Self::SecretRule { session, .. } => {
+                Remedy::Respond(session.clone())
+            }
             Self::Unclear { session, gate, .. } => {
                 Remedy::AllowOrDeny { session: session.clone(), gate: gate.clone() }
             }

@@ -296,6 +296,12 @@ impl Workspace {
         Well { well: Stepwell::with(engine.store(), surroundings), engine }
     }
 
+    /// What takes secrets out of what is written, and out of what is shown of imports.
+    #[must_use]
+    pub const fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     /// Did something that was to be written hold what looks like a secret? It was written without.
     #[must_use]
     pub fn has_redacted(&self) -> bool {

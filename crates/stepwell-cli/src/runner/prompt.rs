@@ -382,7 +382,10 @@ impl<'a> Question<'a> {
                 note(error);
                 Heard::Done
             }
-            Err(error @ (Error::BadAnswer { .. } | Error::Unclear { .. })) => {
+            Err(
+                error
+                @ (Error::BadAnswer { .. } | Error::SecretRule { .. } | Error::Unclear { .. }),
+            ) => {
                 note(error);
                 Heard::Again
             }

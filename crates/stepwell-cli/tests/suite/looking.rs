@@ -189,3 +189,43 @@ fn every_known_store_is_listed_and_searched() {
     let gaps = regex::Regex::new(" {2,}").unwrap();
     assert_snapshot!(gaps.replace_all(&desk.transcript(), "  "));
 }
+
+#[test]
+fn what_an_import_brought_is_shown_without_secrets_and_goes_back_with_them() {
+    let desk = Desk::new();
+    // Put together here, so that no file of ours holds one.
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+    let name = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+    let meta = format!(
+        r#"{{"timestamp":"2026-05-04T06:30:00.000Z","type":"session_meta","payload":{{"id":"{name}","timestamp":"2026-05-04T06:30:00.000Z","cwd":"/home/mila","originator":"codex_cli","cli_version":"0.166.0"}}}}"#
+    );
+    let said = format!(
+        r#"{{"timestamp":"2026-05-04T06:30:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"deploy with {secret}"}}]}}}}"#
+    );
+    let file = format!("rollout-2026-05-04T06-30-00-{name}.jsonl");
+    let text = format!("{meta}\n{said}\n");
+    desk.file(&file, &text);
+    assert_eq!(desk.quietly(&["import", &file, "--yes"]).code, Some(0));
+    for args in [
+        &["show", name][..],
+        &["show", name, "--messages"],
+        &["show", name, "--json"],
+        &["log", name],
+        &["log", name, "--json"],
+        &["search", "deploy"],
+        &["search", "deploy", "--json"],
+        &["sessions", "--all"],
+        &["sessions", "--all", "--json"],
+        &["export", name, "--format", "markdown"],
+        &["export", name, "--format", "html"],
+    ] {
+        let ran = desk.quietly(args);
+        let out = ran.stdout + &ran.stderr;
+        assert_eq!(ran.code, Some(0), "{args:?}: {out}");
+        assert!(!out.contains(&secret[..12]), "{args:?}: {out}");
+        // It was stored, so nobody is told that it was not.
+        assert!(!out.contains("was not stored"), "{args:?}: {out}");
+    }
+    assert!(desk.quietly(&["show", name, "--messages"]).stdout.contains("[redacted:github-token]"));
+    assert_eq!(desk.quietly(&["export", name, "--format", "codex"]).stdout, text);
+}

@@ -298,6 +298,36 @@ fn a_session_without_words_has_a_page() {
 }
 
 #[test]
+fn pages_show_no_secret_of_an_import() {
+    let well = Stepwell::in_memory();
+    // Put together here, so that no file of ours holds one.
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+    let says = format!("it is {secret}");
+    let created = Created::new(id(NAME), says.as_str());
+    let create = Create { created, event_id: None, at: None, claim: Some(well.claim()) };
+    let lease = well.store().write(Write::Create(create)).unwrap().lease.unwrap();
+    let call = format!(r#"{{"command":"curl -H {secret}"}}"#);
+    let events = [
+        Event::from(Message::user(says.as_str())),
+        Message::assistant(says.as_str()).calling("1", "run", call).into(),
+        Message::tool_result("1", says.as_str()).into(),
+        Edited { label: Change::Set(says), ..Edited::default() }.into(),
+    ];
+    let events = events.map(NewEvent::from).to_vec();
+    let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
+    let append = stepwell::Append { session, epoch, expected: None, events };
+    well.store().write(Write::Append(append)).unwrap();
+    for format in [Format::MARKDOWN, Format::HTML] {
+        let page = text(&well, NAME, format);
+        assert!(!page.contains(&secret[4..20]), "{page}");
+        assert!(page.matches("redacted:github-token").count() >= 5, "{page}");
+    }
+    // Whoever is to go on with it gets it as it is.
+    assert!(text(&well, NAME, Format::JSON).contains(&secret));
+    assert!(text(&well, NAME, "claude".parse().unwrap()).contains(&secret));
+}
+
+#[test]
 fn a_session_that_is_not_there_is_absent() {
     let well = Stepwell::in_memory();
     let streamed = |it: &Format| it.writer().is_some_and(|it| it.shape() == Shape::File);

@@ -1,6 +1,7 @@
 //! Approvals: on record first, answered by whoever is first, and never twice.
 
 use stepwell::{Answer, Event, Grant, Status};
+use stepwell_agent::permission::Rule;
 use stepwell_runtime::{Error, FlowOptions, Given, Patience, RunEvent, RunOptions, RunRequest};
 
 use crate::desk::{ASKS, Desk, asked};
@@ -141,4 +142,30 @@ fn a_call_with_a_secret_is_allowed_only_where_it_runs() {
     let closed = closed.unwrap();
     assert!(!closed.allows() && closed.reason().unwrap().contains("secret"), "{closed:?}");
     assert_eq!(desk.ran(), 1);
+}
+
+#[test]
+fn a_pattern_that_holds_a_secret_is_refused_and_the_question_stays_open() {
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let script = format!(
+        "
+- {{calls: [{{tool: run_command, arguments: {{command: 'echo {secret} >> made.txt'}}}}]}}
+- {{text: Made.}}
+"
+    );
+    let desk = Desk::new();
+    let handle = desk.start(&script);
+    let id = handle.id().clone();
+    let open = asked(&mut handle.events());
+    let answer = |pattern: String| {
+        let rule = Rule::new("run_command", Some(pattern));
+        let (gate, once) = (open.gate.id.as_str(), Answer::ALLOW_ONCE);
+        handle.answer_remembering(gate, once, Some(&rule), "ann@desk")
+    };
+    let refused = answer(format!("echo {secret}*"));
+    assert!(matches!(refused, Err(Error::SecretRule { .. })), "{refused:?}");
+    answer("echo *".to_owned()).unwrap();
+    assert_eq!((handle.join().unwrap().status, desk.ran()), (Status::Success, 1));
+    let log = format!("{:?}", desk.events(&id));
+    assert!(!log.contains(&secret) && log.contains("run_command(echo *)"), "{log}");
 }
