@@ -4,6 +4,7 @@
 //! the user's configuration, which goes first. A price that is not known is absent, never zero.
 
 pub mod list;
+mod names;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -181,12 +182,17 @@ impl Prices {
     /// the provider's models.
     #[must_use]
     pub fn find(&self, provider: &str, model: &str) -> Option<Price> {
+        self.find_named(provider, model).or_else(|| self.models(provider).get(ANY).cloned())
+    }
+
+    /// The price of a model by its name, or by its name without a date.
+    fn find_named(&self, provider: &str, model: &str) -> Option<Price> {
         let models = self.models(provider);
         let dated = || {
             let base = |name: &&String| model.strip_prefix(name.as_str()).is_some_and(is_date);
             models.keys().filter(base).max_by_key(|name| name.len()).and_then(|n| models.get(n))
         };
-        models.get(model).or_else(dated).or_else(|| models.get(ANY)).cloned()
+        models.get(model).or_else(dated).cloned()
     }
 
     /// What a call cost, unless the price is not known.
@@ -196,13 +202,19 @@ impl Prices {
     }
 
     /// What a session may have cost of which only the tokens are known. Nothing, if the cost of any
-    /// call was recorded: what is known and what is guessed are never one sum.
+    /// call was recorded: what is known and what is guessed are never one sum. Other programs
+    /// call models otherwise: names that mean the same do.
     #[must_use]
     pub fn estimate(&self, provider: &str, model: &str, spent: &Spent) -> Option<Money> {
         if spent.unpriced == 0 || !spent.cost.is_zero() {
             return None;
         }
-        let mut price = self.find(provider, model)?;
+        let other = || {
+            names::names(provider, model)
+                .iter()
+                .find_map(|name| self.find_named(&name.provider, &name.model))
+        };
+        let mut price = self.find(provider, model).or_else(other)?;
         // How long each call was is not known: all of them count as short.
         price.long.clear();
         Some(price.cost(&spent.usage)).filter(|cost| !cost.is_zero())

@@ -72,10 +72,14 @@ impl<'a> Estimates<'a> {
 
     /// What a session cost, or may have cost.
     pub(crate) fn told(&self, head: &Head, spent: &Spent) -> String {
-        match self.of(head, spent) {
-            Some(estimate) if estimate < CENT => format!("~${estimate:.4}"),
-            Some(estimate) => format!("~${estimate:.2}"),
-            None => cost(spent),
-        }
+        self.of(head, spent).map_or_else(|| cost(spent), estimated)
+    }
+}
+
+/// An estimate, which can be taken for nothing else.
+pub(crate) fn estimated(estimate: Money) -> String {
+    match estimate < CENT {
+        true => format!("~${estimate:.4}"),
+        false => format!("~${estimate:.2}"),
     }
 }

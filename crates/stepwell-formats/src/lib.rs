@@ -100,6 +100,7 @@ pub use input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };
 pub use intake::{Became, Mode, Report, Taken, take_in, take_in_watched};
+pub use m31a::LEDGER_ROW;
 pub use mark::Mark;
 pub use neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
 pub use reader::{Homes, Kind, Probe, Reader};

@@ -101,6 +101,9 @@ pub struct LedgerEntry {
     pub cost: Dollars,
     /// Model calls whose price is not known.
     pub unpriced_calls: u64,
+    /// What it may have cost, where only its tokens are known. It is in no other sum.
+    #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Dollars>,
     /// From its beginning to its end.
     pub duration_seconds: u64,
     /// Commits that were made meanwhile; null, where there is no git work tree.

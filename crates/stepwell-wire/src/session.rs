@@ -286,6 +286,9 @@ pub struct SessionDetails {
     /// What it spent with its subagents, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_subagents: Option<Spending>,
+    /// What it may have cost, where only its tokens are known. It is in no other sum.
+    #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Dollars>,
     /// Its agents' conversations: `main`, and those of a flow.
     pub lanes: Vec<LaneInfo>,
     /// Paths of files that it changed, each once, in order of their first change.

@@ -1,16 +1,18 @@
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stepwell::ledger::LedgerRow;
-use stepwell::{Access, Family, Filter, Head, Query};
+use stepwell::{Access, Family, Filter, Head, Money, Query};
 use stepwell_agent::run::Charge;
-use stepwell_formats::{cell, table};
+use stepwell_formats::{LEDGER_ROW, cell, table};
 use stepwell_wire::LedgerEntry;
 use stepwell_workspace::{Commits, Location, NamedWell};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::output::note;
+use crate::prices::{Estimates, estimated};
 use crate::selection::Selection;
 use crate::table::{Align, Column, Table};
 use crate::text::{cost, moment, one_line, took};
@@ -37,6 +39,8 @@ pub(crate) struct Args {
 struct Row {
     came: LedgerRow,
     commits: Option<usize>,
+    /// What it may have cost, where nobody said it.
+    estimate: Option<Money>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -100,14 +104,26 @@ fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<Row>>
     }
     let since = ledger.rows.iter().map(|row| row.head.created_at).min();
     let made = since.and_then(|since| Commits::since(root, since));
+    let estimates = Estimates::new(app);
     let row = |came: LedgerRow| {
         // What was counted elsewhere stays as it was.
         let counted = told_commits(&came.head);
         let made = made.as_ref().filter(|_| counted.is_none() && is_here(&came.head, root));
         let commits = counted.or(made.map(|it| it.between(came.head.created_at, came.ended)));
-        Row { came, commits }
+        let estimate = estimates.of(&came.head, &came.spent);
+        Row { came, commits, estimate }
     };
-    Ok(ledger.rows.into_iter().map(row).collect())
+    let mut rows = ledger.rows.into_iter().map(row).collect();
+    leave_out_twins(&mut rows);
+    Ok(rows)
+}
+
+/// What a ledger says of a session that is here itself is no row of its own.
+fn leave_out_twins(rows: &mut Vec<Row>) {
+    let here: HashSet<String> = rows.iter().map(|row| row.came.head.id.to_string()).collect();
+    rows.retain(|row| {
+        row.is_about() == row.came.head.id.as_str() || !here.contains(row.is_about())
+    });
 }
 
 /// Did a session work in this folder, or in a worktree of it? A recorded folder that is gone is one
@@ -139,6 +155,17 @@ impl Row {
         self.came.ended.since(self.came.head.created_at)
     }
 
+    /// The session that it tells of: of a row of another ledger, the one that is named there.
+    fn is_about(&self) -> &str {
+        let head = &self.came.head;
+        let source = head.source.as_ref().map(|source| source.id.as_str());
+        source.and_then(|id| id.strip_prefix(LEDGER_ROW)).unwrap_or(head.id.as_str())
+    }
+
+    fn cost(&self) -> String {
+        self.estimate.map_or_else(|| cost(&self.came.spent), estimated)
+    }
+
     fn commits(&self) -> String {
         self.commits.map_or_else(|| "-".to_owned(), |n| n.to_string())
     }
@@ -158,6 +185,7 @@ impl Row {
             skipped: *skipped,
             cost: spent.cost.into(),
             unpriced_calls: spent.unpriced,
+            estimate: self.estimate.map(Into::into),
             duration_seconds: self.took().as_secs(),
             commits: self.commits,
         }
@@ -174,7 +202,7 @@ fn show(rows: &[Row], app: &mut App) -> Result<()> {
             row.came.tasks.to_string().into(),
             row.came.failed.to_string().into(),
             row.came.skipped.to_string().into(),
-            cost(&row.came.spent).into(),
+            row.cost().into(),
             took(row.took()).into(),
             row.commits().into(),
             one_line(&row.model()).into(),
@@ -186,14 +214,17 @@ fn show(rows: &[Row], app: &mut App) -> Result<()> {
 fn markdown(rows: &[Row]) -> String {
     let cells = |row: &Row| {
         vec![
-            cell(row.came.head.id.as_str()),
+            cell(row.is_about()),
             row.came.ended.to_string(),
             cell(&row.model()),
             cell(&row.came.project_type),
             row.came.tasks.to_string(),
             row.came.failed.to_string(),
             row.came.skipped.to_string(),
-            format!("${}", row.came.spent.cost),
+            match row.estimate {
+                Some(estimate) => format!("~${estimate}"),
+                None => format!("${}", row.came.spent.cost),
+            },
             (row.took().as_secs().div_ceil(60)).to_string(),
             row.commits(),
         ]

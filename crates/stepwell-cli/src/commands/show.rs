@@ -64,8 +64,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return view::print(&well, &id, app);
     }
     let depth = if args.tree { Depth::Family } else { Depth::Alone };
-    let Details { answer, standing, family, with_subagents, unread } =
+    let Details { mut answer, standing, family, with_subagents, unread } =
         inspect::details(&well, &id, depth)?;
+    let estimate = Estimates::new(app).of(&standing.head, &standing.head.spent);
+    answer.estimate = estimate.map(Into::into);
     let mut damage = standing.damage.clone();
     let mut last = Vec::new();
     if !args.messages && !args.events {
@@ -311,25 +313,44 @@ fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell:
     app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
     let columns = app.terminal.width;
     well.log(id, Span::ALL).each(|event| {
-        let says = match &event.event {
-            Event::Message(message) => gist(message),
-            Event::Status(change) => change.status.to_string(),
-            Event::Phase(change) => format!("{} to {}", change.from, change.to),
-            Event::Rewinding(Rewinding::Begun { to, files, .. }) => {
-                format!("to {to}, {files} files")
-            }
-            Event::Rewinding(Rewinding::Dropped { why, .. }) => format!("dropped: {why}"),
-            Event::Rewound(rewound) => format!("to {}, {}", rewound.to, word(rewound.scope)),
-            Event::Undone(Undone::Compaction { of } | Undone::Rewind { of, .. }) => {
-                format!("of {of}")
-            }
-            other => other.key().map(|key| one_line(&key)).unwrap_or_default(),
-        };
+        let says = detail(&event.event);
         let (seq, at, kind) = (event.seq, second(event.at), visible(event.event.kind()));
         let line = format!("  {seq:>5} {at} {kind:<13} {says}");
         let line = columns.map_or(line.clone(), |columns| text::cut(&line, columns));
         app.out.line(line.trim_end())
     })
+}
+
+/// What an event says, on one line.
+fn detail(event: &Event) -> String {
+    match event {
+        Event::Created(created) => one_line(&created.task),
+        Event::Message(message) => gist(message),
+        Event::Status(change) => change.status.to_string(),
+        Event::Settings(settings) => one_line(&wording::settings(settings)),
+        Event::Phase(change) => format!("{} to {}", change.from, change.to),
+        Event::Rewinding(Rewinding::Begun { to, files, .. }) => {
+            format!("to {to}, {files} files")
+        }
+        Event::Rewinding(Rewinding::Dropped { why, .. }) => format!("dropped: {why}"),
+        Event::Rewound(rewound) => format!("to {}, {}", rewound.to, word(rewound.scope)),
+        Event::Undone(Undone::Compaction { of } | Undone::Rewind { of, .. }) => {
+            format!("of {of}")
+        }
+        Event::Said(said) => one_line(&format!("{}: {}", said.who, said.text)),
+        Event::StopAsked(stop) => one_line(&format!("by {}", stop.who)),
+        Event::WorkAsked(asked) => {
+            one_line(&format!("{}: {}", asked.who, wording::work_change(&asked.change)))
+        }
+        Event::GateAnswered(it) => one_line(&format!("{}: {}, by {}", it.id, it.answer, it.who)),
+        Event::Permission(permission) => {
+            let who = permission.who.as_ref().map(|who| format!(", by {who}"));
+            let allow = if permission.allow { "allowed" } else { "denied" };
+            one_line(&format!("{} {allow}{}", permission.rule, who.unwrap_or_default()))
+        }
+        Event::Error(failure) => one_line(&failure.message),
+        other => other.key().map(|key| one_line(&key)).unwrap_or_default(),
+    }
 }
 
 fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {

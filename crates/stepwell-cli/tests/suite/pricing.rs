@@ -68,6 +68,7 @@ fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
         let session = well.create(well.draft(model).with_model("openai", model)).unwrap();
         let cost = cost.map(|cost: &str| cost.parse().unwrap());
         session.append(Message::assistant("done").spending(usage, cost)).unwrap();
+        session.finish(stepwell::Status::Success, None).unwrap();
     }
     drop(well);
     // 100,000 at $2 and 50,000 at $8 per million.
@@ -75,6 +76,16 @@ fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
     for cost in [" ~$0.60 ", " ? ", " $0.3000 "] {
         assert!(shown.contains(cost), "{cost} in {shown}");
     }
+    for cost in [" ~$0.60 ", " ? ", " $0.3000 "] {
+        let ledger = desk.quietly(&["ledger"]).stdout;
+        assert!(ledger.contains(cost), "{cost} in {ledger}");
+    }
+    let rows = desk.quietly(&["ledger", "--json"]).json();
+    let guessed: Vec<_> = rows.iter().filter(|it| !it["estimated_cost_usd"].is_null()).collect();
+    assert_eq!(guessed.len(), 1, "{rows:?}");
+    assert_eq!((&guessed[0]["estimated_cost_usd"], &guessed[0]["cost"]), (&0.6.into(), &0.into()));
+    let shown = one(&desk, &["show", guessed[0]["id"].as_str().unwrap()], 0);
+    assert_eq!((&shown["estimated_cost_usd"], &shown["cost"]), (&0.6.into(), &0.into()));
     let lines = desk.quietly(&["sessions", "--all", "--json"]).json();
     let guessed: Vec<_> = lines.iter().filter(|it| !it["estimated_cost_usd"].is_null()).collect();
     assert_eq!(guessed.len(), 1, "{lines:?}");

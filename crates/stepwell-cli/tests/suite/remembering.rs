@@ -132,6 +132,32 @@ fn the_ledger_has_a_row_for_each_session_that_ended() {
 }
 
 #[test]
+fn the_ledger_in_markdown_reads_back_in() {
+    let mut desk = Desk::furnished();
+    desk.set("PATH", "/usr/bin:/bin");
+    git(&desk, &["init", "-q", "-b", "main", "."], "");
+    desk.quietly(&["tasks", "20260223-151045", "add", "a"]).line();
+    desk.quietly(&["tasks", "20260223-151045", "add", "b", "--status", "skipped"]).line();
+    git(&desk, &["commit", "-q", "--allow-empty", "-m", "x"], "2026-02-23T15:30:22Z");
+    let ledger = desk.quietly(&["ledger", "--markdown"]).stdout;
+    assert!(ledger.contains(" 1 |\n"), "its commit is counted: {ledger}");
+    // Elsewhere it is all that there is, commits included.
+    let other = Desk::new();
+    other.file("LEDGER.md", &ledger);
+    let read = other.quietly(&["import", "LEDGER.md", "--yes"]);
+    assert_eq!(read.code, Some(0), "{}", read.stderr);
+    assert_eq!(other.quietly(&["ledger", "--markdown"]).stdout, ledger);
+    // And again from there: nothing is there twice.
+    other.file("LEDGER.md", &other.quietly(&["ledger", "--markdown"]).stdout);
+    assert_eq!(other.quietly(&["import", "LEDGER.md", "--yes"]).code, Some(0));
+    assert_eq!(other.quietly(&["ledger", "--markdown"]).stdout, ledger);
+    // Where the sessions themselves are, they count.
+    desk.file("LEDGER.md", &ledger);
+    assert_eq!(desk.quietly(&["import", "LEDGER.md", "--yes"]).code, Some(0));
+    assert_eq!(desk.quietly(&["ledger", "--markdown"]).stdout, ledger);
+}
+
+#[test]
 fn a_row_of_the_ledger_lasts_from_the_beginning_to_the_end() {
     let mut desk = desk();
     desk.set("STEPWELL_NOW", "2026-03-09T10:00:00Z");

@@ -26,6 +26,9 @@ const COLUMNS: [&str; 10] = [
     "Commits",
 ];
 
+/// What the names of sessions begin with of which only a row of a ledger is here.
+pub const LEDGER_ROW: &str = "ledger-";
+
 /// The most tasks that a row is believed to have had.
 const MAX_TASKS: usize = 500;
 
@@ -81,7 +84,9 @@ impl<'a> Row<'a> {
         if id.is_empty() {
             return Err("it names no session".to_owned());
         }
-        let cost = cost.trim_start_matches('$');
+        // An estimate is no cost: with the tokens it can be made again, without them it is a guess.
+        let cost = if cost.starts_with('~') { "0" } else { cost.trim_start_matches('$') };
+        let id = id.strip_prefix(LEDGER_ROW).unwrap_or(id);
         Ok(Self {
             id,
             at: at.parse().map_err(|_| format!("{at:?} is no time"))?,
@@ -98,13 +103,18 @@ impl<'a> Row<'a> {
 
     fn tell(&self, sink: &mut dyn Sink) -> Result<()> {
         // A name of its own: the session itself may come in as well.
-        let id = format!("ledger-{}", self.id);
+        let id = format!("{LEDGER_ROW}{}", self.id);
         let mut opening = Opening::new(id, format!("what M31A's ledger says of {}", self.id));
         let took = Duration::from_secs(self.minutes.min(1 << 24) * 60);
         opening.started_at = Some(self.at.minus(took));
         let created = &mut opening.created;
-        created.model = self.model.to_owned();
-        created.provider = provider_of(self.model).to_owned();
+        let (provider, model) = match self.model.split_once('/') {
+            _ if self.model.starts_with("script:") => ("script", &self.model["script:".len()..]),
+            Some((provider, model)) if !provider.is_empty() => (provider, model),
+            _ => (provider_of(self.model), self.model),
+        };
+        created.model = model.to_owned();
+        created.provider = provider.to_owned();
         created.phases = Some(PhaseSet::Workflow);
         created.project =
             Some(Project { project_type: self.project.to_owned(), ..Project::default() });

@@ -72,6 +72,8 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
     };
     let head = &standing.head;
     let answer = SessionDetails {
+        // Whoever knows prices fills it in.
+        estimate: None,
         session: Session::of(standing.clone(), Messages::Count(head.messages)),
         with_subagents: with_subagents.as_ref().map(|(spent, _)| spent.into()),
         lanes: lanes.iter().map(|(lane, state)| LaneInfo::new(lane, state)).collect(),

@@ -1,0 +1,142 @@
+//! What other programs call models, in the words of a list of prices: with a region or a vendor in
+//! front, a version or a date behind, under another name of the provider, or under none.
+
+/// A model, as a list may have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) provider: String,
+    pub(super) model: String,
+}
+
+/// Other words for a provider, each with the list's.
+const PROVIDERS: &[(&str, &str)] = &[
+    ("google", "gemini"),
+    ("google_ai", "gemini"),
+    ("google_vertex", "gemini"),
+    ("vertex", "gemini"),
+    ("vertex_ai", "gemini"),
+    ("gcp_vertex_ai", "gemini"),
+    ("amazon_bedrock", "bedrock"),
+    ("aws_bedrock", "bedrock"),
+    ("azure_openai", "azure"),
+    ("claude", "anthropic"),
+    ("codex", "openai"),
+    ("openai_responses", "openai"),
+    ("openai_compatible", "openai"),
+    ("x_ai", "xai"),
+    ("moonshot", "moonshotai"),
+    ("z_ai", "zai"),
+    ("mistralai", "mistral"),
+];
+
+/// Whose models begin so.
+const VENDORS: &[(&str, &str)] = &[
+    ("claude-", "anthropic"),
+    ("gpt-", "openai"),
+    ("chatgpt-", "openai"),
+    ("codex-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini-", "gemini"),
+    ("grok-", "xai"),
+    ("deepseek-", "deepseek"),
+    ("mistral-", "mistral"),
+    ("codestral", "mistral"),
+    ("kimi-", "moonshotai"),
+    ("glm-", "zai"),
+];
+
+/// Where a cloud runs a model, in front of its name.
+const REGIONS: [&str; 8] = ["us.", "us-gov.", "eu.", "apac.", "ap.", "jp.", "au.", "global."];
+
+/// Vendors as clouds write them, in front of a model's name.
+const IN_FRONT: [&str; 4] = ["anthropic.", "openai.", "mistral.", "deepseek."];
+
+/// The names that a list may have for a model of another program, the likeliest first.
+pub(super) fn names(provider: &str, model: &str) -> Vec<Name> {
+    let mut all: Vec<Name> = Vec::new();
+    let mut add = |provider: &str, model: &str| {
+        let name = Name { provider: provider.to_owned(), model: model.to_owned() };
+        if !provider.is_empty() && !model.is_empty() && !all.contains(&name) {
+            all.push(name);
+        }
+    };
+    let whose = word_for(provider);
+    let lower = model.to_lowercase();
+    add(&whose, model);
+    add(&whose, &lower);
+    let (front, rest) = lower.split_once('/').unwrap_or(("", &lower));
+    add(&word_for(front), rest);
+    // Behind the last slash is the model, whoever passes it on.
+    let bare = bare(lower.rsplit('/').next().unwrap_or(&lower));
+    add(&whose, bare);
+    let vendor = VENDORS.iter().find(|(front, _)| bare.starts_with(front));
+    if let Some((_, vendor)) = vendor {
+        add(vendor, bare);
+    }
+    all
+}
+
+/// A provider in the list's words.
+fn word_for(provider: &str) -> String {
+    let word = provider.to_lowercase();
+    let plain = word.replace('-', "_");
+    PROVIDERS.iter().find(|(other, _)| *other == plain).map_or(word, |(_, own)| (*own).to_owned())
+}
+
+/// A model's name without what a cloud puts around it.
+fn bare(model: &str) -> &str {
+    let after = |text, fronts: &[&str]| {
+        fronts.iter().find_map(|front| str::strip_prefix(text, front)).unwrap_or(text)
+    };
+    let model = after(after(model, &REGIONS), &IN_FRONT);
+    // Such as `:0`, `:free` and `:latest`.
+    let model = model.split_once(':').map_or(model, |(front, _)| front);
+    let version = model.rsplit_once("-v");
+    let is_version = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    version.filter(|(_, version)| is_version(version)).map_or(model, |(front, _)| front)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::price::Prices;
+    use stepwell::{Spent, Usage};
+
+    #[test]
+    fn models_of_other_programs_are_found_in_the_list() {
+        let prices = Prices::default();
+        let usage = Usage { input: 1_000_000, output: 0, ..Usage::default() };
+        let mut spent = Spent::default();
+        spent.count(usage, None);
+        let input = |provider: &str, model: &str| {
+            prices.estimate(provider, model, &spent).map(|cost| cost.to_string())
+        };
+        let sonnet = input("anthropic", "claude-sonnet-4");
+        assert_eq!(sonnet.as_deref(), Some("3"));
+        for (provider, model) in [
+            ("anthropic", "claude-sonnet-4-20250514"),
+            ("", "claude-sonnet-4-20250514"),
+            ("anthropic", "anthropic/claude-sonnet-4"),
+            ("", "anthropic/claude-sonnet-4"),
+            ("bedrock", "us.anthropic.claude-sonnet-4-20250514-v1:0"),
+            ("aws_bedrock", "global.anthropic.claude-sonnet-4-20250514-v1:0"),
+            ("gcp_vertex_ai", "claude-sonnet-4@20250514"),
+            ("litellm", "claude-sonnet-4"),
+            ("Anthropic", "Claude-Sonnet-4"),
+            ("openrouter", "anthropic/claude-sonnet-4"),
+        ] {
+            assert_eq!(input(provider, model), sonnet, "{provider} {model}");
+        }
+        assert_eq!(input("google", "gemini-2.5-pro"), input("gemini", "gemini-2.5-pro"));
+        assert!(input("google", "gemini-2.5-pro").is_some());
+        assert_eq!(input("", "gpt-4.1-2025-04-14"), input("openai", "gpt-4.1"));
+        for (provider, model) in
+            [("", ""), ("ollama", "llama3"), ("", "my-own-model"), ("local", "sonnet")]
+        {
+            assert_eq!(input(provider, model), None, "{provider} {model}");
+        }
+        // A call is paid by the name that it was made under: nothing is guessed there.
+        assert_eq!(prices.cost("litellm", "claude-sonnet-4", &usage), None);
+    }
+}
