@@ -1,11 +1,15 @@
 //! What a session is as a whole, where a form has no place for it: each such fact is named.
 
-use stepwell::{Head, Status, StopReason};
+use stepwell::{Head, Lane, Message, Role, Status, StopReason, Time};
 
+use crate::steps::Steps;
 use crate::writer::Losses;
 
 /// What they are called in a warning.
 pub(crate) const FACTS: &str = "facts of the session";
+
+/// A session begins when its first line is written, give or take this: in microseconds.
+const A_MINUTE: u64 = 60_000_000;
 
 /// What a form says of a session as a whole, as whoever reads it would understand it.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +23,8 @@ pub(crate) struct Says<'a> {
     pub(crate) cost: bool,
     /// When it was last changed.
     pub(crate) updated: bool,
+    /// When it began, where the form says so otherwise.
+    pub(crate) began: Option<Time>,
 }
 
 /// Names each fact of a session that a form does not say.
@@ -42,4 +48,90 @@ pub(crate) fn count_facts(losses: &mut Losses, head: &Head, says: &Says<'_>) {
     name(head.steps != says.steps, format!("steps {}", head.steps));
     name(!head.spent.cost.is_zero() && !says.cost, format!("cost {}", head.spent.price()));
     name(!says.updated, "when it was updated".to_owned());
+    let told_late = |began: Time| began.as_micros().abs_diff(head.created_at.as_micros());
+    let late = says.began.is_some_and(|began| told_late(began) >= A_MINUTE);
+    name(late, "when it began".to_owned());
+}
+
+/// What a transcript says of its session by its lines alone.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    steps: Steps,
+    done: u64,
+    /// The first that the user said.
+    asked: Option<String>,
+    /// When the first line was written.
+    began: Option<Time>,
+    /// The model of the last answer, where lines name it.
+    model: String,
+    /// Was something said here, which did not come from the system?
+    grew: bool,
+}
+
+/// What a system's transcripts can say beside the conversation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) system: &'static str,
+    /// Do lines name the model?
+    pub(crate) names_models: bool,
+    /// Is the agent named somewhere?
+    pub(crate) names_agent: bool,
+}
+
+/// Where a message was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Here,
+    /// In the system that it is written for.
+    There,
+}
+
+impl Transcript {
+    /// A message is written.
+    pub(crate) fn said(&mut self, message: &Message, at: Time, said: Said) {
+        if message.lane != Lane::main() {
+            return;
+        }
+        self.began.get_or_insert(at);
+        self.grew |= said == Said::Here;
+        self.done += u64::from(self.steps.said(message).is_some());
+        match message.role {
+            Role::User if self.asked.is_none() => self.asked = Some(message.text()),
+            Role::Assistant => self.model = message.model.clone().unwrap_or_default(),
+            _ => {}
+        }
+    }
+
+    /// The next line follows an earlier one.
+    pub(crate) fn went_back(&mut self) {
+        self.steps.went_back();
+    }
+
+    /// Names each fact of the session that its lines do not say.
+    pub(crate) fn name_losses(&self, losses: &mut Losses, head: &Head, form: Form) {
+        let ours = head.source.as_ref().is_some_and(|it| it.system == form.system);
+        let stands = self.steps.status();
+        let known = ours && !self.grew;
+        // A line of the system's own says that it was aborted.
+        let aborted = known && head.status == stands.status;
+        let reason = if aborted { head.stop_reason } else { stands.reason };
+        let says = Says {
+            status: Some((stands.status, reason)),
+            error: false,
+            task: if ours { &head.task } else { self.asked.as_deref().unwrap_or_default() },
+            agent: if ours || form.names_agent { &head.agent } else { "" },
+            model: if known {
+                &head.model
+            } else if form.names_models {
+                &self.model
+            } else {
+                ""
+            },
+            steps: if known { head.steps } else { self.done },
+            cost: false,
+            updated: true,
+            began: self.began.filter(|_| !ours),
+        };
+        count_facts(losses, head, &says);
+    }
 }

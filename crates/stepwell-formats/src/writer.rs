@@ -237,7 +237,19 @@ pub fn word_for(event: &Event) -> &'static str {
         Event::Error(_) => "errors",
         Event::Edited(_) => "attributes of the session",
         Event::Compacted(_) => "compactions of other lanes",
-        _ => "other records",
+        Event::Settings(_) => "settings of runs",
+        Event::Said(_) | Event::StopAsked(_) | Event::WorkAsked(_) => {
+            "messages and wishes from outside"
+        }
+        Event::Rewound(_) | Event::Undone(_) => "rewinds",
+        Event::Scrubbed(_) => "notes of what was erased",
+        Event::Record(_) => "other programs' records",
+        Event::Foreign(_) => FOREIGN,
+        Event::Message(_) => "messages",
+        Event::Created(_) => "how the session began",
+        Event::Step(_) => "steps",
+        Event::Status(_) => "statuses",
+        Event::Unknown(_) => "records of a newer version",
     }
 }
 
@@ -254,6 +266,14 @@ pub(crate) fn count_event(losses: &mut Losses, what: &'static str, event: &Event
     };
     match event {
         Event::Checkpoint(checkpoint) => name(&checkpoint.name),
+        Event::Created(created) => {
+            if !created.workspace.is_empty() {
+                name("workspace");
+            }
+            if created.project.is_some() {
+                name("project");
+            }
+        }
         Event::Foreign(foreign) => name(&foreign.system),
         Event::Message(message) if message.lane != Lane::main() => name(message.lane.as_str()),
         Event::Edited(edited) => {

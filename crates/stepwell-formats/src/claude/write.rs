@@ -16,6 +16,7 @@ use super::line::{
     summary,
 };
 use super::{SYSTEM, is_uuid};
+use crate::facts::{Form, Said, Transcript};
 use crate::fields::{Fields, quoted};
 use crate::mark::Mark;
 use crate::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
@@ -128,6 +129,7 @@ fn transcript(
         calls: Calls::default(),
         itself: mark.is_none() && envelope.purpose == Purpose::Keep,
         open: Open::default(),
+        told: Transcript::default(),
     };
     if let Some(mark) = mark {
         writing.put(&marked(&envelope.session, &mark))?;
@@ -139,6 +141,8 @@ fn transcript(
     })?;
     writing.settle()?;
     writing.answer_calls(None)?;
+    let form = Form { system: SYSTEM, names_models: true, names_agent: envelope.agent.is_some() };
+    writing.told.name_losses(&mut writing.losses, head, form);
     exported.losses.extend(std::mem::take(&mut writing.losses));
     exported.sessions += 1;
     exported.events += events;
@@ -164,6 +168,7 @@ struct Writing<'a> {
     /// Is it written under its own name, to be what it was there?
     itself: bool,
     open: Open,
+    told: Transcript,
 }
 
 /// What is known of calls that wait for their results where the transcript stands.
@@ -266,6 +271,7 @@ impl Writing<'_> {
             return self.keep(recorded, "messages without a word that can be sent");
         };
         self.open.calls.said(recorded, said);
+        self.told.said(said, recorded.at, Said::Here);
         self.line(recorded, &uuid, &line)?;
         for it in spares {
             self.losses.count(it.what);
@@ -277,6 +283,7 @@ impl Writing<'_> {
     /// The next line follows an earlier one.
     fn go_back(&mut self, seq: Seq, tip: Option<String>) {
         self.tips.push((seq, tip));
+        self.told.went_back();
         self.open.calls.clear();
         self.open.went_back = true;
     }
@@ -316,6 +323,7 @@ impl Writing<'_> {
         if message.lane != Lane::main() {
             return Ok(());
         }
+        self.told.said(message, recorded.at, Said::There);
         match message.role {
             Role::Tool => {}
             _ if self.itself => self.open.calls.clear(),

@@ -120,6 +120,7 @@ pub(super) fn url(image: &Image) -> String {
 /// again.
 fn hollow_output(raw: &str, result: &mut ToolResult) -> String {
     result.text = hollow_texts(raw).0;
+    result.is_error = failed(&result.text);
     let Ok(blocks) = elements(raw) else { return raw.to_owned() };
     let mut rest: Vec<String> = Vec::new();
     for raw in blocks {
@@ -166,13 +167,24 @@ fn hollow_texts(raw: &str) -> (String, String) {
     (texts.join("\n"), rest)
 }
 
-/// Did a command fail? Its output may be an object that says so.
-fn failed(text: &str) -> bool {
-    let code = || {
-        let metadata = Fields::parse(text).ok()?.object("metadata")?;
-        metadata.get::<i64>("exit_code")
-    };
-    stands_in(text) || text.starts_with('{') && code().is_some_and(|code| code != 0)
+/// Did a call fail, by the words of its result?
+pub(super) fn failed(text: &str) -> bool {
+    stands_in(text) || exit_code(text).is_some_and(|code| code != 0)
+}
+
+/// What a command ended with. Its output is an object that says so, or says so in lines above it.
+fn exit_code(text: &str) -> Option<i64> {
+    /// What the lines above an output begin with, in the versions that write them.
+    const ABOVE: [&str; 4] = ["Exit code: ", "Chunk ID: ", "Wall time: ", CODE];
+    const CODE: &str = "Process exited with code ";
+    if text.starts_with('{') {
+        return Fields::parse(text).ok()?.object("metadata")?.get("exit_code");
+    }
+    let above = text.lines().take_while(|line| ABOVE.iter().any(|front| line.starts_with(front)));
+    let codes = above.filter_map(|line| {
+        line.strip_prefix("Exit code: ").or_else(|| line.strip_prefix(CODE))?.trim().parse().ok()
+    });
+    codes.last()
 }
 
 /// Free text as the object that arguments must be.
@@ -268,6 +280,39 @@ fn refill_text(raw: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_failed_is_an_error_in_every_form_of_its_output() {
+        for (text, fails) in [
+            (r#"{"output":"no","metadata":{"exit_code":101,"duration_seconds":5.4}}"#, true),
+            (r#"{"output":"yes","metadata":{"exit_code":0}}"#, false),
+            ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno such file", true),
+            ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nExit code: 1", false),
+            ("Wall time: 0.2 seconds\nProcess exited with code 2\nOutput:\n", true),
+            (
+                "Chunk ID: a1b2\nWall time: 0.2 seconds\nProcess exited with code 0\nOutput:\n",
+                false,
+            ),
+            (
+                "Chunk ID: a1b2\nWall time: 9 seconds\nProcess running with session ID 7\nOutput:\n",
+                false,
+            ),
+            ("The log says\nExit code: 1", false),
+            ("", false),
+        ] {
+            assert_eq!(failed(text), fails, "{text}");
+            let blocks = format!(r#"[{{"type":"input_text","text":{}}}]"#, quoted(text));
+            for output in [quoted(text), blocks] {
+                let raw =
+                    format!(r#"{{"type":"function_call_output","call_id":"c","output":{output}}}"#);
+                let item = hollow(&Fields::parse(&raw).unwrap()).unwrap();
+                let Part::ToolResult(result) = &item.parts[0] else { panic!("{item:?}") };
+                assert_eq!(result.is_error, fails, "{raw}");
+                let rest = Fields::parse(&item.rest).unwrap();
+                assert_eq!(refill(&rest, &mut item.parts.iter()).len(), raw.len(), "{raw}");
+            }
+        }
+    }
 
     #[test]
     fn every_item_comes_back_as_it_was() {

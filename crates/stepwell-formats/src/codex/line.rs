@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stepwell::{Head, Image, Message, Part, Role, Time, ToolResult, Usage};
 
-use super::item::url;
+use super::item::{failed, url};
 use crate::spare::Spare;
 
 /// The session that started a subagent's.
@@ -79,7 +79,7 @@ pub(super) fn items(message: &Message, spares: &mut Vec<Spare>) -> Vec<Value> {
             Part::ToolResult(result) => {
                 close(&mut items, &mut content, role);
                 items.push(answer(result));
-                if result.is_error {
+                if result.is_error && !failed(&result.text) {
                     // Its text is in the item.
                     let ToolResult { call_id, is_error, .. } = result.clone();
                     let mark = ToolResult { call_id, is_error, ..ToolResult::default() };

@@ -12,6 +12,7 @@ use stepwell::{
 use super::item::refill;
 use super::line::{Parent, items, meta, millis, shown, tokens};
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
+use crate::facts::{Form, Said, Transcript};
 use crate::fields::{Fields, quoted};
 use crate::mark::{CONTINUES, Mark};
 use crate::neutral::{KEPT, is_provenance, to_be_kept};
@@ -95,6 +96,7 @@ fn rollout(
         itself: mark.is_none() && named.purpose == Purpose::Keep,
         unanswered: Unanswered::default(),
         custom: HashSet::new(),
+        told: Transcript::default(),
     };
     writing.put(&first)?;
     if let Some(mark) = mark {
@@ -106,6 +108,8 @@ fn rollout(
     })?;
     writing.settle()?;
     writing.answer_calls(None)?;
+    let form = Form { system: SYSTEM, names_models: false, names_agent: false };
+    writing.told.name_losses(&mut writing.losses, head, form);
     writing.to.flush().map_err(Error::Write)?;
     exported.losses.extend(writing.losses);
     exported.sessions += 1;
@@ -214,6 +218,7 @@ struct Writing<'a> {
     /// Calls that wait for their results, and those of them whose input is free text.
     unanswered: Unanswered,
     custom: HashSet<String>,
+    told: Transcript,
 }
 
 impl Writing<'_> {
@@ -259,6 +264,7 @@ impl Writing<'_> {
                     self.answer_calls(Some(recorded.seq))?;
                 }
                 self.unanswered.said(&recorded, message);
+                self.told.said(message, recorded.at, Said::Here);
                 self.message(recorded.at, message)
             }
             Event::Compacted(compacted) if compacted.lane != Lane::main() => {
@@ -314,6 +320,7 @@ impl Writing<'_> {
         let view = View::of(&Lane::main(), self.well.store().events(self.id, span)?.events);
         // In a view no call is without a result.
         self.unanswered.clear();
+        self.told.went_back();
         let mut history: Vec<Value> = Vec::new();
         for shown in &view.messages {
             history.extend(items(&shown.message, &mut Vec::new()));
@@ -377,6 +384,7 @@ impl Writing<'_> {
         if message.lane != Lane::main() {
             return Ok(());
         }
+        self.told.said(message, recorded.at, Said::There);
         match message.role {
             Role::Tool => {}
             _ if self.itself => self.unanswered.clear(),

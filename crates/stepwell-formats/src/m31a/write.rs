@@ -13,6 +13,7 @@ use super::way::phase;
 use super::{SESSION, SYSTEM, message, tasks};
 use crate::facts::{Says, count_facts};
 use crate::fields::{Fields, quoted, text_of};
+use crate::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, Layout, Live, Object, Said, Style, completed, list, moment, name, still,
     styled,
@@ -92,8 +93,18 @@ fn tell_facts(live: &Live, losses: &mut Losses) {
         steps: head.steps,
         cost: true,
         updated: true,
+        began: None,
     };
     count_facts(losses, head, &says);
+    if !ours {
+        let users = head.metadata.keys().filter(|key| *key != PROVENANCE);
+        users.for_each(|key| losses.name("attributes of the session", format!("metadata.{key}")));
+    }
+    let named = live.others.iter().filter_map(|it| match &it.event {
+        Event::Checkpoint(it) if !it.name.starts_with("phase-") => Some(it.name.as_str()),
+        _ => None,
+    });
+    named.for_each(|name| losses.name("names of checkpoints", name));
 }
 
 fn put(to: &mut Outlet<'_>, name: &str, text: &str) -> Result<()> {

@@ -79,6 +79,13 @@ impl Aside {
             losses.count("a goal");
             put(&mut object, "goal", &quoted(goal));
         }
+        if let Some(budget) = head.budget {
+            losses.name("a budget", format!("${budget}"));
+            put(&mut object, "budget", &quoted(&budget.to_string()));
+        }
+        if live.created.source.is_none() && !live.created.workspace.is_empty() {
+            losses.count("the workspace");
+        }
         if !holds.contains(&Holds::Status) {
             let status = StatusChanged {
                 status: head.status,
@@ -130,6 +137,9 @@ impl Aside {
             texts(fields.raw("tags")).into_iter().filter(|tag| is_name(tag)).take(32).collect();
         if let Some(goal) = fields.text("goal").filter(|goal| goal.len() < 32 << 10) {
             edited.goal = Change::Set(goal.into_owned());
+        }
+        if let Some(budget) = fields.get("budget") {
+            edited.budget = Change::Set(budget);
         }
         let events = fields.raw("events").and_then(|raw| elements(raw).ok()).unwrap_or_default();
         Self {

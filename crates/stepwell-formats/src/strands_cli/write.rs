@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine as _;
 use stepwell::{
-    CheckpointReason, Event, Flow, Gate, Head, Lane, NodeState, Recorded, Seq, SessionId, Status,
-    Stepwell, StopReason,
+    CheckpointReason, Event, Flow, Gate, GateAnswered, Head, Lane, NodeState, Recorded, Seq,
+    SessionId, Status, Stepwell, StopReason,
 };
 
 use super::spec::Spec;
@@ -19,7 +19,7 @@ use crate::strands_sdk::conversation::{self, Live, agent_json, plain_name, stamp
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::sidecar::{self, put};
 use crate::strands_sdk::write::{id_there, is_sum, live, lost};
-use crate::writer::{Exported, Losses, Outlet};
+use crate::writer::{Exported, Losses, Outlet, count_event};
 use crate::{Error, Result};
 
 /// Writes a session.
@@ -59,7 +59,8 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     }
     let spoken = agents((&head, &flow, &there), (&live, &files), to, &mut exported.losses)?;
     let losses = &mut exported.losses;
-    let homeless = live.events.iter().filter(|event| !is_held(event, &spoken, losses));
+    let told = (&spoken[..], &places(&live)[..]);
+    let homeless = live.events.iter().filter(|event| !is_held(event, told, losses));
     let mark = Mark::of(well, &head, (SYSTEM, &there))?;
     sidecar::write(to, (mark, &files), &homeless.collect::<Vec<&Recorded>>())?;
     if changed || find("session.json").is_none() {
@@ -87,6 +88,7 @@ fn tell_facts(head: &Head, flow: &Flow, losses: &mut Losses) {
         steps: head.steps,
         cost: false,
         updated: true,
+        began: None,
     };
     count_facts(losses, head, &says);
 }
@@ -275,8 +277,23 @@ fn agents(
     Ok(spoken)
 }
 
+/// The places in the flow that its folder tells of: nodes, and the question that it waits for.
+fn places(live: &Live) -> Vec<&str> {
+    let answered = live.events.iter().filter_map(|event| match &event.event {
+        Event::GateAnswered(answered) => Some(answered.id.as_str()),
+        _ => None,
+    });
+    let answered: HashSet<&str> = answered.collect();
+    let places = live.events.iter().filter_map(|event| match &event.event {
+        Event::Node(node) => Some(node.key.as_str()),
+        Event::Gate(gate) => Some(gate.id.as_str()).filter(|id| !answered.contains(id)),
+        _ => None,
+    });
+    places.collect()
+}
+
 /// Is an event told by the files themselves? What is not is counted.
-fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
+fn is_held(event: &Recorded, (spoken, places): (&[Lane], &[&str]), losses: &mut Losses) -> bool {
     let word = match &event.event {
         Event::Message(message) if message.role == stepwell::Role::System => "system messages",
         Event::Message(message) if !spoken.contains(&message.lane) => "conversations of its nodes",
@@ -286,10 +303,12 @@ fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
         | Event::Compacted(_)
         | Event::Rewound(_)
         | Event::Undone(_)
-        | Event::Artifact(_)
-        | Event::Node(_)
-        | Event::Gate(_)
-        | Event::GateAnswered(_) => return true,
+        | Event::Node(_) => return true,
+        Event::Gate(Gate { id, .. }) | Event::GateAnswered(GateAnswered { id, .. })
+            if places.contains(&id.as_str()) =>
+        {
+            return true;
+        }
         // A flow keeps its own spec so.
         Event::Checkpoint(it) if it.name == "spec" && it.reason == CheckpointReason::Automatic => {
             return true;
@@ -301,6 +320,6 @@ fn is_held(event: &Recorded, spoken: &[Lane], losses: &mut Losses) -> bool {
             None => return true,
         },
     };
-    losses.count(word);
+    count_event(losses, word, &event.event);
     false
 }

@@ -51,13 +51,18 @@ struct Sdk;
 
 impl Reader for Sdk {
     fn recognise(&self, probe: &Probe) -> Option<PathBuf> {
+        let has_agents = |folder: &Path| {
+            agent::folders_of(folder).is_ok_and(|found| !found.is_empty())
+                || snapshots::is_session(folder)
+        };
         let is_ours = |folder: &Path| match facts(&folder.join("session.json")) {
-            Some(text) => is_session(&text),
+            Some(text) => match Fields::parse(&text) {
+                Ok(fields) => fields.has("session_id") && fields.has("session_type"),
+                // Broken: it is told of all the same.
+                Err(_) => is_named_so(folder) || has_agents(folder),
+            },
             // The agents are there, if nothing else is.
-            None => {
-                agent::folders_of(folder).is_ok_and(|found| !found.is_empty())
-                    || snapshots::is_session(folder)
-            }
+            None => has_agents(folder),
         };
         if probe.kind == Kind::Folder {
             return is_ours(&probe.path).then(|| probe.path.clone());
@@ -133,9 +138,8 @@ pub(crate) fn facts(path: &Path) -> Option<String> {
     (probe.kind == Kind::File).then(|| probe.text().to_owned())
 }
 
-fn is_session(text: &str) -> bool {
-    match Fields::parse(text) {
-        Ok(fields) => fields.has("session_id") && fields.has("session_type"),
-        Err(_) => false,
-    }
+/// Does a folder bear the name of a session's?
+fn is_named_so(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.len() > FOLDER.len() && name.starts_with(FOLDER))
 }

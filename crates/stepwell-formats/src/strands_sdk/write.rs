@@ -19,7 +19,7 @@ use crate::neutral::without_provenance;
 use crate::raw::{Letters, laid_out};
 use crate::steps::Steps;
 use crate::writer::{
-    Exported, FOREIGN, Losses, Outlet, SUBAGENTS, each_event, subagents, word_for,
+    Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, subagents, word_for,
 };
 
 /// Writes a session.
@@ -195,7 +195,7 @@ fn is_held(event: &Recorded, losses: &mut Losses) -> bool {
             None => return true,
         },
     };
-    losses.count(word);
+    count_event(losses, word, &event.event);
     false
 }
 

@@ -21,6 +21,7 @@ mod growing;
 mod handing;
 mod hostile;
 mod keeping;
+mod loss_table;
 mod losses;
 mod m31a;
 mod malice;

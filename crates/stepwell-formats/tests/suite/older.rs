@@ -195,3 +195,29 @@ fn a_file_that_was_put_back_changes_nothing_and_is_told_of() {
         assert_eq!(heads(&well), before);
     }
 }
+
+#[test]
+fn of_copies_that_differ_only_in_their_titles_the_one_written_later_counts() {
+    let case = Case { fixture: "claude/projects", older: &[], newer: &[] };
+    let titled = |name: &str, second| case.told(&[("cake-pickup", name)], second);
+    let well = Stepwell::in_memory();
+    let labels = || heads(&well).into_iter().filter_map(|it| it.label).collect::<Vec<_>>();
+    let counts = || {
+        let all = heads(&well).into_iter().map(|it| (it.id, it.messages, it.steps));
+        all.collect::<Vec<_>>()
+    };
+    // All of them stay where they are: of one that is left alone, nothing is left to compare.
+    let first = titled("first", 2_000);
+    import(&well, first.path());
+    let (sessions, before) = (counts(), labels());
+    assert!(before.iter().any(|it| it == "first"), "{before:?}");
+    // Written before: nothing changes. Written later: only the title does.
+    let earlier = titled("before", 1_000);
+    import(&well, earlier.path());
+    assert_eq!((labels(), counts()), (before.clone(), sessions.clone()));
+    let later = titled("later", 3_000);
+    import(&well, later.path());
+    let renamed = |it: String| if it == "first" { "later".to_owned() } else { it };
+    assert_eq!(labels(), before.into_iter().map(renamed).collect::<Vec<_>>());
+    assert_eq!(counts(), sessions);
+}

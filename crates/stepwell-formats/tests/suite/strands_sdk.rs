@@ -8,7 +8,7 @@ use stepwell::{Compacted, Event, Lane, Message, Part, Role, SessionId, Status, S
 use stepwell_formats::{Became, Existing, Format, Mode, Report, take_in, write_to};
 
 use crate::generate::{record, turns};
-use crate::mirror::{assert_returns, became, said, shown, taken, told, written};
+use crate::mirror::{assert_returns, became, found, said, shown, taken, told, written};
 use crate::seeds::{files, fixtures, lay_out};
 use crate::support::log;
 
@@ -572,4 +572,33 @@ fn a_part_of_a_session_is_read_as_the_whole_of_it() {
     assert_eq!(found[0].id.as_str(), "till");
     let roles = shown(&well, &id("till"));
     assert_eq!(roles.iter().filter(|it| it.role == Role::Tool).count(), 1);
+}
+
+#[test]
+fn a_session_whose_session_json_is_broken_is_told_of_and_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    lay(&place("session_whole"), "main", &sliding(0), &[says("user", "hello")]);
+    lay(&place("session_torn"), "main", &sliding(0), &[says("user", "still here")]);
+    lay_out(&place("session_torn"), &[("session.json".into(), b"{\"session_id\": ".to_vec())]);
+    lay_out(&place("session_gone"), &[("session.json".into(), b"{".to_vec())]);
+    let well = Stepwell::in_memory();
+    let mut became = Vec::new();
+    for found in found(folder.path()) {
+        let report = take_in(&well, Mode::Write, found.format, &found.path);
+        let name = found.path.file_name().unwrap().to_string_lossy().into_owned();
+        let warned = report.warnings.iter().any(|it| it.place.ends_with("session.json"));
+        became.push((name, report.sessions.len(), report.fault.is_some(), warned));
+    }
+    became.sort();
+    let told = |name: &str, sessions, fault, warned| (name.to_owned(), sessions, fault, warned);
+    let expected = [
+        // Nothing of it can be read: damaged, and said so.
+        told("session_gone", 0, true, true),
+        told("session_torn", 1, false, true),
+        told("session_whole", 1, false, false),
+    ];
+    assert_eq!(became, expected);
+    let torn = well.standing(&id("torn")).unwrap().head;
+    assert_eq!((torn.messages, torn.task.as_str()), (1, "still here"));
 }
