@@ -151,8 +151,10 @@ fn of_answers_at_once_one_counts_and_the_flow_is_run_once() {
         let ended = racing.map(|child| child.wait_with_output().unwrap());
         let said = ended.each_ref().map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
         for (it, said) in ended.iter().zip(&said) {
-            // Done, or brought to whoever does it; finished already; runs elsewhere.
-            assert!(matches!(it.status.code(), Some(0 | 3 | 6)), "round {round}: {said:?}");
+            // Done, or brought to whoever does it; finished already; runs elsewhere; taken by
+            // somebody else just now.
+            let late = it.status.code() == Some(1) && said.contains("does not wait for an answer");
+            assert!(late || matches!(it.status.code(), Some(0 | 3 | 6)), "round {round}: {said:?}");
         }
         let log = desk.quietly(&["log", &id, "--json"]).json();
         let count = |kind: &str| log.iter().filter(|event| event["kind"] == kind).count();

@@ -419,3 +419,25 @@ fn on_a_terminal_it_asks_and_shows_how_far_it_is() {
     assert_eq!(code, Some(1), "{seen}");
     assert!(seen.contains("nothing was done"), "{seen}");
 }
+
+#[test]
+fn a_session_whose_agent_is_unknown_here_is_gone_on_with_by_build() {
+    let desk = Desk::new();
+    let from = fixtures().join("architect/.architect/sessions/20260507-051500-ba4e01.json");
+    let mut told: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(from).unwrap()).unwrap();
+    told["agent"] = "mason".into();
+    desk.file("told.json", &told.to_string());
+    // A script answers by the session's steps, of which there are some.
+    desk.file("script.yaml", &"- {text: Done.}\n".repeat(9));
+    assert_eq!(desk.quietly(&["import", "told.json", "--yes"]).code, Some(0));
+    let resume = ["resume", "20260507-051500-ba4e01", "go on", "--model", "script:script.yaml"];
+    let ran = desk.quietly(&resume);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let notice = "\"mason\" is an agent of architect; build goes on with its session";
+    assert!(ran.stderr.contains(notice), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["show", "@last", "--json"]).json()[0]["agent"], "build");
+    // One that is named and not there is an error.
+    let ran = desk.quietly(&["resume", "@last", "go on", "--agent", "mason"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+}

@@ -14,6 +14,7 @@ mod cleaning;
 mod configuring;
 mod desk;
 mod diffing;
+mod documents;
 mod elsewhere;
 mod erasing;
 mod flows;

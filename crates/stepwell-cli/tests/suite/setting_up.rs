@@ -104,3 +104,34 @@ fn a_backup_is_a_store() {
     let size = regex::Regex::new(r"[\d.]+ KB").unwrap();
     assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
 }
+
+#[test]
+fn a_command_is_carried_out_as_if_it_were_started_in_another_folder() {
+    let desk = Desk::new();
+    desk.file("deep/script.yaml", "- {text: Done.}\n");
+    let ran = desk.quietly(&["-C", "deep", "run", "go", "--model", "script:script.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(desk.work().join("deep/.stepwell/stepwell.db").is_file());
+    assert!(!desk.work().join(".stepwell").exists());
+    let shown = desk.quietly(&["show", "@last", "-C", "deep", "--json"]).json().remove(0);
+    assert!(shown["workspace"].as_str().unwrap().ends_with("/work/deep"), "{shown}");
+    // What is written is meant from there, too.
+    desk.quietly(&["-C", "deep", "export", "@last", "-o", "out.md"]).line();
+    assert!(desk.read("deep/out.md").contains("Done."));
+    let gone = desk.quietly(&["-C", "nowhere", "sessions"]);
+    assert_eq!(gone.code, Some(3), "{}", gone.stderr);
+    assert!(gone.stderr.contains("-C nowhere"), "{}", gone.stderr);
+}
+
+#[test]
+fn what_a_run_was_set_to_is_a_line_of_its_events() {
+    let desk = Desk::new();
+    desk.file("script.yaml", "- {text: Done.}\n");
+    let ran = desk.quietly(&["run", "go", "--model", "script:script.yaml", "--mode", "yolo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let shown = desk.quietly(&["show", "@last", "--events"]).stdout;
+    let line = shown.lines().find(|line| line.contains(" settings ")).unwrap();
+    for what in ["build", "script:", "mode yolo", ", by "] {
+        assert!(line.contains(what), "{what}: {line}");
+    }
+}
