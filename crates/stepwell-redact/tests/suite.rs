@@ -157,3 +157,92 @@ fn json_stays_json() {
     assert_eq!(redacted, "{ \"n\": 1e2, \"deploy_token\": \"[redacted:assigned-secret]\" }");
     assert_eq!(redactor.redact_json("{\"a\": \"b\"}"), None);
 }
+
+/// Where people and programs put keys. `@` is the key.
+const PLACES: [&str; 12] = [
+    "OPENAI_KEY=@\n",
+    "export KEY='@'\n",
+    "key: @\n",
+    "{\"key\": \"@\", \"n\": 1}",
+    "{\\\"key\\\": \\\"@\\\"}",
+    "Authorization: Bearer @\r\n",
+    "ENV KEY @\n",
+    "client = Client(\"@\")",
+    "2026-11-16T09:00:00Z ERROR refused @ (401)",
+    "| prod | @ |",
+    "https://example.com/v1?x=1&k=@&y=2",
+    "my key is @, keep it",
+];
+
+/// Where a password stands that has no form of its own; the last ones say nothing of what it is.
+const PASSWORDS: [(&str, bool); 20] = [
+    ("password = \"@\"", true),
+    ("DB_PASSWORD=@\n", true),
+    ("password: '@'", true),
+    ("{\"client_secret\": \"@\"}", true),
+    ("export GITHUB_TOKEN=@\n", true),
+    ("api_key => \"@\"", true),
+    ("X-Api-Key: @\r\n", true),
+    ("Authorization: Basic @\r\n", true),
+    ("postgres://app:@@db:5432/x", true),
+    ("curl -u admin:@ https://example.com", true),
+    ("wget --password=@ https://example.com", true),
+    ("https://example.com/?access_token=@", true),
+    ("aws_secret_access_key = @@", true),
+    ("//registry.example.com/:_authToken=@\n", true),
+    ("the password is @", false),
+    ("mysql -p@ shop", false),
+    ("sshpass -p @ ssh host", false),
+    ("login bob @", false),
+    ("host,user,@", false),
+    ("pin: @", false),
+];
+
+/// The figures are in docs/run.md.
+#[test]
+fn of_a_corpus_of_our_own_it_is_known_what_is_found_and_what_is_missed() {
+    let redactor = Redactor::default();
+    let keys = [
+        format!("ghp_{}", token(36)),
+        format!("github_pat_{}", token(82)),
+        format!("glpat-{}", token(20)),
+        format!("xoxb-{}-{}", hex(12), token(24)),
+        format!("sk_live_{}", token(24)),
+        format!("sk-ant-api03-{}-AA", token(90)),
+        format!("sk-or-v1-{}", hex(64)),
+        format!("sk-proj-{}", token(48)),
+        format!("gsk_{}", token(52)),
+        format!("xai-{}", token(80)),
+        format!("hf_{}", letters(34)),
+        format!("r8_{}", token(37)),
+        format!("pplx-{}", token(48)),
+        format!("AIza{}", token(35)),
+        format!("ya29.{}", token(60)),
+        format!("npm_{}", token(36)),
+        format!("pypi-{}", token(160)),
+        format!("SG.{}.{}", token(22), token(43)),
+        format!("hvs.{}", token(90)),
+        format!("dop_v1_{}", hex(64)),
+        format!("shpat_{}", hex(32)),
+        format!("dckr_pat_{}", token(27)),
+        format!("AKIA{}", upper(16)),
+        format!("AGE-SECRET-KEY-1{}", upper(58)),
+        format!("eyJ{}.eyJ{}.{}", token(20), token(40), token(43)),
+    ];
+    let mut missed = Vec::new();
+    for key in &keys {
+        for place in PLACES {
+            let text = place.replace('@', key);
+            if redactor.redact(&text).contains(&key[8..]) {
+                missed.push(text);
+            }
+        }
+    }
+    assert_eq!((keys.len() * PLACES.len(), missed), (300, Vec::<String>::new()));
+    for (place, is_found) in PASSWORDS {
+        let secret = token(if place.starts_with("aws") { 20 } else { 18 });
+        let text = place.replace("@@db", "\0").replace('@', &secret);
+        let text = text.replace('\0', &format!("{secret}@db"));
+        assert_eq!(!redactor.redact(&text).contains(&secret), is_found, "{text}");
+    }
+}
