@@ -135,3 +135,15 @@ fn what_a_run_was_set_to_is_a_line_of_its_events() {
         assert!(line.contains(what), "{what}: {line}");
     }
 }
+
+#[test]
+fn what_init_writes_can_be_read() {
+    let desk = Desk::new();
+    desk.quietly(&["init"]).line();
+    let ran = desk.quietly(&["sessions"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // A wish in such a section is still the user's own to have.
+    desk.file("stepwell.toml", "[other_agents]\nindex = true\n");
+    let ran = desk.quietly(&["sessions"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+}

@@ -104,7 +104,9 @@ impl Config {
             // A project must not send the user's key elsewhere, make a budget worthless, start
             // programs unasked, or speak for the agents that its user knows.
             for (section, what) in OWN {
-                if let Some(item) = table.get(section) {
+                // One that says nothing, as init writes it, is nobody's wish.
+                let says = |item: &&Item| item.as_table_like().is_none_or(|it| !it.is_empty());
+                if let Some(item) = table.get(section).filter(says) {
                     let why = format!("{what} belong into your own configuration, not here");
                     return Err(wrong(at(item.span().map_or(0, |span| span.start)), why));
                 }
