@@ -1,6 +1,6 @@
 //! What a run tells, in the terminal's own words.
 
-use stepwell::{NodeState, Outcome, SessionId, Status, Who};
+use stepwell::{NodeState, SessionId, Status, Who};
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
 
@@ -36,7 +36,7 @@ impl Listener<'_> {
                 Told::ToolOutput { call, ran, tail: Clean::new(&tail) }
             }
             RunEvent::ToolFinished { call, outcome, told, .. } => {
-                Told::ToolFinished { call, outcome: ended(outcome), output: Clean::new(&told) }
+                Told::ToolFinished { call, outcome: outcome.into(), output: Clean::new(&told) }
             }
             RunEvent::ToolCutOff { call, .. } => {
                 Told::ToolFinished { call, outcome: ToolOutcome::CutOff, output: Clean::default() }
@@ -111,15 +111,6 @@ impl Listener<'_> {
 /// What a call does, without the tool's name, which stands before it.
 fn short(tool: &str, preview: &str) -> Clean {
     Clean::line(preview.strip_prefix(tool).unwrap_or(preview))
-}
-
-fn ended(outcome: Outcome) -> ToolOutcome {
-    match outcome {
-        Outcome::Done => ToolOutcome::Done,
-        Outcome::Failed | Outcome::TimedOut => ToolOutcome::Failed,
-        Outcome::Denied => ToolOutcome::Denied,
-        Outcome::Unknown => ToolOutcome::CutOff,
-    }
 }
 
 /// How a run ended.

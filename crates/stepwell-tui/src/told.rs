@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::{Recorded, SessionId, Status};
+use stepwell::{Outcome, Recorded, SessionId, Status};
 
 use crate::clean::Clean;
 
@@ -105,6 +105,17 @@ pub enum ToolOutcome {
     Denied,
     /// It was stopped in the middle.
     CutOff,
+}
+
+impl From<Outcome> for ToolOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::Done,
+            Outcome::Failed | Outcome::TimedOut => Self::Failed,
+            Outcome::Denied => Self::Denied,
+            Outcome::Unknown => Self::CutOff,
+        }
+    }
 }
 
 /// A question that waits for an answer.

@@ -86,6 +86,8 @@ pub struct Transcript {
     pub earlier: bool,
     /// Whose it is.
     whose: Whose,
+    /// How calls ended whose results were not folded yet.
+    outcomes: Vec<(String, ToolOutcome)>,
     /// A flow's questions that wait: their names, and what they ask.
     asked: Vec<(String, Clean)>,
 }
@@ -262,6 +264,10 @@ impl Transcript {
         }
         match &event.event {
             Event::Message(message) => self.message(message),
+            Event::ToolFinished(finished) => {
+                let outcome = ToolOutcome::from(finished.outcome);
+                self.outcomes.push((finished.call_id.clone(), outcome));
+            }
             Event::Compacted(_) => {
                 self.note("the conversation was made shorter; the log keeps all of it");
             }
@@ -322,8 +328,11 @@ impl Transcript {
             Role::Assistant => self.answered(message),
             Role::Tool => {
                 for result in message.results() {
-                    let outcome =
+                    let known = self.outcomes.iter().rposition(|(call, _)| *call == result.call_id);
+                    let known = known.map(|at| self.outcomes.swap_remove(at).1);
+                    let seen =
                         if result.is_error { ToolOutcome::Failed } else { ToolOutcome::Done };
+                    let outcome = known.unwrap_or(seen);
                     let pictures = result.images.iter();
                     let pictures: Vec<_> =
                         pictures.map(|image| Clean::line(&image.media_type)).collect();

@@ -265,3 +265,16 @@ fn after_a_resize_the_live_part_stays_where_it_was() {
     seat.press("\u{15}");
     assert_eq!(seat.leave().1, Some(0));
 }
+
+#[test]
+fn the_newest_session_is_resumed_at_once_if_the_user_wants_that() {
+    let mut desk = running::desk(DAY);
+    let paused = desk.quietly(&["run", "write the notes", "--model", "script:script.yaml"]);
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    desk.say("config set sessions.resume_on_startup true");
+    let mut seat = Seat::sit(desk.command(&[]));
+    seat.until("write the notes").answer("n").press("not now\r").until("not allowed");
+    seat.until("It is written.").until("what next?");
+    assert_eq!(seat.leave().1, Some(0));
+    assert!(!desk.work().join("notes.md").exists());
+}

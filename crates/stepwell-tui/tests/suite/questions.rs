@@ -1,6 +1,6 @@
 //! Questions of a run, and every way to answer them.
 
-use stepwell::{Answer, Grant};
+use stepwell::{Answer, Grant, Lane, Message, Outcome, ToolFinished};
 use stepwell_tui::{Clean, Effect, Input, QuestionKind, Reply, Told, plain_question};
 
 use crate::stage::{Stage, id, question};
@@ -9,7 +9,7 @@ fn asked() -> Stage {
     let mut stage = Stage::open();
     stage.printed();
     stage.send("go");
-    stage.record(stepwell::Message::user("go"));
+    stage.record(Message::user("go"));
     stage.printed();
     stage.told(Told::Asked(Box::new(question("g1"))));
     stage.wait(2);
@@ -76,6 +76,22 @@ fn a_question_whose_answer_did_not_fit_is_asked_again() {
     assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
     stage.reply(refused(false));
     assert!(stage.state.asked().is_none());
+}
+
+#[test]
+fn a_call_that_was_not_allowed_is_said_to_be_so() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.printed();
+    stage.record(Message::assistant("").calling("c9", "write_file", "{}"));
+    stage.record(ToolFinished {
+        call_id: "c9".into(),
+        outcome: Outcome::Denied,
+        lane: Lane::main(),
+        duration_ms: 1,
+    });
+    stage.record(Message::tool_result("c9", "the user did not allow this"));
+    assert!(stage.printed().contains("not allowed"));
 }
 
 #[test]
