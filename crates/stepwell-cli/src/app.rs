@@ -20,6 +20,8 @@ use crate::wording;
 /// What every command works with: the workspace, and where the answer goes.
 pub(crate) struct App {
     workspace: Workspace,
+    /// Which workspace was asked for.
+    pub(crate) wanted: Wanted,
     /// Why the configuration is not the user's, for those who go on without it.
     pub(crate) config_fault: Option<String>,
     pub(crate) terminal: Terminal,
@@ -75,6 +77,7 @@ impl App {
         };
         let wanted = Wanted { folder: host.folder.clone(), store, overrides };
         let notices = Notices::to(|notice| crate::output::note(wording::notice(notice)));
+        let asked = wanted.clone();
         let (workspace, fault) = match needs {
             Needs::Place => (Workspace::find(host, wanted, notices)?, None),
             Needs::Nothing => Workspace::find_anyway(host, wanted, notices)?,
@@ -92,7 +95,7 @@ impl App {
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
         let out = Output::new(form, paint, terminal, workspace.redactor().with_own_count());
-        Ok(Self { workspace, config_fault, terminal, out, definition })
+        Ok(Self { workspace, wanted: asked, config_fault, terminal, out, definition })
     }
 
     /// The workspace.

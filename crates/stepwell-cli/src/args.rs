@@ -32,7 +32,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Clean up and undo", &["delete", "trash", "cleanup"]),
     ("Erase for good", &["purge", "scrub"]),
     ("Move", &["export", "import", "convert", "watch", "formats", "backup", "restore", "store"]),
-    ("Drive agents of your own", &["agent", "hook", "mcp"]),
+    ("Drive agents of your own", &["agent", "hook", "mcp", "acp"]),
     ("Set up and repair", &["init", "config", "models", "verify", "doctor"]),
     ("Write scripts", &["schema", "completions", "man"]),
 ];

@@ -20,6 +20,10 @@ use crate::notice::Notice;
 use crate::request::Interrupt;
 use crate::runtime::Runtime;
 
+/// The shortest value that is taken for a secret by where it stands alone: shorter ones are words
+/// that texts are full of.
+const SHORTEST_SECRET: usize = 8;
+
 /// The servers that an agent can use.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
@@ -46,6 +50,22 @@ impl Wanted {
             }
         }
         wanted
+    }
+
+    /// The same with servers that a front end brings. What they are given is a secret, whatever it
+    /// is called; one that is named like a server of the configuration takes its place.
+    pub(crate) fn with(mut self, brought: &[Server]) -> Self {
+        for server in brought {
+            let given = match &server.reach {
+                Reach::Program(program) => &program.variables,
+                Reach::Address(address) => &address.headers,
+            };
+            let long = given.values().filter(|value| value.len() >= SHORTEST_SECRET);
+            self.secrets.extend(long.cloned());
+            self.servers.retain(|other| other.name != server.name);
+            self.servers.push(server.clone());
+        }
+        self
     }
 
     fn server(

@@ -75,7 +75,8 @@ impl Prepared {
             let named = named.ok_or_else(|| Error::NoModel { suggested: suggested(runtime) })?;
             Model::find(named, runtime)
         })?;
-        prepared.mcp = mcp::Wanted::find(&prepared.agent, &prepared.place.root, runtime);
+        let wanted = mcp::Wanted::find(&prepared.agent, &prepared.place.root, runtime);
+        prepared.mcp = wanted.with(&options.servers);
         prepared.check_budget(of.session.map(|prior| prior.head))?;
         files::check_roots(&prepared.place, runtime)?;
         Ok(prepared)
@@ -134,6 +135,8 @@ impl Prepared {
         let environment = runtime.host.secrets();
         let mut place = place(session.map(|prior| prior.head), runtime)?;
         place.withheld = withheld(&keys, runtime).collect();
+        place.also =
+            options.folders.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect();
         Ok(Self {
             agent_name,
             agent,
@@ -285,7 +288,17 @@ impl Prepared {
                 None
             }
         };
-        self.agent.system(project.as_deref())
+        let system = self.agent.system(project.as_deref());
+        if self.place.also.is_empty() {
+            return system;
+        }
+        let also: Vec<String> =
+            self.place.also.iter().map(|it| format!("- {}", it.display())).collect();
+        format!(
+            "{system}\n\nYou may also look into these folders, by absolute paths, and not change \
+             them:\n{}",
+            also.join("\n")
+        )
     }
 
     /// Keeps this run's keys, and whatever looks like a secret, out of what is written.

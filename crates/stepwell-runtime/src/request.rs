@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stepwell::{Money, PhaseSet, SessionId};
+use stepwell_agent::mcp::Server;
 use stepwell_agent::permission::Mode;
 use stepwell_agent::run::Patience;
 use stepwell_flow::spec::Reading;
@@ -42,6 +43,11 @@ pub struct RunOptions {
     pub record_script: Option<PathBuf>,
     /// What the run does when it asks a person: pause, or wait for an answer.
     pub patience: Patience,
+    /// MCP servers of the front end's, besides those of the configuration. Neither they nor their
+    /// variables are recorded.
+    pub servers: Vec<Server>,
+    /// Folders besides the workspace that may be looked into, and not changed.
+    pub folders: Vec<PathBuf>,
 }
 
 impl RunOptions {

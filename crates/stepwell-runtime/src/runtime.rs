@@ -122,6 +122,17 @@ impl Runtime {
         Self { who: Some(who), ..self }
     }
 
+    /// A name for a session that is to begin here. Nothing is recorded yet.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn new_session_id(&self) -> Result<SessionId> {
+        Ok(match self.look()? {
+            Some(well) => well.new_id(),
+            None => Stepwell::in_memory().new_id_like(self.id_format()),
+        })
+    }
+
     /// Whether what a session's log allows was allowed by this user.
     #[must_use]
     pub fn trust(&self, session: &SessionId) -> Trust {

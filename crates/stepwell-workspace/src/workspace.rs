@@ -276,15 +276,22 @@ impl Workspace {
         self.well_at(&self.place.store, engine)
     }
 
-    fn well_at(&self, folder: &Path, engine: Engine) -> Well {
+    /// How the names of new sessions look.
+    #[must_use]
+    pub fn id_format(&self) -> IdFormat {
         let settings = &self.config.settings;
-        let id_format = match settings.id_format {
+        match settings.id_format {
             IdStyle::Timestamp => IdFormat::Timestamp,
             IdStyle::Hex => {
                 IdFormat::Hex(u8::try_from(settings.id_length.get()).unwrap_or(u8::MAX))
             }
             IdStyle::Uuid => IdFormat::Uuid,
-        };
+        }
+    }
+
+    fn well_at(&self, folder: &Path, engine: Engine) -> Well {
+        let settings = &self.config.settings;
+        let id_format = self.id_format();
         let (clock, processes) = (Arc::clone(&self.host.clock), Arc::clone(&self.host.processes));
         let redactor = self.redactor.clone();
         let mut surroundings =

@@ -60,7 +60,8 @@ impl Tool for Looking {
         Box::pin(async move {
             let wish = Wish(Wanted(Arc::new(AtomicBool::new(true))));
             let (wanted, look) = (wish.0.clone(), self.look);
-            let (arguments, place) = (arguments.clone(), place.clone());
+            let (place, arguments) =
+                place.looked_into(arguments).unwrap_or_else(|| (place.clone(), arguments.clone()));
             let looked =
                 tokio::task::spawn_blocking(move || look(&arguments, &place, &wanted)).await;
             match looked {

@@ -20,7 +20,7 @@ pub(crate) mod walk;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +89,8 @@ pub struct Place {
     /// The store's folder for subagents' worktrees, where that is not `store`: whoever works in
     /// a worktree works in the store.
     pub grounds: Option<PathBuf>,
+    /// Folders besides the workspace, without symbolic links, that tools may look into.
+    pub also: Vec<PathBuf>,
     /// Variables that the programs we start do not inherit. Whoever knows the environment names
     /// those of [`is_private_variable`] and those that hold a key by another name.
     pub withheld: BTreeSet<String>,
@@ -111,12 +113,24 @@ impl Place {
             root,
             store: None,
             grounds: None,
+            also: Vec::new(),
             withheld: BTreeSet::new(),
             command_timeout: Duration::from_secs(600),
             output_limit: 32 << 10,
             supervisor: None,
             tail: Tail::default(),
         }
+    }
+
+    /// Where a call that only looks is meant, and with which arguments: an absolute path in one of
+    /// the folders besides the workspace is relative to that.
+    pub(crate) fn looked_into(&self, arguments: &Value) -> Option<(Self, Value)> {
+        let path = Path::new(arguments.get("path")?.as_str()?);
+        let folder = self.also.iter().find(|folder| path.starts_with(folder))?;
+        let within = path.strip_prefix(folder).ok()?.to_str()?;
+        let mut arguments = arguments.clone();
+        arguments["path"] = Value::from(if within.is_empty() { "." } else { within });
+        Some((Self { root: folder.clone(), store: None, ..self.clone() }, arguments))
     }
 
     /// The folder that file tools stay in.

@@ -1,6 +1,7 @@
 //! The commands, one file each. A command's doc comment is its help.
 
 mod abandon;
+mod acp;
 mod agent;
 mod attach;
 mod backup;
@@ -140,6 +141,7 @@ commands! {
     Agent = agent::Args => agent::run,
     Hook = hook::Args => hook::run,
     Mcp = mcp::Args => mcp::run,
+    Acp = acp::Args => acp::run,
     Init = init::Args => init::run,
     Config = config::Args => config::run,
     Models = models::Args => models::run,

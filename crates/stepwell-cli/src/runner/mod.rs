@@ -108,6 +108,7 @@ impl Flags {
             retry_unsafe: self.retry_unsafe,
             record_script: self.record.clone(),
             patience: if waits { Patience::Wait } else { Patience::Pause },
+            ..RunOptions::default()
         }
     }
 }
@@ -138,11 +139,14 @@ fn timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The program that ends what a command started, if this one is killed: itself.
+pub(crate) fn supervisor() -> Option<Supervisor> {
+    let arguments = vec!["__supervise".to_owned(), "--".to_owned()];
+    std::env::current_exe().ok().map(|program| Supervisor { program, arguments })
+}
+
 /// The runtime of a command.
 pub(crate) fn runtime(app: &App) -> Runtime {
-    let program = std::env::current_exe().ok();
-    let arguments = vec!["__supervise".to_owned(), "--".to_owned()];
-    let supervisor = program.map(|program| Supervisor { program, arguments });
     let (now, is_live) = (app.now(), app.terminal.output && app.terminal.can_ask);
     let notices = stepwell_runtime::Notices::to(move |notice| {
         if let Some(text) = wording::runtime_notice(notice, now, is_live) {
@@ -153,7 +157,7 @@ pub(crate) fn runtime(app: &App) -> Runtime {
     let reads = !app.out.is_json();
     Runtime::new(app.workspace().clone())
         .telling(notices)
-        .supervised_by(supervisor)
+        .supervised_by(supervisor())
         .with_reader(reads)
 }
 

@@ -15,6 +15,7 @@ mod configuring;
 mod desk;
 mod diffing;
 mod documents;
+mod editors;
 mod elsewhere;
 mod erasing;
 mod flows;

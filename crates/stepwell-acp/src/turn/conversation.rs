@@ -1,0 +1,275 @@
+//! One session that a client has open: what it was given, and how a prompt reaches it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use stepwell::gates::Gates;
+use stepwell::{Access, Answer, ErrorKind, FileState, Head, Mode, Seq, SessionId, Span, Timeline};
+use stepwell_agent::agent::builtin;
+use stepwell_agent::mcp::Server;
+use stepwell_runtime::{
+    Attached, Error, Gauge, Given, Interrupt, OpenGate, Patience, ResumeRequest, RunHandle,
+    RunOptions, RunRequest, Runtime, Words,
+};
+use stepwell_workspace::Well;
+
+use super::narrate::Contents;
+use super::{Narrator, TurnEvent, Usage};
+
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What the user chose for the runs to come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    /// When they are asked.
+    pub(crate) mode: Option<Mode>,
+    /// The model.
+    pub(crate) model: Option<String>,
+    /// The agent.
+    pub(crate) agent: Option<String>,
+}
+
+/// What holds for a session's next run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holds {
+    pub(crate) mode: Mode,
+    /// Empty, if none is known.
+    pub(crate) model: String,
+    pub(crate) agent: String,
+}
+
+/// One session that a client has open.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    id: SessionId,
+    runtime: Runtime,
+    chosen: Mutex<Chosen>,
+    /// The client's MCP servers: they live no longer than its connection.
+    servers: Vec<Server>,
+    /// Folders besides the workspace that the client named.
+    folders: Vec<PathBuf>,
+}
+
+/// What a client brings to a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Brought {
+    pub(crate) servers: Vec<Server>,
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// What the user says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prompt(pub(crate) String);
+
+/// How a run comes about.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// By a prompt.
+    Prompt(Prompt),
+    /// It goes on elsewhere already, and is watched from an event on.
+    Follow(Seq),
+}
+
+/// A run that began, or that is watched.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// This process carries it out.
+    Here(RunHandle),
+    /// Somebody else does.
+    Elsewhere(Attached),
+}
+
+impl Conversation {
+    pub(crate) fn new(id: SessionId, runtime: Runtime, brought: Brought) -> Self {
+        let Brought { servers, folders } = brought;
+        Self { id, runtime, chosen: Mutex::default(), servers, folders }
+    }
+
+    pub(crate) const fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    pub(crate) const fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// What the user chose.
+    pub(crate) fn chosen(&self) -> MutexGuard<'_, Chosen> {
+        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session's head; none, if it is not recorded yet.
+    pub(crate) fn head(&self) -> Result<Option<Head>> {
+        Ok(self.standing()?.map(|it| it.head))
+    }
+
+    fn standing(&self) -> Result<Option<stepwell::Standing>> {
+        let Some(well) = self.runtime.look()? else { return Ok(None) };
+        match well.standing(&self.id) {
+            Ok(standing) => Ok(Some(standing)),
+            Err(error) if error.kind() == ErrorKind::Absent => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Does somebody run it?
+    pub(crate) fn is_held(&self) -> Result<bool> {
+        Ok(self.standing()?.is_some_and(|it| it.held.is_some()))
+    }
+
+    /// What holds for the next run: what was chosen here, else what the session says, else what the
+    /// configuration does.
+    pub(crate) fn holds(&self) -> Result<Holds> {
+        let (chosen, settings) = (self.chosen().clone(), &self.runtime.config.settings);
+        let head = self.head()?;
+        let set = head.as_ref().and_then(|head| head.settings.clone()).unwrap_or_default();
+        let agent = chosen.agent.or(set.agent).unwrap_or_else(|| settings.agent_name.clone());
+        let mut agents = builtin();
+        agents.extend(self.runtime.config.agents.clone());
+        let known = agents.get(&agent);
+        let mode = chosen.mode.or(set.mode).or_else(|| known?.mode).unwrap_or(settings.mode);
+        let recorded = head.map(|head| stepwell_runtime::model_name(&head.provider, &head.model));
+        let model = chosen.model.or(set.model).or(recorded).filter(|name| !name.is_empty());
+        let model = model.or_else(|| known?.model.clone());
+        Ok(Holds { mode, model: model.unwrap_or_else(|| settings.model_name.clone()), agent })
+    }
+
+    fn options(&self) -> RunOptions {
+        let chosen = self.chosen().clone();
+        RunOptions {
+            agent: chosen.agent,
+            model: chosen.model,
+            mode: chosen.mode,
+            patience: Patience::Wait,
+            servers: self.servers.clone(),
+            folders: self.folders.clone(),
+            ..RunOptions::default()
+        }
+    }
+
+    /// Begins, blocking until it has begun.
+    pub(crate) fn begin(&self, begin: &Begin, interrupt: &Interrupt) -> Result<Begun> {
+        match begin {
+            Begin::Follow(from) => Ok(Begun::Elsewhere(self.runtime.attach(&self.id, *from)?)),
+            Begin::Prompt(prompt) => self.begin_with(prompt, interrupt),
+        }
+    }
+
+    fn begin_with(&self, Prompt(text): &Prompt, interrupt: &Interrupt) -> Result<Begun> {
+        let (options, interrupt) = (self.options(), interrupt.clone());
+        let Some(standing) = self.standing()? else {
+            let session = Some(self.id.clone());
+            let request = RunRequest { session, options, interrupt, ..RunRequest::new(text) };
+            return self.runtime.start(request).map(Begun::Here);
+        };
+        let head = &standing.head;
+        if standing.held.is_some() {
+            let attached = self.runtime.attach(&self.id, head.seq.next())?;
+            self.say(text)?;
+            return Ok(Begun::Elsewhere(attached));
+        }
+        let request = ResumeRequest::new(self.id.clone(), self.runtime.trust(&self.id));
+        let mut request = ResumeRequest { options, interrupt, ..request };
+        let answer = match head.flow.is_some() {
+            true => Answer::from(text.as_str()),
+            false => Answer::read(text.trim()),
+        };
+        let waits = head.open_gates > 0;
+        // A flow asks for words, an agent for leave: other words are something new to do.
+        match (waits, head.flow.is_some(), &answer) {
+            (true, true, _) | (true, false, Answer::Allow { .. } | Answer::Deny { .. }) => {
+                request.answer = Some(Given { gate: None, answer });
+            }
+            (false, true, _) => {}
+            (_, false, _) => request.say = Some(text.clone()),
+        }
+        self.runtime.resume(request).map(Begun::Here)
+    }
+
+    /// Says something to whoever runs it.
+    pub(crate) fn say(&self, text: &str) -> Result<()> {
+        let words = Words { text: text.to_owned(), lane: None, now: false };
+        self.runtime.say(&self.id, words).map(drop)
+    }
+
+    /// Answers a question of a run that goes on elsewhere.
+    pub(crate) fn answer(&self, open: &OpenGate, answer: Answer) -> Result<()> {
+        let given = Given { gate: Some(open.gate.id.clone()), answer };
+        let flow = stepwell_runtime::FlowOptions::default();
+        self.runtime.answer(&open.session, &given, &flow).map(drop)
+    }
+
+    /// The questions that wait.
+    pub(crate) fn open_gates(&self) -> Result<Vec<OpenGate>> {
+        let Some(well) = self.runtime.look()? else { return Ok(Vec::new()) };
+        let gates = Gates::of(&**well.store(), &self.id)?;
+        let seq = well.standing(&self.id)?.head.seq;
+        let open = gates.open().map(|asked| OpenGate {
+            session: self.id.clone(),
+            gate: asked.gate.clone(),
+            seq,
+            at: asked.at,
+            here: None,
+        });
+        Ok(open.collect())
+    }
+
+    /// The conversation so far, compacted parts included, as far as rewinds left it; and the last
+    /// event of it.
+    pub(crate) fn history(&self) -> Result<(Vec<TurnEvent>, Seq)> {
+        let well = self.runtime.existing(Access::Read)?;
+        let head = well.standing(&self.id)?.head;
+        let events = well.store().events(&self.id, Span::ALL)?.intact(&self.id)?;
+        let timeline = Timeline::at(head.seq, events.iter());
+        let mut narrator = self.narrator(Some(&head));
+        let mut told = Vec::new();
+        for event in events.iter().filter(|event| timeline.contains(event.seq)) {
+            told.extend(narrator.recorded(event));
+        }
+        // Each change of the plan is in its call; the plan itself is told once.
+        told.retain(|event| !matches!(event, TurnEvent::Plan(_) | TurnEvent::Title(_)));
+        let plan = narrator.plan();
+        if !plan.is_empty() {
+            told.push(TurnEvent::Plan(plan));
+        }
+        told.push(TurnEvent::Usage(narrator.usage()));
+        Ok((told, head.seq))
+    }
+
+    /// Someone who tells what happens from now on.
+    pub(crate) fn narrator(&self, head: Option<&Head>) -> Narrator {
+        let (seq, usage, tasks) = match head {
+            Some(head) => {
+                let size = Gauge::of(head, &self.runtime).context.length.unwrap_or_default();
+                let tasks =
+                    self.runtime.look().ok().flatten().and_then(|well| well.work(&self.id).ok());
+                let tasks = tasks.map(|work| work.tasks.iter().cloned().collect());
+                let usage = Usage { used: 0, size, cost: head.spent.cost };
+                (head.seq, usage, tasks.unwrap_or_default())
+            }
+            None => (Seq::ZERO, Usage::default(), Vec::new()),
+        };
+        let narrator = Narrator::new(&self.root(), seq, contents(self.runtime.clone()));
+        narrator.with_usage(usage).with_tasks(tasks)
+    }
+
+    /// Models that can be chosen: those that were used, the newest first.
+    pub(crate) fn models(&self) -> Vec<String> {
+        super::commands::models(self)
+    }
+
+    /// The workspace's root.
+    pub(crate) fn root(&self) -> PathBuf {
+        Path::new(&self.runtime.place.root).to_owned()
+    }
+}
+
+/// Finds the bytes of recorded files in a runtime's store.
+fn contents(runtime: Runtime) -> Contents {
+    let well: OnceLock<Option<Well>> = OnceLock::new();
+    Box::new(move |state| {
+        let FileState::File { blob, .. } = state else { return None };
+        let well = well.get_or_init(|| runtime.existing(Access::Read).ok());
+        well.as_ref()?.store().blob(blob).ok()
+    })
+}

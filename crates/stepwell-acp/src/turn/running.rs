@@ -1,0 +1,342 @@
+//! A run on its way: what happens goes out, what the client wants comes in, and whoever waits for
+//! its end is told.
+
+use std::sync::Arc;
+
+use stepwell::{Answer, StopReason};
+use stepwell_agent::permission::Rule;
+use stepwell_agent::provider::Fault;
+use stepwell_runtime::{
+    Attached, Error, ErrorKind, EventStream, Interrupt, OpenGate, RunHandle, RunReport,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::conversation::{Begin, Begun, Conversation};
+use super::{Chunk, Narrator, Prompt, TurnEvent};
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TurnEnd {
+    /// The model is done, or waits for an answer.
+    Done,
+    /// A limit on steps, money or time was reached.
+    Limit,
+    /// The conversation no longer fits the model.
+    Full,
+    /// The model refused.
+    Refused,
+    /// The client cancelled it.
+    Cancelled,
+    /// It failed.
+    Failed {
+        /// In words.
+        message: String,
+        /// Were the credentials refused?
+        credentials: bool,
+    },
+}
+
+/// Waits for the end of a turn.
+pub(crate) type Waiter = oneshot::Sender<TurnEnd>;
+
+/// What a client wants of a run.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Something for the model.
+    Say(String, Waiter),
+    /// The answer to a question.
+    Answer(Box<OpenGate>, Answer, Option<Rule>),
+    /// Nobody answers here: a run of ours pauses.
+    Leave,
+    /// Stop; of a run elsewhere, only whoever waits here does.
+    Cancel,
+    /// The client goes: a run of ours pauses at its question, or is interrupted.
+    Go,
+}
+
+/// Where a run's events go. It is called on the run's own task, in order.
+pub(crate) type Sink = Arc<dyn Fn(TurnEvent) + Send + Sync>;
+
+/// A run on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    inputs: mpsc::UnboundedSender<Input>,
+    interrupt: Interrupt,
+    is_here: bool,
+}
+
+impl Running {
+    /// Starts a task for a run. The first waiter is told of its end, if one is given.
+    pub(crate) fn start(
+        conversation: Arc<Conversation>,
+        begin: Begin,
+        waiter: Option<Waiter>,
+        sink: Sink,
+    ) -> Self {
+        let (inputs, wanted) = mpsc::unbounded_channel();
+        let interrupt = Interrupt::default();
+        let is_here = matches!(begin, Begin::Prompt(_));
+        let task = Task {
+            conversation,
+            interrupt: interrupt.clone(),
+            waiters: waiter.into_iter().collect(),
+            sink,
+            cancelled: false,
+        };
+        tokio::spawn(task.run(begin, wanted));
+        Self { inputs, interrupt, is_here }
+    }
+
+    /// Is it over?
+    pub(crate) fn is_over(&self) -> bool {
+        self.inputs.is_closed()
+    }
+
+    /// Tells it what the client wants. What comes after its end is dropped, with its waiter.
+    pub(crate) fn send(&self, input: Input) {
+        if self.is_here && matches!(input, Input::Cancel) {
+            // Also while it begins.
+            self.interrupt.ask();
+        }
+        let _ = self.inputs.send(input);
+    }
+
+    /// Returns when it is over.
+    pub(crate) async fn over(&self) {
+        self.inputs.closed().await;
+    }
+}
+
+struct Task {
+    conversation: Arc<Conversation>,
+    interrupt: Interrupt,
+    waiters: Vec<Waiter>,
+    sink: Sink,
+    cancelled: bool,
+}
+
+impl Task {
+    async fn run(mut self, begin: Begin, mut wanted: mpsc::UnboundedReceiver<Input>) {
+        let end = match self.begin(begin).await {
+            Ok((Begun::Here(handle), narrator)) => self.here(handle, narrator, &mut wanted).await,
+            Ok((Begun::Elsewhere(there), narrator)) => {
+                self.elsewhere(&there, narrator, &mut wanted).await
+            }
+            Err(error) => failed(&error),
+        };
+        let end = if self.cancelled { TurnEnd::Cancelled } else { end };
+        // Nothing more is taken: what was not taken is begun anew by whoever sent it.
+        wanted.close();
+        for waiter in self.waiters {
+            let _ = waiter.send(end.clone());
+        }
+    }
+
+    async fn begin(&self, begin: Begin) -> Result<(Begun, Narrator), Error> {
+        let (conversation, interrupt) = (Arc::clone(&self.conversation), self.interrupt.clone());
+        let begun = tokio::task::spawn_blocking(move || {
+            let begun = conversation.begin(&begin, &interrupt)?;
+            let head = conversation.head()?;
+            let mut narrator = conversation.narrator(head.as_ref());
+            if let Begin::Prompt(Prompt(text)) = begin {
+                narrator.knows(&text);
+            }
+            Ok((begun, narrator))
+        });
+        begun.await.unwrap_or(Err(Error::Panicked))
+    }
+
+    fn tell(&self, events: Vec<TurnEvent>) {
+        events.into_iter().for_each(|event| (self.sink)(event));
+    }
+
+    async fn here(
+        &mut self,
+        handle: RunHandle,
+        mut narrator: Narrator,
+        wanted: &mut mpsc::UnboundedReceiver<Input>,
+    ) -> TurnEnd {
+        let mut events = handle.events();
+        while let Some(next) = next(&mut events, wanted).await {
+            match next {
+                Next::Event(event) => self.tell(narrator.see(*event)),
+                Next::Input(input) => {
+                    if let Input::Say(text, _) = &input {
+                        narrator.knows(text);
+                    }
+                    self.here_wants(&handle, input);
+                }
+            }
+        }
+        let joined = tokio::task::spawn_blocking(move || handle.join()).await;
+        match joined.unwrap_or(Err(Error::Panicked)) {
+            Ok(report) => {
+                self.tell_waiting(&report);
+                ended(&report, narrator.finish.as_deref())
+            }
+            Err(error) => failed(&error),
+        }
+    }
+
+    fn here_wants(&mut self, handle: &RunHandle, input: Input) {
+        match input {
+            Input::Say(text, waiter) => {
+                self.waiters.push(waiter);
+                // What cannot be saved ends the run, which says so.
+                let _ = tokio::task::block_in_place(|| handle.say(text, false));
+            }
+            Input::Answer(open, answer, rule) => {
+                let who = handle.who().clone();
+                let answer = || {
+                    handle.answer_remembering(&open.gate.id, answer, rule.as_ref(), who).map(drop)
+                };
+                refused(tokio::task::block_in_place(answer));
+            }
+            Input::Leave => handle.pause(),
+            Input::Cancel => {
+                self.cancelled = true;
+                handle.interrupt();
+            }
+            // The question stays for whoever answers it later.
+            Input::Go if !handle.open_gates().is_empty() => handle.pause(),
+            Input::Go => handle.interrupt(),
+        }
+    }
+
+    async fn elsewhere(
+        &mut self,
+        there: &Attached,
+        mut narrator: Narrator,
+        wanted: &mut mpsc::UnboundedReceiver<Input>,
+    ) -> TurnEnd {
+        // What waits already was asked before the watching began.
+        let conversation = Arc::clone(&self.conversation);
+        let waiting = tokio::task::block_in_place(|| conversation.open_gates());
+        let waiting = waiting.unwrap_or_default();
+        self.tell(waiting.into_iter().map(|open| TurnEvent::Ask(Box::new(open))).collect());
+        let (mut events, mut end) = (there.events(), TurnEnd::Done);
+        while let Some(next) = next(&mut events, wanted).await {
+            match next {
+                Next::Event(event) => {
+                    for event in narrator.see(*event) {
+                        if let TurnEvent::Ended { reason } = &event {
+                            end = by_reason(*reason, narrator.finish.as_deref());
+                        }
+                        (self.sink)(event);
+                    }
+                }
+                Next::Input(Input::Go) => return TurnEnd::Cancelled,
+                Next::Input(input) => {
+                    if let Input::Say(text, _) = &input {
+                        narrator.knows(text);
+                    }
+                    self.elsewhere_wants(input);
+                }
+            }
+        }
+        end
+    }
+
+    fn elsewhere_wants(&mut self, input: Input) {
+        let conversation = &self.conversation;
+        match input {
+            Input::Say(text, waiter) => {
+                self.waiters.push(waiter);
+                if let Err(error) = tokio::task::block_in_place(|| conversation.say(&text)) {
+                    let end = failed(&error);
+                    self.waiters.pop().map(|waiter| waiter.send(end));
+                }
+            }
+            Input::Answer(open, answer, _) => {
+                refused(tokio::task::block_in_place(|| conversation.answer(&open, answer)));
+            }
+            Input::Leave | Input::Go => {}
+            // The run is somebody else's: only the waiting ends.
+            Input::Cancel => {
+                for waiter in self.waiters.drain(..) {
+                    let _ = waiter.send(TurnEnd::Cancelled);
+                }
+            }
+        }
+    }
+
+    /// Says what a run waits for that paused.
+    fn tell_waiting(&self, report: &RunReport) {
+        for gate in &report.waiting {
+            let hint = match gate.call {
+                Some(_) => "\n\nAnswer yes, always, no or never; or say what to do instead.",
+                None => "",
+            };
+            let (message, text) = (format!("gate-{}", gate.id), format!("{}{hint}", gate.prompt));
+            (self.sink)(TurnEvent::Text(Chunk { message, text }));
+        }
+    }
+}
+
+enum Next {
+    Event(Box<stepwell_runtime::RunEvent>),
+    Input(Input),
+}
+
+/// What comes next; none, if the run is over.
+async fn next(
+    events: &mut EventStream,
+    wanted: &mut mpsc::UnboundedReceiver<Input>,
+) -> Option<Next> {
+    tokio::select! {
+        biased;
+        Some(input) = wanted.recv() => Some(Next::Input(input)),
+        event = events.recv() => event.map(|event| Next::Event(Box::new(event))),
+    }
+}
+
+/// An answer that was not taken: somebody was quicker, or it came too late. The log decides.
+fn refused(answered: Result<(), Error>) {
+    if let Err(error) = answered {
+        tracing::info!(%error, "answer_not_taken");
+    }
+}
+
+/// How a run ended, as its report says.
+fn ended(report: &RunReport, finish: Option<&str>) -> TurnEnd {
+    match (&report.error, report.reason) {
+        (Some(error), _) if error.fault == Some(Fault::ContextFull) => TurnEnd::Full,
+        (Some(error), _) => TurnEnd::Failed {
+            message: error.message.clone(),
+            credentials: error.fault == Some(Fault::Auth),
+        },
+        (None, reason) => by_reason(reason, finish),
+    }
+}
+
+/// What providers say of an answer that the model refused.
+const REFUSALS: [&str; 4] = ["refusal", "content_filter", "safety", "SAFETY"];
+
+fn by_reason(reason: Option<StopReason>, finish: Option<&str>) -> TurnEnd {
+    match reason {
+        Some(StopReason::MaxSteps | StopReason::BudgetExceeded | StopReason::Timeout) => {
+            TurnEnd::Limit
+        }
+        Some(StopReason::ContextFull) => TurnEnd::Full,
+        Some(StopReason::UserInterrupt) => TurnEnd::Cancelled,
+        Some(StopReason::LlmError | StopReason::Crashed) => {
+            let message = "the run failed; its log says how".to_owned();
+            TurnEnd::Failed { message, credentials: false }
+        }
+        _ if finish.is_some_and(|finish| REFUSALS.contains(&finish)) => TurnEnd::Refused,
+        Some(StopReason::LlmDone | StopReason::Gate | StopReason::Abandoned) | None => {
+            TurnEnd::Done
+        }
+    }
+}
+
+/// A run that did not begin, or could not be saved.
+fn failed(error: &Error) -> TurnEnd {
+    match error.kind() {
+        ErrorKind::Interrupted => TurnEnd::Cancelled,
+        kind => TurnEnd::Failed {
+            message: error.to_string(),
+            credentials: kind == ErrorKind::Credentials,
+        },
+    }
+}

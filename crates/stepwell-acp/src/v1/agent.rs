@@ -1,0 +1,511 @@
+//! The agent's side of a connection: which request does what.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use stepwell::{Access, Change, Edited, ErrorKind as StoreErrorKind, SessionId};
+use stepwell_runtime::{Error, ErrorKind, ForkRequest, Notices, Runtime};
+use tokio::task::{JoinHandle, block_in_place};
+
+use crate::peer::Peer;
+use crate::rpc::{Id, Result, RpcError};
+use crate::server::Setup;
+use crate::turn::{
+    Brought, Chunk, Command, Conversation, Input, TurnEnd, TurnEvent, runtime_notice,
+};
+
+use super::input::{
+    self, CancelRequest, Capabilities, Initialize, ListSessions, NewSession, OldSession,
+    OneSession, SetMode, SetOption, SetTitle, read,
+};
+use super::open::{Open, brought};
+use super::{ask, extension, list, options};
+
+/// The version of the protocol that is spoken here.
+const VERSION: u64 = 1;
+
+/// The tag of sessions that a client archived.
+const ARCHIVED: &str = "archived";
+
+/// The agent's side of a connection.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(super) peer: Peer,
+    setup: Setup,
+    client: Mutex<Option<Capabilities>>,
+    open: Mutex<HashMap<String, Arc<Open>>>,
+    /// Prompts that are not answered yet.
+    prompts: Mutex<HashMap<Id, Prompted>>,
+    /// What answers them.
+    turns: Mutex<Vec<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Prompted {
+    open: Arc<Open>,
+    /// Was the request itself cancelled?
+    withdrawn: bool,
+}
+
+/// What follows an answer.
+enum After {
+    /// A session was opened, and its events were told up to there.
+    Opened(Arc<Open>, stepwell::Seq),
+    /// Nothing.
+    Nothing,
+}
+
+impl Agent {
+    pub(crate) fn new(peer: Peer, setup: Setup) -> Arc<Self> {
+        let (client, open) = (Mutex::default(), Mutex::default());
+        let (prompts, turns) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { peer, setup, client, open, prompts, turns })
+    }
+
+    pub(super) fn client(&self) -> Capabilities {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        client.clone().unwrap_or_default()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn prompts(&self) -> MutexGuard<'_, HashMap<Id, Prompted>> {
+        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails if the client has not said hello.
+    fn check_greeted(&self) -> Result<()> {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        match client.is_some() {
+            true => Ok(()),
+            false => Err(RpcError::invalid_request("`initialize` comes first")),
+        }
+    }
+
+    /// Sees to a request.
+    pub(crate) async fn request(self: &Arc<Self>, id: Id, method: String, params: Value) {
+        if method == "session/prompt" {
+            return self.prompt(id, params);
+        }
+        match self.answer(&method, params).await {
+            Ok((answer, after)) => {
+                self.peer.respond(&id, Ok(answer));
+                if let After::Opened(open, seen) = after {
+                    open.tell_commands(self);
+                    block_in_place(|| {
+                        ask::tell_waiting(self, &open);
+                        open.follow(self, seen.next());
+                    });
+                }
+            }
+            Err(error) => self.peer.respond(&id, Err(error)),
+        }
+    }
+
+    /// Sees to a notification. What is not known is nothing.
+    pub(crate) fn notified(&self, method: &str, params: Value) {
+        match method {
+            "session/cancel" => {
+                let Ok(OneSession { session_id }) = read(params) else { return };
+                let open = self.sessions().get(&session_id).cloned();
+                if let Some(running) = open.and_then(|open| open.running()) {
+                    running.send(Input::Cancel);
+                }
+            }
+            "$/cancel_request" => {
+                let Ok(CancelRequest { request_id }) = read(params) else { return };
+                let mut prompts = self.prompts();
+                let Some(prompted) = prompts.get_mut(&request_id) else { return };
+                prompted.withdrawn = true;
+                if let Some(running) = prompted.open.running() {
+                    running.send(Input::Cancel);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The client is gone: what runs for it is recorded as interrupted, or paused at its question.
+    pub(crate) async fn leave(&self) {
+        self.peer.gone();
+        let open: Vec<Arc<Open>> = self.sessions().drain().map(|(_, open)| open).collect();
+        for open in open {
+            open.leave().await;
+        }
+        for turn in std::mem::take(&mut *self.turns()) {
+            // A panic of its task is its own.
+            let _ = turn.await;
+        }
+    }
+
+    async fn answer(self: &Arc<Self>, method: &str, params: Value) -> Result<(Value, After)> {
+        if method == "initialize" {
+            return self.initialize(params).map(|answer| (answer, After::Nothing));
+        }
+        self.check_greeted()?;
+        let answer = match method {
+            "session/new" => return block_in_place(|| self.new_session(read(params)?)),
+            "session/load" => return block_in_place(|| self.load(read(params)?)),
+            "session/resume" => return block_in_place(|| self.resume(read(params)?)),
+            "session/list" => block_in_place(|| self.list(&read(params)?))?,
+            "session/close" => self.close(&read(params)?).await?,
+            "session/delete" => self.delete(&read(params)?).await?,
+            "session/set_mode" => block_in_place(|| self.set_mode(&read(params)?))?,
+            "session/set_config_option" => block_in_place(|| self.set_option(&read(params)?))?,
+            "authenticate" => {
+                return Err(RpcError::invalid_params("there is nothing to authenticate with"));
+            }
+            method if extension::METHODS.contains(&method) => {
+                block_in_place(|| extension::answer(self, method, params))?
+            }
+            method if self.setup.unstable => {
+                return block_in_place(|| self.unstable(method, params));
+            }
+            method => return Err(RpcError::method_not_found(method)),
+        };
+        Ok((answer, After::Nothing))
+    }
+
+    fn initialize(&self, params: Value) -> Result<Value> {
+        // Whatever version is asked for, the answer is the one that we speak.
+        let Initialize { protocol_version, client_capabilities } = read(params)?;
+        if !protocol_version.is_u64() {
+            return Err(RpcError::invalid_params("`protocolVersion` is no whole number"));
+        }
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client_capabilities);
+        let mut session = json!({
+            "list": {}, "delete": {}, "resume": {}, "close": {}, "additionalDirectories": {},
+        });
+        if self.setup.unstable {
+            for name in ["fork", "archive", "title"] {
+                session[name] = json!({});
+            }
+        }
+        Ok(json!({
+            "protocolVersion": VERSION,
+            "agentCapabilities": {
+                "loadSession": true,
+                "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},
+                "mcpCapabilities": {"http": true, "sse": false},
+                "sessionCapabilities": session,
+                "_meta": {"stepwell": {"methods": extension::METHODS}},
+            },
+            "authMethods": [],
+            "agentInfo": {
+                "name": "stepwell", "title": "Stepwell", "version": self.setup.version,
+            },
+        }))
+    }
+
+    /// A runtime in a folder; of a session that lies in another store of the user's, there.
+    pub(super) fn runtime_in(&self, cwd: Option<&Path>, session: Option<&str>) -> Result<Runtime> {
+        if let Some(cwd) = cwd.filter(|cwd| !cwd.is_absolute()) {
+            let why = format!("`cwd` is no absolute path: {}", cwd.display());
+            return Err(RpcError::invalid_params(why));
+        }
+        let runtime = self.setup.runtime(cwd, session);
+        runtime.map_err(|error| RpcError::invalid_params(error.to_string()))
+    }
+
+    /// A runtime in the folder of a session that is open, or is found in the user's stores.
+    pub(super) fn runtime_of(&self, session: &str) -> Result<Runtime> {
+        let open = self.sessions().get(session).cloned();
+        match open {
+            Some(open) => Ok(open.conversation.runtime().clone()),
+            None => self.runtime_in(None, Some(session)),
+        }
+    }
+
+    /// A session that is open.
+    fn opened(&self, session: &str) -> Result<Arc<Open>> {
+        let open = self.sessions().get(session).cloned();
+        open.ok_or_else(|| RpcError::not_found(format!("no session {session:?} is open")))
+    }
+
+    /// Opens a session, in place of what was open under its name, unless a run goes on in that.
+    fn open(&self, id: SessionId, runtime: Runtime, brought: Brought) -> Arc<Open> {
+        let name = id.to_string();
+        let before = self.sessions().get(&name).cloned();
+        if let Some(before) = before.filter(|open| open.running().is_some()) {
+            return before;
+        }
+        let (peer, able, told) = (self.peer.clone(), self.client(), name.clone());
+        let runtime = runtime.telling(Notices::to(move |notice| {
+            let event = TurnEvent::Notice(runtime_notice(notice));
+            if let Some(update) = super::update::update(&event, &able) {
+                peer.notify("session/update", &json!({"sessionId": told, "update": update}));
+            }
+        }));
+        let open = Open::new(Conversation::new(id, runtime, brought));
+        self.sessions().insert(name, Arc::clone(&open));
+        open
+    }
+
+    fn new_session(&self, asked: NewSession) -> Result<(Value, After)> {
+        let runtime = self.runtime_in(Some(&asked.cwd), None)?;
+        let brought = brought(asked.mcp_servers, asked.additional_directories, &asked.cwd)?;
+        // It is recorded with its first prompt: a window that is opened and closed leaves nothing.
+        let id = runtime.new_session_id().map_err(|error| failed(&error))?;
+        let open = self.open(id, runtime, brought);
+        let answer = json!({
+            "sessionId": open.name(),
+            "modes": options::modes(&open.conversation)?,
+            "configOptions": options::options(&open.conversation)?,
+        });
+        Ok((answer, After::Opened(open, stepwell::Seq::MAX.prev())))
+    }
+
+    fn old_session(&self, asked: OldSession) -> Result<Arc<Open>> {
+        let runtime = self.runtime_in(Some(&asked.cwd), Some(&asked.session_id))?;
+        let brought = brought(asked.mcp_servers, asked.additional_directories, &asked.cwd)?;
+        let absent = || RpcError::not_found(format!("there is no session {:?}", asked.session_id));
+        let id: SessionId = asked.session_id.parse().map_err(|_| absent())?;
+        let well = runtime.look().map_err(|error| failed(&error.into()))?.ok_or_else(absent)?;
+        match well.standing(&id) {
+            Ok(standing) if standing.trashed_at.is_none() => Ok(self.open(id, runtime, brought)),
+            Ok(_) => Err(absent()),
+            Err(error) if error.kind() == StoreErrorKind::Absent => Err(absent()),
+            Err(error) => Err(failed(&error.into())),
+        }
+    }
+
+    fn load(&self, asked: OldSession) -> Result<(Value, After)> {
+        let open = self.old_session(asked)?;
+        let (told, seen) = open.conversation.history().map_err(|error| failed(&error))?;
+        told.iter().for_each(|event| open.tell(self, event));
+        Ok((self.settings(&open)?, After::Opened(open, seen)))
+    }
+
+    fn resume(&self, asked: OldSession) -> Result<(Value, After)> {
+        let open = self.old_session(asked)?;
+        let head = open.conversation.head().map_err(|error| failed(&error))?;
+        let seen = head.map_or(stepwell::Seq::ZERO, |head| head.seq);
+        Ok((self.settings(&open)?, After::Opened(open, seen)))
+    }
+
+    fn settings(&self, open: &Open) -> Result<Value> {
+        let on = &open.conversation;
+        Ok(json!({"modes": options::modes(on)?, "configOptions": options::options(on)?}))
+    }
+
+    fn list(&self, asked: &ListSessions) -> Result<Value> {
+        let runtime = self.runtime_in(asked.cwd.as_deref(), None)?;
+        list::list(&runtime, asked.cwd.as_deref(), asked.cursor.as_deref())
+    }
+
+    async fn close(&self, OneSession { session_id }: &OneSession) -> Result<Value> {
+        let open = self.opened(session_id)?;
+        open.leave().await;
+        self.sessions().remove(session_id);
+        Ok(json!({}))
+    }
+
+    async fn delete(&self, OneSession { session_id }: &OneSession) -> Result<Value> {
+        let runtime = block_in_place(|| self.runtime_of(session_id))?;
+        let open = self.sessions().remove(session_id);
+        if let Some(open) = open {
+            open.leave().await;
+        }
+        let delete = || {
+            let id = self::session_id(session_id)?;
+            let Some(well) = runtime.look()? else { return Ok(()) };
+            match well.standing(&id) {
+                Ok(standing) if standing.trashed_at.is_some() => return Ok(()),
+                Err(error) if error.kind() == StoreErrorKind::Absent => return Ok(()),
+                found => drop(found?),
+            }
+            let well = runtime.existing(Access::Write)?;
+            let removal = well.delete_all(&[id], &|_| true)?;
+            match removal.left.into_iter().next() {
+                Some((_, error)) => Err(error.into()),
+                None => Ok(()),
+            }
+        };
+        let deleted: Result<(), Error> = block_in_place(delete);
+        match deleted {
+            Ok(()) => Ok(json!({})),
+            // What has no name of a session was never there.
+            Err(error) if is_no_id(&error) => Ok(json!({})),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    fn set_mode(&self, asked: &SetMode) -> Result<Value> {
+        let open = self.opened(&asked.session_id)?;
+        options::choose(&open.conversation, "mode", &asked.mode_id)?;
+        self.tell_options(&open)?;
+        Ok(json!({}))
+    }
+
+    fn set_option(&self, asked: &SetOption) -> Result<Value> {
+        let open = self.opened(&asked.session_id)?;
+        let Some(value) = asked.value.as_str() else {
+            return Err(RpcError::invalid_params("`value` is no text"));
+        };
+        options::choose(&open.conversation, &asked.config_id, value)?;
+        if asked.config_id == "mode" {
+            let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": value});
+            open.send(self, &update);
+        }
+        Ok(json!({"configOptions": options::options(&open.conversation)?}))
+    }
+
+    fn tell_options(&self, open: &Open) -> Result<()> {
+        let options = options::options(&open.conversation)?;
+        let update = json!({"sessionUpdate": "config_option_update", "configOptions": options});
+        open.send(self, &update);
+        Ok(())
+    }
+
+    /// Methods that the protocol may still change.
+    fn unstable(&self, method: &str, params: Value) -> Result<(Value, After)> {
+        let edit = |session: &str, edited: Edited| {
+            let runtime = self.runtime_of(session)?;
+            let edit = || {
+                let id = session_id(session)?;
+                runtime.existing(Access::Write)?.edit(&id, edited)?;
+                Ok(json!({}))
+            };
+            edit().map_err(|error: Error| failed(&error))
+        };
+        let tags = || BTreeSet::from([ARCHIVED.to_owned()]);
+        let answer = match method {
+            "session/fork" => return self.fork(read(params)?),
+            "session/set_title" => {
+                let SetTitle { session_id, title } = read(params)?;
+                let label = title.map_or(Change::Clear, Change::Set);
+                edit(&session_id, Edited { label, ..Edited::default() })?
+            }
+            "session/archive" => {
+                let OneSession { session_id } = read(params)?;
+                edit(&session_id, Edited { tag: tags(), ..Edited::default() })?
+            }
+            "session/unarchive" => {
+                let OneSession { session_id } = read(params)?;
+                edit(&session_id, Edited { untag: tags(), ..Edited::default() })?
+            }
+            method => return Err(RpcError::method_not_found(method)),
+        };
+        Ok((answer, After::Nothing))
+    }
+
+    fn fork(&self, asked: OldSession) -> Result<(Value, After)> {
+        let runtime = self.runtime_in(Some(&asked.cwd), Some(&asked.session_id))?;
+        let brought = brought(asked.mcp_servers, asked.additional_directories, &asked.cwd)?;
+        let fork = || {
+            let session = session_id(&asked.session_id)?;
+            runtime.fork(&ForkRequest { session, at: None, label: None })
+        };
+        let forked = fork().map_err(|error| failed(&error))?;
+        let open = self.open(forked.session, runtime, brought);
+        let mut answer = self.settings(&open)?;
+        answer["sessionId"] = json!(open.name());
+        Ok((answer, After::Opened(open, forked.at)))
+    }
+
+    /// Takes a prompt in, and has it answered when its turn ends.
+    fn prompt(self: &Arc<Self>, id: Id, params: Value) {
+        let ready = self.check_greeted().and_then(|()| {
+            let asked: input::Prompt = read(params)?;
+            let open = self.opened(&asked.session_id)?;
+            Ok((open, input::text(&asked.prompt)?))
+        });
+        let (open, text) = match ready {
+            Ok(ready) => ready,
+            Err(error) => return self.peer.respond(&id, Err(error)),
+        };
+        if let Some(command) = Command::read(&text) {
+            return self.command(&id, &open, &command);
+        }
+        let prompted = Prompted { open: Arc::clone(&open), withdrawn: false };
+        self.prompts().insert(id.clone(), prompted);
+        let (agent, mut end) = (Arc::clone(self), open.prompt(self, &text));
+        let turn = tokio::spawn(async move {
+            let end = loop {
+                match end.await {
+                    Ok(end) => break end,
+                    // The run ended before it took the prompt in: another one begins.
+                    Err(_) => end = open.prompt(&agent, &text),
+                }
+            };
+            block_in_place(|| agent.tell_info(&open));
+            let withdrawn = agent.prompts().remove(&id).is_some_and(|it| it.withdrawn);
+            agent.peer.respond(&id, stop_reason(end, withdrawn));
+        });
+        let mut turns = self.turns();
+        turns.retain(|turn| !turn.is_finished());
+        turns.push(turn);
+    }
+
+    /// Carries a slash command out.
+    fn command(&self, id: &Id, open: &Open, command: &Command) {
+        let answer = block_in_place(|| command.run(&open.conversation));
+        let text = answer.unwrap_or_else(|error| error.to_string());
+        let message = format!("command-{}", serde_json::to_string(id).unwrap_or_default());
+        open.tell(self, &TurnEvent::Text(Chunk { message, text }));
+        // What cannot be told now is told with the next change.
+        let _ = block_in_place(|| self.tell_options(open));
+        self.tell_info(open);
+        self.peer.respond(id, Ok(json!({"stopReason": "end_turn"})));
+    }
+
+    /// Tells what the session is called, and when it last changed.
+    fn tell_info(&self, open: &Open) {
+        if let Ok(Some(head)) = open.conversation.head() {
+            let update = json!({
+                "sessionUpdate": "session_info_update",
+                "title": list::title(&head),
+                "updatedAt": head.updated_at.to_string(),
+            });
+            open.send(self, &update);
+        }
+    }
+}
+
+/// The answer to a prompt whose turn ended.
+fn stop_reason(end: TurnEnd, withdrawn: bool) -> Result<Value> {
+    let reason = match end {
+        TurnEnd::Cancelled if withdrawn => return Err(RpcError::cancelled()),
+        TurnEnd::Done => "end_turn",
+        TurnEnd::Limit => "max_turn_requests",
+        TurnEnd::Full => "max_tokens",
+        TurnEnd::Refused => "refusal",
+        TurnEnd::Cancelled => "cancelled",
+        TurnEnd::Failed { message, credentials: true } => {
+            return Err(RpcError::new(RpcError::AUTH_REQUIRED, message));
+        }
+        TurnEnd::Failed { message, credentials: false } => return Err(RpcError::internal(message)),
+    };
+    Ok(json!({"stopReason": reason}))
+}
+
+/// An error of the library as the protocol numbers it.
+pub(super) fn failed(error: &Error) -> RpcError {
+    let code = match error.kind() {
+        ErrorKind::Store(StoreErrorKind::Absent) => RpcError::NOT_FOUND,
+        ErrorKind::Store(StoreErrorKind::Invalid) | ErrorKind::Usage | ErrorKind::Config => {
+            RpcError::INVALID_PARAMS
+        }
+        ErrorKind::Credentials => RpcError::AUTH_REQUIRED,
+        ErrorKind::Interrupted => RpcError::CANCELLED,
+        _ => RpcError::INTERNAL,
+    };
+    RpcError::new(code, error.to_string())
+}
+
+/// A session's name, read.
+pub(super) fn session_id(name: &str) -> Result<SessionId, Error> {
+    name.parse().map_err(|_| Error::Store(stepwell::Error::NoMatch(name.to_owned())))
+}
+
+fn is_no_id(error: &Error) -> bool {
+    matches!(error, Error::Store(stepwell::Error::NoMatch(_)))
+}

@@ -1,0 +1,198 @@
+//! `_stepwell/*`: what Stepwell can do with a session that the protocol has no words for.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stepwell::{
+    Access, Checkpoint, CheckpointReason, Derived, Filter, Rank, Scope, Search, Seq, SystemPrompts,
+};
+use stepwell_files::rewind::Done;
+use stepwell_runtime::inspect::{self, Viewed};
+use stepwell_runtime::{Error, RewindRequest, Runtime};
+use stepwell_wire::{CheckpointInfo, Damage, FileDiff, SearchHit, Verified};
+
+use crate::rpc::{Result, RpcError};
+
+use super::agent::{Agent, failed, session_id};
+use super::input::read;
+
+/// The methods.
+pub(super) const METHODS: [&str; 7] = [
+    "_stepwell/rewind",
+    "_stepwell/checkpoint",
+    "_stepwell/checkpoints",
+    "_stepwell/diff",
+    "_stepwell/view",
+    "_stepwell/search",
+    "_stepwell/verify",
+];
+
+/// Names a session, and points of it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    session_id: String,
+    #[serde(default)]
+    to: Option<Point>,
+    #[serde(default)]
+    from: Option<Point>,
+    #[serde(default)]
+    at: Option<Point>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    files: Option<bool>,
+}
+
+/// A point: a seq, or what people write for one.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Point {
+    Seq(u64),
+    Text(String),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SearchAsked {
+    query: String,
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// The most hits of a search.
+const MOST_HITS: usize = 100;
+
+/// Answers one of the methods.
+pub(super) fn answer(agent: &Agent, method: &str, params: Value) -> Result<Value> {
+    if method == "_stepwell/search" {
+        return search(agent, read(params)?);
+    }
+    let asked: Asked = read(params)?;
+    let runtime = agent.runtime_of(&asked.session_id)?;
+    let done = match method {
+        "_stepwell/rewind" => rewind(&runtime, &asked),
+        "_stepwell/checkpoint" => checkpoint(&runtime, &asked),
+        "_stepwell/checkpoints" => checkpoints(&runtime, &asked),
+        "_stepwell/diff" => diff(&runtime, &asked),
+        "_stepwell/view" => view(&runtime, &asked),
+        "_stepwell/verify" => verify(&runtime, &asked),
+        other => return Err(RpcError::method_not_found(other)),
+    };
+    done.map_err(|error| failed(&error))
+}
+
+impl Asked {
+    fn point(&self, runtime: &Runtime, point: Option<&Point>) -> Result<Option<Seq>, Error> {
+        let id = session_id(&self.session_id)?;
+        Ok(match point {
+            None => None,
+            Some(Point::Seq(seq)) => Some(Seq::new(*seq)),
+            Some(Point::Text(text)) => Some(runtime.existing(Access::Read)?.point(&id, text)?),
+        })
+    }
+}
+
+fn rewind(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+    let id = session_id(&asked.session_id)?;
+    let to = match asked.point(runtime, asked.to.as_ref())? {
+        Some(to) => to,
+        None => runtime.existing(Access::Read)?.last_words(&id)?,
+    };
+    let scope = if asked.files == Some(false) { Scope::Chat } else { Scope::Both };
+    Ok(match runtime.rewind(&RewindRequest::new(id, to, scope))? {
+        Done::Rewound { seq, checkpoint, .. } => {
+            json!({"rewound": true, "to": to, "seq": seq, "checkpoint": checkpoint})
+        }
+        Done::Refused(_) => {
+            json!({"rewound": false, "to": to, "why": "files that someone else changed are in the way"})
+        }
+    })
+}
+
+fn checkpoint(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+    let id = session_id(&asked.session_id)?;
+    let name = asked.name.clone().unwrap_or_else(|| "editor".to_owned());
+    let (reason, metadata) = (CheckpointReason::Manual, std::collections::BTreeMap::new());
+    let made = Checkpoint { name: name.clone(), reason, metadata };
+    let seq = runtime.existing(Access::Write)?.checkpoint(&id, made)?;
+    Ok(json!({"name": name, "seq": seq}))
+}
+
+fn checkpoints(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+    let id = session_id(&asked.session_id)?;
+    let all = runtime.existing(Access::Read)?.checkpoints(&id)?.into_iter();
+    let all: Vec<CheckpointInfo> = all
+        .map(|it| CheckpointInfo {
+            name: it.checkpoint.name,
+            seq: it.seq,
+            at: it.at,
+            reason: it.checkpoint.reason,
+            metadata: it.checkpoint.metadata,
+        })
+        .collect();
+    Ok(json!({"checkpoints": all}))
+}
+
+fn diff(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+    let id = session_id(&asked.session_id)?;
+    let from = asked.point(runtime, asked.from.as_ref())?.unwrap_or(Seq::ZERO);
+    let to = asked.point(runtime, asked.to.as_ref())?.unwrap_or(Seq::MAX);
+    let patches = inspect::patches(&*runtime.existing(Access::Read)?, &id, from, to)?;
+    let files: Vec<FileDiff> = patches.into_iter().map(FileDiff::from).collect();
+    Ok(json!({"files": files}))
+}
+
+fn view(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+    let id = session_id(&asked.session_id)?;
+    let at = asked.point(runtime, asked.at.as_ref())?;
+    let well = runtime.existing(Access::Read)?;
+    let viewed = Viewed { at, ..Viewed::default() };
+    let view = inspect::model_view(runtime, &well, &id, &viewed)?;
+    Ok(serde_json::to_value(view).unwrap_or_default())
+}
+
+fn verify(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+    let id = session_id(&asked.session_id)?;
+    let verdict = runtime.existing(Access::Read)?.store().verify(&id)?;
+    let verified = Verified {
+        session: id,
+        sound: verdict.is_sound(),
+        intact: verdict.intact,
+        scrubbed: verdict.scrubbed,
+        pruned: verdict.pruned,
+        damage: verdict.damage.as_ref().map(Damage::from),
+        head_is_right: verdict.derived == Derived::Right,
+    };
+    Ok(serde_json::to_value(verified).unwrap_or_default())
+}
+
+fn search(agent: &Agent, asked: SearchAsked) -> Result<Value> {
+    if !asked.query.chars().any(char::is_alphanumeric) {
+        return Err(RpcError::invalid_params("`query` holds no word to search for"));
+    }
+    let runtime = agent.runtime_in(asked.cwd.as_deref(), None)?;
+    let limit = asked.limit.unwrap_or(20).min(MOST_HITS);
+    let found = if runtime.place.has_store() {
+        let (filter, rank, system) = (Filter::default(), Rank::Newest, SystemPrompts::Skipped);
+        let search = Search { text: asked.query, filter, rank, limit, system };
+        let well = runtime.open_at_best(&runtime.place.store);
+        let well = well.map_err(|error| failed(&error.into()))?;
+        well.search(&search).map_err(|error| failed(&error.into()))?.hits
+    } else {
+        Vec::new()
+    };
+    let hit = |hit: stepwell::Hit| SearchHit {
+        session: hit.session,
+        seq: hit.seq,
+        at: hit.at,
+        kind: hit.kind,
+        matches: hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
+        text: hit.snippet.text,
+        store: None,
+    };
+    Ok(json!({"hits": found.into_iter().map(hit).collect::<Vec<_>>()}))
+}

@@ -1,0 +1,12 @@
+//! Version 1 of the protocol: its messages, and what the turn engine does for them.
+
+mod agent;
+mod ask;
+mod extension;
+mod input;
+mod list;
+mod open;
+mod options;
+mod update;
+
+pub(crate) use agent::Agent;

@@ -1,0 +1,91 @@
+//! What a user can choose for a session: mode, model, agent.
+
+use serde_json::{Value, json};
+use stepwell::Mode;
+use stepwell_agent::agent::builtin;
+use stepwell_runtime::check_model_name;
+
+use crate::rpc::{Result, RpcError};
+use crate::turn::Conversation;
+
+use super::agent::failed;
+
+/// The modes, and which one holds.
+pub(super) fn modes(on: &Conversation) -> Result<Value> {
+    let holds = on.holds().map_err(|error| failed(&error))?;
+    let mode = |mode: Mode| {
+        let (name, description) = described(mode);
+        json!({"id": mode.as_str(), "name": name, "description": description})
+    };
+    let available: Vec<Value> = Mode::ALL.into_iter().map(mode).collect();
+    Ok(json!({"currentModeId": holds.mode.as_str(), "availableModes": available}))
+}
+
+const fn described(mode: Mode) -> (&'static str, &'static str) {
+    match mode {
+        Mode::ConfirmAll => ("Ask always", "Asks before every call of a tool"),
+        Mode::ConfirmSensitive => {
+            ("Ask before changes", "Asks before a call that changes something")
+        }
+        Mode::Yolo => ("Never ask", "Runs every call without asking"),
+    }
+}
+
+/// Every option, and what holds.
+pub(super) fn options(on: &Conversation) -> Result<Value> {
+    let holds = on.holds().map_err(|error| failed(&error))?;
+    let mode = |mode: Mode| {
+        let (name, description) = described(mode);
+        json!({"value": mode.as_str(), "name": name, "description": description})
+    };
+    let modes: Vec<Value> = Mode::ALL.into_iter().map(mode).collect();
+    let mut options = vec![json!({
+        "id": "mode", "name": "Mode", "category": "mode", "type": "select",
+        "currentValue": holds.mode.as_str(), "options": modes,
+    })];
+    let named = |name: &String| json!({"value": name, "name": name});
+    let mut models = on.models();
+    if !holds.model.is_empty() {
+        models.retain(|model| *model != holds.model);
+        models.insert(0, holds.model.clone());
+        let models: Vec<Value> = models.iter().map(named).collect();
+        options.push(json!({
+            "id": "model", "name": "Model", "category": "model", "type": "select",
+            "currentValue": holds.model, "options": models,
+        }));
+    }
+    let agents: Vec<Value> = agents(on).iter().map(named).collect();
+    options.push(json!({
+        "id": "agent", "name": "Agent", "type": "select",
+        "currentValue": holds.agent, "options": agents,
+    }));
+    Ok(Value::Array(options))
+}
+
+fn agents(on: &Conversation) -> Vec<String> {
+    let mut agents = builtin();
+    agents.extend(on.runtime().config.agents.clone());
+    agents.into_keys().collect()
+}
+
+/// Chooses something for the turns to come.
+pub(super) fn choose(on: &Conversation, option: &str, value: &str) -> Result<()> {
+    let unknown = || RpcError::invalid_params(format!("there is no {option} {value:?}"));
+    match option {
+        "mode" => {
+            let mode = Mode::ALL.into_iter().find(|mode| mode.as_str() == value);
+            on.chosen().mode = Some(mode.ok_or_else(unknown)?);
+        }
+        "model" => {
+            let named = check_model_name(value, on.runtime());
+            let named = named.map_err(|error| RpcError::invalid_params(error.to_string()))?;
+            on.chosen().model = Some(named);
+        }
+        "agent" => {
+            let agent = agents(on).into_iter().find(|agent| agent == value);
+            on.chosen().agent = Some(agent.ok_or_else(unknown)?);
+        }
+        _ => return Err(RpcError::invalid_params(format!("there is no option {option:?}"))),
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! A client over two pipes, which says exactly what it is told to.
+
+use std::io::{BufRead as _, BufReader, PipeReader, PipeWriter, Write as _, pipe};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+use stepwell_acp::{Setup, serve};
+use stepwell_runtime::Runtime;
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+use tempfile::TempDir;
+
+/// A folder with a store and a model that says what a script says.
+pub(crate) struct Desk(TempDir);
+
+impl Desk {
+    pub(crate) fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(folder.path()).unwrap();
+        let path = root.join("script.yaml");
+        std::fs::write(&path, script).unwrap();
+        let settings = format!("[model]\nname = \"script:{}\"\n", path.display());
+        std::fs::write(root.join("stepwell.toml"), settings).unwrap();
+        Self(folder)
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        std::fs::canonicalize(self.0.path()).unwrap()
+    }
+
+    fn host(&self) -> (Host, Wanted) {
+        let root = self.root();
+        let host =
+            Host { folder: Some(root.clone()), state: Some(root.join("state")), ..Host::bare() };
+        (host, Wanted { folder: Some(root), ..Wanted::default() })
+    }
+
+    pub(crate) fn runtime(&self) -> Runtime {
+        let (host, wanted) = self.host();
+        Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap())
+    }
+
+    /// A client that has not said anything yet.
+    pub(crate) fn client(&self) -> Client {
+        let (input, to) = pipe().unwrap();
+        let (from, output) = pipe().unwrap();
+        let (host, wanted) = self.host();
+        let version = "0".to_owned();
+        let setup = Setup { host, wanted, supervisor: None, unstable: true, version };
+        let server = std::thread::spawn(move || {
+            let mut tokio = tokio::runtime::Builder::new_multi_thread();
+            let tokio = tokio.worker_threads(2).enable_all().build().unwrap();
+            tokio.block_on(serve(setup, input, output, std::future::pending())).unwrap();
+            tokio.shutdown_background();
+        });
+        let from = BufReader::new(from);
+        Client { to: Some(to), from, server, last: 0, heard: Vec::new() }
+    }
+
+    /// A client that said hello.
+    pub(crate) fn greeted(&self, capabilities: &Value) -> Client {
+        let mut client = self.client();
+        let hello = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
+        assert_eq!(client.ask("initialize", &hello).unwrap()["protocolVersion"], 1);
+        client
+    }
+}
+
+pub(crate) struct Client {
+    to: Option<PipeWriter>,
+    from: BufReader<PipeReader>,
+    server: JoinHandle<()>,
+    last: i64,
+    /// Notifications and requests that came meanwhile.
+    pub(crate) heard: Vec<Value>,
+}
+
+impl Client {
+    /// Sends a line as it is.
+    pub(crate) fn send(&mut self, line: &str) {
+        let to = self.to.as_mut().unwrap();
+        to.write_all(line.as_bytes()).and_then(|()| to.write_all(b"\n")).unwrap();
+    }
+
+    /// Sends a request; the answer is waited for elsewhere.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> i64 {
+        self.last += 1;
+        let id = self.last;
+        self.send(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
+        id
+    }
+
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    }
+
+    pub(crate) fn answer(&mut self, request: &Value, result: &Value) {
+        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string());
+    }
+
+    /// The next message; none, if the server is gone.
+    pub(crate) fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        match self.from.read_line(&mut line).unwrap() {
+            0 => None,
+            _ => Some(serde_json::from_str(&line).unwrap()),
+        }
+    }
+
+    /// Waits for a message, and keeps what comes before it.
+    pub(crate) fn wait(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let message = self.next().unwrap();
+            if is_it(&message) {
+                return message;
+            }
+            self.heard.push(message);
+        }
+    }
+
+    /// Waits for the answer to a request.
+    pub(crate) fn answered(&mut self, id: i64) -> Result<Value, i64> {
+        let is_it = |it: &Value| it.get("method").is_none() && it["id"] == id;
+        let before = self.heard.iter().position(is_it).map(|at| self.heard.remove(at));
+        let answer = before.unwrap_or_else(|| self.wait(is_it));
+        match answer.get("error") {
+            Some(error) => Err(error["code"].as_i64().unwrap()),
+            None => Ok(answer["result"].clone()),
+        }
+    }
+
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<Value, i64> {
+        let id = self.request(method, params);
+        self.answered(id)
+    }
+
+    pub(crate) fn new_session(&mut self, desk: &Desk) -> String {
+        let made = self.ask("session/new", &json!({"cwd": desk.root(), "mcpServers": []})).unwrap();
+        made["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn prompt(&mut self, session: &str, text: &str) -> i64 {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.request("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
+    }
+
+    /// What was said, of a kind.
+    pub(crate) fn said(&self, kind: &str) -> String {
+        let updates = self.heard.iter().map(|it| &it["params"]["update"]);
+        let said = updates.filter(|it| it["sessionUpdate"] == kind);
+        said.filter_map(|it| it["content"]["text"].as_str()).collect()
+    }
+
+    /// Closes the input; the answer is all that still came.
+    pub(crate) fn leave(mut self) -> Vec<Value> {
+        self.to = None;
+        let mut rest = Vec::new();
+        while let Some(message) = self.next() {
+            rest.push(message);
+        }
+        self.server.join().unwrap();
+        rest
+    }
+}

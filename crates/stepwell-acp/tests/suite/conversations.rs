@@ -1,0 +1,209 @@
+//! Conversations over the protocol, message by message.
+
+use serde_json::{Value, json};
+use stepwell::Status;
+use stepwell_flow::spec::Spec;
+use stepwell_runtime::{FlowOptions, FlowRequest, Interrupt, RunOptions};
+
+use crate::client::{Client, Desk};
+
+const WRITES: &str = "
+- {text: I write., calls: [{tool: write_file, arguments: {path: made.txt, content: hello}}]}
+- {text: Written.}
+- {text: Something else.}
+";
+
+fn status(desk: &Desk, session: &str) -> Status {
+    let well = desk.runtime().look().unwrap().unwrap();
+    well.standing(&session.parse().unwrap()).unwrap().head.status
+}
+
+fn is_asked(message: &Value) -> bool {
+    message["method"] == "session/request_permission"
+}
+
+/// A client that was asked for leave, and has not answered.
+fn asked(desk: &Desk) -> (Client, String, i64, Value) {
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(desk);
+    let prompt = client.prompt(&session, "write it");
+    let question = client.wait(is_asked);
+    (client, session, prompt, question)
+}
+
+#[test]
+fn a_session_that_nothing_was_said_to_leaves_nothing() {
+    let desk = Desk::new("[]");
+    let mut client = desk.greeted(&json!({}));
+    client.new_session(&desk);
+    let listed = client.ask("session/list", &json!({"cwd": desk.root()})).unwrap();
+    assert_eq!(listed["sessions"], json!([]));
+    client.leave();
+    assert!(!desk.root().join(".stepwell").exists());
+}
+
+#[test]
+fn a_question_is_on_record_before_the_client_is_asked_and_stays_when_it_goes() {
+    let desk = Desk::new(WRITES);
+    let (client, session, _, _) = asked(&desk);
+    let well = desk.runtime().look().unwrap().unwrap();
+    assert_eq!(well.standing(&session.parse().unwrap()).unwrap().head.open_gates, 1);
+    client.leave();
+    assert_eq!(status(&desk, &session), Status::Paused);
+    assert!(!desk.root().join("made.txt").exists());
+    // Whoever opens it next is told, and one word answers.
+    let mut client = desk.greeted(&json!({}));
+    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    client.ask("session/load", &load).unwrap();
+    let prompt = client.prompt(&session, "yes");
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert!(client.said("agent_message_chunk").contains("Answer yes, always, no or never"));
+    assert!(desk.root().join("made.txt").exists());
+}
+
+#[test]
+fn a_run_without_a_question_is_interrupted_when_the_client_goes() {
+    let desk = Desk::new(
+        "- {text: I wait., calls: [{tool: run_command, arguments: {command: sleep 600}}]}",
+    );
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    let mode = json!({"sessionId": session, "modeId": "yolo"});
+    client.ask("session/set_mode", &mode).unwrap();
+    client.prompt(&session, "wait");
+    client.wait(|it| it.pointer("/params/update/status") == Some(&json!("in_progress")));
+    client.leave();
+    assert_eq!(status(&desk, &session), Status::Interrupted);
+}
+
+#[test]
+fn a_cancelled_turn_ends_as_cancelled_and_its_question_is_passed_over_by_new_words() {
+    let desk = Desk::new(WRITES);
+    let (mut client, session, prompt, question) = asked(&desk);
+    client.notify("session/cancel", &json!({"sessionId": session}));
+    client.answer(&question, &json!({"outcome": {"outcome": "cancelled"}}));
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "cancelled");
+    let prompt = client.prompt(&session, "something else");
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert!(!desk.root().join("made.txt").exists());
+}
+
+#[test]
+fn a_request_that_is_cancelled_by_its_id_gets_the_error_for_that() {
+    let desk = Desk::new(WRITES);
+    let (mut client, _, prompt, _) = asked(&desk);
+    client.notify("$/cancel_request", &json!({"requestId": prompt}));
+    assert_eq!(client.answered(prompt), Err(-32800));
+}
+
+#[test]
+fn a_client_that_cannot_be_asked_leaves_the_question_to_others() {
+    let desk = Desk::new(WRITES);
+    let (mut client, session, prompt, question) = asked(&desk);
+    let error = json!({"code": -32601, "message": "Method not found"});
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error}).to_string());
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert_eq!(status(&desk, &session), Status::Paused);
+}
+
+#[test]
+fn words_during_a_turn_reach_the_run_and_both_prompts_are_answered() {
+    let desk = Desk::new(WRITES);
+    let (mut client, session, first, question) = asked(&desk);
+    let second = client.prompt(&session, "and be quick");
+    client
+        .answer(&question, &json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}}));
+    assert_eq!(client.answered(first).unwrap()["stopReason"], "end_turn");
+    assert_eq!(client.answered(second).unwrap()["stopReason"], "end_turn");
+    // Whoever said it knows it.
+    assert_eq!(client.said("user_message_chunk"), "");
+    let well = desk.runtime().look().unwrap().unwrap();
+    let events =
+        well.store().events(&session.parse().unwrap(), stepwell::Span::ALL).unwrap().events;
+    let said = events.iter().filter(|it| matches!(it.event, stepwell::Event::Said(_))).count();
+    assert_eq!(said, 1);
+}
+
+const FLOW: &str = "
+version: 0
+name: letter
+runtime: {provider: ollama, model_id: any}
+agents: {writer: {prompt: Write.}}
+pattern:
+  type: chain
+  config:
+    steps:
+      - {type: hitl, prompt: To whom?}
+      - {type: hitl, prompt: Send it?}
+";
+
+/// A flow that waits for its first answer.
+fn waiting_flow(desk: &Desk) -> String {
+    let path = desk.root().join("flow.yaml");
+    std::fs::write(&path, FLOW).unwrap();
+    let (text, reading) = Spec::load(&path, "flow.yaml").unwrap();
+    let model = Some(format!("script:{}", desk.root().join("script.yaml").display()));
+    let options = RunOptions { model, ..RunOptions::default() };
+    let request = FlowRequest {
+        path,
+        text,
+        reading: reading.into(),
+        variables: std::collections::BTreeMap::new(),
+        options,
+        flow: FlowOptions::default(),
+        interrupt: Interrupt::default(),
+    };
+    desk.runtime().start_flow(request).unwrap().join().unwrap().session.to_string()
+}
+
+#[test]
+fn a_flows_questions_are_asked_as_text_and_answered_by_prompts() {
+    let desk = Desk::new("[]");
+    let session = waiting_flow(&desk);
+    let mut client = desk.greeted(&json!({}));
+    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    client.ask("session/load", &load).unwrap();
+    for answer in ["Ann", "yes"] {
+        let prompt = client.prompt(&session, answer);
+        assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    }
+    let said = client.said("agent_message_chunk");
+    assert!(said.contains("To whom?") && said.contains("Send it?"), "{said}");
+    assert_eq!(status(&desk, &session), Status::Success);
+}
+
+#[test]
+fn a_flows_questions_are_forms_where_the_client_has_them() {
+    let desk = Desk::new("[]");
+    let session = waiting_flow(&desk);
+    let mut client = desk.greeted(&json!({"elicitation": {"form": {}}}));
+    let resume = json!({"sessionId": session, "cwd": desk.root()});
+    client.ask("session/resume", &resume).unwrap();
+    let prompt = client.prompt(&session, "Ann");
+    let form = client.wait(|it| it["method"] == "elicitation/create");
+    assert_eq!(form["params"]["message"], "Send it?", "{form}");
+    client.answer(&form, &json!({"action": "accept", "content": {"answer": "yes"}}));
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert_eq!(status(&desk, &session), Status::Success);
+}
+
+#[test]
+fn a_plan_is_told_from_tasks_and_told_again_with_the_history() {
+    let task = "{kind: create, description: Lay the table}";
+    let script = format!(
+        "- {{text: I plan., calls: [{{tool: tasks, arguments: {{action: add, tasks: [{task}]}}}}]}}\n- {{text: Planned.}}\n"
+    );
+    let desk = Desk::new(&script);
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    let mode = json!({"sessionId": session, "modeId": "yolo"});
+    client.ask("session/set_mode", &mode).unwrap();
+    let prompt = client.prompt(&session, "plan it");
+    client.answered(prompt).unwrap();
+    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    client.ask("session/load", &load).unwrap();
+    let plans = client.heard.iter().map(|it| &it["params"]["update"]);
+    let plans: Vec<&Value> = plans.filter(|it| it["sessionUpdate"] == "plan").collect();
+    assert_eq!(plans.len(), 2, "{:?}", client.heard);
+    assert_eq!(plans[1]["entries"][0]["content"], "Lay the table");
+}

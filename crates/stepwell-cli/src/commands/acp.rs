@@ -1,0 +1,63 @@
+use std::io;
+
+use stepwell_acp::Setup;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::runner;
+
+/// Serves an editor over the Agent Client Protocol, on stdin and stdout.
+///
+/// Zed, JetBrains IDEs, Neovim and others start it and talk to your agents in it. Sessions are
+/// those of the project's store: they go on here and on the command line alike.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Offers methods that the protocol may still change: fork, titles, archive.
+    #[arg(long)]
+    unstable: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    if app.terminal.can_ask {
+        note("Waiting for an editor on stdin. Ctrl+D ends it.");
+    }
+    let failed = |error: io::Error| Failure::new(Exit::Failed, error);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().map_err(failed)?;
+    let mut wanted = app.wanted.clone();
+    // Each session has a folder of its own, and a store that is named stays where it is.
+    if app.place.team.is_none() {
+        let absolute = |store| std::path::absolute(&store).unwrap_or(store);
+        wanted.store = wanted.store.map(absolute);
+    }
+    let setup = Setup {
+        host: app.host.clone(),
+        wanted,
+        supervisor: runner::supervisor(),
+        unstable: args.unstable,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let served = runtime.block_on(async {
+        let stop = stopped()?;
+        stepwell_acp::serve(setup, io::stdin(), io::stdout(), stop).await
+    });
+    runtime.shutdown_background();
+    served.map_err(failed)?;
+    Ok(Exit::Done)
+}
+
+/// Returns when somebody wants the process to end.
+fn stopped() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut terminates = signal(SignalKind::terminate())?;
+    let mut hangups = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupts.recv() => {}
+            _ = terminates.recv() => {}
+            _ = hangups.recv() => {}
+        }
+    })
+}
