@@ -166,7 +166,8 @@ pub struct HookInstalled {
     pub changed: bool,
 }
 
-/// The MCP server, added to another agent's settings or taken out of them.
+/// Stepwell, added to another program's settings or taken out of them, as an MCP server or as an
+/// agent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct McpInstalled {
     /// The settings' file; null, if nothing had to be changed.

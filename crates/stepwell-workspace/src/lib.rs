@@ -42,7 +42,7 @@ pub use error::{ConfigPlace, Error, ErrorKind, Lies, Remedy, Result};
 pub use git::{Commits, repository};
 pub use host::{Environment, Host};
 pub use location::{CONFIG_FILE, Found, Location};
-pub use mcp_clients::{McpClient, SettingsChange};
+pub use mcp_clients::{AcpClient, McpClient, SettingsChange};
 pub use mirror::Mirror;
 pub use notice::{Notice, Notices};
 pub use other_agents::AgentPlace;

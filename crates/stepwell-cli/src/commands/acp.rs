@@ -1,9 +1,12 @@
 use std::io;
 
 use stepwell_acp::Setup;
+use stepwell_workspace::AcpClient;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::mcp::{INSTALL, UNINSTALL, change};
 use crate::app::App;
+use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner;
@@ -13,15 +16,83 @@ use crate::runner;
 /// Zed, JetBrains IDEs, Neovim and others start it and talk to your agents in it. Sessions are
 /// those of the project's store: they go on here and on the command line alike.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct Serve {
     /// Offers methods that the protocol may still change: fork, titles, archive.
     #[arg(long)]
     unstable: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Adds Stepwell to an editor's settings. Shows the change first.
+    Install {
+        /// Which.
+        #[arg(value_enum)]
+        editor: Editor,
+        #[command(flatten)]
+        serve: Serve,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Takes Stepwell out of an editor's settings. Shows the change first.
+    Uninstall {
+        /// Which.
+        #[arg(value_enum)]
+        editor: Editor,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+/// An editor, or another client of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Editor {
+    Zed,
+    Jetbrains,
+    Acpx,
+}
+
+impl From<Editor> for AcpClient {
+    fn from(editor: Editor) -> Self {
+        match editor {
+            Editor::Zed => Self::Zed,
+            Editor::Jetbrains => Self::Jetbrains,
+            Editor::Acpx => Self::Acpx,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    match &args.action {
+        None => serve(args.serve, app),
+        Some(Action::Install { editor, serve, consent }) => {
+            let mut arguments = vec!["acp".to_owned()];
+            if serve.unstable {
+                arguments.push("--unstable".to_owned());
+            }
+            let plan = app.plan_acp_install((*editor).into(), &arguments)?;
+            change(plan, INSTALL, *consent, app)
+        }
+        Some(Action::Uninstall { editor, consent }) => {
+            let plan = app.plan_acp_uninstall((*editor).into())?;
+            change(plan, UNINSTALL, *consent, app)
+        }
+    }
+}
+
+fn serve(args: Serve, app: &App) -> Result<Exit> {
     if app.terminal.can_ask {
         note("Waiting for an editor on stdin. Ctrl+D ends it.");
+        note("hint: stepwell acp install zed adds Stepwell to Zed");
     }
     let failed = |error: io::Error| Failure::new(Exit::Failed, error);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();

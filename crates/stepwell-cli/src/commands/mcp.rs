@@ -119,17 +119,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         None => serve(&args.serve, app),
         Some(Action::Install { agent, serve, consent }) => {
             let plan = app.plan_mcp_install((*agent).into(), &serve.arguments())?;
-            change(
-                plan,
-                ["Adds to", "Adds the file", "Added.", "It is there already."],
-                *consent,
-                app,
-            )
+            change(plan, INSTALL, *consent, app)
         }
         Some(Action::Uninstall { agent, consent }) => {
             let plan = app.plan_mcp_uninstall((*agent).into())?;
-            let words = ["Takes out of", "Removes the file", "Taken out.", "It is not there."];
-            change(plan, words, *consent, app)
+            change(plan, UNINSTALL, *consent, app)
         }
     }
 }
@@ -150,8 +144,15 @@ fn serve(serve: &Serve, app: &App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// What is said of a change: of a part of a file, of a whole one, when it is done, and if there is
+/// none.
+pub(super) const INSTALL: [&str; 4] =
+    ["Adds to", "Adds the file", "Added.", "It is there already."];
+pub(super) const UNINSTALL: [&str; 4] =
+    ["Takes out of", "Removes the file", "Taken out.", "It is not there."];
+
 /// Shows a change, asks, and makes it.
-fn change(
+pub(super) fn change(
     plan: Option<SettingsChange>,
     words: [&str; 4],
     consent: Consent,

@@ -66,6 +66,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("man", &["manual-pages"]),
     ("mcp install", &["mcp-installed"]),
     ("mcp uninstall", &["mcp-installed"]),
+    ("acp install", &["mcp-installed"]),
+    ("acp uninstall", &["mcp-installed"]),
     ("meta", &["metadata"]),
     ("models", &["favourite", "models", "models-adopted"]),
     ("models prices", &["model-price", "prices-taken"]),

@@ -164,6 +164,8 @@ fn tour() -> Vec<Vec<&'static str>> {
         "hook uninstall claude",
         "mcp install claude",
         "mcp uninstall claude",
+        "acp install zed",
+        "acp uninstall zed",
         "worktrees",
         "abandon f7a8b9",
         "cleanup --older-than 0 --dry-run",

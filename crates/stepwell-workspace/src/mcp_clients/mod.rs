@@ -37,6 +37,24 @@ pub enum McpClient {
     Zed,
 }
 
+/// An editor, or another client, that uses agents of the Agent Client Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcpClient {
+    /// Zed: `settings.json` in the user's configuration.
+    Zed,
+    /// JetBrains IDEs: `.jetbrains/acp.json` in the user's home.
+    Jetbrains,
+    /// acpx: `.acpx/config.json` in the user's home.
+    Acpx,
+}
+
+/// Whose settings an entry is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Mcp(McpClient),
+    Acp(AcpClient),
+}
+
 /// A change of an agent's settings that is not made yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
@@ -64,6 +82,22 @@ impl Workspace {
         client: McpClient,
         arguments: &[String],
     ) -> Result<Option<SettingsChange>> {
+        self.plan_install(Target::Mcp(client), arguments)
+    }
+
+    /// The same for a client that uses agents, as which `stepwell` is added.
+    ///
+    /// # Errors
+    /// As [`plan_mcp_install`](Self::plan_mcp_install).
+    pub fn plan_acp_install(
+        &self,
+        client: AcpClient,
+        arguments: &[String],
+    ) -> Result<Option<SettingsChange>> {
+        self.plan_install(Target::Acp(client), arguments)
+    }
+
+    fn plan_install(&self, client: Target, arguments: &[String]) -> Result<Option<SettingsChange>> {
         let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
         let before = read(&path)?;
         let text = before.as_deref().unwrap_or_default();
@@ -73,7 +107,7 @@ impl Workspace {
         match found {
             Some(found) if found == wanted => return Ok(None),
             Some(_) => {
-                let why = format!("it has a server {NAME:?} with other settings");
+                let why = format!("it has an entry {NAME:?} with other settings");
                 return Err(unfit(why));
             }
             None => {}
@@ -92,6 +126,18 @@ impl Workspace {
     /// # Errors
     /// If the settings cannot be read.
     pub fn plan_mcp_uninstall(&self, client: McpClient) -> Result<Option<SettingsChange>> {
+        self.plan_uninstall(Target::Mcp(client))
+    }
+
+    /// The same for a client that uses agents.
+    ///
+    /// # Errors
+    /// If the settings cannot be read.
+    pub fn plan_acp_uninstall(&self, client: AcpClient) -> Result<Option<SettingsChange>> {
+        self.plan_uninstall(Target::Acp(client))
+    }
+
+    fn plan_uninstall(&self, client: Target) -> Result<Option<SettingsChange>> {
         let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
         let Some(before) = read(&path)? else { return Ok(None) };
         let unfit = |why: String| unfit(&path, why);
@@ -113,22 +159,30 @@ impl Workspace {
         Ok(Some(SettingsChange { path, piece, before: Some(before), after, offset, receipt }))
     }
 
-    fn settings_file(&self, client: McpClient) -> Result<PathBuf> {
+    fn settings_file(&self, client: Target) -> Result<PathBuf> {
         let root = &self.place.root;
+        let home = || self.host.home.as_ref().ok_or(Error::NoFolder);
         Ok(match client {
-            McpClient::Claude => root.join(".mcp.json"),
-            McpClient::Gemini => root.join(".gemini/settings.json"),
-            McpClient::Opencode => root.join("opencode.json"),
-            McpClient::Zed => root.join(".zed/settings.json"),
-            McpClient::Codex => {
+            Target::Mcp(McpClient::Claude) => root.join(".mcp.json"),
+            Target::Mcp(McpClient::Gemini) => root.join(".gemini/settings.json"),
+            Target::Mcp(McpClient::Opencode) => root.join("opencode.json"),
+            Target::Mcp(McpClient::Zed) => root.join(".zed/settings.json"),
+            Target::Mcp(McpClient::Codex) => {
                 let named = self.host.variable("CODEX_HOME").map(PathBuf::from);
                 let usual = self.host.home.as_ref().map(|home| home.join(".codex"));
                 named.or(usual).ok_or(Error::NoFolder)?.join("config.toml")
             }
+            Target::Acp(AcpClient::Zed) => {
+                let named = self.host.variable("XDG_CONFIG_HOME").map(PathBuf::from);
+                let usual = || Ok::<_, Error>(home()?.join(".config"));
+                named.map_or_else(usual, Ok)?.join("zed/settings.json")
+            }
+            Target::Acp(AcpClient::Jetbrains) => home()?.join(".jetbrains/acp.json"),
+            Target::Acp(AcpClient::Acpx) => home()?.join(".acpx/config.json"),
         })
     }
 
-    fn receipt_file(&self, client: McpClient) -> Result<PathBuf> {
+    fn receipt_file(&self, client: Target) -> Result<PathBuf> {
         let state = self.host.state.as_ref().ok_or(Error::NoFolder)?;
         Ok(Receipt::file(state, &self.settings_file(client)?))
     }
@@ -185,24 +239,29 @@ fn unfit(path: &Path, why: String) -> Error {
     Error::ClientSettings { path: path.to_owned(), why }
 }
 
-impl McpClient {
-    /// Where in its settings servers stand.
+impl Target {
+    /// Where in its settings servers or agents stand.
     const fn section(self) -> &'static str {
         match self {
-            Self::Claude | Self::Gemini => "mcpServers",
-            Self::Codex => "mcp_servers",
-            Self::Opencode => "mcp",
-            Self::Zed => "context_servers",
+            Self::Mcp(McpClient::Claude | McpClient::Gemini) => "mcpServers",
+            Self::Mcp(McpClient::Codex) => "mcp_servers",
+            Self::Mcp(McpClient::Opencode) => "mcp",
+            Self::Mcp(McpClient::Zed) => "context_servers",
+            Self::Acp(AcpClient::Zed | AcpClient::Jetbrains) => "agent_servers",
+            Self::Acp(AcpClient::Acpx) => "agents",
         }
     }
 
-    /// What our server's entry says.
+    /// What our entry says.
     fn settings(self, arguments: &[String]) -> Value {
         match self {
-            Self::Opencode => {
+            Self::Mcp(McpClient::Opencode) => {
                 let command: Vec<&str> =
                     [NAME].into_iter().chain(arguments.iter().map(String::as_str)).collect();
                 json!({ "type": "local", "command": command, "enabled": true })
+            }
+            Self::Acp(AcpClient::Zed) => {
+                json!({ "type": "custom", "command": NAME, "args": arguments, "env": {} })
             }
             _ => json!({ "command": NAME, "args": arguments }),
         }
@@ -211,7 +270,7 @@ impl McpClient {
     /// Our entry in a file's text, if it is there.
     fn entry(self, text: &str) -> Result<Option<Value>, String> {
         match self {
-            Self::Codex => {
+            Self::Mcp(McpClient::Codex) => {
                 let document: toml_edit::DocumentMut = text
                     .parse()
                     .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
@@ -232,7 +291,7 @@ impl McpClient {
     /// Where our entry is put in, and as which text.
     fn piece(self, text: &str, settings: &Value) -> Result<(usize, String), String> {
         match self {
-            Self::Codex => {
+            Self::Mcp(McpClient::Codex) => {
                 let gap = match text {
                     "" => "",
                     text if text.ends_with('\n') => "\n",
@@ -255,7 +314,7 @@ impl McpClient {
     /// Where our entry stands in a text, with what only separates it from the others.
     fn place(self, text: &str) -> Result<(usize, usize), String> {
         match self {
-            Self::Codex => {
+            Self::Mcp(McpClient::Codex) => {
                 let head = format!("[{}.{NAME}]", self.section());
                 let begin = text.find(&head).ok_or("it is written in another way")?;
                 let rest = &text[begin + head.len()..];

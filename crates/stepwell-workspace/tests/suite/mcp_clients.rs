@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use stepwell_workspace::{Error, Host, McpClient, Notices, Wanted, Workspace};
+use stepwell_workspace::{AcpClient, Error, Host, McpClient, Notices, Wanted, Workspace};
 use tempfile::TempDir;
 
 const ALL: [(McpClient, &str, &str); 5] = [
@@ -123,4 +123,36 @@ fn a_file_that_changed_since_the_plan_is_not_overwritten() {
     fs::write(desk.file(".mcp.json"), "{\"mine\": 1}").unwrap();
     assert!(plan.apply().is_err());
     assert_eq!(fs::read_to_string(desk.file(".mcp.json")).unwrap(), "{\"mine\": 1}");
+}
+
+#[test]
+fn an_agent_is_added_to_editors_and_taken_out_byte_for_byte() {
+    let zed = "// Zed\n{\n  \"tab_size\": 2, // two\n}\n";
+    for (client, name, theirs, entry) in [
+        (AcpClient::Zed, ".config/zed/settings.json", zed, "\"type\":\"custom\""),
+        (
+            AcpClient::Jetbrains,
+            ".jetbrains/acp.json",
+            "{\"agent_servers\": {}}",
+            "\"agent_servers\"",
+        ),
+        (
+            AcpClient::Acpx,
+            ".acpx/config.json",
+            "{\"agents\": {\"a\": {\"command\": \"b\"}}}",
+            "\"agents\"",
+        ),
+    ] {
+        let desk = Desk::new();
+        let (path, arguments) = (desk.file(name), ["acp".to_owned()]);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, theirs).unwrap();
+        desk.workspace.plan_acp_install(client, &arguments).unwrap().unwrap().apply().unwrap();
+        let with = fs::read_to_string(&path).unwrap();
+        assert!(with.contains(entry) && with.contains("[\"acp\"]"), "{with}");
+        assert_eq!(desk.workspace.plan_acp_install(client, &arguments).unwrap(), None);
+        desk.workspace.plan_acp_uninstall(client).unwrap().unwrap().apply().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
+        assert_eq!(desk.workspace.plan_acp_uninstall(client).unwrap(), None);
+    }
 }
