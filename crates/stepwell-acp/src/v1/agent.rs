@@ -140,7 +140,8 @@ impl Agent {
         for open in open {
             open.leave().await;
         }
-        for turn in std::mem::take(&mut *self.turns()) {
+        let turns = std::mem::take(&mut *self.turns());
+        for turn in turns {
             // A panic of its task is its own.
             let _ = turn.await;
         }

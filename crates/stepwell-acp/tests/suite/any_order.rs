@@ -32,7 +32,7 @@ fn session() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn params(session: Value, odd: u8) -> Value {
+fn params(session: &Value, odd: u8) -> Value {
     let prompt = json!([{"type": "text", "text": "hi"}]);
     match odd % 6 {
         0 => json!({"sessionId": session, "cwd": "ROOT", "mcpServers": [], "prompt": prompt}),
@@ -73,8 +73,8 @@ fn said() -> impl Strategy<Value = Said> {
     let method = proptest::sample::select(METHODS.to_vec());
     let request = (method, session(), any::<u8>());
     prop_oneof![
-        6 => request.prop_map(|(method, session, odd)| Said::Request(method, params(session, odd))),
-        1 => (session(), any::<u8>()).prop_map(|(it, odd)| Said::Told("session/cancel", params(it, odd))),
+        6 => request.prop_map(|(method, session, odd)| Said::Request(method, params(&session, odd))),
+        1 => (session(), any::<u8>()).prop_map(|(it, odd)| Said::Told("session/cancel", params(&it, odd))),
         1 => Just(Said::Told("$/cancel_request", json!({"requestId": 3}))),
         1 => Just(Said::Told("nothing/known", Value::Null)),
         1 => Just(Said::Wrong("{\"jsonrpc\":", -32700)),

@@ -42,7 +42,7 @@ pub enum McpClient {
 pub enum AcpClient {
     /// Zed: `settings.json` in the user's configuration.
     Zed,
-    /// JetBrains IDEs: `.jetbrains/acp.json` in the user's home.
+    /// The IDEs of `JetBrains`: `.jetbrains/acp.json` in the home folder.
     Jetbrains,
     /// acpx: `.acpx/config.json` in the user's home.
     Acpx,
