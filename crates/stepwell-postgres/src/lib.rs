@@ -33,6 +33,7 @@ mod maintain;
 mod mark;
 mod order;
 mod plain;
+mod retention;
 mod role;
 mod rows;
 mod schema;
@@ -47,6 +48,7 @@ mod wire;
 mod write;
 
 pub use address::{Address, DEFAULT_NAMESPACE};
+pub use retention::{Retention, StoreOwner};
 pub use role::script;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use status::{Durability, Role, Standby, Status};

@@ -10,7 +10,7 @@ use stepwell::query::Excerpt;
 use stepwell::{
     Access, ChangeCursor, Changes, Claim, Clock, Counts, Damage, Digest, Error, EventId, Filter,
     Found, Lane, LaneState, Lease, Maintain as _, Page, Processes, Query, RecordQuery, Recorded,
-    Result, Search, Seq, SessionId, Slice, Span, Standing, Store, SystemProcesses, Written,
+    Result, Search, Seq, SessionId, Slice, Span, Standing, Store, SystemProcesses, Time, Written,
 };
 
 use crate::address::Address;
@@ -127,6 +127,10 @@ impl Store for PostgresStore {
     fn standing(&self, id: &SessionId) -> Result<Standing> {
         let row = self.engine.glance(|rows| read::find(rows, id))?;
         Ok(read::standing(row, self.engine.world(self.engine.link.time.now())))
+    }
+
+    fn now(&self) -> Option<Time> {
+        Some(self.engine.link.time.now())
     }
 
     fn login(&self) -> Result<Option<String>> {

@@ -66,7 +66,7 @@ impl Runtime {
             false => {
                 let (session, gate) = waiting(&well, session, given)?;
                 let fitting = Fitting { session: &session, gate: &gate, spec: None };
-                let answer = fitting.answer(&given.answer, self.now())?;
+                let answer = fitting.answer(&given.answer, well.now())?;
                 let answer = GateAnswered::new(gate.id, answer, self.who());
                 (session, answer)
             }

@@ -187,7 +187,7 @@ impl Work {
         let Some(given) = &request.answer else { return Ok(None) };
         let Self::Agent(agent) = self else {
             let Self::Flow(flow) = self else { return Ok(None) };
-            return flow.answer(given, head, runtime).map(Some);
+            return flow.answer(given, (head, well.now()), runtime).map(Some);
         };
         let (gates, session) = (Gates::of(&**well.store(), &head.id)?, &head.id);
         let gate = match &given.gate {
@@ -198,7 +198,7 @@ impl Work {
             return Err(Error::NotWaiting { session: session.clone() });
         };
         let fitting = Fitting { session, gate: &asked.gate, spec: None };
-        let answer = fitting.answer(&given.answer, runtime.now())?;
+        let answer = fitting.answer(&given.answer, well.now())?;
         let answer = match answer {
             stepwell::Answer::Deny { reason, never } => {
                 let plain = |text: String| agent.prepared.redactor().redact(&text).into_owned();

@@ -145,6 +145,7 @@ answers! {
     "store" => crate::StoreInfo,
     "store-made" => crate::StoreMade,
     "store-restored" => crate::StoreRestored,
+    "store-retention" => crate::StoreRetention,
     "tags" => crate::Tags,
     "task" => crate::TaskInfo,
     "unfinished-rewind" => crate::UnfinishedRewind,

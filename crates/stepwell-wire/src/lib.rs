@@ -63,7 +63,7 @@ pub use session::{
 };
 pub use store::{
     BackedUp, Copied, CopyResult, Durability, ManualPages, RoleScript, StoreInfo, StoreMade,
-    StoreRestored, StoreStandby, Worktree, WorktreeRemoved, WorktreeState,
+    StoreRestored, StoreRetention, StoreStandby, Worktree, WorktreeRemoved, WorktreeState,
 };
 pub use view::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
 pub use work::{PhaseInfo, Progress, TaskInfo, WorkState};

@@ -90,6 +90,17 @@ pub struct RoleScript {
     pub sql: String,
 }
 
+/// How long a store keeps what was deleted.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StoreRetention {
+    /// After how many days in the trash a session is erased.
+    pub retention_days: u32,
+    /// After how many days without activity a session is moved to the trash by itself.
+    pub cleanup_after_days: Option<u32>,
+    /// The role that may change this, if the store is a team's.
+    pub owner: Option<String>,
+}
+
 /// A copy of a store that was made.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BackedUp {

@@ -7,21 +7,54 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime};
 
+use stepwell::retention::Exemption;
 use stepwell::{
-    Driver, Error, Filter, Origin, Place, Policy, Protection, Query, Removal, Standing, Stepwell,
+    Driver, Error, Filter, Origin, Place, Plan, Policy, Query, Removal, SessionId, Standing,
+    Stepwell,
 };
+use stepwell_postgres::Retention;
 
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::notice::Notice;
-use crate::workspace::Workspace;
+use crate::workspace::{Well, Workspace};
 
 /// A day.
 pub const DAY: Duration = Duration::from_secs(86_400);
 
-/// How long the trash keeps a session.
-#[must_use]
-pub fn retention(workspace: &Workspace) -> Duration {
-    DAY * workspace.config.settings.retention_days.get()
+/// What is erased and cleaned up by the way, and after how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rules {
+    /// For how many days the trash keeps a session.
+    retention_days: u32,
+    /// How old a session is that is moved to the trash; absent, none is.
+    cleanup: Option<Duration>,
+    /// The same for sessions of agents that Stepwell does not run.
+    agents: Option<Duration>,
+}
+
+/// The rules of a store: those that the owner of a team's store made, or the user's own.
+fn rules(workspace: &Workspace, well: &Well) -> Result<Rules> {
+    if let Engine::Postgres(store) = &well.engine {
+        let Retention { days, cleanup_after_days } = store.retention()?;
+        let cleanup = cleanup_after_days.map(|days| DAY * days);
+        return Ok(Rules { retention_days: days, cleanup, agents: cleanup });
+    }
+    let settings = &workspace.config.settings;
+    let hours = u64::from(settings.agent_cleanup_hours.get());
+    Ok(Rules {
+        retention_days: settings.retention_days.get(),
+        cleanup: settings.auto_cleanup.then(|| cleanup_age(workspace)),
+        agents: settings.auto_cleanup.then(|| Duration::from_secs(hours * 3600)),
+    })
+}
+
+/// How long the trash of a store keeps a session.
+///
+/// # Errors
+/// If a team's store cannot be asked.
+pub fn retention(workspace: &Workspace, well: &Well) -> Result<Duration> {
+    Ok(DAY * rules(workspace, well)?.retention_days)
 }
 
 /// How old a session is when cleanup takes it.
@@ -32,46 +65,112 @@ pub fn cleanup_age(workspace: &Workspace) -> Duration {
 
 /// Empties the trash of what is due, and cleans up if that is wanted. Says so.
 ///
-/// # Errors
-/// If the store cannot be read or written.
-pub fn tidy(workspace: &Workspace, well: &Stepwell) -> Result<()> {
-    let removal = empty_trash(workspace, well, retention(workspace))?;
+/// It is done apart from what the user asked for, which was kept already: if it fails, that is a
+/// notice.
+pub fn tidy(workspace: &Workspace, well: &Well) {
+    if let Err(error) = try_tidy(workspace, well) {
+        workspace.notices.tell(Notice::NotTidied { why: error.to_string() });
+    }
+}
+
+fn try_tidy(workspace: &Workspace, well: &Well) -> Result<()> {
+    let rules = rules(workspace, well)?;
+    let older_than = DAY * rules.retention_days;
+    let removal = empty_trash(workspace, well, older_than, Whose::Mine)?;
     if !removal.taken.is_empty() {
-        let days = workspace.config.settings.retention_days.get();
-        let sessions = removal.taken.len();
+        let (sessions, days) = (removal.taken.len(), rules.retention_days);
         workspace.notices.tell(Notice::TrashEmptied { sessions, days });
     }
-    if workspace.config.settings.auto_cleanup && is_due(workspace) {
-        let (older_than, silence) =
-            (Some(cleanup_age(workspace)), workspace.config.settings.resume_timeout);
-        let policy = Policy { older_than, silence, ..Policy::default() };
-        let plan = well.plan_cleanup(&policy)?;
-        for (id, _) in plan.protected.iter().filter(|(_, why)| *why == Protection::HalfRewound) {
-            workspace.notices.tell(Notice::HalfRewoundKept { session: id.clone() });
-        }
-        let mut removal = well.clean_up(&plan)?;
-        let hours = u64::from(workspace.config.settings.agent_cleanup_hours.get());
-        let older_than = Some(Duration::from_secs(hours * 3600));
-        let policy =
-            Policy { older_than, driver: Some(Driver::External), silence, ..Policy::default() };
-        let agents = well.clean_up(&well.plan_cleanup(&policy)?)?;
-        removal.taken.extend(agents.taken);
-        if !removal.taken.is_empty() {
-            workspace.notices.tell(Notice::CleanedUp { sessions: removal.taken.len() });
-        }
+    let Some(older_than) = rules.cleanup.filter(|_| is_due(workspace)) else { return Ok(()) };
+    let silence = workspace.config.settings.resume_timeout;
+    let policy = Policy { older_than: Some(older_than), silence, ..Policy::default() };
+    let plan = plan_cleanup(well, &policy, Whose::Mine)?;
+    for (id, _) in plan.protected.iter().filter(|(_, why)| *why == Exemption::HalfRewound) {
+        workspace.notices.tell(Notice::HalfRewoundKept { session: id.clone() });
+    }
+    let mut removal = well.clean_up(&plan)?;
+    let policy = Policy { older_than: rules.agents, driver: Some(Driver::External), ..policy };
+    let agents = well.clean_up(&plan_cleanup(well, &policy, Whose::Mine)?)?;
+    removal.taken.extend(agents.taken);
+    if !removal.taken.is_empty() {
+        workspace.notices.tell(Notice::CleanedUp { sessions: removal.taken.len() });
     }
     Ok(())
+}
+
+/// Whose sessions are meant. In a store of one user all are theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those that this user began, with all below them.
+    Mine,
+    /// Those of everyone in the store.
+    Everyones,
+}
+
+/// What a cleanup would take.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn plan_cleanup(well: &Well, policy: &Policy, whose: Whose) -> Result<Plan> {
+    let plan = well.plan_cleanup(policy)?;
+    let ids: Vec<SessionId> = plan.take.iter().map(|item| item.id.clone()).collect();
+    Ok(plan.but(&of_others(well, &ids, whose)?))
+}
+
+/// Those of some sessions that are to stay because another login of the store's server began
+/// them.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub fn of_others(well: &Well, ids: &[SessionId], whose: Whose) -> Result<BTreeSet<SessionId>> {
+    match (&well.engine, whose) {
+        (Engine::Postgres(store), Whose::Mine) => Ok(store.with_others(ids)?),
+        _ => Ok(BTreeSet::new()),
+    }
+}
+
+/// Gives the space of what was erased back to the disk. The erasing was kept already: if this
+/// fails, that is a notice.
+pub fn shrink(workspace: &Workspace, well: &Well) {
+    if let Err(error) = well.engine.shrink() {
+        workspace.notices.tell(Notice::SpaceNotFreed { why: error.to_string() });
+    }
 }
 
 /// Erases what has been in the trash for at least so long; not a session that alone knows how its
 /// files get whole again, which is named, nor those that it would go with.
 pub fn empty_trash(
     workspace: &Workspace,
-    well: &Stepwell,
+    well: &Well,
     older_than: Duration,
+    whose: Whose,
 ) -> Result<Removal> {
+    let limit = well.now().minus(older_than);
+    let filter = Filter { place: Place::Trash, ..Filter::default() };
+    let mut due = Vec::new();
+    for standing in well.sessions(Query { filter, ..Query::default() }) {
+        let standing = standing?;
+        if standing.trashed_at.is_some_and(|when| when <= limit) {
+            due.push(standing.head.id);
+        }
+    }
+    if due.is_empty() {
+        return Ok(Removal::default());
+    }
+    let mut stay = half_rewound(workspace, well, limit)?;
+    stay.extend(of_others(well, &due, whose)?);
+    Ok(well.empty_trash_but(older_than, &stay)?)
+}
+
+/// Sessions of the trash that alone know how their files get whole again, and those that they
+/// would go with. Those that were due by now are named.
+fn half_rewound(
+    workspace: &Workspace,
+    well: &Stepwell,
+    limit: stepwell::Time,
+) -> Result<BTreeSet<SessionId>> {
     let filter = Filter { place: Place::Trash, rewinding: true, ..Filter::default() };
-    let (mut stay, limit) = (BTreeSet::new(), workspace.now().minus(older_than));
+    let mut stay = BTreeSet::new();
     for standing in well.sessions(Query { filter, ..Query::default() }) {
         let standing = standing?;
         if !alone_knows_its_files(workspace, &standing) {
@@ -95,7 +194,7 @@ pub fn empty_trash(
             };
         }
     }
-    Ok(well.empty_trash_but(older_than, &stay)?)
+    Ok(stay)
 }
 
 /// Does a session alone know how its files get whole again? Where they are gone, or the log is

@@ -41,6 +41,16 @@ pub enum Notice {
         /// For how many days they had been in it.
         days: u32,
     },
+    /// The trash was not emptied of what is due, or old sessions not cleaned up.
+    NotTidied {
+        /// Why not.
+        why: String,
+    },
+    /// The space of what was erased was not given back to the disk.
+    SpaceNotFreed {
+        /// Why not.
+        why: String,
+    },
     /// Old sessions were moved to the trash.
     CleanedUp {
         /// How many.

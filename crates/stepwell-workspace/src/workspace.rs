@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stepwell::{
-    Access, Head, IdFormat, Place as Whereabouts, Redactor, SessionId, Stepwell, Surroundings,
+    Access, Filter, Head, IdFormat, Place as Whereabouts, Redactor, SessionId, Stepwell,
+    Surroundings,
 };
 use stepwell_agent::run::Charge;
 use stepwell_files::worktree::WorktreeRef;
@@ -368,6 +369,32 @@ impl Workspace {
     #[must_use]
     pub fn is_own(&self, id: &SessionId) -> bool {
         self.own_sessions().is_some_and(|own| own.has(id))
+    }
+
+    /// Did this user begin a session? A team's server says which role did; of a folder's sessions
+    /// only those with the user's own mark count.
+    ///
+    /// # Errors
+    /// If a team's server cannot be asked.
+    pub fn began(&self, well: &Well, head: &Head) -> Result<bool> {
+        match &well.engine {
+            Engine::Postgres(store) => {
+                Ok(store.begun_by_others(std::slice::from_ref(&head.id))?.is_empty())
+            }
+            Engine::Sqlite(_) => Ok(self.is_own(&head.id)),
+        }
+    }
+
+    /// A filter narrowed to sessions of this workspace. A store in its workspace has no others,
+    /// and moves with it.
+    #[must_use]
+    pub fn narrowed(&self, filter: Filter) -> Filter {
+        let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
+        match self.place.team.is_some() || !usual {
+            // As a session notes where it works.
+            true => Filter { workspace: Some(self.place.root.display().to_string()), ..filter },
+            false => filter,
+        }
     }
 
     /// Remembers that a session is the user's own. Forgetting to means to be asked again.

@@ -1,6 +1,6 @@
 //! Which sessions a cleanup takes: a policy and the sessions in, a plan out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::{Driver, Origin, Place, ResumeLimits, Seq, SessionId, Standing, Status, Target, Time};
@@ -87,6 +87,8 @@ pub enum Exemption {
     HalfRewound,
     /// A session below it is protected.
     Descendant(SessionId),
+    /// Another user of the store began it, or one below it.
+    AnotherUsers,
 }
 
 impl Plan {
@@ -117,6 +119,16 @@ impl Plan {
             });
         }
         plan
+    }
+
+    /// The plan without these sessions, which other users began.
+    #[must_use]
+    pub fn but(mut self, of_others: &BTreeSet<SessionId>) -> Self {
+        let is_others = |item: &CleanupItem| of_others.contains(&item.id);
+        let (others, take) = self.take.into_iter().partition::<Vec<_>, _>(is_others);
+        let kept = others.into_iter().map(|item| (item.id, Exemption::AnotherUsers));
+        self.protected.extend(kept);
+        Self { take, ..self }
     }
 
     /// What the plan frees.

@@ -121,10 +121,10 @@ impl Stepwell {
         &self.shared.keeper
     }
 
-    /// Now, by the well's clock.
+    /// Now: by the clock of the store's server, if it has one, or else by the well's own.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.shared.surroundings.clock.now()
+        self.store().now().unwrap_or_else(|| self.shared.surroundings.clock.now())
     }
 
     /// This process's user, as events name them.

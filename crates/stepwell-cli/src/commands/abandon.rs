@@ -22,6 +22,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     session.abandon()?;
     let answer = Abandoned { id: id.clone(), status: Status::Abandoned };
     app.out.answer(&answer, format_args!("{id} is abandoned"))?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }

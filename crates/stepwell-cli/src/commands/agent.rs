@@ -15,7 +15,7 @@ use stepwell_wire::{Agent, AgentCreated, AgentTurn, AgentUnreadable};
 use stepwell_workspace::config::AgentIds;
 
 use super::cleanup::{Fate, Mode, clean};
-use stepwell_workspace::housekeeping::tidy;
+use stepwell_workspace::housekeeping::{Whose, tidy};
 
 use crate::app::{App, Well};
 use crate::ask::Consent;
@@ -272,7 +272,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             };
             let id = lifecycle::create(&well, begin)?;
             app.out.answer(&AgentCreated { agent_id: id.clone() }, &id)?;
-            tidy(app, &well)?;
+            tidy(app, &well);
             Ok(Exit::Done)
         }
         Action::Update { session, phase, metadata, error, ready, not_ready, resumed } => {
@@ -318,7 +318,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         Action::Turns { session, limit } => turns(session, *limit, app),
         Action::List { active_only, agent, since, until } => {
-            let now = app.now();
+            let now = app.look()?.map_or_else(|| app.now(), |well| well.now());
             let (since, until) = (since.map(|it| it.resolve(now)), until.map(|it| it.resolve(now)));
             let (driver, agent) = (Some(Driver::External), agent.clone());
             list(*active_only, Filter { driver, agent, since, until, ..Filter::default() }, app)
@@ -330,7 +330,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let silence = app.config.settings.resume_timeout;
             let policy = Policy { older_than, driver, silence, ..Policy::default() };
             let (dry_run, consent) = (*dry_run, *consent);
-            clean(&policy, Mode { dry_run, fate: Fate::Trash, consent }, app)
+            let (fate, whose) = (Fate::Trash, Whose::Mine);
+            clean(&policy, Mode { dry_run, fate, whose, consent }, app)
         }
     }
 }
@@ -342,7 +343,7 @@ fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
         true => app.out.object(&Agent::from(lifecycle::read(well, id)?))?,
         false => app.out.line(format_args!("{id} {phase}"))?,
     }
-    tidy(app, well)?;
+    tidy(app, well);
     Ok(Exit::Done)
 }
 
@@ -352,7 +353,7 @@ fn should_resume(name: &str, app: &mut App) -> Result<Exit> {
         None => ResumeDecision::of(None, app.now(), limits),
         Some(well) => match well.find(name) {
             Ok(id) => well.resume_decision(&id, limits)?,
-            Err(Error::NoMatch(_)) => ResumeDecision::of(None, app.now(), limits),
+            Err(Error::NoMatch(_)) => ResumeDecision::of(None, well.now(), limits),
             Err(error) => return Err(error.into()),
         },
     };
@@ -398,7 +399,7 @@ fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
                 phase.into(),
                 if head.ready { "yes" } else { "no" }.into(),
                 head.errors.to_string().into(),
-                ago(head.updated_at, app.now()).into(),
+                ago(head.updated_at, well.now()).into(),
                 one_line(&head.task).into(),
             ]);
         }

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     })?;
     let answer = CheckpointMade { id: id.clone(), checkpoint: name.clone(), seq };
     app.out.answer(&answer, format_args!("{id}: {} is seq {seq}", visible(name)))?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 

@@ -4,7 +4,7 @@ use stepwell::{Access, Because, Plan, Policy, Protection, SessionId, Status};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 
 use super::delete::undo;
-use stepwell_workspace::housekeeping::{DAY, cleanup_age, tidy};
+use stepwell_workspace::housekeeping::{DAY, Whose, cleanup_age, plan_cleanup, shrink, tidy};
 
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
@@ -17,7 +17,8 @@ use crate::text::{bytes, count};
 /// Takes sessions without activity for --older-than days, or else for
 /// sessions.cleanup_after_days (7). With --purge they are erased for good instead, and the disk
 /// is free at once. Running and pinned sessions stay, those whose rewind was
-/// cut off, and whatever these grew out of.
+/// cut off, and whatever these grew out of. Of a team's store only sessions that your own role
+/// began are taken.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Takes those without activity for so many days.
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Erases them for good, which frees the disk at once, after asking.
     #[arg(long)]
     purge: bool,
+    /// Takes also what other roles of a team's store began.
+    #[arg(long)]
+    everyone: bool,
     /// Only shows what would go.
     #[arg(long)]
     dry_run: bool,
@@ -72,7 +76,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         silence: app.config.settings.resume_timeout,
     };
     let fate = if args.purge { Fate::Erased } else { Fate::Trash };
-    clean(&policy, Mode { dry_run: args.dry_run, fate, consent: args.consent }, app)
+    let whose = if args.everyone { Whose::Everyones } else { Whose::Mine };
+    clean(&policy, Mode { dry_run: args.dry_run, fate, whose, consent: args.consent }, app)
 }
 
 /// The age given, or the configured one; none if another rule stands alone.
@@ -89,6 +94,7 @@ fn older_than(args: &Args, app: &App) -> Option<Duration> {
 pub(crate) struct Mode {
     pub(crate) dry_run: bool,
     pub(crate) fate: Fate,
+    pub(crate) whose: Whose,
     pub(crate) consent: Consent,
 }
 
@@ -106,7 +112,7 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     let Some(looking) = app.look()? else {
         return total(0, app);
     };
-    let plan = looking.plan_cleanup(policy)?;
+    let plan = plan_cleanup(&looking, policy, mode.whose)?;
     drop(looking);
     for (id, why) in &plan.protected {
         let stays_because = protection(id, why);
@@ -152,18 +158,18 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     let roots: Vec<SessionId> = roots.filter(|id| removal.taken.contains(id)).collect();
     match mode.fate {
         Fate::Trash => undo(&roots, app),
-        Fate::Erased => erase(&roots, &well)?,
+        Fate::Erased => erase(&roots, &well, app)?,
     }
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 
 /// Erases what was just moved to the trash, and gives its space back.
-fn erase(roots: &[SessionId], well: &Well) -> Result<()> {
+fn erase(roots: &[SessionId], well: &Well, app: &App) -> Result<()> {
     for id in roots {
         well.purge(id)?;
     }
-    well.engine.shrink()?;
+    shrink(app, well);
     note("This cannot be undone.");
     Ok(())
 }
@@ -216,6 +222,7 @@ fn protection(id: &SessionId, why: &Protection) -> String {
             format!("a rewind of it was cut off; stepwell rewind {id} --finish finishes it")
         }
         Protection::Descendant(id) => below(id),
+        Protection::AnotherUsers => "another role began it; --everyone takes it too".to_owned(),
     }
 }
 

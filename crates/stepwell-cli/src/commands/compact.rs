@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
     };
     drop(session);
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(exit)
 }
 

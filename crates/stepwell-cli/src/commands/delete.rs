@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     left(removal)?;
     undo(&ids, app);
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 

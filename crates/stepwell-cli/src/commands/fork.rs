@@ -29,6 +29,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let stepwell_runtime::Forked { session: id, at } = runner::runtime(app).fork(&request)?;
     let answer = Forked { id: id.clone(), parent, at };
     app.out.answer(&answer, &id)?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }

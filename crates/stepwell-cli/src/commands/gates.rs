@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         wells.push((None, well));
     }
     let mut table = Table::new(COLUMNS);
-    let (mut questions, mut permissions, mut of_flows, now) = (0, 0, 0, app.now());
+    let (mut questions, mut permissions, mut of_flows) = (0, 0, 0);
     for (store, well) in &wells {
         for id in waiting(args, well, app)? {
             let is_flow = well.standing(&id)?.head.flow.is_some();
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 table.push(vec![
                     id.to_string().into(),
                     gate.id.clone().into(),
-                    Cell::styled(ago(*at, now), Style::Dim),
+                    Cell::styled(ago(*at, well.now()), Style::Dim),
                     one_line(&gate.prompt).into(),
                 ]);
             }

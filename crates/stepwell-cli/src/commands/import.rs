@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     say(&summary, args, app)?;
     if let Some(well) = kept.filter(|_| mode == Mode::Write) {
-        tidy(app, &well)?;
+        tidy(app, &well);
     }
     Ok(summary.exit())
 }
@@ -369,6 +369,6 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
     for id in &imported.cut_short {
         note(format_args!("{id} was damaged where it was exported; it ends before the damage"));
     }
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     well.label(&id, args.label.as_deref())?;
     told(&id, args.label.as_deref(), app)?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 

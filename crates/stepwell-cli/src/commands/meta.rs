@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
     }
     if access == Access::Write {
-        tidy(app, &well)?;
+        tidy(app, &well);
     }
     Ok(Exit::Done)
 }

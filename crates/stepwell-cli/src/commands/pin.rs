@@ -31,6 +31,6 @@ fn edit(session: &str, app: &mut App, pinned: bool, says: &str) -> Result<Exit> 
     let (well, id) = app.session(session, Access::Write)?;
     well.edit(&id, Edited { pinned: Some(pinned), ..Edited::default() })?;
     app.out.answer(&Pin { id: id.clone(), pinned }, format_args!("{id} {says}"))?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }

@@ -46,7 +46,7 @@ pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
              the last compaction back."
         ));
     }
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
     message(&well, &id, seq)?;
     well.edit(&id, Edited { unpin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
     answer(&well, &id, seq, "is not pinned", app)?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 

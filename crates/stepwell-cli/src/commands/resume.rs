@@ -16,7 +16,7 @@ use crate::{detach, inside_run};
 /// With a TEXT, the session goes on with that: stepwell resume @last "now add tests".
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// The session; without one, the newest here that can be resumed.
+    /// The session; without one, your newest in this workspace that can be resumed.
     session: Option<String>,
     /// What to do next; - reads it from stdin. Without one, the session goes on with what it did.
     #[arg(value_name = "TEXT", conflicts_with_all = ["approve", "deny", "attach", "with", "respond"])]
@@ -72,8 +72,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
     }
     let well = app.existing(Access::Write)?;
     // A fork that nobody ran yet is not what someone was at.
-    let id =
-        newest_of(&well, &RESUMABLE, |head| !never_ran(head))?.ok_or_else(nothing_to_resume)?;
+    let id = newest_own(&well, app, |head| !never_ran(head))?.ok_or_else(nothing_to_resume)?;
     if app.terminal.can_ask {
         let task = cut(&one_line(&well.standing(&id)?.head.task), TASK);
         let question = format!("Resume {id}, {task:?}?");
@@ -88,7 +87,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
 /// The newest session that can be resumed, if there is one.
 pub(super) fn newest_to_resume(app: &App) -> Result<Option<SessionId>> {
     match app.look()? {
-        Some(well) => newest_of(&well, &RESUMABLE, |head| !never_ran(head)),
+        Some(well) => newest_own(&well, app, |head| !never_ran(head)),
         None => Ok(None),
     }
 }
@@ -110,7 +109,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         None if !app.place.has_store() => return Err(nothing_to_resume()),
         None => {
             let well = app.existing(Access::Write)?;
-            let id = if args.attach { running(&well)? } else { newest(&well)? };
+            let id = if args.attach { running(&well)? } else { newest(&well, app)? };
             let does = if args.attach { "Following" } else { "Resuming" };
             note(format_args!("{does} {id}"));
             (well, id)
@@ -244,14 +243,32 @@ impl Args {
     }
 }
 
-/// The newest session here that can be resumed.
-fn newest(well: &Well) -> Result<SessionId> {
-    newest_of(well, &RESUMABLE, |_| true)?.ok_or_else(nothing_to_resume)
+/// The user's newest session of this workspace that can be resumed.
+fn newest(well: &Well, app: &App) -> Result<SessionId> {
+    if let Some(id) = newest_own(well, app, |_| true)? {
+        return Ok(id);
+    }
+    let Some(id) = newest_of(well, resumable(), |_| Ok(true))? else {
+        return Err(nothing_to_resume());
+    };
+    let message = "no session that you began in this workspace can be resumed";
+    Err(Failure::new(Exit::Absent, message).hint(format_args!(
+        "stepwell resume {id} takes up the newest of others, or of another workspace"
+    )))
+}
+
+fn newest_own(well: &Well, app: &App, wanted: impl Fn(&Head) -> bool) -> Result<Option<SessionId>> {
+    newest_of(well, app.narrowed(resumable()), |head| Ok(wanted(head) && app.began(well, head)?))
+}
+
+fn resumable() -> Filter {
+    Filter { status: RESUMABLE.to_vec(), ..Filter::default() }
 }
 
 /// The newest session here that runs.
 fn running(well: &Well) -> Result<SessionId> {
-    newest_of(well, &[Status::Running], |_| true)?
+    let running = Filter { status: vec![Status::Running], ..Filter::default() };
+    newest_of(well, running, |_| Ok(true))?
         .ok_or_else(|| Failure::new(Exit::Absent, "no session runs here"))
 }
 
@@ -265,14 +282,13 @@ pub(crate) fn never_ran(head: &Head) -> bool {
 
 fn newest_of(
     well: &Well,
-    status: &[Status],
-    wanted: impl Fn(&Head) -> bool,
+    filter: Filter,
+    wanted: impl Fn(&Head) -> Result<bool>,
 ) -> Result<Option<SessionId>> {
-    let (status, family, driver) = (status.to_vec(), Family::Roots, Some(Driver::Own));
-    let filter = Filter { status, family, driver, ..Filter::default() };
+    let filter = Filter { family: Family::Roots, driver: Some(Driver::Own), ..filter };
     let mut found = None;
     each_session(well, Query { filter, limit: 10, ..Query::default() }, |standing| {
-        if !wanted(&standing.head) {
+        if !wanted(&standing.head)? {
             return Ok(Go::On);
         }
         found = Some(standing.head.id);

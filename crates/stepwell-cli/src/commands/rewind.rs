@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let done = Some((seq, checkpoint.as_str()));
             say(&Said { id: &id, asked: &asked, head: &head, way, preview: &preview, done }, app)?;
             drop(session);
-            tidy(app, &well)?;
+            tidy(app, &well);
             Ok(Exit::Done)
         }
     }

@@ -40,12 +40,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if !text.chars().any(char::is_alphanumeric) {
         return Err(Failure::new(Exit::Usage, "there is no word to search for"));
     }
-    let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };
     let rank = if args.rank { Rank::Relevance } else { Rank::Newest };
     // What is filtered here is filtered after the store has counted.
     let limit = if args.selection.filters_more() { usize::MAX } else { args.limit };
     let system = if args.system { SystemPrompts::Searched } else { SystemPrompts::Skipped };
-    let search = Search { text: text.clone(), filter, rank, limit, system };
+    let search = Search { rank, limit, system, ..Search::new(text.clone()) };
     let mut hits: Vec<(Option<PathBuf>, Hit)> = Vec::new();
     let mut unseen = 0;
     if !args.everywhere && !app.place.has_store() {
@@ -63,7 +62,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         here.transpose()?.map(|well| (None, well)).into_iter().collect::<Vec<_>>()
     };
     for (store, well) in wells {
-        let found: Found = well.search(&search)?;
+        let filter = Filter { family: Family::Any, ..args.selection.filter(well.now()) };
+        let found: Found = well.search(&Search { filter, ..search.clone() })?;
         unseen += found.unseen;
         for hit in found.hits {
             if args.selection.takes(&well.standing(&hit.session)?) {

@@ -96,6 +96,8 @@ struct Row {
     has_subagents: bool,
     depth: usize,
     store: Option<PathBuf>,
+    /// Now, by the store's clock.
+    now: Time,
     /// The part of its id that suffices to name it, where that is pointed out.
     part: Option<Range<usize>>,
     /// What its flow is, and how its nodes stand, for programs.
@@ -103,13 +105,6 @@ struct Row {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let filter = Filter {
-        family: Family::Roots,
-        system: args.system.clone(),
-        scope: args.scope.as_deref().map(InScope::read),
-        ..args.selection.filter(app.now())
-    };
-    let query = Query { filter, sort: args.sort.into(), ..Query::default() };
     let limit = if args.all { usize::MAX } else { args.limit };
     // What a session cost with its subagents, only their sum says.
     let few = if args.sort == By::Cost { usize::MAX } else { limit };
@@ -117,12 +112,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
             let before = found.rows.len();
-            found.collect(args, &well, &query, few, Some(&name))?;
+            found.collect(args, &well, few, Some(&name))?;
             found.complete(before, &well, app)?;
         }
         found.merge(args.sort, limit);
     } else if let Some(well) = app.look()? {
-        found.collect(args, &well, &query, few, None)?;
+        found.collect(args, &well, few, None)?;
         if args.sort == By::Cost {
             found.merge(args.sort, limit);
         }
@@ -142,13 +137,21 @@ struct Found {
     more: bool,
 }
 
+/// What is known of all sessions that are listed from one store.
+struct List<'a> {
+    store: Option<&'a Path>,
+    now: Time,
+    below: Subagents,
+}
+
 impl Row {
-    fn new(standing: Standing, below: &Subagents, depth: usize, store: Option<&Path>) -> Self {
-        let id = &standing.head.id;
+    fn new(standing: Standing, list: &List<'_>, depth: usize) -> Self {
+        let (id, below) = (&standing.head.id, &list.below);
         let mut spent = standing.head.spent;
         spent += below.spent(id);
-        let (has_subagents, store) = (!below.children(id).is_empty(), store.map(Path::to_owned));
-        Self { standing, spent, has_subagents, depth, store, part: None, flow: None }
+        let (has_subagents, store) = (!below.children(id).is_empty(), list.store);
+        let (store, now) = (store.map(Path::to_owned), list.now);
+        Self { standing, spent, has_subagents, depth, store, now, part: None, flow: None }
     }
 }
 
@@ -157,13 +160,20 @@ impl Found {
         &mut self,
         args: &Args,
         well: &Stepwell,
-        query: &Query,
         limit: usize,
         store: Option<&Path>,
     ) -> Result<()> {
-        let mut roots = Vec::new();
+        let now = well.now();
+        let filter = Filter {
+            family: Family::Roots,
+            system: args.system.clone(),
+            scope: args.scope.as_deref().map(InScope::read),
+            ..args.selection.filter(now)
+        };
         // One more than asked for tells whether there is more.
-        let query = Query { limit: limit.saturating_add(1), ..query.clone() };
+        let limits = limit.saturating_add(1);
+        let query = Query { filter, sort: args.sort.into(), limit: limits, ..Query::default() };
+        let mut roots = Vec::new();
         each_session(well, query, |standing| {
             if !args.selection.takes(&standing) {
                 return Ok(Go::On);
@@ -176,10 +186,10 @@ impl Found {
             Ok(Go::On)
         })?;
         let ids: Vec<SessionId> = roots.iter().map(|standing| standing.head.id.clone()).collect();
-        let below = well.subagents_of(&ids)?;
+        let list = List { store, now, below: well.subagents_of(&ids)? };
         for root in roots {
-            let row = Row::new(root, &below, 0, store);
-            if args.tree { self.descend(row, &below) } else { self.rows.push(row) }
+            let row = Row::new(root, &list, 0);
+            if args.tree { self.descend(row, &list) } else { self.rows.push(row) }
         }
         Ok(())
     }
@@ -205,13 +215,13 @@ impl Found {
     }
 
     /// Adds a session and the kept sessions of its subagents, oldest first.
-    fn descend(&mut self, row: Row, below: &Subagents) {
+    fn descend(&mut self, row: Row, list: &List<'_>) {
         let mut waiting = vec![row];
         while let Some(row) = waiting.pop() {
-            let (depth, store) = (row.depth + 1, row.store.clone());
-            let children = below.children(&row.standing.head.id).iter().rev();
+            let depth = row.depth + 1;
+            let children = list.below.children(&row.standing.head.id).iter().rev();
             let kept = children.filter(|child| child.trashed_at.is_none()).cloned();
-            waiting.extend(kept.map(|child| Row::new(child, below, depth, store.as_deref())));
+            waiting.extend(kept.map(|child| Row::new(child, list, depth)));
             self.rows.push(row);
         }
     }
@@ -263,13 +273,13 @@ fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
     let mut table = Table::new(columns);
     let estimates = Estimates::new(app);
     for row in &found.rows {
-        table.push(cells(row, &estimates, app.now()));
+        table.push(cells(row, &estimates));
     }
     app.print(&table)?;
     Ok(())
 }
 
-fn cells(row: &Row, estimates: &Estimates<'_>, now: Time) -> Vec<Cell> {
+fn cells(row: &Row, estimates: &Estimates<'_>) -> Vec<Cell> {
     let head = &row.standing.head;
     let indent = match row.depth {
         0 => String::new(),
@@ -282,7 +292,7 @@ fn cells(row: &Row, estimates: &Estimates<'_>, now: Time) -> Vec<Cell> {
         status_cell(&row.standing),
         head.steps.to_string().into(),
         estimates.told(head, &row.spent).into(),
-        ago(head.updated_at, now).into(),
+        ago(head.updated_at, row.now).into(),
     ];
     if let Some(store) = &row.store {
         let workspace = store.parent().unwrap_or(store);

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     change(action, &well, &id)?;
     answer(args, &well.standing(&id)?.head, &well.work(&id)?, app)?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut stats = Statistics::default();
     if let Some(well) = app.look()? {
-        let filter = Filter { family: Family::Any, ..args.selection.filter(app.now()) };
+        let filter = Filter { family: Family::Any, ..args.selection.filter(well.now()) };
         for standing in well.sessions(Query { filter, ..Query::default() }) {
             let standing = standing?;
             if args.selection.takes(&standing) {

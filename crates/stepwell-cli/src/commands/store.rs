@@ -6,7 +6,7 @@ use stepwell::{
 };
 use stepwell_formats::{Copied, Error as Formats};
 use stepwell_postgres::{Address, Durability, Role, Standby, Status};
-use stepwell_wire::{CopyResult, RoleScript, StoreInfo, StoreStandby};
+use stepwell_wire::{CopyResult, RoleScript, StoreInfo, StoreRetention, StoreStandby};
 use stepwell_workspace::Location as Spot;
 use stepwell_workspace::{Engine, team_address};
 
@@ -15,7 +15,8 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::text::{count, visible};
 
-/// Shows what the store is, and copies sessions from one store to another.
+/// Shows what the store is and how long it keeps what was deleted, and copies sessions from one
+/// store to another.
 ///
 /// A store is a folder (usually .stepwell in a workspace), or the address of a team's:
 /// postgres://user@host/database?namespace=team.
@@ -42,6 +43,14 @@ enum Action {
         #[arg(value_name = "SESSION")]
         sessions: Vec<String>,
     },
+    /// Shows how long a store keeps what was deleted; for a team's store, its owner sets that here.
+    ///
+    /// Sessions in the trash are erased after --days (30), and, with --cleanup-after, sessions
+    /// without activity are moved to the trash. The server's clock decides. Both happen by the way
+    /// when a command changes something, and only to sessions that the role which runs the
+    /// command began. For a store in a folder, settings of your own decide: sessions.retention_days
+    /// and sessions.auto_cleanup.
+    Retention(Retention),
     /// Prints the SQL that lets a role use one namespace of a team's store, for its owner to run.
     Role {
         /// The team's namespace; it is made if there is none.
@@ -51,10 +60,24 @@ enum Action {
     },
 }
 
+#[derive(Debug, clap::Args)]
+struct Retention {
+    /// Erases sessions that have been in the trash for so many days.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: Option<u32>,
+    /// Moves sessions without activity for so many days to the trash.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    cleanup_after: Option<u32>,
+    /// Moves no session to the trash by itself.
+    #[arg(long, conflicts_with = "cleanup_after")]
+    no_cleanup: bool,
+}
+
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::Status) {
         Action::Status => status(app),
         Action::Copy { from, to, sessions } => copy(from, to, sessions, app),
+        Action::Retention(wanted) => retention(wanted, app),
         Action::Role { namespace, role } => {
             let script = stepwell_postgres::script(namespace, role)
                 .map_err(|error| Failure::new(Exit::Usage, error))?;
@@ -91,6 +114,87 @@ fn status(app: &mut App) -> Result<Exit> {
                 note(format_args!("warning: what is acknowledged may be lost: {why}"));
             }
         }
+    }
+    Ok(Exit::Done)
+}
+
+impl Retention {
+    fn changes_something(&self) -> bool {
+        self.days.is_some() || self.cleanup_after.is_some() || self.no_cleanup
+    }
+
+    /// What was typed, to be typed again by who may.
+    fn typed(&self) -> String {
+        let days = self.days.map(|days| format!(" --days {days}"));
+        let cleanup = self.cleanup_after.map(|days| format!(" --cleanup-after {days}"));
+        let none = self.no_cleanup.then(|| " --no-cleanup".to_owned());
+        let flags = [days, cleanup, none].into_iter().flatten().collect::<String>();
+        format!("stepwell store retention{flags}")
+    }
+}
+
+fn retention(wanted: &Retention, app: &mut App) -> Result<Exit> {
+    let access = if wanted.changes_something() { Access::Write } else { Access::Read };
+    let well = app.existing(access)?;
+    let Engine::Postgres(store) = &well.engine else { return own_retention(wanted, app) };
+    let owner = store.owner()?;
+    let mut kept = store.retention()?;
+    if wanted.changes_something() {
+        if !owner.may_change {
+            let role = visible(&owner.role);
+            let message = format!("only the store's owner, role {role}, can change its retention");
+            let hint = format!("{role} runs: {}", wanted.typed());
+            return Err(Failure::new(Exit::Failed, message).hint(hint));
+        }
+        kept.days = wanted.days.unwrap_or(kept.days);
+        kept.cleanup_after_days = match wanted.no_cleanup {
+            true => None,
+            false => wanted.cleanup_after.or(kept.cleanup_after_days),
+        };
+        store.set_retention(kept)?;
+    }
+    let shown = StoreRetention {
+        retention_days: kept.days,
+        cleanup_after_days: kept.cleanup_after_days,
+        owner: Some(owner.role),
+    };
+    show_retention(&shown, app)
+}
+
+/// The retention of a store in a folder is its user's setting.
+fn own_retention(wanted: &Retention, app: &mut App) -> Result<Exit> {
+    if wanted.changes_something() {
+        let message = "this store is in a folder, and settings of your own decide";
+        let days = wanted.days.unwrap_or(30);
+        let hint = format!("stepwell config set --user sessions.retention_days {days}");
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    let settings = &app.config.settings;
+    let cleanup = settings.auto_cleanup.then(|| settings.cleanup_after_days.get());
+    let shown = StoreRetention {
+        retention_days: settings.retention_days.get(),
+        cleanup_after_days: cleanup,
+        owner: None,
+    };
+    show_retention(&shown, app)
+}
+
+fn show_retention(shown: &StoreRetention, app: &mut App) -> Result<Exit> {
+    if app.out.is_json() {
+        app.out.object(shown)?;
+        return Ok(Exit::Done);
+    }
+    let cleanup = match shown.cleanup_after_days {
+        Some(days) => format!("sessions move there after {days} days without activity"),
+        None => "sessions move there only when somebody deletes them".to_owned(),
+    };
+    app.out.line(format_args!(
+        "Trash        sessions are erased after {} days",
+        shown.retention_days
+    ))?;
+    app.out.line(format_args!("Cleanup      {cleanup}"))?;
+    if let Some(owner) = &shown.owner {
+        app.out.line(format_args!("Owner        {}", visible(owner)))?;
     }
     Ok(Exit::Done)
 }

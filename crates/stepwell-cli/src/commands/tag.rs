@@ -44,7 +44,7 @@ fn edit(session: &str, edited: Edited, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(session, Access::Write)?;
     well.edit(&id, edited)?;
     told(&well, &id, app)?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 

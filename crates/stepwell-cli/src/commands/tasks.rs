@@ -199,7 +199,7 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
         Action::List { .. } => Ok(Vec::new()),
     })?;
     answer(args, &id, &tasks, &changed, app)?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 

@@ -1,11 +1,11 @@
 use std::time::Duration;
 
-use stepwell::{Access, Filter, Order, Place, Query};
+use stepwell::{Access, Filter, Order, Place, Query, SessionId, Standing};
 use stepwell_wire::{Erased, Restored, Session};
 
 use super::delete::left;
 use super::sessions::{status_cell, task};
-use stepwell_workspace::housekeeping::{empty_trash, retention, tidy};
+use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention, tidy};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
@@ -16,7 +16,8 @@ use crate::text::{bytes, count, moment};
 
 /// Lists, restores and erases what was deleted.
 ///
-/// Sessions are erased from the trash after sessions.retention_days (30).
+/// Sessions are erased from the trash after sessions.retention_days (30); those of a team's store
+/// as `stepwell store retention` shows.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,8 +34,11 @@ enum Action {
         #[arg(required = true, value_name = "SESSION")]
         sessions: Vec<String>,
     },
-    /// Erases everything in the trash, for good.
+    /// Erases everything in the trash, for good; of a team's, what your own role began.
     Empty {
+        /// Erases also what other roles of a team's store began.
+        #[arg(long)]
+        everyone: bool,
         #[command(flatten)]
         consent: Consent,
     },
@@ -52,7 +56,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::List) {
         Action::List => list(app),
         Action::Restore { sessions } => restore(sessions, app),
-        Action::Empty { consent } => empty(*consent, app),
+        Action::Empty { everyone, consent } => {
+            empty(if *everyone { Whose::Everyones } else { Whose::Mine }, *consent, app)
+        }
     }
 }
 
@@ -65,8 +71,8 @@ fn in_trash() -> Query {
 fn list(app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let mut found = 0;
-    let retention = retention(app);
     if let Some(well) = app.look()? {
+        let retention = retention(app, &well)?;
         for standing in well.sessions(in_trash()) {
             let standing = standing?;
             found += 1;
@@ -103,28 +109,36 @@ fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
         app.out.answer(&Restored { restored: id.clone() }, format_args!("Restored {id}"))?;
     }
     left(removal)?;
-    tidy(app, &well)?;
+    tidy(app, &well);
     Ok(Exit::Done)
 }
 
-fn empty(consent: Consent, app: &mut App) -> Result<Exit> {
-    let (mut sessions, mut size) = (0, 0);
+fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {
+    let (mut sessions, mut size, mut others) = (0, 0, 0);
     if let Some(well) = app.look()? {
-        for standing in well.sessions(in_trash()) {
+        let all: Vec<Standing> = well.sessions(in_trash()).collect::<Result<_, _>>()?;
+        let ids: Vec<SessionId> = all.iter().map(|standing| standing.head.id.clone()).collect();
+        let stay = of_others(&well, &ids, whose)?;
+        for standing in all.iter().filter(|standing| !stay.contains(&standing.head.id)) {
             sessions += 1;
-            size += standing?.bytes;
+            size += standing.bytes;
         }
+        others = stay.len();
+    }
+    if others > 0 {
+        let n = count(others, "session");
+        note(format_args!("{n} of other roles stay; --everyone erases them too"));
     }
     if sessions == 0 {
         if !app.out.is_json() {
-            app.out.line("The trash is empty.")?;
+            app.out.line(if others == 0 { "The trash is empty." } else { "Nothing to erase." })?;
         }
         return Ok(Exit::Done);
     }
     let question = format!("Erase {} ({}) for good?", count(sessions, "session"), bytes(size));
     consent.ask(app.terminal, &question, Unasked::Refuse)?;
     let well = app.existing(Access::Write)?;
-    let removal = empty_trash(app, &well, Duration::ZERO)?;
+    let removal = empty_trash(app, &well, Duration::ZERO, whose)?;
     for id in &removal.taken {
         app.out.answer(&Erased { erased: id.clone() }, format_args!("Erased {id}"))?;
     }

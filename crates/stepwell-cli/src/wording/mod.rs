@@ -88,6 +88,12 @@ pub(crate) fn notice(notice: &Notice) -> String {
         }
         Notice::StoreNotOpened { why } => format!("warning: {why}"),
         Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
+        Notice::NotTidied { why } => {
+            format!("warning: old sessions were not looked for: {why}")
+        }
+        Notice::SpaceNotFreed { why } => {
+            format!("warning: the space was not given back to the disk: {why}")
+        }
         Notice::TrashEmptied { sessions, days } => {
             let gone = count(*sessions, "session");
             format!("Erased {gone} that had been in the trash for {days} days.")

@@ -43,6 +43,7 @@ mod running;
 mod seat;
 mod serving;
 mod setting_up;
+mod shared_store;
 mod shortening;
 mod specs;
 mod stopping;

@@ -9,7 +9,7 @@ INSERT INTO stepwell.guards SELECT id FROM stepwell.namespaces WHERE name = :nam
 INSERT INTO stepwell.members SELECT id, :role FROM stepwell.namespaces WHERE name = :namespace
     ON CONFLICT DO NOTHING;
 GRANT USAGE ON SCHEMA stepwell TO :"role";
-GRANT SELECT ON stepwell.meta, stepwell.namespaces, stepwell.members TO :"role";
+GRANT SELECT ON stepwell.meta, stepwell.namespaces, stepwell.members, stepwell.policies TO :"role";
 GRANT SELECT, UPDATE ON stepwell.guards TO :"role";
 GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.heads, stepwell.docs, stepwell.indexed,
     stepwell.lanes, stepwell.leases, stepwell.snapshots, stepwell.blobs,

@@ -1,7 +1,8 @@
 -- Version 2: what changed in a whole store can be asked for; sessions are listed by system and
 -- scope; keyed events are found by their key; the server itself notes who wrote an event and who
--- holds a lease; a session's number comes with its row. Digests carry their algorithm: one of
--- BLAKE3 has 33 bytes.
+-- holds a lease, and who began a session; a session's number comes with its row; how long the
+-- trash keeps sessions is a setting of the store. Digests carry their algorithm: one of BLAKE3
+-- has 33 bytes.
 
 -- The transaction that last changed a head, as the number of the change. Numbers below the oldest
 -- transaction that still runs are final: none will be added there any more.
@@ -64,6 +65,22 @@ END $$;
 CREATE TRIGGER signed BEFORE INSERT OR UPDATE ON stepwell.leases
     FOR EACH ROW EXECUTE FUNCTION stepwell.sign_lease();
 
+-- The login that began a session, or brought it here; absent, nobody noted it. Roles may not name
+-- this column either.
+ALTER TABLE stepwell.sessions ADD COLUMN login text COLLATE "C";
+ALTER TABLE stepwell.sessions ALTER COLUMN login SET DEFAULT session_user;
+
+-- How long a namespace keeps what is in its trash, and after how long without activity sessions
+-- go there by themselves. Only the owner of the schema writes it.
+CREATE TABLE stepwell.policies (
+    namespace          int PRIMARY KEY REFERENCES stepwell.namespaces,
+    retention_days     int NOT NULL CHECK (retention_days >= 1),
+    cleanup_after_days int CHECK (cleanup_after_days >= 1)
+);
+ALTER TABLE stepwell.policies ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_namespace ON stepwell.policies
+    USING (namespace = ANY ((SELECT stepwell.own_namespaces())::int[]));
+
 -- A session gets its number with its row. Roles could call bear() for numbers alone, and each
 -- 50,000 of those made a partition.
 CREATE FUNCTION stepwell.number_session() RETURNS trigger
@@ -94,6 +111,7 @@ BEGIN
         JOIN pg_catalog.pg_roles r ON r.rolname = m.role
     LOOP
         EXECUTE format('GRANT SELECT, INSERT, DELETE ON stepwell.removed TO %I', member);
+        EXECUTE format('GRANT SELECT ON stepwell.policies TO %I', member);
         EXECUTE format('GRANT INSERT (system, scope), UPDATE (system, scope) ON stepwell.sessions '
             'TO %I', member);
         EXECUTE format('REVOKE INSERT, UPDATE ON stepwell.events FROM %I', member);

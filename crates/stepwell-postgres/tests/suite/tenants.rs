@@ -204,6 +204,47 @@ fn who_wrote_an_event_is_what_the_server_says() {
 }
 
 #[test]
+fn who_began_a_session_is_what_the_server_says() {
+    let team = fresh(&server().url()).namespace().to_owned();
+    let (ann, address) = member(&team);
+    let anns = PostgresStore::open(address).unwrap();
+    create(&anns, "anns");
+    let bob = format!("{ann}_bob");
+    let _ = server().sql(&format!("CREATE ROLE {bob} LOGIN"));
+    let _ = server().sql(&script(&team, &bob).unwrap());
+    let url = server().url().replace("stepwell@", &format!("{bob}@"));
+    let bobs = PostgresStore::open(Address::parse(&url).unwrap().within(&team).unwrap()).unwrap();
+    create(&bobs, "bobs");
+    let child = |store: &PostgresStore, parent: &str, name: &str| {
+        let origin = Origin::Subagent { parent: parent.parse().unwrap() };
+        let created = Created { origin, ..Created::new(name.parse().unwrap(), "below") };
+        let create = Create { created, event_id: None, at: None, claim: None };
+        store.write(Write::Create(create)).unwrap();
+    };
+    child(&anns, "anns", "anns-child");
+    create(&anns, "shared");
+    child(&bobs, "shared", "bobs-child");
+    let ids: Vec<SessionId> =
+        ["anns", "bobs", "shared", "nobodys"].map(|id| id.parse().unwrap()).to_vec();
+    let names = |found: std::collections::BTreeSet<SessionId>| -> Vec<String> {
+        found.into_iter().map(|id| id.to_string()).collect()
+    };
+    assert_eq!(names(anns.begun_by_others(&ids).unwrap()), ["bobs"]);
+    assert_eq!(names(anns.with_others(&ids).unwrap()), ["bobs", "shared"]);
+    assert_eq!(names(bobs.with_others(&ids).unwrap()), ["anns", "shared"]);
+    // Nor can a role say otherwise.
+    for forged in [
+        "UPDATE stepwell.sessions SET login = session_user",
+        "INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, task, \
+         agent, workspace, rewinding, login) SELECT namespace, 'forged', false, false, 0, '{}', \
+         '', '', '', false, 'boss' FROM stepwell.sessions LIMIT 1",
+    ] {
+        let said = server().sql_as(&bob, forged).expect_err(forged);
+        assert!(said.contains("permission denied"), "{said}");
+    }
+}
+
+#[test]
 fn a_teams_role_may_do_all_that_a_store_does() {
     let name = format!("{}-all", fresh(&server().url()).namespace());
     let (_, address) = member(&name);

@@ -12,6 +12,7 @@ use crate::raw::{Raw, make_database, url};
 
 /// Takes back what version 2 added, so that the schema is what version 1 made.
 const DOWN: &str = "
+DROP TABLE stepwell.policies;
 DROP TRIGGER numbered ON stepwell.sessions;
 DROP FUNCTION stepwell.number_session();
 CREATE FUNCTION stepwell.bear() RETURNS bigint
@@ -33,7 +34,8 @@ ALTER TABLE stepwell.leases DROP COLUMN login;
 ALTER TABLE stepwell.events DROP COLUMN login, DROP COLUMN copied;
 DROP INDEX stepwell.events_facts;
 CREATE INDEX events_facts ON stepwell.events (session, kind, seq) WHERE key IS NOT NULL;
-ALTER TABLE stepwell.sessions DROP COLUMN system, DROP COLUMN scope;
+ALTER TABLE stepwell.sessions DROP COLUMN system, DROP COLUMN scope,
+    DROP COLUMN login;
 DROP TABLE stepwell.removed;
 ALTER TABLE stepwell.heads DROP COLUMN change;
 UPDATE stepwell.meta SET version = 1;

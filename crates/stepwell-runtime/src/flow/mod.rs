@@ -15,7 +15,7 @@ use serde_json::Value;
 use stepwell::{
     Created, Digest, Edited, Event, Flow as Described, Gate, GateAnswered, Head, NewEvent, Node,
     NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Settings, Span, Spent, Status,
-    Stepwell, Usage, Who,
+    Stepwell, Time, Usage, Who,
 };
 use stepwell_agent::run::{Allowed, Purse};
 use stepwell_flow::guided::{GOAL, Survey};
@@ -252,11 +252,11 @@ impl FlowWork {
     pub(crate) fn answer(
         &self,
         given: &Given,
-        head: &Head,
+        (head, now): (&Head, Time),
         runtime: &Runtime,
     ) -> Result<GateAnswered> {
         let redactor = agents::redactor(&self.spec, runtime)?;
-        fitting(given, &self.history.memo, (&self.spec, head), (&redactor, runtime))
+        fitting(given, &self.history.memo, (&self.spec, head), (&redactor, runtime, now))
     }
 
     pub(crate) fn connect(&mut self, job: &mut Job) -> Result<()> {
@@ -379,7 +379,7 @@ pub(crate) fn fitting_answer(
     }
     let (spec, ..) = settled_spec(&history, head, flow.use_current_spec, runtime)?;
     let redactor = agents::redactor(&spec, runtime)?;
-    fitting(given, &history.memo, (&spec, head), (&redactor, runtime))
+    fitting(given, &history.memo, (&spec, head), (&redactor, runtime, well.now()))
 }
 
 /// The answer to one of the open questions, made to fit it.
@@ -387,12 +387,12 @@ fn fitting(
     given: &Given,
     memo: &Memo,
     (spec, head): (&Spec, &Head),
-    (redactor, runtime): (&stepwell_agent::redact::Redactor, &Runtime),
+    (redactor, runtime, now): (&stepwell_agent::redact::Redactor, &Runtime, Time),
 ) -> Result<GateAnswered> {
     let open = memo.open();
     let gate = chosen(given.gate.as_deref(), &open, &head.id)?;
     let fitting = Fitting { session: &head.id, gate, spec: Some(spec) };
-    let answer = fitting.answer(&given.answer, runtime.now())?;
+    let answer = fitting.answer(&given.answer, now)?;
     let plain = |text: &str| redactor.redact(text).into_owned();
     let answer = match answer {
         stepwell::Answer::Text(text) => stepwell::Answer::Text(plain(&text)),

@@ -37,11 +37,11 @@ fn the_trash_is_emptied_when_its_time_is_over_and_that_is_told() {
     let id = session(&here, "a task");
     here.existing(Access::Write).unwrap().delete(&id).unwrap();
     let soon = later(&machine, DAY * 29, "");
-    tidy(&soon, &soon.existing(Access::Write).unwrap()).unwrap();
+    tidy(&soon, &soon.existing(Access::Write).unwrap());
     assert!(machine.notices().is_empty());
     let late = later(&machine, DAY * 31, "");
     let well = late.existing(Access::Write).unwrap();
-    tidy(&late, &well).unwrap();
+    tidy(&late, &well);
     assert_eq!(machine.notices(), [Notice::TrashEmptied { sessions: 1, days: 30 }]);
     assert!(!well.store().exists(&id).unwrap());
 }
@@ -52,11 +52,11 @@ fn old_sessions_are_cleaned_up_once_a_day_and_only_if_asked_for() {
     session(&machine.at("one").unwrap(), "a task");
     let after = DAY * 9;
     let unasked = later(&machine, after, "");
-    tidy(&unasked, &unasked.existing(Access::Write).unwrap()).unwrap();
+    tidy(&unasked, &unasked.existing(Access::Write).unwrap());
     assert!(machine.notices().is_empty());
     let asked = later(&machine, after, "[sessions]\nauto_cleanup = true\n");
     let well = asked.existing(Access::Write).unwrap();
-    tidy(&asked, &well).unwrap();
+    tidy(&asked, &well);
     assert_eq!(machine.notices(), [Notice::CleanedUp { sessions: 1 }]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{SqliteStore, blob, feed, file, search};
+use super::{SqliteStore, blob, feed, file, search, sqlite_error};
 use crate::failpoint::failpoint;
 use crate::store::{DiskUse, Maintain, Removal, Scrub, Target, Verdict, read, remove, write};
 use crate::{Holder, Result, Seq, SessionId};
@@ -133,11 +133,12 @@ impl Maintain for SqliteStore {
 
     fn shrink(&self) -> Result<()> {
         self.sweep_blobs()?;
-        if let Some(pipeline) = &self.writer {
-            pipeline.between(|conn| drop(conn.execute_batch("VACUUM")));
-        }
+        let vacuumed = match &self.writer {
+            Some(pipeline) => pipeline.between(|conn| conn.execute_batch("VACUUM")),
+            None => Ok(()),
+        };
         self.checkpoint();
-        Ok(())
+        vacuumed.map_err(|error| sqlite_error(&self.path, "giving its space back", &error))
     }
 
     fn backup(&self, to: &Path) -> Result<()> {
@@ -149,5 +150,30 @@ impl Maintain for SqliteStore {
         // Whatever cannot be indexed now is indexed by the next search.
         self.checkpoint();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SqliteOptions, Stepwell, Surroundings};
+
+    #[test]
+    fn space_that_cannot_be_given_back_is_told_and_nothing_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open_with(folder.path(), SqliteOptions::default()).unwrap();
+        let store = std::sync::Arc::new(store);
+        let well = Stepwell::with(std::sync::Arc::clone(&store) as _, Surroundings::default());
+        let id = well.create(well.draft("a task")).unwrap().id().clone();
+        assert!(store.shrink().is_ok());
+        // SQLite vacuums into a database that it attaches, and these are all it may have.
+        store.writer.as_ref().unwrap().between(|conn| {
+            for n in 0..10 {
+                conn.execute_batch(&format!("ATTACH ':memory:' AS taken_{n}")).unwrap();
+            }
+        });
+        let error = store.shrink().unwrap_err();
+        assert!(error.to_string().contains("giving its space back"), "{error}");
+        assert!(well.standing(&id).is_ok());
     }
 }

@@ -64,6 +64,12 @@ pub trait Store: Maintain {
     /// found as well.
     fn standing(&self, id: &SessionId) -> Result<Standing>;
 
+    /// Now, by the clock of the store's server, if it has one: what a team shares is not judged by
+    /// the clock of one of its machines.
+    fn now(&self) -> Option<Time> {
+        None
+    }
+
     /// The login that the store's server knows this process by, if it has a server. MUST be what
     /// the server says.
     fn login(&self) -> Result<Option<String>> {

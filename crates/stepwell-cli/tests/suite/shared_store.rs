@@ -1,0 +1,207 @@
+//! A store that several roles share: how long it keeps sessions, whose sessions are erased by the
+//! way and resumed unasked, and whose clock counts.
+
+use crate::desk::{Desk, Ran};
+use crate::teams::{member, server};
+
+/// Waits for leave to run its command.
+const ASKS: &str = "\
+- {text: one, calls: [{tool: run_command, arguments: {command: 'echo ran > one.txt'}}]}
+- {text: done}
+";
+
+/// A desk of one of a team's roles.
+fn desk(team: &str, name: &str) -> Desk {
+    let mut desk = Desk::new();
+    desk.file("script.yaml", ASKS);
+    desk.set("STEPWELL_STORE", &member(team, name));
+    desk
+}
+
+/// Begins a session that waits.
+fn begin(desk: &Desk) -> String {
+    let ran = desk.quietly(&["run", "go", "--model", "script:script.yaml", "--json"]);
+    assert_eq!(ran.code, Some(8), "{}{}", ran.stdout, ran.stderr);
+    ran.json()[0]["session_id"].as_str().unwrap().to_owned()
+}
+
+fn done(ran: Ran) -> Ran {
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    ran
+}
+
+/// Lets a session lie in the trash for so many days already.
+fn age(id: &str, days: u32) {
+    let _ = server().sql(&format!(
+        "UPDATE stepwell.heads h SET trashed = trashed - {days}::bigint * 86400000000 \
+         FROM stepwell.sessions s WHERE s.key = h.session AND s.id = '{id}'"
+    ));
+}
+
+fn exists(desk: &Desk, id: &str) -> bool {
+    desk.quietly(&["show", id]).code == Some(0)
+}
+
+fn is_in_trash(desk: &Desk, id: &str) -> bool {
+    done(desk.quietly(&["trash", "--json"])).stdout.contains(id)
+}
+
+#[test]
+fn how_long_a_store_keeps_sessions_is_shown_to_all_and_set_by_its_owner() {
+    let team = Desk::unique("kept");
+    let ann = desk(&team, "ann");
+    let shown = done(ann.quietly(&["store", "retention", "--json"])).json().remove(0);
+    assert_eq!((&shown["retention_days"], &shown["owner"]), (&30.into(), &"stepwell".into()));
+    assert!(shown["cleanup_after_days"].is_null(), "{shown}");
+    let refused = ann.quietly(&["store", "retention", "--days", "1"]);
+    assert_eq!(refused.code, Some(1));
+    for says in ["owner, role stepwell", "stepwell store retention --days 1"] {
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
+    let mut owner = Desk::new();
+    owner.set("STEPWELL_STORE", &format!("{}?namespace={team}", server().url()));
+    let flags = ["store", "retention", "--days", "60", "--cleanup-after", "90"];
+    done(owner.quietly(&flags));
+    done(owner.quietly(&["store", "retention", "--days", "61"]));
+    let shown = done(ann.quietly(&["store", "retention"])).stdout;
+    assert!(shown.contains("erased after 61 days") && shown.contains("after 90 days"), "{shown}");
+    done(owner.quietly(&["store", "retention", "--no-cleanup"]));
+    let shown = done(ann.quietly(&["store", "retention", "--json"])).json().remove(0);
+    assert_eq!((&shown["retention_days"], &shown["cleanup_after_days"]), (&61.into(), &().into()));
+    // By SQL it is the owner's as well.
+    let role = format!("{}_ann", team.replace('-', "_"));
+    for sql in [
+        "UPDATE stepwell.policies SET retention_days = 1",
+        "DELETE FROM stepwell.policies",
+        "INSERT INTO stepwell.policies SELECT id, 1, 1 FROM stepwell.namespaces",
+    ] {
+        let said = server().sql_as(&role, sql).expect_err(sql);
+        assert!(said.contains("permission denied"), "{sql}: {said}");
+    }
+    // Another team's is another.
+    let bob = desk(&Desk::unique("kept"), "bob");
+    let shown = done(bob.quietly(&["store", "retention", "--json"])).json().remove(0);
+    assert_eq!(shown["retention_days"], 30);
+    let folder = Desk::furnished();
+    let shown = done(folder.quietly(&["store", "retention", "--json"])).json().remove(0);
+    assert_eq!((&shown["retention_days"], &shown["owner"]), (&30.into(), &().into()));
+    assert_eq!(folder.quietly(&["store", "retention", "--days", "9"]).code, Some(2));
+}
+
+#[test]
+fn neither_anyones_settings_nor_their_clock_erase_sessions_and_no_role_erases_anothers() {
+    let team = Desk::unique("erased");
+    let (ann, mut bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let [anns, bobs, young, other] = [&ann, &bob, &bob, &bob].map(|desk| begin(desk));
+    done(bob.quietly(&["delete", &anns, &bobs, &young]));
+    age(&anns, 40);
+    age(&bobs, 40);
+    age(&young, 20);
+    // He would keep sessions for a day, and his clock is a century ahead.
+    let home = bob.path("home/.config/stepwell");
+    std::fs::create_dir_all(&home).unwrap();
+    let settings = "[sessions]\nretention_days = 1\nauto_cleanup = true\ncleanup_after_days = 1\n";
+    std::fs::write(home.join("config.toml"), settings).unwrap();
+    bob.set("STEPWELL_NOW", "2126-01-01T00:00:00Z");
+    let ran = done(bob.quietly(&["label", &other, "changed"]));
+    assert!(
+        ran.stderr.contains("Erased 1 session that had been in the trash for 30 days"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!exists(&bob, &bobs));
+    assert!(is_in_trash(&ann, &anns), "another role began it");
+    assert!(is_in_trash(&ann, &young), "its time is not over, by the server's clock");
+    assert!(!is_in_trash(&ann, &other), "the store does not clean up");
+    // Nor by a command that names none, unless he says so.
+    let ran = done(bob.quietly(&["trash", "empty", "--yes"]));
+    assert!(ran.stderr.contains("1 session of other roles stay"), "{}", ran.stderr);
+    assert!(is_in_trash(&ann, &anns) && !exists(&bob, &young));
+    done(bob.quietly(&["trash", "empty", "--yes", "--everyone"]));
+    assert!(!exists(&ann, &anns));
+}
+
+#[test]
+fn a_cleanup_takes_only_what_ones_own_role_began() {
+    let team = Desk::unique("cleaned");
+    let (ann, bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let [anns, bobs] = [&ann, &bob].map(|desk| begin(desk));
+    let ran = done(bob.quietly(&["cleanup", "--older-than", "0", "--yes"]));
+    assert!(ran.stderr.contains(&format!("{anns} stays: another role began it")), "{}", ran.stderr);
+    assert!(is_in_trash(&bob, &bobs) && !is_in_trash(&bob, &anns));
+    done(bob.quietly(&["cleanup", "--older-than", "0", "--yes", "--everyone"]));
+    assert!(is_in_trash(&bob, &anns));
+}
+
+#[test]
+fn a_change_that_was_kept_is_no_failure_because_housekeeping_is_one() {
+    let team = Desk::unique("tidied");
+    let ann = desk(&team, "ann");
+    let id = begin(&ann);
+    let role = format!("{}_ann", team.replace('-', "_"));
+    let _ = server().sql(&format!("REVOKE SELECT ON stepwell.policies FROM {role}"));
+    let ran = done(ann.quietly(&["label", &id, "kept"]));
+    assert!(ran.stderr.contains("warning: old sessions were not looked for"), "{}", ran.stderr);
+    let shown = done(ann.quietly(&["sessions", "--all", "--json"])).json().remove(0);
+    assert_eq!(shown["label"], "kept");
+}
+
+#[test]
+fn resume_without_an_id_takes_only_ones_own_sessions_of_the_workspace() {
+    let team = Desk::unique("resumed");
+    let (ann, bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let anns = begin(&ann);
+    // Ann's other workspace, and a session that Bob begins in a folder that has the same name.
+    let mut elsewhere = desk(&team, "ann");
+    elsewhere.set("HOME", &ann.path("home").display().to_string());
+    let _ = begin(&elsewhere);
+    let bobs = begin(&bob);
+    let mut beside = bob.command(&["run", "go", "--model", "script:script.yaml"]);
+    assert_eq!(beside.current_dir(ann.work()).output().unwrap().status.code(), Some(8));
+    let ran = ann.quietly(&["resume"]);
+    assert!(ran.stderr.contains(&format!("Resuming {anns}")), "{}", ran.stderr);
+    // Who has none here is told so, and nothing is taken up.
+    let carl = desk(&team, "carl");
+    let ran = carl.quietly(&["resume"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no session that you began"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: stepwell resume "), "{}", ran.stderr);
+    let ran = bob.quietly(&["resume"]);
+    assert!(ran.stderr.contains(&format!("Resuming {bobs}")), "{}", ran.stderr);
+}
+
+#[test]
+fn resume_without_an_id_takes_no_session_that_came_with_a_folder() {
+    let desk = Desk::new();
+    desk.file("script.yaml", ASKS);
+    let mine = begin(&desk);
+    let theirs = |args: &[&str]| {
+        let mut command = desk.command(args);
+        std::fs::create_dir_all(desk.path("other")).unwrap();
+        command.env("HOME", desk.path("other")).env("STEPWELL_NOW", "2026-03-10T12:00:00Z");
+        crate::desk::ran(command.output().unwrap())
+    };
+    let ran = theirs(&["resume"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("stepwell resume {mine}")), "{}", ran.stderr);
+    let ran = theirs(&["run", "go", "--model", "script:script.yaml"]);
+    assert_eq!(ran.code, Some(8), "{}", ran.stderr);
+    let ran = desk.quietly(&["resume"]);
+    assert!(ran.stderr.contains(&format!("Resuming {mine}")), "{}", ran.stderr);
+}
+
+#[test]
+fn a_sessions_name_and_age_follow_the_servers_clock() {
+    let mut ann = desk(&Desk::unique("clock"), "ann");
+    ann.set("STEPWELL_NOW", "1999-01-01T00:00:00Z");
+    let before = server().sql("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYYMMDD')");
+    let id = begin(&ann);
+    assert!(id.as_str() >= before.as_str(), "{id} {before}");
+    let listed = done(ann.quietly(&["sessions", "--since", "1h", "--json"])).json();
+    assert_eq!(listed.len(), 1);
+    ann.set("STEPWELL_NOW", "2126-01-01T00:00:00Z");
+    let listed = done(ann.quietly(&["sessions", "--since", "1h", "--json"])).json();
+    assert_eq!(listed.len(), 1);
+    let shown = done(ann.quietly(&["sessions"])).stdout;
+    assert!(!shown.contains("y ago") && !shown.contains("21"), "{shown}");
+}
