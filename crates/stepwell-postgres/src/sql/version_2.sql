@@ -82,15 +82,47 @@ CREATE POLICY own_namespace ON stepwell.policies
     USING (namespace = ANY ((SELECT stepwell.own_namespaces())::int[]));
 
 -- A session gets its number with its row. Roles could call bear() for numbers alone, and each
--- 50,000 of those made a partition.
+-- 50,000 of those made a partition. Numbers that were drawn in vain, by a transaction that was
+-- taken back, now make none: there is the partition that is needed, and the one ahead.
+CREATE OR REPLACE FUNCTION stepwell.grow(upto bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    stride CONSTANT bigint := 50000;
+    parent text;
+    made bigint;
+BEGIN
+    LOCK TABLE stepwell.partitions IN EXCLUSIVE MODE;
+    FOR made IN greatest(upto - 1, 0) .. upto LOOP
+        CONTINUE WHEN EXISTS (SELECT 1 FROM stepwell.partitions p WHERE p.n = made);
+        FOREACH parent IN ARRAY ARRAY['events', 'docs'] LOOP
+            EXECUTE format(
+                'CREATE TABLE stepwell.%I (LIKE stepwell.%I INCLUDING ALL)',
+                parent || '_' || made, parent);
+            EXECUTE format(
+                'ALTER TABLE stepwell.%I ATTACH PARTITION stepwell.%I FOR VALUES FROM (%s) TO (%s)',
+                parent, parent || '_' || made, made * stride, (made + 1) * stride);
+        END LOOP;
+        INSERT INTO stepwell.partitions VALUES (made);
+    END LOOP;
+END $$;
 CREATE FUNCTION stepwell.number_session() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     stride CONSTANT bigint := 50000;
+    taken bigint;
+    home bigint;
 BEGIN
+    -- A row that is refused because its id is taken draws no number.
+    SELECT s.key INTO taken FROM stepwell.sessions s
+        WHERE s.namespace = NEW.namespace AND s.id = NEW.id;
+    IF FOUND THEN
+        NEW.key := taken;
+        RETURN NEW;
+    END IF;
     NEW.key := nextval('stepwell.births');
-    IF NEW.key / stride >= (SELECT max(n) FROM stepwell.partitions) THEN
-        PERFORM stepwell.grow(NEW.key / stride + 1);
+    home := NEW.key / stride;
+    IF (SELECT count(*) FROM stepwell.partitions p WHERE p.n IN (home, home + 1)) < 2 THEN
+        PERFORM stepwell.grow(home + 1);
     END IF;
     RETURN NEW;
 END $$;

@@ -167,6 +167,15 @@ fn a_session_gets_its_number_with_its_row_and_nobody_gets_one_without() {
         let refused = said.contains("permission denied") || said.contains("does not exist");
         assert!(refused, "{sql}: {said}");
     }
+    // Nor by rows that are refused.
+    let drawn = || server.sql("SELECT last_value FROM stepwell.births");
+    let before = drawn();
+    let again = "INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, \
+         task, agent, workspace, rewinding) SELECT (SELECT id FROM stepwell.namespaces), 'first', \
+         false, false, 0, '{}', '', '', '', false FROM generate_series(1, 100) \
+         ON CONFLICT DO NOTHING";
+    server.sql_as(&role, again).unwrap();
+    assert_eq!(drawn(), before);
     create(&store, "second");
     let keys = server.sql_as(&role, "SELECT count(DISTINCT key) FROM stepwell.sessions").unwrap();
     assert_eq!(keys, "2");
@@ -300,8 +309,15 @@ fn sessions_are_born_into_new_partitions_and_empty_ones_can_go() {
     store.purge(&["first".parse::<SessionId>().unwrap().into()]).unwrap();
     assert_eq!(server.sql(dropped), "1");
     create(&store, "after");
-    assert_eq!(store.count(&Filter::default()).unwrap().total(), 3);
-    assert_eq!(store.search(&Search::new("task")).unwrap().hits.len(), 3);
+    // Numbers that were drawn in vain make no partitions.
+    let partitions = || server.sql("SELECT count(*) FROM stepwell.partitions").parse().unwrap();
+    let before: i64 = partitions();
+    let _ = server.sql("SELECT setval('stepwell.births', 999999999)");
+    create(&store, "far");
+    say(&store, "far");
+    assert_eq!(partitions(), before + 2);
+    assert_eq!(store.count(&Filter::default()).unwrap().total(), 4);
+    assert_eq!(store.search(&Search::new("task")).unwrap().hits.len(), 4);
 }
 
 #[test]
