@@ -21,7 +21,7 @@ mod talk;
 mod tick;
 mod tools;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,6 +140,8 @@ pub struct Run<'a> {
     compactor: Compactor,
     files: FileWatch,
     ended: Ended,
+    /// What others said and does not count, as far as that was told.
+    ignored: BTreeSet<Seq>,
 }
 
 /// The calls of a conversation.
@@ -310,6 +312,7 @@ impl<'a> Run<'a> {
             },
             files: FileWatch { capture: None, captured: Vec::new(), blind },
             ended,
+            ignored: BTreeSet::new(),
         }
     }
 

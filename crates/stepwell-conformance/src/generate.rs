@@ -388,8 +388,10 @@ fn work() -> BoxedStrategy<Event> {
             }
         ),
         (text(), digest()).prop_map(|(path, digest)| Artifact { path, digest }.into()),
-        (prop::option::of(text()), prop::option::of(text()), mode(), who())
-            .prop_map(|(agent, model, mode, who)| Settings { agent, model, mode, who }.into()),
+        (prop::option::of(text()), prop::option::of(text()), mode(), who()).prop_map(
+            |(agent, model, mode, who)| Settings { agent, model, mode, who, ..Settings::default() }
+                .into()
+        ),
         (text(), lane(), who(), any::<bool>()).prop_map(|(text, lane, who, now)| Said {
             text,
             lane,

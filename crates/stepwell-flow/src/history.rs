@@ -60,6 +60,12 @@ impl Stored {
         Self { spec: spec.to_owned(), hash: Digest::of(spec.as_bytes()), files }
     }
 
+    /// The digest of the spec with its files.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&serde_json::to_vec(&(&self.spec, &self.files)).unwrap_or_default())
+    }
+
     /// The event that stores the spec in a session. A later one replaces it.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {

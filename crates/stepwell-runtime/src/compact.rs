@@ -39,7 +39,7 @@ impl Runtime {
         let head = session.standing()?.head;
         let weighed = session.well().weigh(session.id())?;
         let prepared = Prepared::for_shrinking(&Prior { head: &head, weighed }, self)?;
-        let setup = prepared.setup_with(own_tools(&prepared.agent), head.budget, self);
+        let setup = prepared.setup_with(own_tools(&prepared.agent), self);
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let tokio = tokio.map_err(Error::Thread)?;
         let receiver = interrupt.receiver();

@@ -67,7 +67,7 @@ impl Crew {
         let task = &terms.order.task;
         let described = Created::new(terms.parent.id.clone(), prepared.redactor().redact(task));
         Ok(Hired {
-            setup: prepared.setup_with(selection.tools, None, runtime),
+            setup: prepared.setup_with(selection.tools, runtime),
             created: prepared.describe(described, runtime),
             begins: prepared.beginning(task, runtime),
             system: prepared.system(runtime),

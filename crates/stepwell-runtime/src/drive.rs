@@ -131,7 +131,7 @@ impl Agent {
             spent,
             by_source: lanes.chain(below).collect(),
             waiting: gates.open().map(|asked| asked.gate.clone()).collect(),
-            budget_total: self.prepared.options.budget_total.or(head.budget),
+            budget_total: self.prepared.total,
             resumed_from: self.resumed_from,
             was_done: self.was_done,
             saved: runtime.config.settings.auto_save,

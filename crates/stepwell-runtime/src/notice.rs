@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use stepwell::trust::Disregarded;
-use stepwell::{Mode, Seq, SessionId, Time};
+use stepwell::{Mode, Money, Seq, SessionId, Time};
 
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -137,6 +137,13 @@ pub enum Notice {
         mode: Mode,
         /// The model that is used, if it is one for all.
         model: Option<String>,
+    },
+    /// Somebody else raised or removed what a session may cost, which does not count here.
+    BudgetNotYours {
+        /// What counts.
+        counts: Money,
+        /// What the session says.
+        recorded: Option<Money>,
     },
     /// A log lacks what its user last allowed in it: nothing that it says was allowed counts.
     LogAltered {

@@ -45,6 +45,8 @@ pub(crate) struct Prepared {
     /// What else is secret in the environment, by its name.
     pub(crate) environment: Vec<String>,
     pub(crate) options: RunOptions,
+    /// What the whole session may cost.
+    pub(crate) total: Option<Money>,
     /// The phases that a new session goes through.
     pub(crate) phases: Option<PhaseSet>,
     pub(crate) place: Place,
@@ -147,6 +149,7 @@ impl Prepared {
             keys,
             environment,
             options: options.clone(),
+            total: options.budget_total.or_else(|| session.and_then(Prior::budget)),
             phases: None,
             place,
             mcp: mcp::Wanted::default(),
@@ -164,8 +167,7 @@ impl Prepared {
         let below = session.well().subagents(session.id())?;
         let spent = below.iter().fold(head.spent.cost, |sum, it| sum.plus(it.head.spent.cost));
         let here = self.budget().map(|budget| spent.plus(budget));
-        let whole = self.options.budget_total.or(head.budget);
-        Ok(About { spec: None, budget: here.into_iter().chain(whole).min() })
+        Ok(About { spec: None, budget: here.into_iter().chain(self.total).min() })
     }
 
     /// Starts and reaches the agent's MCP servers, and gives it its tools. Whoever begins a session
@@ -186,8 +188,7 @@ impl Prepared {
 
     /// A budget on a model whose price nobody knows cannot be kept.
     fn check_budget(&self, session: Option<&Head>) -> Result<()> {
-        let total = self.options.budget_total.or_else(|| session.and_then(|head| head.budget));
-        let limited = self.budget().is_some() || total.is_some();
+        let limited = self.budget().is_some() || self.total.is_some();
         let one = Usage { input: 1, output: 1, ..Usage::default() };
         if limited && (self.model.cost)(&one).is_none() {
             let what = self.model.named.clone();
@@ -201,10 +202,9 @@ impl Prepared {
 
     /// A budget for all of a session, and of its subagents, needs the price of all that they did.
     pub(crate) fn check_priced(&self, head: &Head, below: &[Standing]) -> Result<()> {
-        let total = self.options.budget_total.or(head.budget);
         let spent = below.iter().map(|it| &it.head.spent).chain([&head.spent]);
         let calls: u64 = spent.map(|spent| spent.unpriced).sum();
-        match total.is_some() && calls > 0 {
+        match self.total.is_some() && calls > 0 {
             true => Err(Error::Unpriced { calls }),
             false => Ok(()),
         }
@@ -230,6 +230,8 @@ impl Prepared {
             agent: Some(self.agent_name.clone()),
             model: Some(self.model_name()),
             mode: Some(self.mode),
+            budget: self.options.budget_total,
+            flow: None,
             who: who.clone(),
         };
         let mut events: Vec<NewEvent> = vec![settings.into()];
@@ -244,6 +246,12 @@ impl Prepared {
     pub(crate) fn tell_disregarded(&self, prior: &Prior<'_>, spoke: Seq, runtime: &Runtime) {
         if prior.weighed.altered {
             runtime.tell(Notice::LogAltered { session: prior.head.id.clone() });
+        }
+        let recorded = prior.head.budget;
+        if let Some(counts) = self.total.filter(|_| self.options.budget_total.is_none())
+            && recorded.is_none_or(|recorded| recorded > counts)
+        {
+            runtime.tell(Notice::BudgetNotYours { counts, recorded });
         }
         let (mode, model) = (self.mode, self.model_name());
         for it in prior.disregarded(mode, &model, spoke) {
@@ -326,7 +334,7 @@ impl Prepared {
         if ground == Some(Ground::ReadOnly) {
             tools.retain(|tool| tool.effect() == Effect::Pure);
         }
-        let mut setup = self.setup_with(tools, head.budget, runtime);
+        let mut setup = self.setup_with(tools, runtime);
         setup.dispatcher = Some(Arc::new(crew));
         // A worktree lies in the store, and nothing of the store lies in it.
         if ground == Some(Ground::Worktree) {
@@ -335,13 +343,8 @@ impl Prepared {
         setup
     }
 
-    /// What a run works with, given its tools and what its session may cost.
-    pub(crate) fn setup_with(
-        &self,
-        tools: Vec<Arc<dyn Tool>>,
-        budget: Option<Money>,
-        runtime: &Runtime,
-    ) -> Setup {
+    /// What a run works with, given its tools.
+    pub(crate) fn setup_with(&self, tools: Vec<Arc<dyn Tool>>, runtime: &Runtime) -> Setup {
         let effects: BTreeMap<String, Effect> =
             tools.iter().map(|tool| (tool.spec().name.clone(), tool.effect())).collect();
         let options = &self.options;
@@ -364,7 +367,7 @@ impl Prepared {
                     steps: options.max_steps.or(self.agent.max_steps),
                     tokens: options.max_tokens.or(self.agent.max_tokens),
                     budget: self.budget(),
-                    budget_total: options.budget_total.or(budget),
+                    budget_total: self.total,
                 },
             },
             redactor: self.redactor(),

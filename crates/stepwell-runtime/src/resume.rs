@@ -2,8 +2,8 @@
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Driver, Error as StoreError, GateAnswered, Head, Recorded, Role, Seq, Session, Span, Standing,
-    Status,
+    Driver, Error as StoreError, GateAnswered, Head, Lane, Recorded, Role, Seq, Session, Span,
+    Standing, Status,
 };
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
@@ -99,6 +99,11 @@ fn refuse(request: &ResumeRequest, standing: &Standing, runtime: &Runtime) -> Re
     }
 }
 
+/// Was nothing said to a session that counts and waits to be taken in?
+fn nothing_counts(well: &Well, head: &Head) -> Result<bool> {
+    Ok(head.unheard == 0 || well.heard(&head.id, &Lane::main())?.0.is_empty())
+}
+
 /// Where the model last spoke.
 fn last_answer(events: &[Recorded]) -> Seq {
     let answer = events.iter().rfind(|event| event.event.role() == Some(Role::Assistant));
@@ -152,7 +157,8 @@ impl Work {
         };
         let events = || well.store().events(&head.id, Span::ALL)?.intact(&head.id);
         // An empty conversation is never sent. What was said meanwhile is something to send.
-        if request.say.is_none() && head.unheard == 0 {
+        let is_silent = || nothing_counts(well, head);
+        if request.say.is_none() && is_silent()? {
             check_sendable(head, events()?)?;
         }
         let prior = Prior { head, weighed: well.weigh(&head.id)? };
@@ -160,11 +166,10 @@ impl Work {
         let prepared = Prepared::new(&request.options, of, runtime)?;
         prepared.check_priced(head, &well.subagents(&head.id)?)?;
         // Rewinds of earlier versions left the status as it was, and tasks may be open.
-        let is_done =
-            request.say.is_none() && head.status == Status::Success && head.unheard == 0 && {
-                let state = State::of(&events()?);
-                state.is_over() && !state.is_unfinished()
-            };
+        let is_done = request.say.is_none() && head.status == Status::Success && is_silent()? && {
+            let state = State::of(&events()?);
+            state.is_over() && !state.is_unfinished()
+        };
         if !is_done {
             // Those who answered before the model last spoke answered something else.
             let spoke = match request.say {
@@ -229,7 +234,7 @@ impl Work {
         match self {
             Self::Agent(agent) => {
                 let now = well.standing(&head.id)?.head;
-                agent.is_done &= now.status == Status::Success && now.unheard == 0;
+                agent.is_done &= now.status == Status::Success && nothing_counts(well, &now)?;
                 Ok(())
             }
             Self::Flow(flow) => flow.check_again(session),

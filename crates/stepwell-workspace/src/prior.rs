@@ -1,7 +1,7 @@
 //! What a session ran with before, as far as that counts for its user. Pure.
 
 use stepwell::trust::{Allowed, Disregarded, Weighed};
-use stepwell::{Head, Mode, Who};
+use stepwell::{Head, Mode, Money, Who};
 
 /// What a session ran with before.
 #[derive(Clone, Debug)]
@@ -71,6 +71,12 @@ impl Prior<'_> {
         self.weighed.mode(agents.unwrap_or(usual), before)
     }
 
+    /// What all of it may cost.
+    #[must_use]
+    pub fn budget(&self) -> Option<Money> {
+        self.weighed.budget(self.head.budget)
+    }
+
     /// The model that it was last run with.
     #[must_use]
     pub fn model(&self) -> PriorModel {
@@ -102,7 +108,7 @@ impl Prior<'_> {
     pub fn disregarded(&self, mode: Mode, model: &str, spoke: stepwell::Seq) -> Vec<Disregarded> {
         let mut all = self.weighed.refused(mode, model);
         let rest = self.weighed.disregarded.iter().filter(|it| match it.what {
-            Allowed::Mode(_) | Allowed::Model(_) => false,
+            Allowed::Mode(_) | Allowed::Model(_) | Allowed::Word(_) => false,
             Allowed::Always(_) => true,
             Allowed::Answer { .. } => it.seq > spoke,
         });

@@ -11,8 +11,8 @@ pub mod event {
     pub use crate::model::ranges::SeqRanges;
     pub use crate::model::status::{Status, StopReason, UnknownStatus};
     pub use crate::model::talk::{
-        Answer, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked, Who,
-        WorkAsked, WorkChange,
+        Answer, FlowSettings, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked,
+        Who, WorkAsked, WorkChange,
     };
     pub use crate::model::work::{
         About, Artifact, AskedCall, Checkpoint, CheckpointReason, Choice, Compacted, Effect,

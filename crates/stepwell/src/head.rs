@@ -447,6 +447,9 @@ impl Head {
             agent: settings.agent.as_deref().map(preview).or(before.agent),
             model: settings.model.as_deref().map(preview).or(before.model),
             mode: settings.mode.or(before.mode),
+            // Whether these count depends on who gave them, which only the events say.
+            budget: None,
+            flow: None,
             // A server's login is not part of the fold: the writer does not know it.
             who: Who::from(preview(&settings.who.name)),
         });

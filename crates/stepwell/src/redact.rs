@@ -113,6 +113,10 @@ fn redact_event(by: &Redactor, event: &mut Event) {
         Event::Settings(settings) => {
             replace_some(by, &mut settings.agent);
             replace_some(by, &mut settings.model);
+            if let Some(flow) = &mut settings.flow {
+                replace_some(by, &mut flow.path);
+                replace_some(by, &mut flow.output);
+            }
             hide(by, &mut settings.who.name);
         }
         Event::Said(said) => {

@@ -25,8 +25,8 @@ pub use crate::model::position::Epoch;
 pub use crate::model::ranges::SeqRanges;
 pub use crate::model::status::UnknownStatus;
 pub use crate::model::talk::{
-    Answer, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked, Who, WorkAsked,
-    WorkChange,
+    Answer, FlowSettings, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked,
+    Who, WorkAsked, WorkChange,
 };
 pub use crate::model::time::{NotATime, Time};
 pub use crate::model::usage::{Spent, Usage};

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::{
-    Answer, Digest, Event, Gate, GateAnswered, Grant, Kind, Mode, NewEvent, NodeKey, Permission,
-    Recorded, Seq, Settings, Time, Who,
+    Answer, Digest, Event, Gate, GateAnswered, Grant, Kind, Mode, Money, NewEvent, NodeKey,
+    Permission, Recorded, Seq, Settings, Time, Who,
 };
 
 mod notes;
@@ -110,6 +110,8 @@ pub enum Allowed {
         /// What was answered.
         answer: Answer,
     },
+    /// That a run works on what they said.
+    Word(String),
 }
 
 /// How an answer counts.
@@ -167,6 +169,21 @@ impl Judge {
         }
         let what = Allowed::Answer { gate: given.id.clone(), answer };
         Some(Counted::AskAgain(disregarded(recorded, &given.who, what)))
+    }
+
+    /// Is what somebody said to the session taken in? On a server the user's own words are, and
+    /// everyone's in the store if the user wants that. Who can write to a folder can write
+    /// anything into its sessions, so there all words are.
+    #[must_use]
+    pub fn hears(&self, recorded: &Recorded) -> Option<Disregarded> {
+        let Event::Said(said) = &recorded.event else { return None };
+        let (me, who) = (&self.me, &said.who);
+        let counts = match (&me.login, self.answers) {
+            (None, _) => true,
+            (Some(_), AnswersFrom::Store) => who.login.is_some(),
+            (login, AnswersFrom::Own) => *login == who.login && me.user() == who.user(),
+        };
+        (!counts).then(|| disregarded(recorded, who, Allowed::Word(said.text.clone())))
     }
 
     /// Weighs a session's settings, permissions, questions and answers: all of them, in order,
@@ -248,6 +265,14 @@ impl Weighed {
         chosen.min(self.theirs.mode.unwrap_or(chosen))
     }
 
+    /// What the whole session may cost, unless its user says otherwise: what they said last.
+    /// Others can only make it less. `recorded` is what its attributes say, which anyone can
+    /// change.
+    #[must_use]
+    pub fn budget(&self, recorded: Option<Money>) -> Option<Money> {
+        [self.mine.budget, self.theirs.budget, recorded].into_iter().flatten().min()
+    }
+
     /// An event as it counts, if it does.
     #[must_use]
     pub fn counted<'a>(&self, recorded: &'a Recorded) -> Option<Cow<'a, Recorded>> {
@@ -269,7 +294,7 @@ impl Weighed {
         let looser = |it: &Disregarded| match &it.what {
             Allowed::Mode(theirs) => *theirs > mode,
             Allowed::Model(theirs) => theirs != model,
-            Allowed::Always(_) | Allowed::Answer { .. } => false,
+            Allowed::Always(_) | Allowed::Answer { .. } | Allowed::Word(_) => false,
         };
         self.disregarded.iter().filter(|it| looser(it)).cloned().collect()
     }
@@ -282,10 +307,12 @@ impl Weighed {
             Allowed::Model(_) => settings.model.is_some(),
             _ => false,
         });
-        let Settings { agent, model, mode, .. } = settings;
+        let Settings { agent, model, mode, budget, flow, .. } = settings;
         self.theirs.agent.take_if(|_| agent.is_some());
         self.theirs.model.take_if(|_| model.is_some());
         self.theirs.mode.take_if(|_| mode.is_some());
+        self.theirs.budget.take_if(|_| budget.is_some());
+        self.theirs.flow.take_if(|_| flow.is_some());
     }
 
     /// Takes in what somebody else chose.
@@ -309,10 +336,12 @@ impl Weighed {
 
 /// Sets what new settings name.
 fn put(settings: &mut Settings, new: &Settings) {
-    let Settings { agent, model, mode, who } = new;
+    let Settings { agent, model, mode, budget, flow, who } = new;
     settings.agent = agent.clone().or(settings.agent.take());
     settings.model = model.clone().or(settings.model.take());
     settings.mode = mode.or(settings.mode);
+    settings.budget = budget.or(settings.budget);
+    settings.flow = flow.clone().or(settings.flow.take());
     settings.who.clone_from(who);
 }
 

@@ -10,7 +10,7 @@ use crate::options::{EmptyTrash, ForkAt, NewSession};
 use crate::redact::redact_created;
 use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
-use crate::trust::{self, AnswersFrom, Judge, MemoryNotes, Note, Notes, Weighed};
+use crate::trust::{self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed};
 use crate::{
     Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Filter,
     Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent, Order,
@@ -72,6 +72,10 @@ impl Default for Surroundings {
         }
     }
 }
+
+/// How often notes and events are read until both are of one moment. More are given meanwhile only
+/// while other processes of the same user write to the session.
+const WEIGHINGS: usize = 10;
 
 /// How often a new id is looked for before a taken one is reported.
 const ID_TRIES: usize = 100;
@@ -142,8 +146,16 @@ impl Stepwell {
 
     /// What counts of what a session's log says was allowed.
     pub fn weigh(&self, id: &SessionId) -> Result<Weighed> {
-        let facts = self.store().facts(id, &trust::JUDGED)?;
-        Ok(self.judge(id)?.weigh(&facts))
+        let mut tries = WEIGHINGS;
+        loop {
+            let judge = self.judge(id)?;
+            let facts = self.store().facts(id, &trust::JUDGED)?;
+            tries -= 1;
+            // What is noted meanwhile is of events that are not among these.
+            if tries == 0 || self.shared.surroundings.notes.given(id) == judge.given {
+                return Ok(judge.weigh(&facts));
+            }
+        }
     }
 
     /// Records events, and notes those that give something as this user's.
@@ -396,6 +408,23 @@ impl Stepwell {
         let from = heard.max(shared).next();
         let facts = Facts { from, ..Facts::under(&[Kind::Said], lane.as_str()) };
         self.store().keyed(id, facts)
+    }
+
+    /// What was said to a lane, was not taken in yet, and counts for this user; and what does not.
+    pub fn heard(&self, id: &SessionId, lane: &Lane) -> Result<(Vec<Recorded>, Vec<Disregarded>)> {
+        let said = self.inbox(id, lane)?;
+        if said.is_empty() {
+            return Ok((said, Vec::new()));
+        }
+        let judge = self.judge(id)?;
+        let (mut heard, mut not) = (Vec::new(), Vec::new());
+        for word in said {
+            match judge.hears(&word) {
+                None => heard.push(word),
+                Some(why) => not.push(why),
+            }
+        }
+        Ok((heard, not))
     }
 
     pub(crate) fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {

@@ -3,7 +3,8 @@
 
 use stepwell::{Event, Lane, Message, Phase};
 
-use super::Run;
+use super::notice::Notice;
+use super::{Run, RunEvent};
 use crate::error::Result;
 use crate::phases::PhaseState;
 
@@ -14,7 +15,12 @@ impl Run<'_> {
     /// at any moment, a run takes each word in once.
     pub(super) fn take_in(&mut self) -> Result<bool> {
         self.front.wishes.heed();
-        let said = self.session.well().inbox(self.session.id(), &self.lane)?;
+        let (said, not_heard) = self.session.well().heard(self.session.id(), &self.lane)?;
+        for word in not_heard {
+            if self.ignored.insert(word.seq) {
+                self.front.events.tell(RunEvent::Notice(Notice::Disregarded(word.into())));
+            }
+        }
         let messages = said.into_iter().filter_map(|recorded| match recorded.event {
             Event::Said(said) => {
                 let message = Message::user(said.text).in_lane(self.lane.clone());

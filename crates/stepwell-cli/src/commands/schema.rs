@@ -90,6 +90,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("stop", &["stop-asked"]),
     ("store copy", &["copied"]),
     ("store role", &["role-script"]),
+    ("store retention", &["store-retention"]),
     ("store status", &["store"]),
     ("tag", &["tags"]),
     ("tasks", &["task"]),

@@ -15,8 +15,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::text::{count, visible};
 
-/// Shows what the store is and how long it keeps what was deleted, and copies sessions from one
-/// store to another.
+/// Shows what the store is, and copies sessions from one store to another.
 ///
 /// A store is a folder (usually .stepwell in a workspace), or the address of a team's:
 /// postgres://user@host/database?namespace=team.
@@ -143,7 +142,7 @@ fn retention(wanted: &Retention, app: &mut App) -> Result<Exit> {
         if !owner.may_change {
             let role = visible(&owner.role);
             let message = format!("only the store's owner, role {role}, can change its retention");
-            let hint = format!("{role} runs: {}", wanted.typed());
+            let hint = format!("as role {role}: {}", wanted.typed());
             return Err(Failure::new(Exit::Failed, message).hint(hint));
         }
         kept.days = wanted.days.unwrap_or(kept.days);

@@ -197,6 +197,12 @@ pub(crate) fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Optio
         Notice::Disregarded { it, mode, model } => {
             disregarded(it, *mode, model.as_deref().unwrap_or("the spec's"))
         }
+        Notice::BudgetNotYours { counts, recorded } => format!(
+            "somebody else had set the session's budget to {}, which does not count for you: \
+             {counts} does (--budget-total to change that)",
+            recorded.map_or_else(|| "none".to_owned(), |budget| format!("${budget}")),
+            counts = format_args!("${counts}")
+        ),
         Notice::LogAltered { session } => format!(
             "The log of {session} lacks what you last allowed in it, so nothing that it says was \
              allowed counts: you are asked again"
@@ -341,5 +347,13 @@ fn disregarded(it: &Disregarded, mode: Mode, model: &str) -> String {
              again (talk.from in your configuration says whose answers count)",
             answer = answer.text()
         ),
+        Allowed::Word(text) => format!(
+            "{who} said {text:?}, which does not count for you (talk.from in your configuration \
+             says whose words count)",
+            text = cut(&one_line(text), WORD)
+        ),
     }
 }
+
+/// How much is shown of what somebody said.
+const WORD: usize = 60;

@@ -146,6 +146,7 @@ fn tour() -> Vec<Vec<&'static str>> {
         "man pages",
         "gates",
         "store status",
+        "store retention",
         "store role team ann",
         "store copy .stepwell ../copy",
         "backup ../backup.db",

@@ -548,7 +548,7 @@ fn a_run_that_died_at_once_begins_with_its_task() {
     let well = desk.well();
     drop(well.create(well.draft("the task").with_model("script", "script.yaml")).unwrap());
     drop(well);
-    let resumed = one(&desk, &["resume", "--model", "script:script.yaml"], 0);
+    let resumed = one(&desk, &["resume", "@last", "--model", "script:script.yaml"], 0);
     assert_eq!(resumed["output"], "Done.");
     let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
     assert!(log.contains("the task") && log.contains("careful software engineer"), "{log}");

@@ -203,5 +203,5 @@ fn a_sessions_name_and_age_follow_the_servers_clock() {
     let listed = done(ann.quietly(&["sessions", "--since", "1h", "--json"])).json();
     assert_eq!(listed.len(), 1);
     let shown = done(ann.quietly(&["sessions"])).stdout;
-    assert!(!shown.contains("y ago") && !shown.contains("21"), "{shown}");
+    assert!(shown.contains("s ago") || shown.contains("m ago"), "{shown}");
 }

@@ -307,12 +307,15 @@ fn what_someone_else_allowed_is_asked_again() {
     one(&desk, &run(&["--mode", "yolo", "--max-steps", "1"]), 5);
     // The folder comes to another user, with its store.
     desk.set("XDG_STATE_HOME", desk.path("elsewhere").to_str().unwrap());
-    assert_eq!(one(&desk, &["resume", "--model", "script:script.yaml"], 8)["status"], "paused");
+    assert_eq!(
+        one(&desk, &["resume", "@last", "--model", "script:script.yaml"], 8)["status"],
+        "paused"
+    );
     assert!(!desk.work().join("hello.txt").exists());
     // Their own answers count, and so does a mode of their choice.
-    assert_eq!(one(&desk, &["resume", "--approve"], 8)["status"], "paused");
+    assert_eq!(one(&desk, &["resume", "@last", "--approve"], 8)["status"], "paused");
     assert_eq!(desk.read("hello.txt"), "hello");
-    assert_eq!(one(&desk, &["resume", "--mode", "yolo"], 0)["status"], "success");
+    assert_eq!(one(&desk, &["resume", "@last", "--mode", "yolo"], 0)["status"], "success");
 }
 
 #[test]

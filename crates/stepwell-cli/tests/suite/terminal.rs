@@ -155,8 +155,8 @@ fn a_run_without_a_task_offers_to_resume() {
     desk.set("NO_COLOR", "1");
     desk.file("stepwell.toml", "[sessions]\nresume_on_startup = true\n");
     desk.file("quick.yaml", "- text: Done.\n");
-    let well = desk.well();
-    drop(well.create(well.draft("the task")).unwrap());
+    let begin = ["run", "the task", "--model", "script:quick.yaml", "--max-tokens", "1"];
+    assert_eq!(desk.quietly(&begin).code, Some(5));
     let args = ["run", "--model", "script:quick.yaml"];
     let (seen, code) = on_terminal(&desk, 80, &args, "n\n");
     assert_eq!(code, Some(1), "{seen}");

@@ -164,12 +164,13 @@ impl Hiring {
                 model,
                 keys: keys.clone(),
                 environment: runtime.host.secrets(),
+                total: options.budget_total,
                 options,
                 phases: None,
                 place: place.clone(),
                 mcp: mcp::Wanted::default(),
             };
-            let mut setup = prepared.setup_with(tools, None, runtime);
+            let mut setup = prepared.setup_with(tools, runtime);
             setup.redactor = crew.redactor.clone();
             limit(&mut setup, &spec, &name);
             if matches!(spec.pattern, Pattern::Guided(_)) {

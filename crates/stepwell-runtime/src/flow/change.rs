@@ -8,7 +8,6 @@ use stepwell_flow::revision::compare;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{Memo, Stored};
 
-use super::FLOW;
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::runtime::Runtime;
@@ -16,15 +15,21 @@ use crate::runtime::Runtime;
 /// What is new: a spec to be kept, and the nodes that begin anew by it.
 pub(crate) type Accepted = Option<(Stored, Vec<String>)>;
 
+/// A spec's file, and whether what is in it now is wanted.
+pub(crate) struct Current {
+    pub(crate) path: Option<String>,
+    pub(crate) wanted: bool,
+}
+
 /// The spec to go on with: the stored one, or the one on disk if it is wanted and what is done
 /// still stands by it.
 pub(crate) fn settle(
     (stored, old): (&Stored, Spec),
     (head, memo): (&Head, &Memo),
-    wants_current: bool,
+    current: &Current,
     runtime: &Runtime,
 ) -> Result<(Spec, Accepted)> {
-    let path = head.metadata.get(FLOW).and_then(|kept| kept.get("spec")?.as_str());
+    let (path, wants_current) = (current.path.as_deref(), current.wanted);
     let now = path.and_then(|path| std::fs::read_to_string(path).ok().map(|now| (path, now)));
     let Some((path, now)) = now else {
         if wants_current {

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use stepwell::trust::Weighed;
 use stepwell::{
-    Created, Digest, Edited, Event, Flow as Described, Gate, GateAnswered, Head, NewEvent, Node,
-    NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Settings, Span, Spent, Status,
-    Stepwell, Time, Usage, Who,
+    Created, Digest, Edited, Event, Flow as Described, FlowSettings, Gate, GateAnswered, Head,
+    NewEvent, Node, NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Settings, Span,
+    Spent, Status, Stepwell, Time, Usage, Who,
 };
 use stepwell_agent::run::{Allowed, Purse};
 use stepwell_flow::guided::{GOAL, Survey};
@@ -37,6 +38,7 @@ use crate::request::{FlowOptions, FlowRequest, ResumeRequest, RunOptions};
 use crate::runtime::{NewWell, Runtime};
 use crate::thread::{About, Job, spawn};
 use agents::{Crew, Hiring};
+use change::Current;
 
 /// The metadata key under which a flow's session remembers where its spec and its artifacts
 /// are.
@@ -72,7 +74,8 @@ impl Runtime {
             let history = History::of(well.store().events(&head.id, Span::ALL)?.intact(&head.id)?);
             let same = history.stored.as_ref().is_some_and(|stored| stored.hash == hash)
                 && history.described.is_some_and(|flow| flow.variables == kept);
-            if same {
+            // Somebody else's is theirs to go on with.
+            if same && self.began(&well, &head)? {
                 return Ok(Some(head.id));
             }
         }
@@ -111,7 +114,7 @@ fn start(request: &FlowRequest, job: &mut Job) -> Result<RunReport> {
         flow.variables.clone_from(&request.variables);
     }
     job.begin(&session, About { spec: Some(Arc::clone(&spec)), budget: None });
-    let run = FlowRun { session, history, spec, crew, resumed_from: None };
+    let run = FlowRun { session, history, spec, crew, output: None, resumed_from: None };
     run.drive(options, &request.flow, job)
 }
 
@@ -152,10 +155,12 @@ fn begin(
         let at = std::path::absolute(&request.path).unwrap_or_else(|_| request.path.clone());
         kept["spec"] = at.display().to_string().into();
     }
+    let word = |key: &str| kept.get(key).and_then(Value::as_str).map(str::to_owned);
+    let given = FlowSettings { spec: stored.digest(), path: word("spec"), output: word("output") };
     let metadata = BTreeMap::from([(FLOW.to_owned(), kept)]);
     let tag = spec.tags.iter().cloned().collect();
     let mut events: Vec<NewEvent> = vec![
-        remembered(&request.options, well.who()).into(),
+        remembered(&request.options, given, well.who()).into(),
         Edited { metadata, tag, ..Edited::default() }.into(),
     ];
     // The files that a spec was read from may change: what was read is what counts.
@@ -171,7 +176,7 @@ const fn is_guided(spec: &Spec) -> bool {
 }
 
 /// What is remembered of what was asked for, for those to come.
-fn remembered(options: &RunOptions, who: &Who) -> Settings {
+fn remembered(options: &RunOptions, flow: FlowSettings, who: &Who) -> Settings {
     let model = options.model.as_ref().map(|model| match model.strip_prefix("script:") {
         Some(path) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
@@ -179,18 +184,45 @@ fn remembered(options: &RunOptions, who: &Who) -> Settings {
         }
         None => model.clone(),
     });
-    Settings { agent: None, model, mode: options.mode, who: who.clone() }
+    let (mode, budget, who) = (options.mode, options.budget_total, who.clone());
+    Settings { agent: None, model, mode, budget, flow: Some(flow), who }
 }
 
 /// Where artifacts go.
-fn output(flow: &FlowOptions, head: Option<&Head>, runtime: &Runtime) -> PathBuf {
-    let kept = || {
-        let kept = head?.metadata.get(FLOW)?.get("output")?.as_str()?;
-        Some(PathBuf::from(kept))
-    };
+fn output(flow: &FlowOptions, kept: Option<String>, runtime: &Runtime) -> PathBuf {
     let here = || runtime.host.folder.clone().unwrap_or_else(|| runtime.place.root.clone());
     let given = flow.output.as_ref().map(|path| std::path::absolute(path).unwrap_or(path.clone()));
-    given.or_else(kept).unwrap_or_else(here)
+    given.or_else(|| kept.map(PathBuf::from)).unwrap_or_else(here)
+}
+
+/// Where the user keeps a flow's spec, or has its artifacts written. Anyone can change a session's
+/// metadata: what it says counts only where the user has not said it in any other way.
+fn place_of(key: &str, weighed: &Weighed, head: &Head) -> Option<String> {
+    match (&weighed.mine.flow, key) {
+        (Some(mine), "output") => mine.output.clone(),
+        (Some(mine), _) => mine.path.clone(),
+        (None, _) => Some(head.metadata.get(FLOW)?.get(key)?.as_str()?.to_owned()),
+    }
+}
+
+/// A spec that somebody else stored in the user's session does what they want, and not what the
+/// user allowed. Who takes the spec on disk in its place, or says when to be asked, goes on.
+fn refuse_others_spec(history: &History, weighed: &Weighed, request: &ResumeRequest) -> Result<()> {
+    let chosen = request.options.mode.is_some() || request.flow.use_current_spec;
+    if !request.trust.is_own() || chosen {
+        return Ok(());
+    }
+    let stored = history.stored.as_ref().map(Stored::digest);
+    let others = match (&weighed.mine.flow, &weighed.theirs.flow) {
+        (Some(mine), _) => Some(mine.spec) != stored,
+        (None, theirs) => weighed.altered || theirs.is_some(),
+    };
+    match others {
+        true => {
+            Err(Error::NotYours { does: "go on by a spec that somebody else stored".to_owned() })
+        }
+        false => Ok(()),
+    }
 }
 
 /// A budget on a model whose price nobody knows cannot be kept.
@@ -218,6 +250,10 @@ pub(crate) struct FlowWork {
     hiring: Option<Hiring>,
     crew: Option<Crew>,
     variables: BTreeMap<String, Value>,
+    /// The spec's file.
+    path: Option<String>,
+    /// The folder that its artifacts went to.
+    output: Option<String>,
 }
 
 impl FlowWork {
@@ -229,9 +265,12 @@ impl FlowWork {
         runtime: &Runtime,
     ) -> Result<Self> {
         let history = read(well, head)?;
-        let (spec, accepted, stored) =
-            settled_spec(&history, head, request.flow.use_current_spec, runtime)?;
         let prior = Prior { head, weighed: well.weigh(&head.id)? };
+        refuse_others_spec(&history, &prior.weighed, request)?;
+        let path = place_of("spec", &prior.weighed, head);
+        let current = Current { path: path.clone(), wanted: request.flow.use_current_spec };
+        let (spec, accepted, stored) = settled_spec(&history, head, &current, runtime)?;
+        let output = place_of("output", &prior.weighed, head);
         let of = Of { session: Some(&prior), trust: request.trust };
         let hiring = Hiring::new(&spec, &request.options, of, runtime)?;
         let model = request.options.model.clone();
@@ -245,7 +284,7 @@ impl FlowWork {
         let variables =
             variables::revealed(&kept.unwrap_or_default(), given, (hiring.redactor(), &head.id))?;
         let (spec, hiring) = (Arc::new(spec), Some(hiring));
-        Ok(Self { history, spec, stored, accepted, hiring, crew: None, variables })
+        Ok(Self { history, spec, stored, accepted, hiring, crew: None, variables, path, output })
     }
 
     /// The answer to one of the open questions.
@@ -271,7 +310,7 @@ impl FlowWork {
     pub(crate) fn check_again(&mut self, session: &Session) -> Result<()> {
         self.history.catch_up(session)?;
         refuse_finished(&self.history, session.id())?;
-        let stored = self.history.stored.as_ref().map(|stored| stored.hash);
+        let stored = self.history.stored.as_ref().map(Stored::digest);
         match stored == Some(self.stored) {
             true => Ok(()),
             false => Err(Error::SpecMoved { session: session.id().clone() }),
@@ -289,15 +328,24 @@ impl FlowWork {
             check_budget(&self.spec, &request.options, crew)?;
         }
         session.take_up()?;
-        if request.options.mode.is_some() || request.options.model.is_some() {
-            session.append(remembered(&request.options, well.who()))?;
-        }
         let mut metadata = BTreeMap::new();
         if let Some(output) = request.flow.output.as_ref() {
             let output = std::path::absolute(output).unwrap_or(output.clone());
             let mut kept = head.metadata.get(FLOW).cloned().unwrap_or_default();
             kept["output"] = output.display().to_string().into();
             metadata.insert(FLOW.to_owned(), kept);
+            self.output = Some(output.display().to_string());
+        }
+        let RunOptions { mode, model, budget_total, .. } = &request.options;
+        let chose = mode.is_some() || model.is_some() || budget_total.is_some();
+        let chose = chose || request.flow.use_current_spec || request.flow.output.is_some();
+        if chose {
+            let spec = match &self.accepted {
+                Some((accepted, _)) => accepted.digest(),
+                None => self.stored,
+            };
+            let flow = FlowSettings { spec, path: self.path.clone(), output: self.output.clone() };
+            session.append(remembered(&request.options, flow, well.who()))?;
         }
         if !metadata.is_empty() {
             well.edit(session.id(), Edited { metadata, ..Edited::default() })?;
@@ -325,10 +373,10 @@ impl FlowWork {
         resumed_from: Option<Seq>,
         job: &mut Job,
     ) -> Result<RunReport> {
-        let Self { history, spec, crew, .. } = self;
+        let Self { history, spec, crew, output, .. } = self;
         let Some(crew) = crew else { return Err(Error::Panicked) };
         job.begin(&session, About { spec: Some(Arc::clone(&spec)), budget: None });
-        let run = FlowRun { session, history, spec, crew, resumed_from };
+        let run = FlowRun { session, history, spec, crew, output, resumed_from };
         run.drive(&request.options, &request.flow, job)
     }
 }
@@ -344,14 +392,14 @@ fn read(well: &Stepwell, head: &Head) -> Result<History> {
 fn settled_spec(
     history: &History,
     head: &Head,
-    wants_current: bool,
+    current: &Current,
     runtime: &Runtime,
 ) -> Result<(Spec, change::Accepted, Digest)> {
     let no_flow = || stepwell_flow::Error::NoFlow(head.id.clone());
     let stored = history.stored.as_ref().ok_or_else(no_flow)?;
     let old = (stored, stored.read()?.spec);
-    let (spec, accepted) = change::settle(old, (head, &history.memo), wants_current, runtime)?;
-    Ok((spec, accepted, stored.hash))
+    let (spec, accepted) = change::settle(old, (head, &history.memo), current, runtime)?;
+    Ok((spec, accepted, stored.digest()))
 }
 
 fn refuse_finished(history: &History, id: &SessionId) -> Result<()> {
@@ -377,7 +425,9 @@ pub(crate) fn fitting_answer(
             None => Error::NotWaiting { session },
         });
     }
-    let (spec, ..) = settled_spec(&history, head, flow.use_current_spec, runtime)?;
+    let path = place_of("spec", &well.weigh(&head.id)?, head);
+    let current = Current { path, wanted: flow.use_current_spec };
+    let (spec, ..) = settled_spec(&history, head, &current, runtime)?;
     let redactor = agents::redactor(&spec, runtime)?;
     fitting(given, &history.memo, (&spec, head), (&redactor, runtime, well.now()))
 }
@@ -461,6 +511,8 @@ struct FlowRun {
     history: History,
     spec: Arc<Spec>,
     crew: Crew,
+    /// The folder that its artifacts went to.
+    output: Option<String>,
     resumed_from: Option<Seq>,
 }
 
@@ -469,7 +521,6 @@ impl FlowRun {
     fn drive(self, options: &RunOptions, flow: &FlowOptions, job: &mut Job) -> Result<RunReport> {
         let runtime = job.runtime.clone();
         let begun = runtime.now();
-        let head = self.session.standing()?.head;
         if self.crew.trust.is_own() {
             runtime.own(self.session.id());
         }
@@ -479,12 +530,13 @@ impl FlowRun {
             scope.set(name, value);
         }
         // Where someone else wanted files is not where the user does.
-        let root = output(flow, Some(&head).filter(|_| self.crew.trust.is_own()), &runtime);
+        let kept = self.output.clone().filter(|_| self.crew.trust.is_own());
+        let root = output(flow, kept, &runtime);
         let over = if flow.force { Over::Replace } else { Over::Refuse };
         let folder = OutputFolder { root, over, store: Some(runtime.place.store.clone()) };
         let watched = Watched::new(&self.session, job.sink(), &runtime)?;
         watched.replay(&self.session, self.resumed_from)?;
-        let Self { session, history, spec, crew, resumed_from } = self;
+        let Self { session, history, spec, crew, resumed_from, .. } = self;
         let parts = Parts {
             session: &session,
             spec: &spec,

@@ -5,7 +5,8 @@ use stepwell_flow::plan::Plan;
 use stepwell_flow::template::Scope;
 use stepwell_flow::{DryRun, Upcoming, next_nodes};
 
-use super::{agents, read, settled_spec, variables};
+use super::change::Current;
+use super::{agents, place_of, read, settled_spec, variables};
 use crate::error::{Error, Result};
 use crate::request::{FlowOptions, FlowRequest};
 use crate::resume::runs_elsewhere;
@@ -31,7 +32,9 @@ impl Runtime {
         let session = well.hold(id).map_err(runs_elsewhere)?;
         let head = session.standing()?.head;
         let history = read(&well, &head)?;
-        let (spec, ..) = settled_spec(&history, &head, flow.use_current_spec, self)?;
+        let path = place_of("spec", &well.weigh(id)?, &head);
+        let current = Current { path, wanted: flow.use_current_spec };
+        let (spec, ..) = settled_spec(&history, &head, &current, self)?;
         let redactor = agents::redactor(&spec, self)?;
         let mut scope = Scope::new();
         let known = history.described.as_ref().map(|flow| flow.variables.clone());

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use super::id::Lane;
+use super::money::Money;
 use super::phase::Phase;
 use super::position::Epoch;
 
@@ -300,8 +301,28 @@ pub struct Settings {
     /// When a person is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// What the whole session may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Money>,
+    /// What a flow goes on with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowSettings>,
     /// Who chose this.
     pub who: Who,
+}
+
+/// What a flow goes on with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FlowSettings {
+    /// The digest of its spec, with the texts of the files that the spec refers to.
+    pub spec: Digest,
+    /// The spec's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The folder that its artifacts go to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
 }
 
 /// A message for the session's runner, or its next one. It needs no lease. It is shown to a

@@ -225,3 +225,44 @@ fn a_fork_takes_along_what_became_stricter_and_nothing_else() {
     // It is the fork's ceiling, not its user's choice.
     assert_eq!(weighed.mine.mode, Some(Mode::Yolo));
 }
+
+#[test]
+fn a_budget_counts_from_the_user_alone_unless_it_is_less() {
+    let (ann, bob) = (who("ann@laptop", None), who("bob@desk", None));
+    let dollars = |n: u64| Some(n.to_string().parse::<Money>().unwrap());
+    let budget =
+        |n, by: &Who| Settings { budget: dollars(n), who: by.clone(), ..mode(Mode::Yolo, by) };
+    let mut log = Log::default();
+    assert_eq!(log.weigh().budget(None), None);
+    assert_eq!(log.weigh().budget(dollars(9)), dollars(9), "nobody said another");
+    log.give(budget(5, &ann));
+    log.add(budget(100, &bob));
+    // Whatever the session's attributes say, which anyone can change.
+    for recorded in [None, dollars(5), dollars(100)] {
+        assert_eq!(log.weigh().budget(recorded), dollars(5));
+    }
+    assert_eq!(log.weigh().budget(dollars(2)), dollars(2));
+    log.give(budget(20, &ann));
+    assert_eq!(log.weigh().budget(dollars(20)), dollars(20));
+}
+
+#[test]
+fn words_count_from_the_users_login_or_from_everyone_in_the_store() {
+    let said = |by: Who| {
+        let (text, lane) = ("x".to_owned(), crate::Lane::main());
+        let event = crate::Said { text, lane, who: by, now: false }.into();
+        Recorded { seq: Seq::FIRST, at: Time::EPOCH, id: None, event }
+    };
+    let on_server = Log::default().judge(Some("team_ann"));
+    let hears = |judge: &Judge, name: &str, login| judge.hears(&said(who(name, login))).is_none();
+    assert!(hears(&on_server, "ann@desk", Some("team_ann")));
+    for (name, login) in
+        [("ann@laptop", Some("team_bob")), ("bob@desk", Some("team_ann")), ("ann@laptop", None)]
+    {
+        assert!(!hears(&on_server, name, login), "{name} {login:?}");
+    }
+    let everyones = Judge { answers: AnswersFrom::Store, ..on_server };
+    assert!(hears(&everyones, "bob@desk", Some("team_bob")));
+    assert!(!hears(&everyones, "ann@laptop", None), "what was copied was not said here");
+    assert!(hears(&Log::default().judge(None), "bob@desk", None), "a folder");
+}
