@@ -55,7 +55,7 @@ impl Key {
 
     /// May only the user's own file have it?
     pub fn is_users(&self) -> bool {
-        [STORE_URL, TALK_FROM].contains(&self.name)
+        [STORE_URL, TALK_FROM, INDEX_OTHERS].contains(&self.name)
     }
 
     /// The variable that sets it: `STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS`.
@@ -70,6 +70,9 @@ pub const STORE_URL: &str = "store.url";
 
 /// Whose answers count: a project does not say whom its user trusts.
 pub(super) const TALK_FROM: &str = "talk.from";
+
+/// Whether other agents' sessions are indexed: a project does not look into its user's.
+const INDEX_OTHERS: &str = "other_agents.index";
 
 /// Lists every setting once.
 macro_rules! settings {
