@@ -75,11 +75,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
             let root = Location::named(&name, &app.place.root).root;
-            rows.extend(collect(args, &well, &root)?);
+            rows.extend(collect(args, &well, &root, app)?);
         }
         rows.sort_by_key(|row| std::cmp::Reverse(row.came.ended));
     } else if let Some(well) = app.look()? {
-        rows = collect(args, &well, &app.place.root)?;
+        rows = collect(args, &well, &app.place.root, app)?;
     }
     if args.markdown {
         app.out.line(format_args!("# Ledger\n\n{}", markdown(&rows).trim_end()))?;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 /// The rows of one store, the last that ended first.
-fn collect(args: &Args, well: &Well, root: &Path) -> Result<Vec<Row>> {
+fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<Row>> {
     let filter = Filter { family: Family::Roots, ..args.selection.filter(well.now()) };
     let query = Query { filter, ..Query::default() };
     let ledger = well.ledger(query, |standing| args.selection.takes(standing))?;
