@@ -24,6 +24,7 @@ pub(crate) struct Cli {
 /// What people want to do, and the commands that do it. Every command is in one group.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["chat", "run", "resume", "work", "flow", "gates", "say", "attach", "stop", "demo"]),
+    ("Reach it from elsewhere", &["serve"]),
     ("Look", &["sessions", "show", "log", "search", "stats", "ledger", "du"]),
     ("Plan", &["state", "phase", "tasks"]),
     ("Go back and branch", &["rewind", "diff", "files", "checkpoint", "fork", "worktrees"]),

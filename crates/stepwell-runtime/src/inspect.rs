@@ -4,8 +4,10 @@ mod details;
 mod files;
 mod gates;
 mod view;
+mod work;
 
 pub use details::{Depth, Details, details, item};
 pub use files::{content, patches, side, versions};
 pub use gates::{open_gates, sessions_with_gates};
 pub use view::{Viewed, model_view, tokens};
+pub use work::work_state;

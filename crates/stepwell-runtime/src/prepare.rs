@@ -9,7 +9,7 @@ use stepwell::{
     Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Seq, Session,
     Settings, Standing, Stepwell, Usage, Who,
 };
-use stepwell_agent::agent::{Agent, builtin};
+use stepwell_agent::agent::Agent;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::redact::{RedactMessages as _, Redactor};
@@ -456,8 +456,7 @@ fn suggested(runtime: &Runtime) -> SuggestedModel {
 }
 
 pub(crate) fn find_agent(name: &str, runtime: &Runtime) -> Result<Agent> {
-    let mut agents = builtin();
-    agents.extend(runtime.config.agents.clone());
+    let agents = runtime.agents();
     agents.get(name).cloned().ok_or_else(|| {
         let known = agents.keys().cloned().collect();
         Error::NoAgent { name: name.to_owned(), known }

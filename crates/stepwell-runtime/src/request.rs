@@ -180,6 +180,12 @@ impl Interrupt {
         *self.asked.borrow()
     }
 
+    /// Waits until it was asked to.
+    pub async fn asked(&self) {
+        // The sender lives as long as this does.
+        let _ = self.receiver().wait_for(|asked| *asked).await;
+    }
+
     pub(crate) fn receiver(&self) -> watch::Receiver<bool> {
         self.asked.subscribe()
     }

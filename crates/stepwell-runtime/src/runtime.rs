@@ -1,10 +1,12 @@
 //! What runs are started with: a workspace, and what a front end brings along.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Access, SessionId, Stepwell, Who};
+use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::run::{EventSink, RunEvent};
 use stepwell_workspace::{Well, Workspace};
 
@@ -137,6 +139,14 @@ impl Runtime {
     #[must_use]
     pub fn trust(&self, session: &SessionId) -> Trust {
         Trust::of(&self.workspace, session)
+    }
+
+    /// The agents that a run can be started with: those that are built in, and the user's own.
+    #[must_use]
+    pub fn agents(&self) -> BTreeMap<String, Agent> {
+        let mut agents = builtin();
+        agents.extend(self.config.agents.clone());
+        agents
     }
 
     /// The store, open for writing.

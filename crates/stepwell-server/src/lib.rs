@@ -1,1 +1,27 @@
 //! Stepwell over HTTP: an API for programs and a page for people.
+//!
+//! [`Server::run`] serves a user's stores on a listener until it is told to stop. The server keeps
+//! nothing that matters: what is recorded is in the stores, and whatever asks a model, runs a
+//! command or moves files is a process of its own that outlives it
+//! ([`Launcher`](stepwell_runtime::detached::Launcher)). So restarting it harms nothing.
+//!
+//! A request passes the [guard](security) before anything looks at it. What a handler may do is in
+//! its type: a reading one is given a `Look`, a changing one an `Act`, and each is made only for a
+//! caller who may have it. The routes are one table, from which the router and the OpenAPI document
+//! are both made.
+
+mod api;
+mod assets;
+mod connections;
+mod live;
+mod openapi;
+mod problem;
+mod route;
+mod security;
+mod server;
+mod site;
+mod stores;
+
+pub use security::{Caller, NamedToken, OneTimeLink, Origin, Role, Token, certificate};
+pub use server::{Options, Reach, Server, Shutdown};
+pub use stores::Workspaces;

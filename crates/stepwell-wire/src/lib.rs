@@ -17,6 +17,7 @@ mod edit;
 mod file;
 mod flow;
 mod format;
+mod http;
 mod model;
 mod money;
 mod report;
@@ -44,6 +45,10 @@ pub use flow::{
     UpcomingNodes,
 };
 pub use format::{Converted, Exported, FormatInfo, HandedOver, ImportResult, Imported};
+pub use http::{
+    AgentSummary, ComparedSession, FlowSummary, List, Problem, RunStarted, ServedStore, ServerInfo,
+    SessionComparison,
+};
 pub use model::{FavouriteChanged, LongPrice, ModelPrice, Models, ModelsAdopted, PricesTaken};
 pub use money::Dollars;
 pub use report::{

@@ -14,6 +14,7 @@ mod config;
 mod convert;
 mod delete;
 mod demo;
+mod detached;
 mod diff;
 mod doctor;
 mod du;
@@ -46,6 +47,7 @@ mod say;
 mod schema;
 mod scrub;
 mod search;
+mod serve;
 mod sessions;
 mod show;
 mod state;
@@ -98,6 +100,9 @@ commands! {
     Demo = demo::Args => demo::run,
     #[command(name = "__supervise", hide = true)]
     Supervise = supervise::Args => supervised,
+    #[command(name = "__detached", hide = true)]
+    Detached = detached::Args => detached::run,
+    Serve = serve::Args => serve::run,
     #[command(visible_alias = "ls")]
     Sessions = sessions::Args => sessions::run,
     Show = show::Args => show::run,

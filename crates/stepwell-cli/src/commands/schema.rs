@@ -168,7 +168,7 @@ mod tests {
     }
 
     /// These have no answer in JSON: what they print is text, or JSON whatever was asked for.
-    const TEXT: [&str; 6] = ["chat", "completions", "demo", "flow", "hook", "models"];
+    const TEXT: [&str; 7] = ["chat", "completions", "demo", "flow", "hook", "models", "serve"];
 
     #[test]
     fn every_command_says_what_it_answers_with() {

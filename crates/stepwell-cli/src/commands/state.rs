@@ -1,6 +1,6 @@
 use stepwell::{Access, Head, Question, SessionId, Work};
 use stepwell_formats::{said, state_markdown};
-use stepwell_wire::{TaskInfo, WorkState};
+use stepwell_runtime::inspect::work_state;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
@@ -73,18 +73,7 @@ fn answer(args: &Args, head: &Head, work: &Work, app: &mut App) -> Result<()> {
     let next = head.phases.zip(head.phase);
     let next = next.map(|(set, phase)| set.next(phase, head.discuss_returns)).unwrap_or_default();
     if app.out.is_json() {
-        return app.out.object(&WorkState {
-            id: head.id.clone(),
-            status: head.status,
-            goal: Some(said.goal).filter(|goal| !goal.is_empty()),
-            phase: head.phase,
-            next_phases: next,
-            progress: (&work.tasks).into(),
-            last_action: said.last_action,
-            timestamp: said.at,
-            questions: work.questions.clone(),
-            tasks: work.tasks.iter().map(|task| TaskInfo::new(task, &work.tasks)).collect(),
-        });
+        return app.out.object(&work_state(head, work));
     }
     let paint = app.out.paint;
     let mut say = |name: &str, value: &str| match value.is_empty() {

@@ -1,0 +1,54 @@
+use std::io::{Read, Write};
+
+use stepwell::Who;
+use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Performed};
+
+use crate::app::App;
+use crate::detach;
+use crate::failure::{Exit, Failure, Result};
+use crate::runner;
+
+/// Does what a front end asks, in a process of its own.
+///
+/// The request is read from stdin, and the answer is one line on stdout. A run goes on after it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args, app: &mut App) -> Result<Exit> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let request: DetachedRequest = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(Exit::Usage, format_args!("this is no request: {error}")))?;
+    // What ends the front end does not end this process. It has no terminal if this fails.
+    let _ = detach::leave_terminal();
+    let mut runtime = runner::runtime(app);
+    if let Some(name) = request.who {
+        runtime = runtime.acting_as(Who::from(name));
+    }
+    let performed = match runtime.perform(request.work, &runner::interrupt()) {
+        Ok(performed) => performed,
+        Err(error) => return fail(error.into()),
+    };
+    say(&performed.answer())?;
+    if let Performed::Running(handle) = performed {
+        // What becomes of it is in its log.
+        drop(handle.join());
+    }
+    Ok(Exit::Done)
+}
+
+fn fail(failure: Failure) -> Result<Exit> {
+    if let Failure::Said { message, hint, exit } = failure {
+        say(&DetachedAnswer::Failed { message, hint, busy: exit == Exit::Busy })?;
+    }
+    Ok(Exit::Failed)
+}
+
+/// Answers. All that follows goes to the log.
+fn say(answer: &DetachedAnswer) -> Result<()> {
+    let mut out = std::io::stdout();
+    let line = serde_json::to_string(answer).map_err(std::io::Error::from)?;
+    writeln!(out, "{line}").and_then(|()| out.flush())?;
+    rustix::stdio::dup2_stdout(std::io::stderr()).map_err(std::io::Error::from)?;
+    Ok(())
+}

@@ -1,0 +1,167 @@
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stepwell_server::{
+    NamedToken, Options, Origin, Reach, Role, Server, Shutdown, Token, Workspaces, certificate,
+};
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::runner;
+
+/// Serves your sessions to a browser and to programs, on this machine.
+///
+/// Open the link that it prints: it logs your browser in, once. Runs that are started there are
+/// processes of their own; stopping the server stops none of them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The port.
+    #[arg(long, default_value_t = 7180)]
+    port: u16,
+    /// Changes nothing, whoever asks.
+    #[arg(long)]
+    read_only: bool,
+    /// Lets runs be started that ask nobody (mode yolo).
+    #[arg(long)]
+    allow_yolo: bool,
+    /// Serves this workspace's store alone, and not your others.
+    #[arg(long)]
+    only_here: bool,
+    /// Prints the token that lets programs in, and leaves.
+    #[arg(long)]
+    print_token: bool,
+    /// Makes a new token. Whoever has the old one is not let in any more.
+    #[arg(long)]
+    new_token: bool,
+    /// More tokens, one on a line: NAME viewer|operator TOKEN. The file is yours alone.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Listens on this address, in place of this machine's own. Needs --tls-cert or --behind.
+    #[arg(long, value_name = "IP")]
+    listen: Option<IpAddr>,
+    /// The name of the proxy that it is reached through, which does TLS: https://host.
+    #[arg(long, value_name = "URL", conflicts_with = "tls_cert")]
+    behind: Option<String>,
+    /// The certificate, with those that vouch for it (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_name"])]
+    tls_cert: Option<PathBuf>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// The name that it is for: https://host:port.
+    #[arg(long, value_name = "URL", requires = "tls_cert")]
+    tls_name: Option<String>,
+}
+
+/// The file, in the user's state folder, that holds the token.
+const TOKEN_FILE: &str = "serve.token";
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let token = token(args, app)?;
+    if args.print_token {
+        app.out.line(token.reveal())?;
+        return Ok(Exit::Done);
+    }
+    let name = app.host.processes.this().who().name;
+    let mut tokens = vec![NamedToken { name: name.clone(), role: Role::Operator, token }];
+    if let Some(file) = &args.tokens {
+        tokens.extend(NamedToken::all_in(file).map_err(|error| {
+            Failure::file(file, "reading tokens", &error)
+                .hint("each line is: NAME viewer|operator TOKEN")
+        })?);
+    }
+    let reach = reach(args)?;
+    let listeners = listeners(args)?;
+    let (others, program) = (!args.only_here, program(app));
+    let workspaces = Workspaces { home: app.workspace().clone(), others, program };
+    let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
+    let options = Options { tokens, read_only, may_yolo, reach: reach.clone() };
+    let server = Server::new(listeners, workspaces, options)
+        .map_err(|error| Failure::new(Exit::Failed, error))?;
+    let origin = match &reach {
+        Reach::Local => format!("http://localhost:{}", args.port),
+        Reach::Tls(_, origin) | Reach::Behind(origin) => origin.to_string(),
+    };
+    let link = server.link(&name, Role::Operator)?;
+    app.out.line(format_args!("{origin}/login#{}", link.code.reveal()))?;
+    app.out.flush()?;
+    note("Open this link within a minute; it works once. Ctrl+C stops the server, and no run.");
+    serve(server)
+}
+
+fn serve(server: Server) -> Result<Exit> {
+    let (shutdown, interrupt) = (Shutdown::default(), runner::interrupt());
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    tokio.block_on(async {
+        let stop = shutdown.clone();
+        let watched = tokio::spawn(async move {
+            interrupt.asked().await;
+            stop.ask();
+        });
+        let served = server.run(&shutdown).await;
+        watched.abort();
+        served
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The user's token, which is made the first time.
+fn token(args: &Args, app: &App) -> Result<Token> {
+    let state = app.host.state.as_deref().ok_or_else(|| {
+        Failure::new(Exit::Failed, "there is no place to keep a token in")
+            .hint("set HOME or XDG_STATE_HOME")
+    })?;
+    let failed = |path: &Path, error| Failure::file(path, "keeping the token", &error);
+    std::fs::create_dir_all(state).map_err(|error| failed(state, error))?;
+    let path = state.join(TOKEN_FILE);
+    let token = if args.new_token { Token::renew(&path) } else { Token::kept_in(&path) };
+    token.map_err(|error| failed(&path, error).hint("stepwell serve --new-token makes a new one"))
+}
+
+/// How it is reached from elsewhere.
+fn reach(args: &Args) -> Result<Reach> {
+    let origin = |text: &str| {
+        Origin::parse(text).ok_or_else(|| {
+            Failure::new(Exit::Usage, format_args!("{text:?} is no address of a server"))
+                .hint("write it as https://host or https://host:port")
+        })
+    };
+    match (&args.behind, &args.tls_cert, &args.tls_key, &args.tls_name) {
+        (Some(name), ..) => Ok(Reach::Behind(origin(name)?)),
+        (None, Some(chain), Some(key), Some(name)) => {
+            let config = certificate(chain, key)
+                .map_err(|error| Failure::file(chain, "reading the certificate", &error))?;
+            Ok(Reach::Tls(Arc::new(config), origin(name)?))
+        }
+        _ => Ok(Reach::Local),
+    }
+}
+
+/// This machine's own addresses, of both kinds where it has both.
+fn listeners(args: &Args) -> Result<Vec<TcpListener>> {
+    let bind = |ip: IpAddr| TcpListener::bind(SocketAddr::new(ip, args.port));
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Failed, format_args!("port {}: {error}", args.port))
+            .hint("stepwell serve --port N takes another one")
+    };
+    if let Some(ip) = args.listen {
+        return Ok(vec![bind(ip).map_err(failed)?]);
+    }
+    let mut listeners = vec![bind(Ipv4Addr::LOCALHOST.into()).map_err(failed)?];
+    // A machine without IPv6 is reached by the other one.
+    listeners.extend(bind(Ipv6Addr::LOCALHOST.into()));
+    Ok(listeners)
+}
+
+/// What does what takes longer: this program, in the same workspace.
+fn program(app: &App) -> Option<(PathBuf, Vec<OsString>)> {
+    let mut arguments: Vec<OsString> = Vec::new();
+    if app.place.found == stepwell_workspace::Found::Named && app.place.team.is_none() {
+        arguments.extend(["--store".into(), app.place.store.clone().into_os_string()]);
+    }
+    arguments.push("__detached".into());
+    Some((std::env::current_exe().ok()?, arguments))
+}

@@ -1,0 +1,212 @@
+//! What changes a session without running it.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use stepwell::{Answer, Change, Checkpoint, CheckpointReason, Edited, Lane, Seq};
+use stepwell_runtime::{FlowOptions, ForkRequest, Given, Hears, Words, files};
+use stepwell_wire::{
+    CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
+};
+
+use super::Nothing;
+use crate::problem::{Problem, Result};
+use crate::site::Act;
+
+/// What is to be different. What is absent stays; null takes a label or a goal away.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Edit {
+    /// A name for people.
+    #[serde(default, deserialize_with = "given")]
+    label: Option<Option<String>>,
+    /// Tags, in place of those that it has.
+    tags: Option<BTreeSet<String>>,
+    /// Is it kept from cleanup?
+    pinned: Option<bool>,
+    /// What the work is to achieve.
+    #[serde(default, deserialize_with = "given")]
+    goal: Option<Option<String>>,
+}
+
+/// Tells null from what is absent.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::<String>::deserialize(from).map(Some)
+}
+
+pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
+    let (well, id) = (act.well(), act.session()?);
+    if let Some(Some(label)) = &edit.label {
+        well.refuse_taken_label(label, Some(&id))?;
+    }
+    let change = |it: Option<Option<String>>| match it {
+        None => Change::Keep,
+        Some(None) => Change::Clear,
+        Some(Some(text)) => Change::Set(text),
+    };
+    let had = well.standing(&id)?.head.tags;
+    let (tag, untag) = match edit.tags {
+        None => Default::default(),
+        Some(tags) => (&tags - &had, &had - &tags),
+    };
+    let edited = Edited {
+        label: change(edit.label),
+        goal: change(edit.goal),
+        tag,
+        untag,
+        pinned: edit.pinned,
+        ..Edited::default()
+    };
+    if edited != Edited::default() {
+        well.edit(&id, edited)?;
+    }
+    Ok(well.standing(&id)?.into())
+}
+
+pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionId>> {
+    let (well, id) = (act.well(), act.session()?);
+    // Asked for again, it is there already.
+    if well.standing(&id)?.trashed_at.is_some() {
+        return Ok(List { items: Vec::new(), next: None });
+    }
+    let can_finish = |head: &stepwell::Head| files::root(head, act.runtime()).is_ok();
+    let removal = well.delete_all(&[id], &can_finish)?;
+    match removal.left.into_iter().next() {
+        Some((_, error)) => Err(error.into()),
+        None => Ok(List { items: removal.taken, next: None }),
+    }
+}
+
+pub(super) fn restore(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionId>> {
+    let (well, id) = (act.well(), act.session()?);
+    if well.standing(&id)?.trashed_at.is_none() {
+        return Ok(List { items: Vec::new(), next: None });
+    }
+    Ok(List { items: well.restore(&id)?, next: None })
+}
+
+/// Something to be said.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Say {
+    /// What is said.
+    text: String,
+    /// To which conversation; a flow needs it.
+    lane: Option<String>,
+    /// Does the model's current call end for it?
+    #[serde(default)]
+    now: bool,
+}
+
+pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
+    if say.text.trim().is_empty() {
+        return Err(Problem::invalid("the text is empty").at("text"));
+    }
+    let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("lane");
+    let lane = say.lane.map(|lane| lane.parse::<Lane>().map_err(wrong)).transpose()?;
+    let id = act.session()?;
+    let hears = act.acting().say(&id, Words { text: say.text, lane, now: say.now })?;
+    Ok(SaidTo { id, running: hears == Hears::Runner })
+}
+
+/// Why it is to stop.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stop {
+    /// Why.
+    reason: Option<String>,
+}
+
+pub(super) fn stop(act: &Act<'_>, stop: Stop) -> Result<StopAsked> {
+    let id = act.session()?;
+    let asked = act.acting().stop(&id, stop.reason)?.holder.to_string();
+    Ok(StopAsked { id, asked })
+}
+
+/// A name for the present point.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Name {
+    /// The checkpoint's name.
+    name: String,
+}
+
+pub(super) fn checkpoint(act: &Act<'_>, named: Name) -> Result<CheckpointMade> {
+    let id = act.session()?;
+    let (name, reason) = (named.name, CheckpointReason::Manual);
+    let checkpoint = Checkpoint { name: name.clone(), reason, metadata: Default::default() };
+    let seq = act.well().checkpoint(&id, checkpoint)?;
+    Ok(CheckpointMade { id, checkpoint: name, seq })
+}
+
+/// Where a fork begins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForkAt {
+    /// The last event that is shared; all are, if absent.
+    at: Option<u64>,
+    /// A name for the fork.
+    label: Option<String>,
+}
+
+pub(super) fn fork(act: &Act<'_>, fork: ForkAt) -> Result<Forked> {
+    let parent = act.session()?;
+    let at = fork.at.map(Seq::new);
+    let request = ForkRequest { session: parent.clone(), at, label: fork.label };
+    let made = act.acting().fork(&request)?;
+    Ok(Forked { id: made.session, parent, at: made.at })
+}
+
+/// An answer.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GiveAnswer {
+    /// For a tool: `once`, `always`, `deny` or `never`. For a flow's question: the answer.
+    answer: String,
+    /// Why not, for the model.
+    reason: Option<String>,
+    /// The event that the person was looking at. If the session was rewound since, the answer is
+    /// refused.
+    seen: Option<u64>,
+}
+
+pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
+    let (id, gate) = (act.session()?, act.parameter("gate").to_owned());
+    if let Some(seen) = given.seen {
+        refuse_rewound(act, &id, Seq::new(seen))?;
+    }
+    let text = match &given.reason {
+        Some(reason) => format!("{}: {reason}", given.answer),
+        None => given.answer.clone(),
+    };
+    let given = Given { gate: Some(gate), answer: Answer::read(&text) };
+    let done = act.acting().answer(&id, &given, &FlowOptions::default())?;
+    Ok(GateAnswered {
+        session_id: done.session,
+        gate: done.gate,
+        seq: done.seq,
+        goes_on: done.goes_on,
+    })
+}
+
+/// Refuses an answer to what a rewind took back since.
+fn refuse_rewound(act: &Act<'_>, id: &stepwell::SessionId, seen: Seq) -> Result<()> {
+    let moves = act.well().store().facts(id, &[stepwell::Kind::Rewound, stepwell::Kind::Undone])?;
+    match moves.iter().any(|it| it.seq > seen) {
+        true => Err(Problem::conflict("the session was rewound since you looked")
+            .at("seen")
+            .hint("look again, then answer")),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn undo_compaction(act: &Act<'_>, _: Nothing) -> Result<CompactionUndone> {
+    let (well, id) = (act.well(), act.session()?);
+    let session = well.hold_whole(&id)?;
+    let tokens_before = stepwell_runtime::inspect::tokens(act.runtime(), well, &id)?;
+    let none = || Problem::conflict(format!("{id} has no compaction to take back"));
+    let undone = session.undo_last_compaction()?.ok_or_else(none)?;
+    let tokens_after = stepwell_runtime::inspect::tokens(act.runtime(), well, &id)?;
+    Ok(CompactionUndone { id, undone, tokens_before, tokens_after })
+}

@@ -1,0 +1,277 @@
+//! What a session holds: its log, views, files, and comparisons.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use stepwell::{Lane, Order, Recorded, Seq, SessionId, Span, Spent, Timeline};
+use stepwell_files::diff::Patch;
+use stepwell_files::history::History;
+use stepwell_formats::{Format, Outlet, Shape, Wishes};
+use stepwell_runtime::inspect::{self, Viewed};
+use stepwell_wire::{
+    ComparedSession, FileContent, FileDiff, FileVersion, List, ModelView, SessionComparison,
+};
+
+use crate::problem::{Problem, Result};
+use crate::route::Download;
+use crate::site::Look;
+
+/// The longest page of a log.
+const MOST: usize = 1000;
+
+/// How many events are on a page if nobody says.
+const USUAL: usize = 200;
+
+/// Which events.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Events {
+    /// The first; the first there is, if absent.
+    from: Option<u64>,
+    /// The last; the last there is, if absent.
+    to: Option<u64>,
+    /// Only this kind.
+    kind: Option<String>,
+    /// `oldest`, as if absent, or `newest` first.
+    order: Option<String>,
+    /// How many are looked at, at most 1000.
+    limit: Option<usize>,
+}
+
+pub(super) fn events(look: &Look<'_>, which: Events) -> Result<List<Recorded>> {
+    let id = look.session()?;
+    let order = match which.order.as_deref() {
+        None | Some("oldest") => Order::Oldest,
+        Some("newest") => Order::Newest,
+        Some(other) => return Err(super::sessions::unknown("order", other, "oldest, newest")),
+    };
+    let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let (from, to) =
+        (Seq::new(which.from.unwrap_or(1).max(1)), which.to.map_or(Seq::MAX, Seq::new));
+    let slice = look.well().store().events(&id, Span { from, to, order, limit })?;
+    if let (Some(damage), true) = (&slice.damage, slice.events.is_empty()) {
+        return Err(Problem::new(
+            axum::http::StatusCode::UNPROCESSABLE_ENTITY,
+            "damaged",
+            &*damage.what,
+        )
+        .at(format!("seq {}", damage.seq)));
+    }
+    let next =
+        slice.events.last().filter(|_| slice.events.len() == limit).map(|last| match order {
+            Order::Oldest => last.seq.next().to_string(),
+            Order::Newest => last.seq.prev().to_string(),
+        });
+    let wanted =
+        |event: &Recorded| which.kind.as_ref().is_none_or(|kind| event.event.kind() == kind);
+    Ok(List { items: slice.events.into_iter().filter(wanted).collect(), next })
+}
+
+/// A point of a session, and one of its conversations.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ViewAt {
+    /// The conversation; `main`, if absent.
+    lane: Option<String>,
+    /// The last event that counts; all do, if absent.
+    at: Option<u64>,
+}
+
+pub(super) fn view(look: &Look<'_>, which: ViewAt) -> Result<ModelView> {
+    let id = look.session()?;
+    let lane = match which.lane {
+        None => Lane::main(),
+        Some(name) => {
+            let wrong =
+                |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("lane");
+            name.parse().map_err(wrong)?
+        }
+    };
+    let viewed = Viewed { lane, at: which.at.map(Seq::new) };
+    Ok(inspect::model_view(look.runtime(), look.well(), &id, &viewed)?)
+}
+
+/// A format to write in.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct InFormat {
+    /// The format: `json`, `jsonl`, `markdown`, `html`, `claude-code` and so on.
+    format: Option<String>,
+}
+
+pub(super) fn document(look: &Look<'_>, which: InFormat) -> Result<Download> {
+    written(look, which.format.as_deref().unwrap_or("markdown"))
+}
+
+pub(super) fn export(look: &Look<'_>, which: InFormat) -> Result<Download> {
+    written(look, which.format.as_deref().unwrap_or("json"))
+}
+
+fn written(look: &Look<'_>, name: &str) -> Result<Download> {
+    let id = look.session()?;
+    let format: Format = name.parse().map_err(|_| {
+        Problem::invalid(format!("{name:?} is no format"))
+            .at("format")
+            .hint("stepwell formats lists them")
+    })?;
+    let writer = format.writer().filter(|writer| writer.shape() != Shape::Folder);
+    let writer = writer.ok_or_else(|| {
+        Problem::invalid(format!("{name} is not written as one file")).at("format")
+    })?;
+    let mut bytes = Vec::new();
+    let mut outlet = Outlet::stream(&mut bytes).wishing(Wishes::default());
+    writer
+        .write(look.well(), &id, &mut outlet)
+        .map_err(|error| Problem::failed(error.to_string()))?;
+    drop(outlet);
+    let (ending, media) = match name {
+        "markdown" => ("md", "text/markdown; charset=utf-8"),
+        "html" => ("html", "application/octet-stream"),
+        "json" => ("json", "application/json"),
+        _ => ("txt", "application/octet-stream"),
+    };
+    Ok(Download { name: format!("{id}.{ending}"), media, bytes })
+}
+
+/// A file.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct OfPath {
+    /// Only this file, relative to the workspace.
+    path: Option<String>,
+}
+
+pub(super) fn files(look: &Look<'_>, which: OfPath) -> Result<List<FileVersion>> {
+    let items = inspect::versions(look.well(), &look.session()?, which.path.as_deref())?;
+    Ok(List { items, next: None })
+}
+
+/// A file at a point.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct FileAt {
+    /// The file, relative to the workspace.
+    path: String,
+    /// The point; the end, if absent.
+    at: Option<u64>,
+}
+
+pub(super) fn content(look: &Look<'_>, which: FileAt) -> Result<FileContent> {
+    let at = which.at.map_or(Seq::MAX, Seq::new);
+    Ok(inspect::content(look.well(), &look.session()?, &which.path, at)?.0)
+}
+
+/// A stretch of a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Between {
+    /// Changes after this event; from the beginning, if absent.
+    from: Option<u64>,
+    /// Changes up to this event; to the end, if absent.
+    to: Option<u64>,
+    /// Only this file.
+    path: Option<String>,
+}
+
+pub(super) fn diff(look: &Look<'_>, which: Between) -> Result<List<FileDiff>> {
+    let (from, to) = (which.from.map_or(Seq::ZERO, Seq::new), which.to.map_or(Seq::MAX, Seq::new));
+    let patches = inspect::patches(look.well(), &look.session()?, from, to)?;
+    let wanted = |patch: &Patch| which.path.as_ref().is_none_or(|path| patch.path == *path);
+    Ok(List { items: patches.into_iter().filter(wanted).map(FileDiff::from).collect(), next: None })
+}
+
+/// Another session.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct With {
+    /// The other session.
+    with: String,
+}
+
+pub(super) fn compare(look: &Look<'_>, which: With) -> Result<SessionComparison> {
+    let (left, right) = (look.session()?, look.store.session(&which.with)?);
+    let (ours, theirs) = (timeline(look, &left)?, timeline(look, &right)?);
+    // Only forks have events in common: others merely count alike.
+    let parted_at = match related(look, &left, &right)? {
+        true => ours.shared_with(&theirs),
+        false => Seq::ZERO,
+    };
+    let files = between(look, &left, &right)?;
+    let (left, right) = (side(look, &left, parted_at)?, side(look, &right, parted_at)?);
+    Ok(SessionComparison { left, right, parted_at, files })
+}
+
+fn timeline(look: &Look<'_>, id: &SessionId) -> Result<Timeline> {
+    let moves =
+        look.well().store().facts(id, &[stepwell::Kind::Rewound, stepwell::Kind::Undone])?;
+    Ok(Timeline::at(look.well().standing(id)?.head.seq, moves.iter()))
+}
+
+/// Do two sessions share a past? Each is looked up from parent to parent.
+fn related(look: &Look<'_>, one: &SessionId, other: &SessionId) -> Result<bool> {
+    let line = |id: &SessionId| -> Result<Vec<SessionId>> {
+        let mut line = vec![id.clone()];
+        while let Some(last) = line.last() {
+            match look.well().standing(last)?.head.origin {
+                stepwell::Origin::Fork { parent, .. } if look.well().store().exists(&parent)? => {
+                    line.push(parent);
+                }
+                _ => break,
+            }
+        }
+        Ok(line)
+    };
+    let (one, other) = (line(one)?, line(other)?);
+    Ok(one.iter().any(|id| other.contains(id)))
+}
+
+fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSession> {
+    let well = look.well();
+    let (mut since, mut steps) = (Spent::default(), 0);
+    let damage = well.log(id, Span::after(parted_at)).each(|event| {
+        match &event.event {
+            stepwell::Event::Message(message) => {
+                if let Some(usage) = message.usage {
+                    since.count(usage, message.cost);
+                }
+            }
+            stepwell::Event::Step(_) => steps += 1,
+            _ => {}
+        }
+        Ok::<_, stepwell::Error>(())
+    })?;
+    if let Some(damage) = damage {
+        return Err(damage.into_error(id).into());
+    }
+    let files = inspect::patches(well, id, parted_at, Seq::MAX)?;
+    Ok(ComparedSession {
+        session: inspect::item(well, well.standing(id)?)?,
+        since: (&since).into(),
+        steps,
+        files: files.into_iter().map(FileDiff::from).collect(),
+    })
+}
+
+/// What would make the files that the one left into those of the other.
+fn between(look: &Look<'_>, left: &SessionId, right: &SessionId) -> Result<Vec<FileDiff>> {
+    let well = look.well();
+    let history = |id: &SessionId| -> Result<History> {
+        Ok(History::of(well.store().facts(id, &[stepwell::Kind::File])?))
+    };
+    let (ours, theirs) = (history(left)?, history(right)?);
+    let mut paths = BTreeMap::new();
+    for (path, net) in ours.net(Seq::ZERO, Seq::MAX).into_iter() {
+        paths.insert(path, (Some(net), None));
+    }
+    for (path, net) in theirs.net(Seq::ZERO, Seq::MAX).into_iter() {
+        paths.entry(path).or_insert((None, None)).1 = Some(net);
+    }
+    let mut diffs = Vec::new();
+    for (path, (ours, theirs)) in &paths {
+        // Where only one of them touched it, the other left it as that one found it.
+        let found = ours.as_ref().or(theirs.as_ref()).map(|net| &net.before);
+        let ours = ours.as_ref().map(|net| &net.after).or(found);
+        let theirs = theirs.as_ref().map(|net| &net.after).or(found);
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { continue };
+        if ours == theirs {
+            continue;
+        }
+        let (before, after) = (inspect::side(well, ours)?, inspect::side(well, theirs)?);
+        diffs.push(Patch::of(path, None, &before, &after).into());
+    }
+    Ok(diffs)
+}

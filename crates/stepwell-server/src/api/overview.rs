@@ -1,0 +1,169 @@
+//! What concerns all sessions: questions, searches, costs, and what runs can be started with.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use stepwell::{Family, Filter, Query, Rank, Search, Statistics, SystemPrompts};
+use stepwell_flow::plan::Plan;
+use stepwell_flow::spec::Spec;
+use stepwell_runtime::inspect;
+use stepwell_wire::{
+    AgentSummary, CheckFinding, FlowSummary, List, Models, OpenGate, SearchHit, ServedStore,
+    ServerInfo,
+};
+use stepwell_workspace::doctor::{Repair, examine};
+
+use super::Nothing;
+use super::sessions::Which;
+use crate::problem::{Problem, Result};
+use crate::security::Role;
+use crate::site::Look;
+
+/// The most hits of a search.
+const MOST_HITS: usize = 100;
+
+pub(super) fn gates(look: &Look<'_>, _: Nothing) -> Result<List<OpenGate>> {
+    Ok(List { items: inspect::open_gates(look.well(), None)?, next: None })
+}
+
+/// What is searched for.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Words {
+    /// Words that must all occur; the last one may be only begun.
+    q: String,
+    /// The most relevant first, in place of the newest.
+    #[serde(default)]
+    rank: bool,
+    /// How many, at most 100.
+    limit: Option<usize>,
+    /// Only in sessions such as these.
+    #[serde(flatten)]
+    which: Option<InSession>,
+}
+
+/// In which sessions is searched.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct InSession {
+    /// This agent's.
+    agent: Option<String>,
+}
+
+pub(super) fn search(look: &Look<'_>, words: Words) -> Result<List<SearchHit>> {
+    if !words.q.chars().any(char::is_alphanumeric) {
+        return Err(Problem::invalid("there is no word to search for").at("q"));
+    }
+    let agent = words.which.unwrap_or_default().agent;
+    let search = Search {
+        text: words.q,
+        filter: Filter { family: Family::Any, agent, ..Filter::default() },
+        rank: if words.rank { Rank::Relevance } else { Rank::Newest },
+        limit: words.limit.unwrap_or(20).clamp(1, MOST_HITS),
+        system: SystemPrompts::Skipped,
+    };
+    let hits = look.well().search(&search)?.hits.into_iter().map(|hit| SearchHit {
+        session: hit.session,
+        seq: hit.seq,
+        at: hit.at,
+        kind: hit.kind,
+        matches: hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
+        text: hit.snippet.text,
+        store: None,
+    });
+    Ok(List { items: hits.collect(), next: None })
+}
+
+pub(super) fn stats(look: &Look<'_>, which: Which) -> Result<stepwell_wire::Statistics> {
+    let mut stats = Statistics::default();
+    let filter = Filter { family: Family::Any, ..which.filter()? };
+    for standing in look.well().sessions(Query { filter, ..Query::default() }) {
+        let standing = standing?;
+        // Days are those of UTC: a page has readers anywhere.
+        let day = standing.head.created_at.to_string().chars().take(10).collect();
+        stats.count(&standing, day);
+    }
+    Ok((&stats).into())
+}
+
+pub(super) fn models(look: &Look<'_>, _: Nothing) -> Result<Models> {
+    let Some(shelf) = look.runtime().recent_models() else {
+        return Ok(Models { recent: Vec::new(), favourites: Vec::new() });
+    };
+    let models = shelf.read()?;
+    let favourites = models.favourites().into_iter().map(ToOwned::to_owned).collect();
+    Ok(Models { recent: models.recent.clone(), favourites })
+}
+
+pub(super) fn agents(look: &Look<'_>, _: Nothing) -> Result<List<AgentSummary>> {
+    let items = look.runtime().agents().into_iter();
+    let items = items.map(|(name, agent)| AgentSummary {
+        name,
+        model: agent.model,
+        read_only: agent.read_only,
+    });
+    Ok(List { items: items.collect(), next: None })
+}
+
+/// Folders in which specs are looked for, below the workspace.
+const SPEC_FOLDERS: [&str; 3] = ["", "flows", ".stepwell/flows"];
+
+/// How large a spec may be.
+const MAX_SPEC: u64 = 1 << 20;
+
+/// The specs of a workspace: each path as it is shown, and where it is.
+pub(super) fn specs(look: &Look<'_>) -> Result<Vec<(String, PathBuf)>> {
+    let root = &look.runtime().place.root;
+    let mut found = Vec::new();
+    for folder in SPEC_FOLDERS {
+        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let is_spec = path.extension().is_some_and(|it| it == "yaml" || it == "yml");
+            // No links: they may lead anywhere.
+            let is_file = entry.metadata().is_ok_and(|it| it.is_file() && it.len() <= MAX_SPEC);
+            if is_spec && is_file {
+                let shown = PathBuf::from(folder).join(entry.file_name());
+                found.push((shown.display().to_string(), path));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+pub(super) fn flows(look: &Look<'_>, _: Nothing) -> Result<List<FlowSummary>> {
+    let summary = |(path, file): (String, PathBuf)| {
+        // What is no spec of a flow is none of ours.
+        let (_, reading) = Spec::load(&file, &path).ok()?;
+        let plan = stepwell_wire::Plan::from(&Plan::of(&reading.spec));
+        Some(FlowSummary {
+            path,
+            name: plan.name,
+            pattern: plan.pattern,
+            variables: plan.variables,
+        })
+    };
+    Ok(List { items: specs(look)?.into_iter().filter_map(summary).collect(), next: None })
+}
+
+pub(super) fn stores(look: &Look<'_>, _: Nothing) -> Result<List<ServedStore>> {
+    Ok(List { items: look.site.stores.list(), next: None })
+}
+
+pub(super) fn doctor(look: &Look<'_>, _: Nothing) -> Result<List<CheckFinding>> {
+    let findings = examine(look.runtime(), None, Repair::No)?;
+    Ok(List { items: findings.iter().map(CheckFinding::from).collect(), next: None })
+}
+
+pub(super) fn server(look: &Look<'_>, _: Nothing) -> Result<ServerInfo> {
+    let limits = look.site.limits;
+    let may_change = look.caller.role == Role::Operator && !limits.read_only;
+    Ok(ServerInfo {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        caller: look.caller.name.clone(),
+        may_change,
+        may_yolo: may_change && limits.may_yolo,
+        may_start: may_change && look.site.stores.launcher(&look.store).is_some(),
+        now: look.well().now(),
+    })
+}

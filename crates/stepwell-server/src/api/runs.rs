@@ -1,0 +1,226 @@
+//! What asks a model, runs a command or moves files: each is done by a process of its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stepwell::{Mode, Money, Scope, SessionId};
+use stepwell_runtime::detached::{DetachedAnswer, DetachedOptions, DetachedRewind, RewindTo, Work};
+use stepwell_wire::RunStarted;
+
+use super::Nothing;
+use crate::problem::{Problem, Result};
+use crate::site::Act;
+
+/// How a run works, where it is not as the configuration says.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct How {
+    /// The agent.
+    agent: Option<String>,
+    /// The model: `provider/name`.
+    model: Option<String>,
+    /// When a person is asked: `confirm-all`, `confirm-sensitive` or `yolo`.
+    mode: Option<Mode>,
+    /// The most dollars of this run, as text or a number.
+    budget: Option<Value>,
+    /// The most steps of this run.
+    max_steps: Option<u64>,
+}
+
+impl How {
+    fn options(self, act: &Act<'_>) -> Result<DetachedOptions> {
+        if self.mode == Some(Mode::Yolo) && !act.site.limits.may_yolo {
+            return Err(Problem::denied("runs that ask nobody are not started here")
+                .at("mode")
+                .hint("start the server with --allow-yolo"));
+        }
+        // What is read from a script is a file of the server's machine.
+        if self.model.as_ref().is_some_and(|model| model.starts_with("script:")) {
+            return Err(Problem::denied("scripts are not taken from requests").at("model"));
+        }
+        let budget = self.budget.map(|budget| money(&budget)).transpose()?;
+        let Self { agent, model, mode, max_steps, .. } = self;
+        Ok(DetachedOptions { agent, model, mode, budget, max_steps })
+    }
+}
+
+fn money(value: &Value) -> Result<Money> {
+    let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let money: Money = text
+        .parse()
+        .map_err(|error: stepwell::NotMoney| Problem::invalid(error.to_string()).at("budget"))?;
+    match money < Money::ZERO {
+        true => Err(Problem::invalid("a budget is not negative").at("budget")),
+        false => Ok(money),
+    }
+}
+
+/// A run to be started.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Start {
+    /// What to do.
+    task: String,
+    /// The id of its session, so that asking twice starts one.
+    id: Option<String>,
+    /// How it works.
+    #[serde(flatten)]
+    how: How,
+}
+
+pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
+    if start.task.trim().is_empty() {
+        return Err(Problem::invalid("the task is empty").at("task"));
+    }
+    let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("id");
+    let session = start.id.map(|id| id.parse::<SessionId>().map_err(wrong)).transpose()?;
+    if let Some(id) = &session
+        && act.well().store().exists(id)?
+    {
+        return Ok(RunStarted { id: id.clone() });
+    }
+    let options = start.how.options(act)?;
+    started(act.launch(Work::Run { task: start.task, session, options })?)
+}
+
+/// A session to be resumed.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Resume {
+    /// What to do next, if it is not what it did.
+    say: Option<String>,
+    /// How it works.
+    #[serde(flatten)]
+    how: How,
+}
+
+pub(super) fn resume(act: &Act<'_>, resume: Resume) -> Result<RunStarted> {
+    let session = act.session()?;
+    let options = resume.how.options(act)?;
+    started(act.launch(Work::Resume { session, say: resume.say, options })?)
+}
+
+/// A flow to be started.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct StartFlow {
+    /// The path of its spec, as the list of flows has it.
+    path: String,
+    /// The values of its variables.
+    #[serde(default)]
+    variables: BTreeMap<String, String>,
+    /// How its agents work.
+    #[serde(flatten)]
+    how: How,
+}
+
+pub(super) fn start_flow(act: &Act<'_>, start: StartFlow) -> Result<RunStarted> {
+    // Only what the list has: no path of a request opens a file.
+    let known = super::overview::specs(act)?;
+    let spec: PathBuf =
+        known.into_iter().find(|(path, _)| *path == start.path).map(|(_, file)| file).ok_or_else(
+            || Problem::absent(format!("there is no flow {:?}", start.path)).at("path"),
+        )?;
+    let options = start.how.options(act)?;
+    started(act.launch(Work::Flow { spec, variables: start.variables, options })?)
+}
+
+fn started(answer: DetachedAnswer) -> Result<RunStarted> {
+    match answer {
+        DetachedAnswer::Started { session } => Ok(RunStarted { id: session }),
+        DetachedAnswer::Done(_) => Err(Problem::failed("nothing was started")),
+        DetachedAnswer::Failed { message, hint, busy } => Err(failed(message, hint, busy)),
+    }
+}
+
+fn failed(message: String, hint: Option<String>, busy: bool) -> Problem {
+    let kind = if busy { "busy" } else { "invalid" };
+    let problem = Problem::new(axum::http::StatusCode::CONFLICT, kind, message);
+    match hint {
+        Some(hint) => problem.hint(hint),
+        None => problem,
+    }
+}
+
+/// What a process did, as it said it itself.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Told<T> {
+    value: Value,
+    #[serde(skip)]
+    form: std::marker::PhantomData<T>,
+}
+
+impl<T: JsonSchema> JsonSchema for Told<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
+    }
+}
+
+fn done<T>(answer: DetachedAnswer) -> Result<Told<T>> {
+    match answer {
+        DetachedAnswer::Done(value) => Ok(Told { value, form: std::marker::PhantomData }),
+        DetachedAnswer::Started { .. } => Err(Problem::failed("it was started, and not done")),
+        DetachedAnswer::Failed { message, hint, busy } => Err(failed(message, hint, busy)),
+    }
+}
+
+pub(super) fn compact(act: &Act<'_>, _: Nothing) -> Result<Told<stepwell_wire::Compaction>> {
+    done(act.launch(Work::Compact { session: act.session()? })?)
+}
+
+/// A move back.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rewind {
+    /// Where to: a seq, a checkpoint's name, or `-N` for N steps back.
+    to: String,
+    /// What is moved: `chat`, `files` or, if absent, `both`.
+    scope: Option<Scope>,
+    /// Is only said what would be done?
+    #[serde(default)]
+    dry_run: bool,
+    /// Are files overwritten that someone else changed since?
+    #[serde(default)]
+    force: bool,
+}
+
+pub(super) fn rewind(act: &Act<'_>, rewind: Rewind) -> Result<Told<stepwell_wire::Rewind>> {
+    let Rewind { to, scope, dry_run, force } = rewind;
+    let (session, scope) = (act.session()?, scope.unwrap_or(Scope::Both));
+    let to = RewindTo::Point(to);
+    done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
+}
+
+/// How a move is taken back.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TakeBack {
+    /// Is only said what would be done?
+    #[serde(default)]
+    dry_run: bool,
+    /// Is work that was done since set aside, and are files overwritten?
+    #[serde(default)]
+    force: bool,
+}
+
+pub(super) fn undo_rewind(act: &Act<'_>, how: TakeBack) -> Result<Told<stepwell_wire::Rewind>> {
+    take_back(act, &how, RewindTo::Undo)
+}
+
+pub(super) fn redo_rewind(act: &Act<'_>, how: TakeBack) -> Result<Told<stepwell_wire::Rewind>> {
+    take_back(act, &how, RewindTo::Redo)
+}
+
+fn take_back(act: &Act<'_>, how: &TakeBack, to: RewindTo) -> Result<Told<stepwell_wire::Rewind>> {
+    let (session, scope) = (act.session()?, Scope::Both);
+    let TakeBack { dry_run, force } = *how;
+    done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
+}

@@ -1,0 +1,195 @@
+//! Sessions: lists, and what there is to know of one.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use stepwell::{Cursor, Derived, Family, Filter, InScope, Place, Query, Sort, Status, Time};
+use stepwell_runtime::inspect::{self, Depth};
+use stepwell_wire::{
+    CheckpointInfo, Child, Costs, Damage, LaneInfo, List, SessionDetails, SessionItem, TaskInfo,
+    Verified, WorkState,
+};
+
+use super::Nothing;
+use crate::problem::{Problem, Result};
+use crate::site::Look;
+
+/// The longest page.
+const MOST: usize = 200;
+
+/// How many sessions are on a page if nobody says.
+const USUAL: usize = 50;
+
+/// Which sessions are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Which {
+    /// How they stand: `running`, `paused` and so on; several with commas.
+    status: Option<String>,
+    /// This agent.
+    agent: Option<String>,
+    /// This model.
+    model: Option<String>,
+    /// All of these tags, with commas.
+    tag: Option<String>,
+    /// This label.
+    label: Option<String>,
+    /// This text in the task.
+    task: Option<String>,
+    /// This folder.
+    workspace: Option<String>,
+    /// Updated at this time or later.
+    since: Option<Time>,
+    /// Updated before this time.
+    until: Option<Time>,
+    /// Imported from this system.
+    source: Option<String>,
+    /// Belonging to this there.
+    scope: Option<String>,
+    /// `roots` leaves subagents out, as if absent; `any` takes them in.
+    family: Option<String>,
+    /// Those in the trash instead.
+    #[serde(default)]
+    trash: bool,
+    /// `updated`, `created`, `cost` or `steps`.
+    sort: Option<String>,
+    /// Where the page before ended.
+    cursor: Option<String>,
+    /// How many, at most 200.
+    limit: Option<usize>,
+}
+
+impl Which {
+    pub(crate) fn filter(&self) -> Result<Filter> {
+        let status = match &self.status {
+            None => Vec::new(),
+            Some(words) => words.split(',').map(status).collect::<Result<_>>()?,
+        };
+        let family = match self.family.as_deref() {
+            None | Some("roots") => Family::Roots,
+            Some("any") => Family::Any,
+            Some(other) => return Err(unknown("family", other, "roots, any")),
+        };
+        let tags = self.tag.as_deref().unwrap_or_default();
+        let tags = tags.split(',').filter(|tag| !tag.is_empty()).map(ToOwned::to_owned);
+        Ok(Filter {
+            status,
+            family,
+            agent: self.agent.clone(),
+            model: self.model.clone(),
+            tags: tags.collect(),
+            label: self.label.clone(),
+            task: self.task.clone(),
+            workspace: self.workspace.clone(),
+            since: self.since,
+            until: self.until,
+            system: self.source.clone(),
+            scope: self.scope.as_deref().map(InScope::read),
+            place: if self.trash { Place::Trash } else { Place::Kept },
+            ..Filter::default()
+        })
+    }
+}
+
+fn status(word: &str) -> Result<Status> {
+    let known = Status::ALL;
+    let found = known.iter().find(|status| status.as_str() == word.trim()).copied();
+    let names: Vec<&str> = known.iter().map(|status| status.as_str()).collect();
+    found.ok_or_else(|| unknown("status", word, &names.join(", ")))
+}
+
+pub(super) fn unknown(place: &str, word: &str, known: &str) -> Problem {
+    Problem::invalid(format!("{word:?} is no {place}"))
+        .at(place)
+        .hint(format!("expected one of: {known}"))
+}
+
+pub(super) fn list(look: &Look<'_>, which: Which) -> Result<List<SessionItem>> {
+    let sort = match which.sort.as_deref() {
+        None | Some("updated") => Sort::Updated,
+        Some("created") => Sort::Created,
+        Some("cost") => Sort::Cost,
+        Some("steps") => Sort::Steps,
+        Some(other) => return Err(unknown("sort", other, "updated, created, cost, steps")),
+    };
+    let after = which.cursor.as_deref().map(read_cursor).transpose()?;
+    let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let query = Query { filter: which.filter()?, sort, after, limit, ..Query::default() };
+    let page = look.well().list(&query)?;
+    let items = page.sessions.into_iter().map(|standing| inspect::item(look.well(), standing));
+    Ok(List { items: items.collect::<Result<_, _>>()?, next: page.next.map(write_cursor) })
+}
+
+/// A cursor as it is given to clients: `VALUE.KEY`.
+fn write_cursor(cursor: Cursor) -> String {
+    format!("{}.{}", cursor.value, cursor.key)
+}
+
+fn read_cursor(text: &str) -> Result<Cursor> {
+    let read = || {
+        let (value, key) = text.split_once('.')?;
+        Some(Cursor { value: value.parse().ok()?, key: key.parse().ok()? })
+    };
+    read().ok_or_else(|| Problem::invalid("this is no cursor of ours").at("cursor"))
+}
+
+pub(super) fn show(look: &Look<'_>, _: Nothing) -> Result<SessionDetails> {
+    Ok(inspect::details(look.well(), &look.session()?, Depth::Alone)?.answer)
+}
+
+pub(super) fn tree(look: &Look<'_>, _: Nothing) -> Result<List<Child>> {
+    let found = inspect::details(look.well(), &look.session()?, Depth::Family)?;
+    Ok(List { items: found.answer.children.unwrap_or_default(), next: None })
+}
+
+pub(super) fn lanes(look: &Look<'_>, _: Nothing) -> Result<List<LaneInfo>> {
+    let found = inspect::details(look.well(), &look.session()?, Depth::Alone)?;
+    Ok(List { items: found.answer.lanes, next: None })
+}
+
+pub(super) fn cost(look: &Look<'_>, _: Nothing) -> Result<Costs> {
+    let id = look.session()?;
+    let own = look.well().standing(&id)?.head;
+    let mut spent = own.spent;
+    let mut sources = vec![(own.agent, own.spent)];
+    for below in look.well().subagents(&id)? {
+        spent += below.head.spent;
+        sources.push((below.head.id.to_string(), below.head.spent));
+    }
+    Ok(Costs::new(&spent, sources))
+}
+
+pub(super) fn state(look: &Look<'_>, _: Nothing) -> Result<WorkState> {
+    let id = look.session()?;
+    let (head, work) = (look.well().standing(&id)?.head, look.well().work(&id)?);
+    Ok(inspect::work_state(&head, &work))
+}
+
+pub(super) fn tasks(look: &Look<'_>, _: Nothing) -> Result<List<TaskInfo>> {
+    let tasks = look.well().work(&look.session()?)?.tasks;
+    Ok(List { items: tasks.iter().map(|task| TaskInfo::new(task, &tasks)).collect(), next: None })
+}
+
+pub(super) fn checkpoints(look: &Look<'_>, _: Nothing) -> Result<List<CheckpointInfo>> {
+    let found = look.well().checkpoints(&look.session()?)?;
+    let info = found.into_iter().map(|it| CheckpointInfo {
+        name: it.checkpoint.name,
+        seq: it.seq,
+        at: it.at,
+        reason: it.checkpoint.reason,
+        metadata: it.checkpoint.metadata,
+    });
+    Ok(List { items: info.collect(), next: None })
+}
+
+pub(super) fn verify(look: &Look<'_>, _: Nothing) -> Result<Verified> {
+    let id = look.session()?;
+    let verdict = look.well().store().verify(&id)?;
+    Ok(Verified {
+        sound: verdict.is_sound(),
+        intact: verdict.intact,
+        scrubbed: verdict.scrubbed,
+        pruned: verdict.pruned,
+        damage: verdict.damage.as_ref().map(Damage::from),
+        head_is_right: verdict.derived == Derived::Right,
+        session: id,
+    })
+}

@@ -1,0 +1,112 @@
+//! Connections: how many, how large their heads may be, and how long they may take.
+
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+/// How many connections are open at once.
+const MOST: usize = 256;
+
+/// How many bytes the head of a request may have.
+const HEAD: usize = 64 * 1024;
+
+/// How long a client may take to send the head of a request, or to shake hands.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// Serves connections until told to stop; what is being answered is answered.
+pub(crate) async fn serve(
+    listeners: Vec<TcpListener>,
+    router: Router,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    shutdown: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    let slots = Arc::new(Semaphore::new(MOST));
+    let acceptor = tls.map(TlsAcceptor::from);
+    let mut accepting = JoinSet::new();
+    for listener in listeners {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (router, slots, acceptor) = (router.clone(), Arc::clone(&slots), acceptor.clone());
+        let mut shutdown = shutdown.clone();
+        accepting.spawn(async move {
+            let mut open = JoinSet::new();
+            loop {
+                let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    () = asked(&mut shutdown) => break,
+                };
+                // One that was gone at once is no reason to stop.
+                let Ok((stream, _)) = accepted else { continue };
+                let (router, acceptor) = (router.clone(), acceptor.clone());
+                let stop = shutdown.clone();
+                open.spawn(async move {
+                    let _slot = slot;
+                    match acceptor {
+                        None => answer(stream, router, stop).await,
+                        Some(acceptor) => {
+                            let shaken = tokio::time::timeout(HEAD_TIME, acceptor.accept(stream));
+                            if let Ok(Ok(stream)) = shaken.await {
+                                answer(stream, router, stop).await;
+                            }
+                        }
+                    }
+                });
+                while open.try_join_next().is_some() {}
+            }
+            open.join_all().await;
+        });
+    }
+    accepting.join_all().await;
+    Ok(())
+}
+
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) {
+    let service = TowerToHyperService::new(router);
+    let connection = http1::Builder::new()
+        .max_buf_size(HEAD)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // What a client did wrong is its own matter.
+        _ = connection.as_mut() => {}
+        () = asked(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(Duration::from_secs(2), connection).await;
+        }
+    }
+}
+
+/// Waits until it is asked to stop.
+async fn asked(stop: &mut watch::Receiver<bool>) {
+    // Nobody is left to ask, if this fails: then it goes on.
+    if stop.wait_for(|stop| *stop).await.map(drop).is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Does an address belong to this machine alone?
+pub(crate) fn is_local(address: SocketAddr) -> bool {
+    address.ip().is_loopback()
+}
+
+/// What a future comes to, unless it takes too long.
+pub(crate) async fn in_time<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(limit, work).await.ok()
+}

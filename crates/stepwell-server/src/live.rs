@@ -1,0 +1,232 @@
+//! Live streams: a session's log as it grows, and which sessions changed.
+//!
+//! However many watch a session, one thread follows it; it ends when nobody does. A watcher first
+//! reads what is recorded, then goes on with what the follower sends. One that is too slow loses
+//! its stream and comes back with the last seq that it saw, so nothing is missed.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use serde_json::json;
+use stepwell::{Followed, Notice, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell_wire::Session;
+use tokio::sync::{broadcast, mpsc};
+
+use crate::problem::Result;
+
+/// How many frames a slow watcher may be behind before its stream ends.
+const BEHIND: usize = 1024;
+
+/// How long a follower waits before it looks whether anyone is left.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often an idle stream says that it is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// A piece of a stream: the seq that it ends with, if it is an event, and its text.
+#[derive(Clone, Debug)]
+struct Frame {
+    seq: Option<Seq>,
+    text: Bytes,
+}
+
+/// The followers of one store.
+#[derive(Debug)]
+pub(crate) struct Live {
+    well: Stepwell,
+    sessions: Mutex<HashMap<SessionId, broadcast::Sender<Frame>>>,
+    changes: Mutex<Option<broadcast::Sender<Frame>>>,
+}
+
+/// What a stream sends: bytes of server-sent events.
+pub(crate) type Events = mpsc::Receiver<Result<Bytes, Infallible>>;
+
+impl Live {
+    pub(crate) fn new(well: Stepwell) -> Self {
+        Self { well, sessions: Mutex::default(), changes: Mutex::default() }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, broadcast::Sender<Frame>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Watches a session from an event on. Ends after `gone`, when it was erased.
+    pub(crate) fn watch(self: &Arc<Self>, id: &SessionId, from: Seq) -> Result<Events> {
+        // Made before the log is read, so that nothing comes between.
+        let news = self.follow(id)?;
+        let (to, events) = mpsc::channel(64);
+        let (well, id) = (self.well.clone(), id.clone());
+        let work = move || {
+            let mut next = from;
+            let read = well.log(&id, Span { from, ..Span::ALL }).each(|event| {
+                next = event.seq.next();
+                send(&to, recorded(&event)).map_err(|()| stepwell::Error::NoSession(id.clone()))
+            });
+            if read.is_ok() {
+                let _ = send(&to, standing(&well, &id));
+                forward(news, next, &to);
+            }
+        };
+        std::thread::spawn(work);
+        Ok(events)
+    }
+
+    /// Watches which sessions change.
+    pub(crate) fn watch_all(self: &Arc<Self>) -> Result<Events> {
+        let news = self.follow_all()?;
+        let (to, events) = mpsc::channel(64);
+        std::thread::spawn(move || forward(news, Seq::ZERO, &to));
+        Ok(events)
+    }
+
+    /// What a session's follower sends. The first watcher starts it.
+    fn follow(self: &Arc<Self>, id: &SessionId) -> Result<broadcast::Receiver<Frame>> {
+        let mut sessions = self.sessions();
+        if let Some(sender) = sessions.get(id) {
+            return Ok(sender.subscribe());
+        }
+        let from = self.well.standing(id)?.head.seq.next();
+        let (sender, receiver) = broadcast::channel(BEHIND);
+        sessions.insert(id.clone(), sender.clone());
+        let (live, id) = (Arc::clone(self), id.clone());
+        std::thread::spawn(move || live.run_follower(&id, from, &sender));
+        Ok(receiver)
+    }
+
+    fn run_follower(&self, id: &SessionId, from: Seq, to: &broadcast::Sender<Frame>) {
+        let well = self.well.clone();
+        let Ok(mut follower) = well.follow(id, from) else { return self.let_go(id) };
+        loop {
+            let mut any = false;
+            let looked = follower.look(|event| {
+                any = true;
+                let _ = to.send(recorded(&event));
+                Ok::<_, stepwell::Error>(())
+            });
+            match looked {
+                Ok(Followed::Erased) => {
+                    let _ = to.send(frame(None, "gone", &json!({})));
+                    return self.let_go(id);
+                }
+                Ok(_) => {}
+                Err(_) => return self.let_go(id),
+            }
+            if any {
+                let _ = to.send(standing(&well, id));
+            }
+            if follower.wait(PATIENCE).is_err() {
+                return self.let_go(id);
+            }
+            // Looked at under the lock, so that nobody joins one that ends.
+            let mut sessions = self.sessions();
+            if to.receiver_count() == 0 {
+                sessions.remove(id);
+                return;
+            }
+        }
+    }
+
+    fn let_go(&self, id: &SessionId) {
+        self.sessions().remove(id);
+    }
+
+    fn follow_all(self: &Arc<Self>) -> Result<broadcast::Receiver<Frame>> {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = &*changes {
+            return Ok(sender.subscribe());
+        }
+        let news = self.well.subscribe()?;
+        let (sender, receiver) = broadcast::channel(BEHIND);
+        *changes = Some(sender.clone());
+        let live = Arc::clone(self);
+        std::thread::spawn(move || {
+            loop {
+                let told = match news.next(PATIENCE) {
+                    Ok(Some(Notice::Changed(change))) => {
+                        Some(frame(None, "changed", &json!({"id": change.session})))
+                    }
+                    Ok(Some(Notice::Reset)) => Some(frame(None, "reset", &json!({}))),
+                    Ok(None) => None,
+                    Err(_) => break,
+                };
+                if let Some(told) = told {
+                    let _ = sender.send(told);
+                }
+                let mut changes = live.changes.lock().unwrap_or_else(PoisonError::into_inner);
+                if sender.receiver_count() == 0 {
+                    *changes = None;
+                    return;
+                }
+            }
+            *live.changes.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        });
+        Ok(receiver)
+    }
+}
+
+/// Passes on what a follower sends, from an event on, until the watcher is gone or too slow.
+fn forward(
+    mut news: broadcast::Receiver<Frame>,
+    mut next: Seq,
+    to: &mpsc::Sender<Result<Bytes, Infallible>>,
+) {
+    let Ok(waiting) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
+        return;
+    };
+    loop {
+        let told = waiting.block_on(async { tokio::time::timeout(HEARTBEAT, news.recv()).await });
+        let frame = match told {
+            Ok(Ok(frame)) => frame,
+            // It comes back with the last seq that it saw.
+            Ok(Err(_)) => return,
+            Err(_) => Frame { seq: None, text: Bytes::from_static(b": still here\n\n") },
+        };
+        if let Some(seq) = frame.seq {
+            if seq < next {
+                continue;
+            }
+            next = seq.next();
+        }
+        let is_last = frame.text.starts_with(b"event: gone");
+        if send(to, frame).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn send(to: &mpsc::Sender<Result<Bytes, Infallible>>, frame: Frame) -> Result<(), ()> {
+    to.blocking_send(Ok(frame.text)).map_err(drop)
+}
+
+fn recorded(event: &Recorded) -> Frame {
+    frame(Some(event.seq), "recorded", event)
+}
+
+/// How a session stands now, for those who show it.
+fn standing(well: &Stepwell, id: &SessionId) -> Frame {
+    match well.standing(id) {
+        Ok(standing) => frame(None, "standing", &Session::from(standing)),
+        Err(_) => frame(None, "gone", &json!({})),
+    }
+}
+
+fn frame(seq: Option<Seq>, name: &str, data: &impl serde::Serialize) -> Frame {
+    // JSON has no line breaks, so one line of data holds it.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    let id = seq.map(|seq| format!("id: {seq}\n")).unwrap_or_default();
+    Frame { seq, text: Bytes::from(format!("event: {name}\n{id}data: {data}\n\n")) }
+}
+
+/// A receiver as the body of an answer.
+pub(crate) fn body(
+    events: Events,
+    on_end: impl Send + 'static,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    futures_util::stream::unfold((events, on_end), |(mut events, on_end)| async move {
+        events.recv().await.map(|item| (item, (events, on_end)))
+    })
+}

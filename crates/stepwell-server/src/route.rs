@@ -1,0 +1,219 @@
+//! A route: its path, what it takes and gives, and who may ask. The router and the OpenAPI document
+//! are both made from a table of these.
+
+use std::collections::HashMap;
+
+use axum::http::{Method, StatusCode};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::problem::{Problem, Result};
+use crate::security::Caller;
+use crate::site::{Act, Look, Site};
+
+/// A request, as far as handlers care.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) caller: Caller,
+    /// The parts of the path, by name.
+    pub(crate) parameters: HashMap<String, String>,
+    /// What is behind the question mark.
+    pub(crate) query: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A JSON document.
+    Json(StatusCode, Vec<u8>),
+    /// A file to be saved. A browser never shows it.
+    File { name: String, media: &'static str, bytes: Vec<u8> },
+}
+
+/// A file to be saved.
+#[derive(Debug)]
+pub(crate) struct Download {
+    pub(crate) name: String,
+    pub(crate) media: &'static str,
+    pub(crate) bytes: Vec<u8>,
+}
+
+type Handler = Box<dyn Fn(&Site, &Call) -> Result<Reply> + Send + Sync>;
+type Describe = fn(&mut SchemaGenerator) -> Schema;
+
+/// What a route takes.
+#[derive(Clone, Copy)]
+pub(crate) enum Takes {
+    /// Parameters behind the question mark.
+    Query(Describe),
+    /// A JSON document.
+    Body(Describe),
+}
+
+/// What a route gives.
+#[derive(Clone, Copy)]
+pub(crate) enum Gives {
+    /// A JSON document.
+    Json(StatusCode, Describe),
+    /// A file.
+    File,
+}
+
+/// A route.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) takes: Takes,
+    pub(crate) gives: Gives,
+    handler: Handler,
+}
+
+/// What every route takes beside its own parameters.
+#[derive(Debug, Default, serde::Deserialize)]
+struct Common {
+    store: Option<String>,
+}
+
+impl Route {
+    /// A route that changes nothing.
+    pub(crate) fn get<Q, A>(
+        path: &'static str,
+        about: &'static str,
+        handler: fn(&Look<'_>, Q) -> Result<A>,
+    ) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+    {
+        let run = move |site: &Site, call: &Call| {
+            let (common, query) = (read_query::<Common>(&call.query)?, read_query(&call.query)?);
+            let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
+            json(StatusCode::OK, &handler(&look, query)?)
+        };
+        Self {
+            method: Method::GET,
+            path,
+            about,
+            takes: Takes::Query(SchemaGenerator::subschema_for::<Q>),
+            gives: Gives::Json(StatusCode::OK, SchemaGenerator::subschema_for::<A>),
+            handler: Box::new(run),
+        }
+    }
+
+    /// A route that gives a file.
+    pub(crate) fn file<Q>(
+        path: &'static str,
+        about: &'static str,
+        handler: fn(&Look<'_>, Q) -> Result<Download>,
+    ) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+    {
+        let run = move |site: &Site, call: &Call| {
+            let (common, query) = (read_query::<Common>(&call.query)?, read_query(&call.query)?);
+            let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
+            let Download { name, media, bytes } = handler(&look, query)?;
+            Ok(Reply::File { name, media, bytes })
+        };
+        Self {
+            method: Method::GET,
+            path,
+            about,
+            takes: Takes::Query(SchemaGenerator::subschema_for::<Q>),
+            gives: Gives::File,
+            handler: Box::new(run),
+        }
+    }
+
+    /// A route that changes something.
+    pub(crate) fn change<B, A>(
+        method: Method,
+        path: &'static str,
+        about: &'static str,
+        handler: fn(&Act<'_>, B) -> Result<A>,
+    ) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+    {
+        let run = move |site: &Site, call: &Call| {
+            let common = read_query::<Common>(&call.query)?;
+            let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
+            let act = look.act()?;
+            json(StatusCode::OK, &handler(&act, read_body(&call.body)?)?)
+        };
+        Self {
+            method,
+            path,
+            about,
+            takes: Takes::Body(SchemaGenerator::subschema_for::<B>),
+            gives: Gives::Json(StatusCode::OK, SchemaGenerator::subschema_for::<A>),
+            handler: Box::new(run),
+        }
+    }
+
+    /// A route that starts something, which goes on after the answer.
+    pub(crate) fn start<B, A>(
+        path: &'static str,
+        about: &'static str,
+        handler: fn(&Act<'_>, B) -> Result<A>,
+    ) -> Self
+    where
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+    {
+        let route = Self::change(Method::POST, path, about, handler);
+        let gives = Gives::Json(StatusCode::ACCEPTED, SchemaGenerator::subschema_for::<A>);
+        let done = route.handler;
+        let accepted = move |site: &Site, call: &Call| match done(site, call)? {
+            Reply::Json(_, body) => Ok(Reply::Json(StatusCode::ACCEPTED, body)),
+            other => Ok(other),
+        };
+        Self { gives, handler: Box::new(accepted), ..route }
+    }
+
+    /// Carries a request out.
+    pub(crate) fn run(&self, site: &Site, call: &Call) -> Result<Reply> {
+        (self.handler)(site, call)
+    }
+}
+
+fn json(status: StatusCode, answer: &impl Serialize) -> Result<Reply> {
+    let body = serde_json::to_vec(answer).map_err(|error| Problem::failed(error.to_string()))?;
+    Ok(Reply::Json(status, body))
+}
+
+/// Parameters, as types. Those that are not known are passed over, since every route has some.
+fn read_query<Q: DeserializeOwned>(query: &str) -> Result<Q> {
+    let uri = format!("/?{query}").parse::<axum::http::Uri>();
+    let uri = uri.map_err(|error| Problem::invalid(error.to_string()).at("query"))?;
+    let read = axum::extract::Query::<Q>::try_from_uri(&uri);
+    match read {
+        Ok(axum::extract::Query(query)) => Ok(query),
+        Err(error) => Err(Problem::invalid(error.body_text()).at("query")),
+    }
+}
+
+fn read_body<B: DeserializeOwned>(body: &[u8]) -> Result<B> {
+    let body = if body.is_empty() { b"{}" } else { body };
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::invalid(format!("the body: {error}")).at("body"))
+}
+
+/// What schemas are made with: as answers are written.
+pub(crate) fn answers() -> SchemaGenerator {
+    settings().for_serialize().into_generator()
+}
+
+/// What schemas are made with: as requests are read.
+pub(crate) fn requests() -> SchemaGenerator {
+    settings().for_deserialize().into_generator()
+}
+
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|it| it.definitions_path = "/components/schemas".into())
+}

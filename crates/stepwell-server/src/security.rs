@@ -1,0 +1,45 @@
+//! Who may do what: tokens, logins, and what every request has to pass.
+
+mod certificate;
+mod guard;
+mod headers;
+mod login;
+mod origin;
+mod token;
+
+pub use certificate::certificate;
+pub(crate) use guard::{Guard, Passed};
+pub(crate) use headers::harden;
+pub use login::OneTimeLink;
+pub(crate) use login::{Logins, Refused};
+pub use origin::Origin;
+pub use token::{NamedToken, Token};
+
+/// What a caller may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Look.
+    Viewer,
+    /// Look, answer, say, stop and start.
+    Operator,
+}
+
+impl Role {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// Somebody whose token or cookie was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Their name, as the log has it: `web: NAME`.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+}

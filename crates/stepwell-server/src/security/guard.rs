@@ -1,0 +1,186 @@
+//! What every request has to pass before a handler sees it.
+
+use axum::http::{HeaderMap, Method, header};
+
+use super::{Caller, Logins, Origin, Refused};
+use crate::problem::Problem;
+
+/// The header that a page of another origin cannot send unasked.
+const OURS: &str = "x-stepwell";
+
+/// Checks where a request comes from, and whose it is.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// The names under which the server is reached.
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) logins: Logins,
+    /// The name of the cookie: one for each port, so that two servers do not disturb each other.
+    pub(crate) cookie: String,
+}
+
+/// A request whose origin is ours; the caller, if they are logged in.
+#[derive(Clone, Debug)]
+pub(crate) struct Passed {
+    caller: Result<Caller, Refused>,
+}
+
+impl Passed {
+    /// The caller.
+    ///
+    /// # Errors
+    /// If nobody is logged in.
+    pub(crate) fn caller(self) -> Result<Caller, Problem> {
+        self.caller.map_err(|why| match why {
+            Refused::Unknown => Problem::unauthorized(),
+            Refused::TooMany => Problem::too_many_attempts(),
+        })
+    }
+}
+
+impl Guard {
+    /// Lets a request pass, or says why not.
+    pub(crate) fn check(&self, method: &Method, headers: &HeaderMap) -> Result<Passed, Problem> {
+        let host = text(headers, header::HOST.as_str()).unwrap_or_default();
+        if !self.origins.iter().any(|origin| origin.is_host(host)) {
+            return Err(Problem::wrong_host());
+        }
+        if let Some(origin) = text(headers, "origin")
+            && !self.origins.iter().any(|it| it.to_string().eq_ignore_ascii_case(origin))
+        {
+            return Err(Problem::foreign_origin());
+        }
+        let changes = !matches!(*method, Method::GET | Method::HEAD);
+        if changes {
+            let is_json = text(headers, header::CONTENT_TYPE.as_str()).is_some_and(|it| {
+                it.split(';').next().unwrap_or_default().trim() == "application/json"
+            });
+            if !is_json || !headers.contains_key(OURS) {
+                return Err(Problem::not_from_us());
+            }
+        }
+        if let Some(token) = bearer(headers) {
+            return Ok(Passed { caller: self.logins.by_token(token) });
+        }
+        let Some(cookie) = self.cookie_of(headers) else {
+            return Ok(Passed { caller: Err(Refused::Unknown) });
+        };
+        // A cookie is sent whoever asks: only our own page may.
+        let site = text(headers, "sec-fetch-site");
+        if !site.is_none_or(|site| matches!(site, "none" | "same-origin")) {
+            return Err(Problem::foreign_origin());
+        }
+        Ok(Passed { caller: self.logins.by_cookie(cookie).ok_or(Refused::Unknown) })
+    }
+
+    /// Our cookie among those that a browser sent.
+    pub(crate) fn cookie_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
+        let mut pairs =
+            cookies.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
+        pairs.find(|(name, _)| *name == self.cookie).map(|(_, value)| value)
+    }
+
+    /// A cookie that logs a browser in, as a header.
+    pub(crate) fn set_cookie(&self, value: &str) -> String {
+        let secure = if self.origins.iter().any(Origin::is_secure) { "; Secure" } else { "" };
+        let age = if value.is_empty() { "; Max-Age=0" } else { "; Max-Age=2592000" };
+        format!("{}={value}; HttpOnly; SameSite=Strict; Path=/{age}{secure}", self.cookie)
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, header::AUTHORIZATION.as_str())?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+    use crate::security::{NamedToken, Role, Token};
+
+    fn guard() -> (Guard, Token) {
+        let token = Token::generate().unwrap();
+        let named =
+            NamedToken { name: "ann".to_owned(), role: Role::Operator, token: token.clone() };
+        let origins = Origin::of_listener("127.0.0.1:4000".parse().unwrap(), "http");
+        let logins = Logins::new(vec![named]);
+        (Guard { origins, logins, cookie: "stepwell_4000".to_owned() }, token)
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (axum::http::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn a_host_that_is_not_ours_is_refused() {
+        let (guard, _) = guard();
+        for host in ["evil.example", "evil.example:4000", "127.0.0.1:4001", ""] {
+            let refused = guard.check(&Method::GET, &headers(&[("host", host)])).unwrap_err();
+            assert_eq!(refused.status(), 421, "{host}");
+        }
+        for host in ["127.0.0.1:4000", "localhost:4000", "[::1]:4000", "LOCALHOST:4000"] {
+            assert!(guard.check(&Method::GET, &headers(&[("host", host)])).is_ok(), "{host}");
+        }
+    }
+
+    #[test]
+    fn another_origin_is_refused_whatever_it_shows() {
+        let (guard, token) = guard();
+        let bearer = format!("Bearer {}", token.reveal());
+        let host = ("host", "127.0.0.1:4000");
+        for origin in ["https://evil.example", "null", "http://127.0.0.1:4001"] {
+            let sent = headers(&[host, ("origin", origin), ("authorization", &bearer)]);
+            assert_eq!(guard.check(&Method::GET, &sent).unwrap_err().status(), 403, "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_counts_only_from_our_own_page() {
+        let (guard, token) = guard();
+        let caller = guard.logins.by_token(&token.reveal()).unwrap();
+        let link = guard.logins.link(&caller).unwrap().code.reveal();
+        let cookie = format!("a=b; stepwell_4000={}", guard.logins.redeem(&link).unwrap().reveal());
+        let host = ("host", "127.0.0.1:4000");
+        let from = |site: &str| {
+            guard.check(
+                &Method::GET,
+                &headers(&[host, ("cookie", &cookie), ("sec-fetch-site", site)]),
+            )
+        };
+        assert_eq!(from("same-origin").unwrap().caller().unwrap().name, "ann");
+        assert_eq!(from("none").unwrap().caller().unwrap().name, "ann");
+        assert_eq!(from("cross-site").unwrap_err().status(), 403);
+        assert_eq!(from("same-site").unwrap_err().status(), 403);
+    }
+
+    #[test]
+    fn a_change_needs_json_and_our_header() {
+        let (guard, token) = guard();
+        let bearer = format!("Bearer {}", token.reveal());
+        let host = ("host", "127.0.0.1:4000");
+        let json = ("content-type", "application/json; charset=utf-8");
+        let own = ("authorization", bearer.as_str());
+        let sent = headers(&[host, own, json]);
+        assert_eq!(guard.check(&Method::POST, &sent).unwrap_err().status(), 415);
+        let sent = headers(&[host, own, ("x-stepwell", "1"), ("content-type", "text/plain")]);
+        assert_eq!(guard.check(&Method::POST, &sent).unwrap_err().status(), 415);
+        let sent = headers(&[host, own, json, ("x-stepwell", "1")]);
+        assert_eq!(guard.check(&Method::POST, &sent).unwrap().caller().unwrap().name, "ann");
+    }
+
+    #[test]
+    fn nobody_is_let_in_without_a_token() {
+        let (guard, _) = guard();
+        let passed = guard.check(&Method::GET, &headers(&[("host", "localhost:4000")])).unwrap();
+        assert_eq!(passed.caller().unwrap_err().status(), 401);
+    }
+}

@@ -1,0 +1,201 @@
+//! Logins: tokens of programs, one-time links and cookies of browsers.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Caller, NamedToken, Token};
+
+/// How long a one-time link lets somebody in.
+const LINK_LIFE: Duration = Duration::from_secs(60);
+
+/// How long a browser stays logged in.
+const COOKIE_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How many wrong tokens are looked at in a minute.
+const FAILURES: usize = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Who is let in, and how.
+#[derive(Debug)]
+pub(crate) struct Logins {
+    tokens: Vec<NamedToken>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    links: Vec<Pass>,
+    cookies: Vec<Pass>,
+    failures: Vec<Instant>,
+    streams: HashMap<String, usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Pass {
+    secret: Token,
+    caller: Caller,
+    until: Instant,
+}
+
+/// A link that logs a browser in, once.
+#[derive(Clone, Debug)]
+pub struct OneTimeLink {
+    /// What is behind `/login#`.
+    pub code: Token,
+}
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// What they showed is not known.
+    Unknown,
+    /// There were too many wrong ones: later.
+    TooMany,
+}
+
+impl Logins {
+    pub(crate) fn new(tokens: Vec<NamedToken>) -> Self {
+        Self { tokens, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who has this token.
+    pub(crate) fn by_token(&self, text: &str) -> Result<Caller, Refused> {
+        self.state().refuse_many()?;
+        let shown = Token::parse(text);
+        // All are looked at, so that the time says nothing of which one it was.
+        let found = self.tokens.iter().fold(None, |found, known| match &shown {
+            Some(shown) if known.token.matches(shown) => Some(known),
+            _ => found,
+        });
+        let Some(found) = found else { return Err(self.state().fail()) };
+        Ok(Caller { name: found.name.clone(), role: found.role })
+    }
+
+    /// A link for a browser of that caller.
+    pub(crate) fn link(&self, caller: &Caller) -> io::Result<OneTimeLink> {
+        let code = Token::generate()?;
+        let until = Instant::now() + LINK_LIFE;
+        let pass = Pass { secret: code.clone(), caller: caller.clone(), until };
+        self.state().links.push(pass);
+        Ok(OneTimeLink { code })
+    }
+
+    /// Takes a link, which works once, or a token, and gives a cookie for it.
+    pub(crate) fn redeem(&self, code: &str) -> Result<Token, Refused> {
+        let mut state = self.state();
+        state.refuse_many()?;
+        state.links.retain(|link| link.until > Instant::now());
+        let shown = Token::parse(code);
+        let found = state
+            .links
+            .iter()
+            .position(|link| shown.as_ref().is_some_and(|shown| link.secret.matches(shown)));
+        let caller = match found {
+            Some(found) => state.links.swap_remove(found).caller,
+            None => {
+                drop(state);
+                // Whoever has a token may log in with it, too.
+                let caller = self.by_token(code)?;
+                state = self.state();
+                caller
+            }
+        };
+        let secret = Token::generate().map_err(|_| Refused::Unknown)?;
+        let until = Instant::now() + COOKIE_LIFE;
+        state.cookies.push(Pass { secret: secret.clone(), caller, until });
+        Ok(secret)
+    }
+
+    /// Whose cookie it is.
+    pub(crate) fn by_cookie(&self, text: &str) -> Option<Caller> {
+        let shown = Token::parse(text)?;
+        let mut state = self.state();
+        state.cookies.retain(|cookie| cookie.until > Instant::now());
+        let found = state.cookies.iter().find(|cookie| cookie.secret.matches(&shown))?;
+        Some(found.caller.clone())
+    }
+
+    /// Forgets a cookie.
+    pub(crate) fn log_out(&self, text: &str) {
+        if let Some(shown) = Token::parse(text) {
+            self.state().cookies.retain(|cookie| !cookie.secret.matches(&shown));
+        }
+    }
+
+    /// Opens a stream for a caller, unless they have too many.
+    pub(crate) fn open_stream(&self, caller: &Caller, most: usize) -> bool {
+        let mut state = self.state();
+        let open = state.streams.entry(caller.name.clone()).or_default();
+        let may = *open < most;
+        *open += usize::from(may);
+        may
+    }
+
+    /// A stream of a caller ended.
+    pub(crate) fn close_stream(&self, caller: &Caller) {
+        if let Some(open) = self.state().streams.get_mut(&caller.name) {
+            *open = open.saturating_sub(1);
+        }
+    }
+}
+
+impl State {
+    fn refuse_many(&mut self) -> Result<(), Refused> {
+        self.failures.retain(|at| at.elapsed() < MINUTE);
+        if self.failures.len() >= FAILURES { Err(Refused::TooMany) } else { Ok(()) }
+    }
+
+    fn fail(&mut self) -> Refused {
+        self.failures.push(Instant::now());
+        Refused::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::security::Role;
+
+    fn logins() -> (Logins, Token) {
+        let token = Token::generate().unwrap();
+        let named =
+            NamedToken { name: "ann".to_owned(), role: Role::Operator, token: token.clone() };
+        (Logins::new(vec![named]), token)
+    }
+
+    #[test]
+    fn a_token_names_its_owner_and_others_are_refused() {
+        let (logins, token) = logins();
+        assert_eq!(logins.by_token(&token.reveal()).unwrap().name, "ann");
+        let wrong = Token::generate().unwrap().reveal();
+        assert_eq!(logins.by_token(&wrong), Err(Refused::Unknown));
+    }
+
+    #[test]
+    fn a_link_works_once_and_its_cookie_until_it_is_taken_back() {
+        let (logins, token) = logins();
+        let caller = logins.by_token(&token.reveal()).unwrap();
+        let code = logins.link(&caller).unwrap().code.reveal();
+        let cookie = logins.redeem(&code).unwrap().reveal();
+        assert_eq!(logins.redeem(&code).unwrap_err(), Refused::Unknown);
+        assert_eq!(logins.by_cookie(&cookie), Some(caller));
+        logins.log_out(&cookie);
+        assert_eq!(logins.by_cookie(&cookie), None);
+    }
+
+    #[test]
+    fn guessing_is_slowed_down_also_for_the_right_token() {
+        let (logins, token) = logins();
+        for _ in 0..FAILURES {
+            assert_eq!(logins.by_token("wrong"), Err(Refused::Unknown));
+        }
+        assert_eq!(logins.by_token(&token.reveal()), Err(Refused::TooMany));
+        assert_eq!(logins.redeem("wrong").unwrap_err(), Refused::TooMany);
+    }
+}

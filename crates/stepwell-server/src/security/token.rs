@@ -1,0 +1,164 @@
+//! Tokens: 256 random bits that let somebody in.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::Role;
+
+const BYTES: usize = 32;
+
+/// 256 random bits. Nothing prints them by accident.
+#[derive(Clone)]
+pub struct Token([u8; BYTES]);
+
+impl Token {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the machine has no random bits.
+    pub fn generate() -> io::Result<Self> {
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self(bytes))
+    }
+
+    /// Reads one as it is written.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
+        Some(Self(bytes.try_into().ok()?))
+    }
+
+    /// Its text, for the one whom it lets in.
+    #[must_use]
+    pub fn reveal(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// Is it the same? It takes as long whatever is different.
+    #[must_use]
+    pub fn matches(&self, other: &Self) -> bool {
+        let differences = self.0.iter().zip(other.0).fold(0, |found, (a, b)| found | (a ^ b));
+        std::hint::black_box(differences) == 0
+    }
+
+    /// The token that a file holds. If there is none, one is made; the file is its owner's alone.
+    ///
+    /// # Errors
+    /// If the file cannot be read or made, or others can read it.
+    pub fn kept_in(path: &Path) -> io::Result<Self> {
+        match OpenOptions::new().read(true).open(path) {
+            Ok(mut file) => {
+                refuse_shared(&file)?;
+                let mut text = String::new();
+                file.read_to_string(&mut text)?;
+                let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it holds no token");
+                Self::parse(&text).ok_or_else(wrong)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::renew(path),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts a new token into a file. Whoever has the old one is not let in any more.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn renew(path: &Path) -> io::Result<Self> {
+        let token = Self::generate()?;
+        let _ = std::fs::remove_file(path);
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
+        writeln!(file, "{}", token.reveal())?;
+        file.sync_all()?;
+        Ok(token)
+    }
+}
+
+fn refuse_shared(file: &std::fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    match file.metadata()?.permissions().mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "others can read it; chmod 600 makes it yours alone",
+        )),
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// A token, whose it is, and what it lets them do.
+#[derive(Clone, Debug)]
+pub struct NamedToken {
+    /// The name that the log has.
+    pub name: String,
+    /// What its owner may do.
+    pub role: Role,
+    /// The token.
+    pub token: Token,
+}
+
+impl NamedToken {
+    /// The tokens that a file lists, one on a line: `NAME viewer|operator TOKEN`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, others can read it, or a line is wrong.
+    pub fn all_in(path: &Path) -> io::Result<Vec<Self>> {
+        let mut file = OpenOptions::new().read(true).open(path)?;
+        refuse_shared(&file)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let read = |(n, line): (usize, &str)| {
+            let wrong = || io::Error::new(io::ErrorKind::InvalidData, format!("line {}", n + 1));
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [name, role, token] = words[..] else { return Err(wrong()) };
+            let role = match role {
+                "viewer" => Role::Viewer,
+                "operator" => Role::Operator,
+                _ => return Err(wrong()),
+            };
+            let token = Token::parse(token).ok_or_else(wrong)?;
+            Ok(Self { name: name.to_owned(), role, token })
+        };
+        lines.map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_as_it_was_written_and_matches_only_itself() {
+        let (one, other) = (Token::generate().unwrap(), Token::generate().unwrap());
+        assert!(Token::parse(&one.reveal()).unwrap().matches(&one));
+        assert!(!one.matches(&other));
+        assert!(Token::parse("short").is_none());
+        assert_eq!(format!("{one:?}"), "Token(…)");
+    }
+
+    #[test]
+    fn a_file_keeps_a_token_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let made = Token::kept_in(&path).unwrap();
+        assert!(Token::kept_in(&path).unwrap().matches(&made));
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!Token::renew(&path).unwrap().matches(&made));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let refused = Token::kept_in(&path).unwrap_err().to_string();
+        assert!(refused.contains("chmod 600"), "{refused}");
+    }
+}

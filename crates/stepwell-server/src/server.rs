@@ -1,0 +1,403 @@
+//! The server: what is served, how requests reach handlers, and how it stops.
+
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use axum::routing::MethodFilter;
+use http_body_util::{BodyExt, Limited};
+use stepwell::Seq;
+use tokio::sync::watch;
+
+use crate::problem::{Problem, Result};
+use crate::route::{Call, Reply, Route};
+use crate::security::{Caller, Guard, Logins, NamedToken, OneTimeLink, Origin, Role, harden};
+use crate::site::{Limits, Look, Site};
+use crate::stores::{Stores, Workspaces};
+use crate::{api, assets, connections, live, openapi};
+
+/// How many bytes the body of a request may have.
+const BODY: usize = 1 << 20;
+
+/// How long a client may take to send it.
+const BODY_TIME: Duration = Duration::from_secs(20);
+
+/// How many streams one caller may have open.
+const STREAMS: usize = 32;
+
+/// How the server is reached from elsewhere.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// Not at all: only from this machine.
+    Local,
+    /// Over TLS of its own, under a name.
+    Tls(Arc<rustls::ServerConfig>, Origin),
+    /// Through a proxy that has this name, and does TLS.
+    Behind(Origin),
+}
+
+/// What is served, and to whom.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The tokens that let somebody in.
+    pub tokens: Vec<NamedToken>,
+    /// Is nothing changed, whoever asks?
+    pub read_only: bool,
+    /// May runs be started that ask nobody?
+    pub may_yolo: bool,
+    /// How it is reached.
+    pub reach: Reach,
+}
+
+/// Stops a server.
+#[derive(Clone, Debug)]
+pub struct Shutdown(Arc<watch::Sender<bool>>);
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self(Arc::new(watch::channel(false).0))
+    }
+}
+
+impl Shutdown {
+    /// Stops it: what is being answered is answered.
+    pub fn ask(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+/// A server that is ready to serve.
+#[derive(Debug)]
+pub struct Server {
+    site: Arc<Site>,
+    listeners: Vec<TcpListener>,
+    reach: Reach,
+}
+
+impl Server {
+    /// A server on listeners, over a user's stores. The home store is made if there is none.
+    ///
+    /// # Errors
+    /// If the store cannot be opened, or a listener is reached from elsewhere unprotected.
+    pub fn new(
+        listeners: Vec<TcpListener>,
+        workspaces: Workspaces,
+        options: Options,
+    ) -> std::io::Result<Self> {
+        let mut origins = Vec::new();
+        let mut port = 0;
+        let scheme = if matches!(options.reach, Reach::Tls(..)) { "https" } else { "http" };
+        for listener in &listeners {
+            let address = listener.local_addr()?;
+            port = address.port();
+            if !connections::is_local(address) && matches!(options.reach, Reach::Local) {
+                return Err(std::io::Error::other(format!(
+                    "{address} is reached from elsewhere: it needs TLS, or a proxy that has it"
+                )));
+            }
+            origins.extend(Origin::of_listener(address, scheme));
+        }
+        if let Reach::Tls(_, origin) | Reach::Behind(origin) = &options.reach {
+            origins.push(origin.clone());
+        }
+        let stores = Stores::open(workspaces).map_err(std::io::Error::other)?;
+        let logins = Logins::new(options.tokens);
+        let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
+        let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
+        let site = Arc::new(Site { stores, guard, limits });
+        Ok(Self { site, listeners, reach: options.reach })
+    }
+
+    /// A link that logs a browser in, once, as the owner of a token.
+    ///
+    /// # Errors
+    /// If the machine has no random bits.
+    pub fn link(&self, name: &str, role: Role) -> std::io::Result<OneTimeLink> {
+        self.site.guard.logins.link(&Caller { name: name.to_owned(), role })
+    }
+
+    /// Serves until told to stop.
+    ///
+    /// # Errors
+    /// If a listener fails.
+    pub async fn run(self, shutdown: &Shutdown) -> std::io::Result<()> {
+        let tls = match &self.reach {
+            Reach::Tls(config, _) => Some(Arc::clone(config)),
+            _ => None,
+        };
+        connections::serve(self.listeners, router(self.site), tls, shutdown.0.subscribe()).await
+    }
+}
+
+/// A response to a request, so that every route answers in the same way.
+type Answer = Response<Body>;
+
+fn router(site: Arc<Site>) -> Router {
+    let mut router = Router::new();
+    for route in api::routes() {
+        let handler =
+            move |State(site): State<Arc<Site>>,
+                  Path(parameters): Path<HashMap<String, String>>,
+                  request: Request| dispatch(site, route, parameters, request);
+        let filter = MethodFilter::try_from(route.method.clone()).unwrap_or(MethodFilter::GET);
+        let path = format!("/api/v1{}", route.path);
+        router = router.route(&path, axum::routing::on(filter, handler));
+    }
+    router
+        .route("/api/v1/sessions/{id}/stream", axum::routing::get(stream))
+        .route("/api/v1/changes", axum::routing::get(changes))
+        .route("/api/v1/openapi.json", axum::routing::get(describe))
+        .route("/api/v1/login", axum::routing::post(log_in))
+        .route("/api/v1/logout", axum::routing::post(log_out))
+        .route("/api/v1/healthz", axum::routing::get(|| async { StatusCode::NO_CONTENT }))
+        .fallback(page)
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&site), guard))
+        .with_state(site)
+}
+
+/// What every request passes, and what every answer gets.
+async fn guard(
+    State(site): State<Arc<Site>>,
+    mut request: Request,
+    next: axum::middleware::Next,
+) -> Answer {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut response = match site.guard.check(request.method(), request.headers()) {
+        Err(problem) => problem.response(),
+        Ok(passed) => {
+            request.extensions_mut().insert(passed);
+            next.run(request).await
+        }
+    };
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let allow = response.headers().get(header::ALLOW).cloned();
+        let title = format!("{method} is not what {path} takes");
+        response = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "invalid", title).response();
+        if let Some(allow) = allow {
+            response.headers_mut().insert(header::ALLOW, allow);
+        }
+    }
+    harden(response.headers_mut());
+    // Without queries, which may hold what was searched for.
+    tracing::info!(%method, path, status = response.status().as_u16(), "request");
+    response
+}
+
+/// The caller of a request that passed the guard.
+fn caller(request: &Request) -> Result<Caller> {
+    let passed = request.extensions().get::<crate::security::Passed>().cloned();
+    passed.ok_or_else(Problem::unauthorized)?.caller()
+}
+
+async fn dispatch(
+    site: Arc<Site>,
+    route: &'static Route,
+    parameters: HashMap<String, String>,
+    request: Request,
+) -> Answer {
+    answered(read(site, route, parameters, request).await)
+}
+
+async fn read(
+    site: Arc<Site>,
+    route: &'static Route,
+    parameters: HashMap<String, String>,
+    request: Request,
+) -> Result<Reply> {
+    let caller = caller(&request)?;
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let body = match route.method {
+        Method::GET => Vec::new(),
+        _ => body(request).await?,
+    };
+    let call = Call { caller, parameters, query, body };
+    blocking(move || route.run(&site, &call)).await
+}
+
+/// The body of a request, if it is not too large and does not take too long.
+async fn body(request: Request) -> Result<Vec<u8>> {
+    let read = Limited::new(request.into_body(), BODY).collect();
+    match connections::in_time(BODY_TIME, read).await {
+        None => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body took too long")),
+        Some(Err(_)) => Err(Problem::too_large()),
+        Some(Ok(body)) => Ok(body.to_bytes().to_vec()),
+    }
+}
+
+/// Stores block, so their work has threads of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(_) => {
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", "a handler failed"))
+        }
+    }
+}
+
+fn answered(reply: Result<Reply>) -> Answer {
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(problem) => return problem.response(),
+    };
+    let (status, media, bytes, name) = match reply {
+        Reply::Json(status, body) => (status, "application/json", body, None),
+        Reply::File { name, media, bytes } => (StatusCode::OK, media, bytes, Some(name)),
+    };
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    if let Some(name) = name {
+        // Whatever is in it, a browser saves it and runs nothing of it.
+        let sandbox = HeaderValue::from_static("sandbox; default-src 'none'");
+        headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' })
+            .collect();
+        if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{plain}\"")) {
+            headers.insert(header::CONTENT_DISPOSITION, value);
+        }
+    }
+    response
+}
+
+/// A session's log as it grows.
+async fn stream(
+    State(site): State<Arc<Site>>,
+    Path(parameters): Path<HashMap<String, String>>,
+    request: Request,
+) -> Answer {
+    let last = request.headers().get("last-event-id").and_then(|it| it.to_str().ok()?.parse().ok());
+    let from = last.map(|last: u64| Seq::new(last).next());
+    let from = from.or_else(|| parameter(&request, "from").map(Seq::new));
+    open_stream(site, request, move |look| {
+        let id =
+            look.store.session(parameters.get("id").map(String::as_str).unwrap_or_default())?;
+        let from = match from {
+            Some(from) => from.max(Seq::FIRST),
+            None => look.well().standing(&id)?.head.seq.next(),
+        };
+        look.store.live.watch(&id, from)
+    })
+    .await
+}
+
+/// Which sessions change.
+async fn changes(State(site): State<Arc<Site>>, request: Request) -> Answer {
+    open_stream(site, request, |look| look.store.live.watch_all()).await
+}
+
+fn parameter(request: &Request, name: &str) -> Option<u64> {
+    let pairs = request.uri().query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find(|(key, _)| *key == name).and_then(|(_, value)| value.parse().ok())
+}
+
+/// A stream that is counted until it ends.
+struct Counted {
+    site: Arc<Site>,
+    caller: Caller,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.site.guard.logins.close_stream(&self.caller);
+    }
+}
+
+async fn open_stream(
+    site: Arc<Site>,
+    request: Request,
+    open: impl FnOnce(&Look<'_>) -> Result<live::Events> + Send + 'static,
+) -> Answer {
+    let store = request.uri().query().unwrap_or_default().split('&');
+    let store = store.into_iter().find_map(|pair| pair.strip_prefix("store=")).map(str::to_owned);
+    let caller = caller(&request);
+    drop(request);
+    let opened = async {
+        let caller = caller?;
+        if !site.guard.logins.open_stream(&caller, STREAMS) {
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            return Err(Problem::new(status, "busy", "too many streams are open"));
+        }
+        let counted = Counted { site: Arc::clone(&site), caller: caller.clone() };
+        let events = blocking(move || {
+            let none = HashMap::new();
+            open(&Look::new(&site, &caller, store.as_deref(), &none)?)
+        })
+        .await?;
+        Ok((events, counted))
+    }
+    .await;
+    let (events, counted) = match opened {
+        Ok(opened) => opened,
+        Err(problem) => return problem.response(),
+    };
+    let mut response = Response::new(Body::from_stream(live::body(events, counted)));
+    let media = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, media);
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+async fn describe(request: Request) -> Answer {
+    match caller(&request) {
+        Err(problem) => problem.response(),
+        Ok(_) => answered(Ok(Reply::Json(StatusCode::OK, openapi::own().to_vec()))),
+    }
+}
+
+/// What logs a browser in.
+#[derive(serde::Deserialize)]
+struct LogIn {
+    code: String,
+}
+
+/// Takes a one-time link or a token, and gives a cookie for it.
+async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
+    let taken = async {
+        let body = body(request).await?;
+        let LogIn { code } =
+            serde_json::from_slice(&body).map_err(|_| Problem::invalid("the body has no code"))?;
+        site.guard.logins.redeem(&code).map_err(|why| match why {
+            crate::security::Refused::Unknown => Problem::unauthorized()
+                .hint("a link works once, for a minute; stepwell serve --print-token prints what always does"),
+            crate::security::Refused::TooMany => Problem::too_many_attempts(),
+        })
+    };
+    match taken.await {
+        Err(problem) => problem.response(),
+        Ok(cookie) => with_cookie(&site, &cookie.reveal()),
+    }
+}
+
+async fn log_out(State(site): State<Arc<Site>>, request: Request) -> Answer {
+    if let Some(cookie) = site.guard.cookie_of(request.headers()) {
+        site.guard.logins.log_out(cookie);
+    }
+    with_cookie(&site, "")
+}
+
+fn with_cookie(site: &Site, cookie: &str) -> Answer {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    if let Ok(value) = HeaderValue::from_str(&site.guard.set_cookie(cookie)) {
+        response.headers_mut().insert(header::SET_COOKIE, value);
+    }
+    response
+}
+
+/// The page, or that there is nothing.
+async fn page(request: Request) -> Answer {
+    let path = request.uri().path();
+    let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+    let asset = assets::serve(path, request.headers()).filter(|_| is_get);
+    asset.unwrap_or_else(|| Problem::absent(format!("there is nothing at {path}")).response())
+}

@@ -1,0 +1,151 @@
+//! The stores that are served: this workspace's, and the user's others.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stepwell::{Digest, SessionId, Stepwell};
+use stepwell_runtime::Runtime;
+use stepwell_runtime::detached::Launcher;
+use stepwell_wire::ServedStore;
+use stepwell_workspace::{Host, Notices, Wanted, Well, Workspace};
+
+use crate::live::Live;
+use crate::problem::{Problem, Result};
+
+/// Where served stores come from, and what starts runs in them.
+#[derive(Clone, Debug)]
+pub struct Workspaces {
+    /// The workspace that is meant where none is named.
+    pub home: Workspace,
+    /// Are the user's other stores shown, too?
+    pub others: bool,
+    /// The program that does what takes longer, and its arguments; absent, nothing is started.
+    pub program: Option<(PathBuf, Vec<std::ffi::OsString>)>,
+}
+
+/// An open store, and the workspace around it.
+#[derive(Debug)]
+pub(crate) struct OpenStore {
+    pub(crate) key: String,
+    pub(crate) name: String,
+    pub(crate) runtime: Runtime,
+    pub(crate) well: Well,
+    pub(crate) live: Arc<Live>,
+}
+
+/// The open stores.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    workspaces: Workspaces,
+    home: Arc<OpenStore>,
+    others: Mutex<HashMap<String, Arc<OpenStore>>>,
+}
+
+/// How much of a digest names a store.
+const KEY_LENGTH: usize = 12;
+
+impl Stores {
+    /// Opens the home store, and makes it if there is none.
+    pub(crate) fn open(workspaces: Workspaces) -> stepwell_workspace::Result<Self> {
+        let well = workspaces.home.make()?;
+        let place = &workspaces.home.place;
+        let shown = place.team.as_ref().map(|team| team.shown().to_owned());
+        let name = shown.unwrap_or_else(|| place.store.clone());
+        let home = Arc::new(opened(workspaces.home.clone(), well, &name));
+        Ok(Self { workspaces, home, others: Mutex::default() })
+    }
+
+    /// The store of a key.
+    pub(crate) fn get(&self, key: Option<&str>) -> Result<Arc<OpenStore>> {
+        match key {
+            None => Ok(Arc::clone(&self.home)),
+            Some(key) if key == self.home.key => Ok(Arc::clone(&self.home)),
+            Some(key) => self.other(key),
+        }
+    }
+
+    /// All of them, the home store first.
+    pub(crate) fn list(&self) -> Vec<ServedStore> {
+        let served = |store: &OpenStore, home| ServedStore {
+            key: store.key.clone(),
+            name: store.name.clone(),
+            workspace: store.runtime.place.root.display().to_string(),
+            home,
+        };
+        let mut list = vec![served(&self.home, true)];
+        for path in self.known() {
+            if let Ok(store) = self.other(&key(&path)) {
+                list.push(served(&store, false));
+            }
+        }
+        list
+    }
+
+    /// The folders of the user's other stores.
+    fn known(&self) -> Vec<PathBuf> {
+        let home = &self.workspaces.home;
+        let known = match (self.workspaces.others, home.registry()) {
+            (true, Some(registry)) => registry.all().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let here = home.place.store.canonicalize().unwrap_or_else(|_| home.place.store.clone());
+        let is_there = |store: &PathBuf| *store != here && store.join("stepwell.db").exists();
+        known.into_iter().filter(is_there).collect()
+    }
+
+    fn other(&self, wanted: &str) -> Result<Arc<OpenStore>> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = others.get(wanted) {
+            return Ok(Arc::clone(store));
+        }
+        let found = self.known().into_iter().find(|path| key(path) == wanted);
+        let path = found.ok_or_else(|| Problem::absent("there is no such store").at("store"))?;
+        let host: Host = self.workspaces.home.host.clone();
+        let wanted_store = Wanted { store: Some(path.clone()), ..Wanted::default() };
+        let workspace = Workspace::find(host, wanted_store, Notices::to_nobody())?;
+        let well = workspace.open_at_best(&path)?;
+        let store = Arc::new(opened(workspace, well, &path));
+        others.insert(wanted.to_owned(), Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// What starts runs in a store.
+    pub(crate) fn launcher(&self, store: &OpenStore) -> Option<Launcher> {
+        let (program, arguments) = self.workspaces.program.clone()?;
+        let place = &store.runtime.place;
+        let mut arguments = arguments;
+        // The home store is the one that the program finds by itself, as this one did.
+        if store.key != self.home.key {
+            arguments.splice(0..0, ["--store".into(), place.store.clone().into_os_string()]);
+        }
+        let (folder, logs) = (place.root.clone(), place.store.join("runs"));
+        Some(Launcher { program, arguments, folder, logs })
+    }
+}
+
+impl OpenStore {
+    /// A session that is there.
+    pub(crate) fn session(&self, id: &str) -> Result<SessionId> {
+        let id: SessionId = id
+            .parse()
+            .map_err(|error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("id"))?;
+        match self.well.store().exists(&id)? {
+            true => Ok(id),
+            false => Err(Problem::absent(format!("there is no session {id}")).at("id")),
+        }
+    }
+}
+
+fn opened(workspace: Workspace, well: Well, name: &Path) -> OpenStore {
+    let live = Arc::new(Live::new(Stepwell::clone(&well)));
+    let name = name.display().to_string();
+    OpenStore { key: key(Path::new(&name)), name, runtime: Runtime::new(workspace), well, live }
+}
+
+/// A short name for a store that says nothing of where it is.
+fn key(path: &Path) -> String {
+    let digest = Digest::of(path.as_os_str().as_encoded_bytes()).to_string();
+    let hex = digest.rsplit(':').next().unwrap_or_default();
+    hex.chars().take(KEY_LENGTH).collect()
+}
