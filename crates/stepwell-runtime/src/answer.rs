@@ -57,6 +57,21 @@ impl Runtime {
         given: &Given,
         flow: &FlowOptions,
     ) -> Result<Answered> {
+        self.answer_having_seen(session, given, flow, None)
+    }
+
+    /// The same by someone who saw the log up to a seq: what a rewind took back since is not
+    /// answered.
+    ///
+    /// # Errors
+    /// As above, and if the session was rewound since.
+    pub fn answer_having_seen(
+        &self,
+        session: &SessionId,
+        given: &Given,
+        flow: &FlowOptions,
+        seen: Option<Seq>,
+    ) -> Result<Answered> {
         let well = self.writing()?;
         let head = well.standing(session)?.head;
         let (session, answer) = match head.flow.is_some() {
@@ -70,6 +85,10 @@ impl Runtime {
                 let answer = GateAnswered::new(gate.id, answer, self.who());
                 (session, answer)
             }
+        };
+        let answer = match seen {
+            Some(seen) => answer.having_seen(seen),
+            None => answer,
         };
         let gate = answer.id.clone();
         let seq = record(&well, None, &session, (answer, None))?;
@@ -96,11 +115,24 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
             Some(found) => Ok(open.swap_remove(found)),
             None => {
                 let (session, name) = (id.clone(), name.clone());
+                if let Some(before) = answered_before(well, id, &name)? {
+                    return Err(before);
+                }
                 let open = open.into_iter().map(|(_, gate)| gate).collect();
                 Err(Error::NoGate { session, name, open })
             }
         },
     }
+}
+
+/// That a question of this name was answered, and by whom, if it was the last thing that became
+/// of it.
+fn answered_before(well: &Stepwell, id: &SessionId, name: &str) -> Result<Option<Error>> {
+    let facts = Facts::under(&[Kind::GateAnswered], name);
+    let Some(last) = well.store().keyed(id, facts)?.pop() else { return Ok(None) };
+    let Event::GateAnswered(given) = last.event else { return Ok(None) };
+    let (session, gate, who) = (id.clone(), name.to_owned(), given.who.to_string());
+    Ok(Some(Error::AnsweredBefore { session, gate, who, at: last.at }))
 }
 
 /// A question that an answer is to fit.

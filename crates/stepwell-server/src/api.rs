@@ -39,6 +39,7 @@ fn table() -> Vec<Route> {
             sessions::verify,
         ),
         Route::get("/sessions/{id}/events", "Its log.", contents::events),
+        Route::get("/sessions/{id}/marks", "Points that people look for.", contents::marks),
         Route::get("/sessions/{id}/view", "What the model was shown at a point.", contents::view),
         Route::file(
             "/sessions/{id}/document",
@@ -126,6 +127,7 @@ fn table() -> Vec<Route> {
         Route::get("/agents", "The agents that runs can be started with.", overview::agents),
         Route::get("/flows", "The flows that can be started.", overview::flows),
         Route::get("/stores", "The stores that are served.", overview::stores),
+        Route::get("/disk", "How much room the store takes.", overview::disk),
         Route::get("/doctor", "What is wrong with the store.", overview::doctor),
         Route::get("/server", "What this server allows its caller.", overview::server),
     ]

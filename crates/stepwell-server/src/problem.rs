@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use stepwell::ErrorKind as StoreKind;
-use stepwell_runtime::ErrorKind;
+use stepwell_runtime::{Error, ErrorKind};
 use stepwell_workspace::ErrorKind as WorkspaceKind;
 
 /// Why a request was not carried out.
@@ -73,6 +73,11 @@ impl Problem {
             "invalid",
             "a change needs Content-Type: application/json and X-Stepwell: 1",
         )
+    }
+
+    pub(crate) fn head_too_large() -> Self {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self::new(status, "invalid", "the headers are too large")
     }
 
     pub(crate) fn too_large() -> Self {
@@ -158,9 +163,15 @@ impl From<stepwell_workspace::Error> for Problem {
     }
 }
 
-impl From<stepwell_runtime::Error> for Problem {
-    fn from(error: stepwell_runtime::Error) -> Self {
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
         let (status, kind) = match error.kind() {
+            _ if matches!(error, Error::AnsweredBefore { .. }) => {
+                (StatusCode::CONFLICT, "conflict")
+            }
+            _ if matches!(error, Error::NoGate { .. } | Error::NotChanged { .. }) => {
+                (StatusCode::NOT_FOUND, "absent")
+            }
             ErrorKind::Store(kind) => of_store(kind),
             ErrorKind::Workspace(kind) => of_workspace(kind),
             ErrorKind::Config => (StatusCode::UNPROCESSABLE_ENTITY, "config"),

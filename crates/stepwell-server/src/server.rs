@@ -374,7 +374,7 @@ async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
     };
     match taken.await {
         Err(problem) => problem.response(),
-        Ok(cookie) => with_cookie(&site, &cookie.reveal()),
+        Ok(cookie) => with_cookie(&site, cookie.as_str()),
     }
 }
 

@@ -98,6 +98,20 @@ pub struct ServerInfo {
     pub now: Time,
 }
 
+/// A point of a session that people look for.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Mark {
+    /// The event.
+    pub seq: Seq,
+    /// When it was recorded.
+    pub at: Time,
+    /// What it is: `step`, `checkpoint`, `gate`, `compacted`, `rewound` and so on.
+    pub kind: String,
+    /// Its name, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
 /// Two sessions side by side.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionComparison {

@@ -46,8 +46,8 @@ pub use flow::{
 };
 pub use format::{Converted, Exported, FormatInfo, HandedOver, ImportResult, Imported};
 pub use http::{
-    AgentSummary, ComparedSession, FlowSummary, List, Problem, RunStarted, ServedStore, ServerInfo,
-    SessionComparison,
+    AgentSummary, ComparedSession, FlowSummary, List, Mark, Problem, RunStarted, ServedStore,
+    ServerInfo, SessionComparison,
 };
 pub use model::{FavouriteChanged, LongPrice, ModelPrice, Models, ModelsAdopted, PricesTaken};
 pub use money::Dollars;

@@ -121,6 +121,9 @@ pub struct Session<M = u64> {
     /// What the work is to achieve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    /// The most dollars that the whole session may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Dollars>,
     /// Is it kept from cleanup?
     pub pinned: bool,
     /// Its last event.
@@ -199,6 +202,7 @@ impl<M> Session<M> {
             tags: head.tags,
             metadata: head.metadata,
             goal: head.goal,
+            budget: head.budget.map(Into::into),
             pinned: head.pinned,
             seq: head.seq,
             steps: head.steps,

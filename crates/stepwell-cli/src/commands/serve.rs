@@ -18,7 +18,7 @@ use crate::runner;
 /// processes of their own; stopping the server stops none of them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The port.
+    /// The port; 0 takes any that is free.
     #[arg(long, default_value_t = 7180)]
     port: u16,
     /// Changes nothing, whoever asks.
@@ -75,6 +75,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let reach = reach(args)?;
     let listeners = listeners(args)?;
+    let port = listeners[0].local_addr()?.port();
     let (others, program) = (!args.only_here, program(app));
     let workspaces = Workspaces { home: app.workspace().clone(), others, program };
     let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let server = Server::new(listeners, workspaces, options)
         .map_err(|error| Failure::new(Exit::Failed, error))?;
     let origin = match &reach {
-        Reach::Local => format!("http://localhost:{}", args.port),
+        Reach::Local => format!("http://localhost:{port}"),
         Reach::Tls(_, origin) | Reach::Behind(origin) => origin.to_string(),
     };
     let link = server.link(&name, Role::Operator)?;
@@ -142,18 +143,19 @@ fn reach(args: &Args) -> Result<Reach> {
 
 /// This machine's own addresses, of both kinds where it has both.
 fn listeners(args: &Args) -> Result<Vec<TcpListener>> {
-    let bind = |ip: IpAddr| TcpListener::bind(SocketAddr::new(ip, args.port));
+    let bind = |ip: IpAddr, port| TcpListener::bind(SocketAddr::new(ip, port));
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Failed, format_args!("port {}: {error}", args.port))
             .hint("stepwell serve --port N takes another one")
     };
     if let Some(ip) = args.listen {
-        return Ok(vec![bind(ip).map_err(failed)?]);
+        return Ok(vec![bind(ip, args.port).map_err(failed)?]);
     }
-    let mut listeners = vec![bind(Ipv4Addr::LOCALHOST.into()).map_err(failed)?];
+    let first = bind(Ipv4Addr::LOCALHOST.into(), args.port).map_err(failed)?;
+    let port = first.local_addr()?.port();
     // A machine without IPv6 is reached by the other one.
-    listeners.extend(bind(Ipv6Addr::LOCALHOST.into()));
-    Ok(listeners)
+    let second = bind(Ipv6Addr::LOCALHOST.into(), port).ok();
+    Ok(std::iter::once(first).chain(second).collect())
 }
 
 /// What does what takes longer: this program, in the same workspace.

@@ -54,5 +54,6 @@ mod talking;
 mod teams;
 mod terminal;
 mod together;
+mod web;
 mod working;
 mod worktrees;

@@ -173,32 +173,19 @@ pub(crate) struct GiveAnswer {
 
 pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
     let (id, gate) = (act.session()?, act.parameter("gate").to_owned());
-    if let Some(seen) = given.seen {
-        refuse_rewound(act, &id, Seq::new(seen))?;
-    }
+    let seen = given.seen.map(Seq::new);
     let text = match &given.reason {
         Some(reason) => format!("{}: {reason}", given.answer),
         None => given.answer.clone(),
     };
     let given = Given { gate: Some(gate), answer: Answer::read(&text) };
-    let done = act.acting().answer(&id, &given, &FlowOptions::default())?;
+    let done = act.acting().answer_having_seen(&id, &given, &FlowOptions::default(), seen)?;
     Ok(GateAnswered {
         session_id: done.session,
         gate: done.gate,
         seq: done.seq,
         goes_on: done.goes_on,
     })
-}
-
-/// Refuses an answer to what a rewind took back since.
-fn refuse_rewound(act: &Act<'_>, id: &stepwell::SessionId, seen: Seq) -> Result<()> {
-    let moves = act.well().store().facts(id, &[stepwell::Kind::Rewound, stepwell::Kind::Undone])?;
-    match moves.iter().any(|it| it.seq > seen) {
-        true => Err(Problem::conflict("the session was rewound since you looked")
-            .at("seen")
-            .hint("look again, then answer")),
-        false => Ok(()),
-    }
 }
 
 pub(super) fn undo_compaction(act: &Act<'_>, _: Nothing) -> Result<CompactionUndone> {

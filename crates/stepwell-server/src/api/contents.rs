@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Lane, Order, Recorded, Seq, SessionId, Span, Spent, Timeline};
+use stepwell::{Event, Lane, Order, Origin, Recorded, Role, Seq, SessionId, Span, Spent};
 use stepwell_files::diff::Patch;
 use stepwell_files::history::History;
 use stepwell_formats::{Format, Outlet, Shape, Wishes};
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_wire::{
-    ComparedSession, FileContent, FileDiff, FileVersion, List, ModelView, SessionComparison,
+    ComparedSession, FileContent, FileDiff, FileVersion, List, Mark, ModelView, SessionComparison,
 };
 
 use crate::problem::{Problem, Result};
@@ -65,6 +65,30 @@ pub(super) fn events(look: &Look<'_>, which: Events) -> Result<List<Recorded>> {
     let wanted =
         |event: &Recorded| which.kind.as_ref().is_none_or(|kind| event.event.kind() == kind);
     Ok(List { items: slice.events.into_iter().filter(wanted).collect(), next })
+}
+
+pub(super) fn marks(look: &Look<'_>, _: super::Nothing) -> Result<List<Mark>> {
+    let id = look.session()?;
+    let mut items = Vec::new();
+    let damage = look.well().log(&id, Span::ALL).each(|recorded| {
+        let (seq, at, kind) = (recorded.seq, recorded.at, recorded.event.kind().to_owned());
+        let name = match &recorded.event {
+            Event::Checkpoint(it) => Some(it.name.clone()),
+            Event::Gate(it) => Some(it.id.clone()),
+            Event::GateAnswered(it) => Some(it.id.clone()),
+            Event::Status(it) => Some(it.status.to_string()),
+            Event::Phase(it) => Some(it.to.to_string()),
+            Event::Message(it) if it.role == Role::User => None,
+            Event::Step(_) | Event::Compacted(_) | Event::Rewound(_) | Event::Undone(_) => None,
+            _ => return Ok(()),
+        };
+        items.push(Mark { seq, at, kind, name });
+        Ok::<_, stepwell::Error>(())
+    })?;
+    match damage {
+        Some(damage) if items.is_empty() => Err(damage.into_error(&id).into()),
+        _ => Ok(List { items, next: None }),
+    }
 }
 
 /// A point of a session, and one of its conversations.
@@ -125,7 +149,7 @@ fn written(look: &Look<'_>, name: &str) -> Result<Download> {
     let (ending, media) = match name {
         "markdown" => ("md", "text/markdown; charset=utf-8"),
         "html" => ("html", "application/octet-stream"),
-        "json" => ("json", "application/json"),
+        "json" => ("json", "application/octet-stream"),
         _ => ("txt", "application/octet-stream"),
     };
     Ok(Download { name: format!("{id}.{ending}"), media, bytes })
@@ -184,39 +208,37 @@ pub(crate) struct With {
 
 pub(super) fn compare(look: &Look<'_>, which: With) -> Result<SessionComparison> {
     let (left, right) = (look.session()?, look.store.session(&which.with)?);
-    let (ours, theirs) = (timeline(look, &left)?, timeline(look, &right)?);
-    // Only forks have events in common: others merely count alike.
-    let parted_at = match related(look, &left, &right)? {
-        true => ours.shared_with(&theirs),
-        false => Seq::ZERO,
-    };
+    let parted_at = parted(look, &left, &right)?;
     let files = between(look, &left, &right)?;
     let (left, right) = (side(look, &left, parted_at)?, side(look, &right, parted_at)?);
     Ok(SessionComparison { left, right, parted_at, files })
 }
 
-fn timeline(look: &Look<'_>, id: &SessionId) -> Result<Timeline> {
-    let moves =
-        look.well().store().facts(id, &[stepwell::Kind::Rewound, stepwell::Kind::Undone])?;
-    Ok(Timeline::at(look.well().standing(id)?.head.seq, moves.iter()))
+/// The last event that two sessions share: where the one left the line of the other.
+fn parted(look: &Look<'_>, one: &SessionId, other: &SessionId) -> Result<Seq> {
+    let (one, other) = (line(look, one)?, line(look, other)?);
+    let shared = one.iter().find_map(|(id, here)| {
+        let (_, there) = other.iter().find(|(it, _)| it == id)?;
+        Some((*here).min(*there))
+    });
+    Ok(shared.unwrap_or(Seq::ZERO))
 }
 
-/// Do two sessions share a past? Each is looked up from parent to parent.
-fn related(look: &Look<'_>, one: &SessionId, other: &SessionId) -> Result<bool> {
-    let line = |id: &SessionId| -> Result<Vec<SessionId>> {
-        let mut line = vec![id.clone()];
-        while let Some(last) = line.last() {
-            match look.well().standing(last)?.head.origin {
-                stepwell::Origin::Fork { parent, .. } if look.well().store().exists(&parent)? => {
-                    line.push(parent);
-                }
-                _ => break,
+/// A session and those that it was forked from, each with the last event that it has of them.
+fn line(look: &Look<'_>, id: &SessionId) -> Result<Vec<(SessionId, Seq)>> {
+    let (mut line, mut id, mut last) = (Vec::new(), id.clone(), Seq::MAX);
+    loop {
+        let head = look.well().standing(&id)?.head;
+        last = last.min(head.seq);
+        line.push((id, last));
+        match head.origin {
+            Origin::Fork { parent, at } if look.well().store().exists(&parent)? => {
+                last = last.min(at);
+                id = parent;
             }
+            _ => return Ok(line),
         }
-        Ok(line)
-    };
-    let (one, other) = (line(one)?, line(other)?);
-    Ok(one.iter().any(|id| other.contains(id)))
+    }
 }
 
 fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSession> {
@@ -224,12 +246,12 @@ fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSessi
     let (mut since, mut steps) = (Spent::default(), 0);
     let damage = well.log(id, Span::after(parted_at)).each(|event| {
         match &event.event {
-            stepwell::Event::Message(message) => {
+            Event::Message(message) => {
                 if let Some(usage) = message.usage {
                     since.count(usage, message.cost);
                 }
             }
-            stepwell::Event::Step(_) => steps += 1,
+            Event::Step(_) => steps += 1,
             _ => {}
         }
         Ok::<_, stepwell::Error>(())

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Family, Filter, Query, Rank, Search, Statistics, SystemPrompts};
+use stepwell::{Family, Filter, Place, Query, Rank, Search, Statistics, SystemPrompts};
 use stepwell_flow::plan::Plan;
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::inspect;
 use stepwell_wire::{
-    AgentSummary, CheckFinding, FlowSummary, List, Models, OpenGate, SearchHit, ServedStore,
-    ServerInfo,
+    AgentSummary, CheckFinding, DiskUseTotal, FlowSummary, List, Models, OpenGate, SearchHit,
+    ServedStore, ServerInfo,
 };
 use stepwell_workspace::doctor::{Repair, examine};
 
@@ -148,6 +148,14 @@ pub(super) fn flows(look: &Look<'_>, _: Nothing) -> Result<List<FlowSummary>> {
 
 pub(super) fn stores(look: &Look<'_>, _: Nothing) -> Result<List<ServedStore>> {
     Ok(List { items: look.site.stores.list(), next: None })
+}
+
+pub(super) fn disk(look: &Look<'_>, _: Nothing) -> Result<DiskUseTotal> {
+    let used = look.well().store().disk_use()?;
+    let filter = Filter { family: Family::Any, place: Place::Anywhere, ..Filter::default() };
+    let sessions = look.well().store().count(&filter)?.total();
+    let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);
+    Ok(DiskUseTotal { total: used.total, events: used.events, blobs: used.blobs, sessions })
 }
 
 pub(super) fn doctor(look: &Look<'_>, _: Nothing) -> Result<List<CheckFinding>> {

@@ -8,6 +8,9 @@ use crate::problem::Problem;
 /// The header that a page of another origin cannot send unasked.
 const OURS: &str = "x-stepwell";
 
+/// How many bytes all headers of a request may have.
+const HEAD: usize = 64 * 1024;
+
 /// Checks where a request comes from, and whose it is.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -40,6 +43,10 @@ impl Passed {
 impl Guard {
     /// Lets a request pass, or says why not.
     pub(crate) fn check(&self, method: &Method, headers: &HeaderMap) -> Result<Passed, Problem> {
+        let size = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        if size.sum::<usize>() > HEAD {
+            return Err(Problem::head_too_large());
+        }
         let host = text(headers, header::HOST.as_str()).unwrap_or_default();
         if !self.origins.iter().any(|origin| origin.is_host(host)) {
             return Err(Problem::wrong_host());
@@ -148,7 +155,7 @@ mod tests {
         let (guard, token) = guard();
         let caller = guard.logins.by_token(&token.reveal()).unwrap();
         let link = guard.logins.link(&caller).unwrap().code.reveal();
-        let cookie = format!("a=b; stepwell_4000={}", guard.logins.redeem(&link).unwrap().reveal());
+        let cookie = format!("a=b; stepwell_4000={}", guard.logins.redeem(&link).unwrap().as_str());
         let host = ("host", "127.0.0.1:4000");
         let from = |site: &str| {
             guard.check(

@@ -1,9 +1,15 @@
 //! Logins: tokens of programs, one-time links and cookies of browsers.
+//!
+//! A cookie is signed with its owner's token, and nothing of it is kept here: it outlives a restart
+//! of the server, and ends with the token.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::{Caller, NamedToken, Token};
 
@@ -27,7 +33,8 @@ pub(crate) struct Logins {
 #[derive(Debug, Default)]
 struct State {
     links: Vec<Pass>,
-    cookies: Vec<Pass>,
+    /// Cookies whose owners logged out.
+    logged_out: HashSet<String>,
     failures: Vec<Instant>,
     streams: HashMap<String, usize>,
 }
@@ -87,7 +94,7 @@ impl Logins {
     }
 
     /// Takes a link, which works once, or a token, and gives a cookie for it.
-    pub(crate) fn redeem(&self, code: &str) -> Result<Token, Refused> {
+    pub(crate) fn redeem(&self, code: &str) -> Result<Cookie, Refused> {
         let mut state = self.state();
         state.refuse_many()?;
         state.links.retain(|link| link.until > Instant::now());
@@ -106,25 +113,25 @@ impl Logins {
                 caller
             }
         };
-        let secret = Token::generate().map_err(|_| Refused::Unknown)?;
-        let until = Instant::now() + COOKIE_LIFE;
-        state.cookies.push(Pass { secret: secret.clone(), caller, until });
-        Ok(secret)
+        drop(state);
+        let signer = self.tokens.iter().find(|known| known.name == caller.name);
+        let signer = signer.ok_or(Refused::Unknown)?;
+        Cookie::new(signer).map_err(|_| Refused::Unknown)
     }
 
     /// Whose cookie it is.
     pub(crate) fn by_cookie(&self, text: &str) -> Option<Caller> {
-        let shown = Token::parse(text)?;
-        let mut state = self.state();
-        state.cookies.retain(|cookie| cookie.until > Instant::now());
-        let found = state.cookies.iter().find(|cookie| cookie.secret.matches(&shown))?;
-        Some(found.caller.clone())
+        let owner = self.tokens.iter().find(|known| Cookie::is_signed(text, known))?;
+        if self.state().logged_out.contains(text) {
+            return None;
+        }
+        Some(Caller { name: owner.name.clone(), role: owner.role })
     }
 
-    /// Forgets a cookie.
+    /// Takes a cookie back.
     pub(crate) fn log_out(&self, text: &str) {
-        if let Some(shown) = Token::parse(text) {
-            self.state().cookies.retain(|cookie| !cookie.secret.matches(&shown));
+        if self.by_cookie(text).is_some() {
+            self.state().logged_out.insert(text.to_owned());
         }
     }
 
@@ -143,6 +150,43 @@ impl Logins {
             *open = open.saturating_sub(1);
         }
     }
+}
+
+/// A cookie: until when it counts, something random, and a signature over both.
+#[derive(Clone, Debug)]
+pub(crate) struct Cookie(String);
+
+impl Cookie {
+    fn new(owner: &NamedToken) -> io::Result<Self> {
+        let until = (SystemTime::now() + COOKIE_LIFE).duration_since(UNIX_EPOCH);
+        let until = until.map_err(io::Error::other)?.as_secs();
+        let said = format!("{until}.{}", Token::generate()?.reveal());
+        Ok(Self(format!("{said}.{}", signature(owner, &said))))
+    }
+
+    /// Its text, for the browser.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Did this owner's token sign it, and does it still count?
+    fn is_signed(text: &str, owner: &NamedToken) -> bool {
+        let Some((said, shown)) = text.rsplit_once('.') else { return false };
+        let (Some(shown), Some(right)) =
+            (Token::parse(shown), Token::parse(&signature(owner, said)))
+        else {
+            return false;
+        };
+        let until = said.split('.').next().and_then(|until| until.parse().ok());
+        let until = until.map(|until| UNIX_EPOCH + Duration::from_secs(until));
+        shown.matches(&right) && until.is_some_and(|until| until > SystemTime::now())
+    }
+}
+
+fn signature(owner: &NamedToken, said: &str) -> String {
+    let signed = format!("{} {said}", owner.name);
+    let signature = blake3::keyed_hash(owner.token.bytes(), signed.as_bytes());
+    URL_SAFE_NO_PAD.encode(signature.as_bytes())
 }
 
 impl State {
@@ -182,11 +226,28 @@ mod tests {
         let (logins, token) = logins();
         let caller = logins.by_token(&token.reveal()).unwrap();
         let code = logins.link(&caller).unwrap().code.reveal();
-        let cookie = logins.redeem(&code).unwrap().reveal();
+        let cookie = logins.redeem(&code).unwrap().as_str().to_owned();
         assert_eq!(logins.redeem(&code).unwrap_err(), Refused::Unknown);
         assert_eq!(logins.by_cookie(&cookie), Some(caller));
         logins.log_out(&cookie);
         assert_eq!(logins.by_cookie(&cookie), None);
+    }
+
+    #[test]
+    fn a_cookie_outlives_the_server_and_ends_with_its_token() {
+        let (logins, token) = logins();
+        let cookie = logins.redeem(&token.reveal()).unwrap().as_str().to_owned();
+        let named = |token| NamedToken { name: "ann".to_owned(), role: Role::Viewer, token };
+        let again = Logins::new(vec![named(token)]);
+        assert_eq!(again.by_cookie(&cookie).unwrap().role, Role::Viewer);
+        let renewed = Logins::new(vec![named(Token::generate().unwrap())]);
+        assert_eq!(renewed.by_cookie(&cookie), None);
+        let (said, signature) = cookie.rsplit_once('.').unwrap();
+        let (_, random) = said.split_once('.').unwrap();
+        for forged in [format!("99999999999.{random}.{signature}"), said.to_owned(), String::new()]
+        {
+            assert_eq!(again.by_cookie(&forged), None, "{forged}");
+        }
     }
 
     #[test]

@@ -41,6 +41,10 @@ impl Token {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
+    pub(crate) const fn bytes(&self) -> &[u8; BYTES] {
+        &self.0
+    }
+
     /// Is it the same? It takes as long whatever is different.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {

@@ -1,0 +1,192 @@
+//! `stepwell serve`: a real server, and runs that are started, answered and moved back through it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+/// Two steps: a file, and a command that needs leave.
+const SCRIPT: &str = "
+- {text: one, calls: [{tool: write_file, arguments: {path: made.txt, content: 'one'}}]}
+- {text: two, calls: [{tool: run_command, arguments: {command: 'echo x >> ran.txt'}}]}
+- {text: done}
+- {text: done again}
+";
+
+/// A server, which ends with the test.
+struct Server {
+    child: Child,
+    port: u16,
+    token: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.file("script.yaml", SCRIPT);
+    let script = format!("script:{}", desk.work().join("script.yaml").display());
+    let ran = desk.quietly(&["config", "set", "model.name", &script]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    desk
+}
+
+impl Server {
+    fn start(desk: &Desk, flags: &[&str]) -> Self {
+        let mut args = vec!["serve", "--port", "0"];
+        args.extend(flags);
+        let mut command = desk.command(&args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut link = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut link).unwrap();
+        let port = link.split([':', '/']).find_map(|part| part.parse().ok());
+        let port = port.unwrap_or_else(|| panic!("{link:?}"));
+        let token = desk.quietly(&["serve", "--print-token"]).stdout.trim().to_owned();
+        Self { child, port, token }
+    }
+
+    fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let body = if method == "GET" { String::new() } else { body.to_string() };
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        let (port, token, length) = (self.port, &self.token, body.len());
+        let request = format!(
+            "{method} /api/v1{path} HTTP/1.1\r\nHost: localhost:{port}\r\nAuthorization: Bearer {token}\r\n\
+             X-Stepwell: 1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.send("GET", path, &Value::Null);
+        assert_eq!(status, 200, "{path}: {answer:#}");
+        answer
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        let (status, answer) = self.send("POST", path, body);
+        assert!((200..300).contains(&status), "{path}: {status} {answer:#}");
+        answer
+    }
+
+    /// Waits until a question is open, and gives its name.
+    fn gate(&self, id: &str) -> String {
+        loop {
+            let gates = self.get("/gates");
+            let mut items = gates["items"].as_array().unwrap().iter();
+            if let Some(gate) = items.find(|it| it["session_id"] == id) {
+                return gate["id"].as_str().unwrap().to_owned();
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until a session stands so.
+    fn wait(&self, id: &str, status: &str) {
+        loop {
+            let session = self.get(&format!("/sessions/{id}"));
+            if session["status"] == status {
+                return;
+            }
+            assert_ne!(session["status"], "failed", "{session:#}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_started_there_outlives_the_server_and_is_answered_through_the_next() {
+    let desk = desk();
+    let server = Server::start(&desk, &[]);
+    let id = "20260101-000000-abcdef";
+    // Asked for twice, it is started once.
+    for _ in 0..2 {
+        let started = server.post("/sessions", &json!({"task": "make it", "id": id}));
+        assert_eq!(started["id"], id);
+    }
+    let gate = server.gate(id);
+    drop(server);
+    // Nobody serves, and the run still waits.
+    assert!(desk.quietly(&["gates"]).stdout.contains(id));
+    let server = Server::start(&desk, &[]);
+    // The file, then the command.
+    for gate in [gate, "call_2_1".to_owned()] {
+        assert_eq!(server.gate(id), gate);
+        let path = format!("/sessions/{id}/gates/{gate}");
+        assert_eq!(server.post(&path, &json!({"answer": "once"}))["goes_on"], true);
+    }
+    server.wait(id, "success");
+    assert_eq!(desk.read("ran.txt"), "x\n");
+    let (status, second) =
+        server.send("POST", &format!("/sessions/{id}/gates/call_1_1"), &json!({"answer": "deny"}));
+    assert_eq!(status, 409, "{second:#}");
+}
+
+#[test]
+fn a_session_is_moved_back_and_forth_and_resumed_by_processes_of_their_own() {
+    let desk = desk();
+    let ran = desk.quietly(&["run", "make it", "--mode", "yolo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let server = Server::start(&desk, &[]);
+    let id = server.get("/sessions")["items"][0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/sessions/{id}");
+    let dry = server.post(&format!("{path}/rewind"), &json!({"to": "2", "dry_run": true}));
+    assert_eq!(dry["done"], false, "{dry:#}");
+    assert!(desk.work().join("made.txt").exists(), "nothing was moved yet");
+    let moved = server.post(&format!("{path}/rewind"), &json!({"to": "2"}));
+    assert_eq!(moved["done"], true, "{moved:#}");
+    assert!(!desk.work().join("made.txt").exists());
+    let back = server.post(&format!("{path}/rewind/undo"), &json!({}));
+    assert_eq!(back["done"], true, "{back:#}");
+    assert_eq!(desk.read("made.txt"), "one");
+    let (status, refused) =
+        server.send("POST", &format!("{path}/rewind"), &json!({"to": "nowhere"}));
+    assert!((400..500).contains(&status), "{status} {refused:#}");
+    let resumed = server.post(&format!("{path}/resume"), &json!({"say": "again"}));
+    assert_eq!(resumed["id"], id.as_str());
+    server.wait(&id, "success");
+}
+
+#[test]
+fn what_cannot_be_started_is_said_with_what_would_help() {
+    let desk = desk();
+    let server = Server::start(&desk, &[]);
+    let wrong = json!({"task": "x", "agent": "nobody"});
+    let (status, answer) = server.send("POST", "/sessions", &wrong);
+    assert_eq!(status, 409, "{answer:#}");
+    assert!(answer["title"].as_str().unwrap().contains("nobody"), "{answer:#}");
+    assert!(answer["hint"].as_str().is_some(), "{answer:#}");
+    let yolo = json!({"task": "x", "mode": "yolo"});
+    assert_eq!(server.send("POST", "/sessions", &yolo).0, 403);
+    let loose = Server::start(&desk, &["--allow-yolo"]);
+    let started = loose.post("/sessions", &yolo);
+    loose.wait(started["id"].as_str().unwrap(), "success");
+}
+
+#[test]
+fn an_address_that_others_reach_needs_protection() {
+    let desk = desk();
+    let ran = desk.quietly(&["serve", "--port", "0", "--listen", "0.0.0.0"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("TLS"), "{}", ran.stderr);
+    let old = desk.quietly(&["serve", "--print-token"]).stdout;
+    let new = desk.quietly(&["serve", "--print-token", "--new-token"]).stdout;
+    assert_ne!(old, new);
+    assert_eq!(desk.quietly(&["serve", "--print-token"]).stdout, new);
+}

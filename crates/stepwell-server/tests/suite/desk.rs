@@ -1,0 +1,230 @@
+//! A server over a store of its own, and a client whose answers are all checked against the
+//! OpenAPI document.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use stepwell::{AskedCall, Effect, Gate, Message, SessionId, Status, Stepwell};
+use stepwell_server::{NamedToken, Options, Reach, Role, Server, Shutdown, Token, Workspaces};
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+use tokio::task::JoinHandle;
+
+/// A server, and what it serves.
+pub(crate) struct Desk {
+    folder: tempfile::TempDir,
+    pub(crate) well: Stepwell,
+    pub(crate) port: u16,
+    pub(crate) operator: Token,
+    pub(crate) viewer: Token,
+    document: Value,
+    shutdown: Shutdown,
+    served: Option<JoinHandle<std::io::Result<()>>>,
+    limits: Limits,
+}
+
+/// What the server does not offer.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Limits {
+    pub(crate) read_only: bool,
+}
+
+/// An answer that was read.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) json: Value,
+}
+
+fn workspace(folder: &Path) -> Workspace {
+    let root = folder.join("work");
+    std::fs::create_dir_all(&root).unwrap();
+    let state = Some(folder.join("state"));
+    let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
+    let wanted = Wanted { folder: Some(root), ..Wanted::default() };
+    Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
+}
+
+impl Desk {
+    pub(crate) async fn new() -> Self {
+        Self::with(Limits::default()).await
+    }
+
+    pub(crate) async fn with(limits: Limits) -> Self {
+        // Another test of this process may have chosen it already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let folder = tempfile::tempdir().unwrap();
+        let well = Stepwell::clone(&workspace(folder.path()).make().unwrap());
+        let (operator, viewer) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let mut desk = Self {
+            folder,
+            well,
+            port: 0,
+            operator,
+            viewer,
+            document: Value::Null,
+            shutdown: Shutdown::default(),
+            served: None,
+            limits,
+        };
+        desk.serve();
+        desk.document = desk.send(Method::GET, "/openapi.json", None).await.json;
+        desk
+    }
+
+    /// Starts the server; on the same port, if it was there before.
+    pub(crate) fn serve(&mut self) {
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
+        self.port = listener.local_addr().unwrap().port();
+        let token = |name: &str, role, token: &Token| {
+            let (name, token) = (name.to_owned(), token.clone());
+            NamedToken { name, role, token }
+        };
+        let tokens = vec![
+            token("ann", Role::Operator, &self.operator),
+            token("victor", Role::Viewer, &self.viewer),
+        ];
+        let home = workspace(self.folder.path());
+        let workspaces = Workspaces { home, others: true, program: None };
+        let read_only = self.limits.read_only;
+        let options = Options { tokens, read_only, may_yolo: false, reach: Reach::Local };
+        let server = Server::new(vec![listener], workspaces, options).unwrap();
+        self.shutdown = Shutdown::default();
+        let shutdown = self.shutdown.clone();
+        self.served = Some(tokio::spawn(async move { server.run(&shutdown).await }));
+    }
+
+    /// Stops it, as a restart would.
+    pub(crate) async fn stop(&mut self) {
+        self.shutdown.ask();
+        self.served.take().unwrap().await.unwrap().unwrap();
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/api/v1{path}", self.port)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+        self.send_as(&self.operator, method, path, body).await
+    }
+
+    /// Sends a request with a token, and checks that the answer is as the document says.
+    pub(crate) async fn send_as(
+        &self,
+        token: &Token,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
+        let mut request = reqwest::Client::new()
+            .request(method.clone(), self.url(path))
+            .header(AUTHORIZATION, format!("Bearer {}", token.reveal()));
+        if method != Method::GET {
+            request = request
+                .header(CONTENT_TYPE, "application/json")
+                .header("x-stepwell", "1")
+                .body(body.unwrap_or_else(|| json!({})).to_string());
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let is_json = is_json(&response);
+        let bytes = response.bytes().await.unwrap();
+        let json = if is_json { serde_json::from_slice(&bytes).unwrap() } else { Value::Null };
+        self.check(&method, path, status, &json);
+        Answer { status: status.as_u16(), json }
+    }
+
+    fn check(&self, method: &Method, path: &str, status: StatusCode, json: &Value) {
+        if self.document.is_null() || json.is_null() {
+            return;
+        }
+        let Some(operation) = self.operation(method, path) else { return };
+        let named = &operation["responses"][status.as_str()];
+        let (response, media) = match named.is_null() {
+            true => (&operation["responses"]["default"], "application/problem+json"),
+            false => (named, "application/json"),
+        };
+        let mut schema = response["content"][media]["schema"].clone();
+        assert!(schema.is_object(), "{method} {path}: {status} is not documented");
+        schema["components"] = self.document["components"].clone();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        if let Err(error) = validator.validate(json) {
+            panic!("{method} {path}: {error} in {json:#}");
+        }
+    }
+
+    /// What the document says of a path.
+    fn operation(&self, method: &Method, path: &str) -> Option<&Value> {
+        let path = format!("/api/v1{}", path.split('?').next().unwrap());
+        let parts: Vec<&str> = path.split('/').collect();
+        let fits = |known: &&String| {
+            let known: Vec<&str> = known.split('/').collect();
+            let alike = |(a, b): (&&str, &&str)| a == b || b.starts_with('{');
+            known.len() == parts.len() && parts.iter().zip(&known).all(alike)
+        };
+        let paths = self.document["paths"].as_object()?;
+        let exact = paths.keys().find(|known| **known == path);
+        let found = exact.or_else(|| paths.keys().find(fits))?;
+        paths[found].get(method.as_str().to_lowercase())
+    }
+
+    pub(crate) fn paths(&self) -> Vec<(String, String)> {
+        let paths = self.document["paths"].as_object().unwrap();
+        let methods = |(path, it): (&String, &Value)| {
+            let methods: Vec<_> = it.as_object().unwrap().keys().cloned().collect();
+            let path = path.strip_prefix("/api/v1").unwrap().to_owned();
+            methods.into_iter().map(move |method| (method, path.clone())).collect::<Vec<_>>()
+        };
+        paths.iter().flat_map(methods).collect()
+    }
+
+    /// A session of two steps, the second of which asks before it runs a command.
+    pub(crate) fn session(&self) -> SessionId {
+        let session = self.well.create(self.well.draft("fix the <b>login</b>")).unwrap();
+        let id = session.id().clone();
+        session.append(Message::user("fix the login")).unwrap();
+        session
+            .step([
+                Message::assistant("I look.").calling("c1", "read_file", r#"{"path":"a.rs"}"#),
+                Message::tool_result("c1", "fn login() {}"),
+            ])
+            .unwrap();
+        session.append(gate("ask-1")).unwrap();
+        session.finish(Status::Paused, None).unwrap();
+        id
+    }
+}
+
+/// A question whether a command may run.
+pub(crate) fn gate(id: &str) -> Gate {
+    let call = AskedCall {
+        tool: "run_command".to_owned(),
+        effect: Effect::Unsafe,
+        arguments: r#"{"command":"make"}"#.to_owned(),
+        detail: None,
+        choices: Vec::new(),
+        holds_secret: false,
+    };
+    Gate { call: Some(Box::new(call)), ..Gate::new(id, "run make?") }
+}
+
+fn is_json(response: &Response) -> bool {
+    let media = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    media.is_some_and(|media| media.contains("json"))
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.shutdown.ask();
+    }
+}

@@ -1,0 +1,85 @@
+//! Every route answers as the OpenAPI document says: the client checks each answer.
+
+use reqwest::Method;
+use serde_json::json;
+use stepwell::ForkAt;
+
+use crate::desk::Desk;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_reading_route_answers_as_documented() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let fork = desk.well.fork(&id, ForkAt::from(None)).unwrap().id().clone();
+    let mut asked = 0;
+    for (method, path) in desk.paths() {
+        if method != "get" {
+            continue;
+        }
+        let query = match path.rsplit('/').next().unwrap() {
+            "search" => "?q=login".to_owned(),
+            "compare" => format!("?with={fork}"),
+            // No file was changed: that is told, too.
+            "content" => "?path=a.rs".to_owned(),
+            _ => String::new(),
+        };
+        let path = path.replace("{id}", id.as_str());
+        let answer = desk.get(&format!("{path}{query}")).await;
+        let wanted = if path.ends_with("/content") { 404 } else { 200 };
+        assert_eq!(answer.status, wanted, "{path}: {:#}", answer.json);
+        asked += 1;
+    }
+    assert!(asked > 20, "{asked} routes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_paged_filtered_and_refuse_nonsense() {
+    let desk = Desk::new().await;
+    let ids: Vec<_> = (0..5).map(|_| desk.session()).collect();
+    let first = desk.get("/sessions?limit=2&sort=created").await.json;
+    assert_eq!(first["items"].as_array().unwrap().len(), 2);
+    let next = first["next"].as_str().unwrap();
+    let second = desk.get(&format!("/sessions?limit=200&sort=created&cursor={next}")).await.json;
+    assert_eq!(second["items"].as_array().unwrap().len(), 3);
+    assert!(second["next"].is_null());
+    let mut seen: Vec<String> = [&first, &second]
+        .iter()
+        .flat_map(|page| page["items"].as_array().unwrap())
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect();
+    seen.sort();
+    let mut all: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    all.sort();
+    assert_eq!(seen, all);
+    let paused = desk.get("/sessions?status=paused,running").await.json;
+    assert_eq!(paused["items"].as_array().unwrap().len(), 5);
+    let none = desk.get("/sessions?status=success").await.json;
+    assert_eq!(none["items"].as_array().unwrap().len(), 0);
+    for wrong in ["status=asleep", "sort=colour", "cursor=x", "since=yesterday", "limit=many"] {
+        let answer = desk.get(&format!("/sessions?{wrong}")).await;
+        assert_eq!(answer.status, 400, "{wrong}: {:#}", answer.json);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_at_an_earlier_point_shows_what_the_model_saw_then() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let now = desk.get(&format!("/sessions/{id}/view")).await.json;
+    let then = desk.get(&format!("/sessions/{id}/view?at=2")).await.json;
+    let count = |view: &serde_json::Value| view["messages"].as_array().unwrap().len();
+    assert!(count(&then) < count(&now), "{then:#} {now:#}");
+    assert_eq!(then["messages"][0]["role"], "user");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_is_named_with_its_place() {
+    let desk = Desk::new().await;
+    let answer = desk.get("/sessions/20260101-000000-abcdef").await;
+    assert_eq!((answer.status, answer.json["kind"].as_str()), (404, Some("absent")));
+    assert_eq!(answer.json["place"], "id");
+    let answer = desk.get("/nothing").await;
+    assert_eq!(answer.status, 404);
+    let answer = desk.send(Method::PUT, "/sessions", Some(json!({}))).await;
+    assert_eq!(answer.status, 405);
+}

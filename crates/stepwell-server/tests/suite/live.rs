@@ -1,0 +1,150 @@
+//! Streams: nothing is missed and nothing comes twice, over reconnects and restarts.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::AUTHORIZATION;
+use stepwell::{Message, SessionId};
+
+use crate::desk::Desk;
+
+/// A stream, read frame by frame.
+struct Frames {
+    response: reqwest::Response,
+    rest: String,
+}
+
+/// A frame: its name, its id, and its data.
+#[derive(Debug)]
+struct Frame {
+    name: String,
+    id: Option<u64>,
+}
+
+impl Frames {
+    async fn open(desk: &Desk, path: &str, last: Option<u64>) -> Self {
+        let mut request = reqwest::Client::new()
+            .request(Method::GET, desk.url(path))
+            .header(AUTHORIZATION, format!("Bearer {}", desk.operator.reveal()));
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        Self { response, rest: String::new() }
+    }
+
+    /// The next frame; none, when the stream ended.
+    async fn next(&mut self) -> Option<Frame> {
+        loop {
+            if let Some((frame, rest)) = self.rest.split_once("\n\n") {
+                let field = |name: &str| {
+                    frame.lines().find_map(|line| line.strip_prefix(name)).map(ToOwned::to_owned)
+                };
+                let found = field("event: ")
+                    .map(|name| Frame { name, id: field("id: ").and_then(|id| id.parse().ok()) });
+                self.rest = rest.to_owned();
+                match found {
+                    Some(frame) => return Some(frame),
+                    None => continue,
+                }
+            }
+            let read = tokio::time::timeout(Duration::from_secs(60), self.response.chunk()).await;
+            match read.unwrap() {
+                Ok(Some(bytes)) => self.rest.push_str(std::str::from_utf8(&bytes).unwrap()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The ids of events, until this many were seen or the stream ended.
+    async fn ids(&mut self, many: usize) -> Vec<u64> {
+        let mut ids = Vec::new();
+        while ids.len() < many {
+            match self.next().await {
+                Some(frame) => ids.extend(frame.id),
+                None => break,
+            }
+        }
+        ids
+    }
+}
+
+fn say(desk: &Desk, id: &SessionId, times: usize) {
+    let session = desk.well.hold(id).unwrap();
+    for n in 0..times {
+        session.append(Message::user(format!("word {n}"))).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_goes_on_where_it_was_over_a_restart_of_the_server() {
+    let mut desk = Desk::new().await;
+    let id = desk.session();
+    let path = format!("/sessions/{id}/stream?from=1");
+    let mut frames = Frames::open(&desk, &path, None).await;
+    let begun = desk.well.standing(&id).unwrap().head.seq.get();
+    let seen = frames.ids(usize::try_from(begun).unwrap()).await;
+    assert_eq!(seen, (1..=begun).collect::<Vec<_>>());
+    say(&desk, &id, 3);
+    let more = frames.ids(3).await;
+    assert_eq!(more, (begun + 1..=begun + 3).collect::<Vec<_>>());
+    // What is recorded while nobody serves comes with the next connection.
+    desk.stop().await;
+    say(&desk, &id, 4);
+    desk.serve();
+    let mut frames = Frames::open(&desk, &path, more.last().copied()).await;
+    let rest = frames.ids(4).await;
+    assert_eq!(rest, (begun + 4..=begun + 7).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_watch_one_session_and_each_sees_every_event_once() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let begun = desk.well.standing(&id).unwrap().head.seq.get();
+    let path = format!("/sessions/{id}/stream");
+    let mut watchers = Vec::new();
+    for _ in 0..20 {
+        watchers.push(Frames::open(&desk, &path, Some(begun)).await);
+    }
+    say(&desk, &id, 30);
+    for mut frames in watchers {
+        assert_eq!(frames.ids(30).await, (begun + 1..=begun + 30).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_when_its_session_is_erased() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream?from=1"), None).await;
+    let begun = desk.well.standing(&id).unwrap().head.seq.get();
+    let _ = frames.ids(usize::try_from(begun).unwrap()).await;
+    desk.well.purge(&id).unwrap();
+    let mut last = None;
+    while let Some(frame) = frames.next().await {
+        last = Some(frame.name);
+    }
+    assert_eq!(last.as_deref(), Some("gone"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_name_the_sessions_that_changed() {
+    let desk = Desk::new().await;
+    let mut frames = Frames::open(&desk, "/changes", None).await;
+    let id = desk.session();
+    let frame = frames.next().await.unwrap();
+    assert!(frame.name == "changed" || frame.name == "reset", "{frame:?} of {id}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_caller_has_only_so_many_streams() {
+    let desk = Desk::new().await;
+    let mut open = Vec::new();
+    for _ in 0..32 {
+        open.push(Frames::open(&desk, "/changes", None).await);
+    }
+    let refused = desk.get("/changes").await;
+    assert_eq!(refused.status, 429, "{:#}", refused.json);
+}

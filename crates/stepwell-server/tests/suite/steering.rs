@@ -1,0 +1,134 @@
+//! Changing sessions over HTTP: who may, what it does, and what is told.
+
+use reqwest::Method;
+use serde_json::json;
+use stepwell::{Event, Kind, Message, Scope, Seq};
+
+use crate::desk::{Desk, Limits, gate};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_named_tagged_pinned_trashed_and_restored() {
+    let desk = Desk::new().await;
+    let path = format!("/sessions/{}", desk.session());
+    let edit = json!({"label": "login", "tags": ["a", "b"], "pinned": true, "goal": "it works"});
+    let edited = desk.send(Method::PATCH, &path, Some(edit)).await.json;
+    assert_eq!(edited["label"], "login");
+    assert_eq!(edited["tags"], json!(["a", "b"]));
+    assert_eq!((&edited["pinned"], &edited["goal"]), (&json!(true), &json!("it works")));
+    let edit = json!({"label": null, "tags": ["b"]});
+    let edited = desk.send(Method::PATCH, &path, Some(edit)).await.json;
+    assert!(edited.get("label").is_none());
+    assert_eq!((&edited["tags"], &edited["pinned"]), (&json!(["b"]), &json!(true)));
+    // Twice is as once.
+    for _ in 0..2 {
+        assert_eq!(desk.send(Method::DELETE, &path, None).await.status, 200);
+    }
+    assert_eq!(desk.get("/sessions").await.json["items"], json!([]));
+    assert_eq!(desk.get("/sessions?trash=true").await.json["items"].as_array().unwrap().len(), 1);
+    for _ in 0..2 {
+        assert_eq!(desk.post(&format!("{path}/restore"), json!({})).await.status, 200);
+    }
+    assert_eq!(desk.get("/sessions").await.json["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_answer_counts_and_the_second_is_told_whose_it_was() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let gates = desk.get("/gates").await.json;
+    assert_eq!(gates["items"][0]["session_id"], id.as_str());
+    let path = format!("/sessions/{id}/gates/ask-1");
+    let answer = desk.post(&path, json!({"answer": "deny", "reason": "not now"})).await;
+    assert_eq!(answer.status, 200, "{:#}", answer.json);
+    assert_eq!(answer.json["goes_on"], false);
+    let second = desk.post(&path, json!({"answer": "once"})).await;
+    assert_eq!(second.status, 409, "{:#}", second.json);
+    assert!(second.json["title"].as_str().unwrap().contains("web: ann"), "{:#}", second.json);
+    let facts = desk.well.store().facts(&id, &[Kind::GateAnswered]).unwrap();
+    let Event::GateAnswered(given) = &facts[0].event else { panic!("{facts:?}") };
+    assert_eq!(given.who.name, "web: ann");
+    assert!(!given.answer.allows());
+    assert_eq!(desk.get("/gates").await.json["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_what_was_rewound_since_is_refused() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let seen = desk.well.standing(&id).unwrap().head.seq.get();
+    let session = desk.well.hold(&id).unwrap();
+    session.rewind(Seq::new(3), Scope::Chat).unwrap();
+    session.append(gate("ask-1")).unwrap();
+    drop(session);
+    let path = format!("/sessions/{id}/gates/ask-1");
+    let answer = desk.post(&path, json!({"answer": "once", "seen": seen})).await;
+    assert_eq!(answer.status, 409, "{:#}", answer.json);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_is_in_the_log_with_the_name_of_who_said_it() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let said = desk.post(&format!("/sessions/{id}/say"), json!({"text": "use make -k"})).await;
+    assert_eq!((said.status, &said.json["running"]), (200, &json!(false)));
+    let facts = desk.well.store().facts(&id, &[Kind::Said]).unwrap();
+    let Event::Said(said) = &facts[0].event else { panic!("{facts:?}") };
+    assert_eq!((said.text.as_str(), said.who.name.as_str()), ("use make -k", "web: ann"));
+    let empty = desk.post(&format!("/sessions/{id}/say"), json!({"text": " "})).await;
+    assert_eq!((empty.status, &empty.json["place"]), (400, &json!("text")));
+    let stop = desk.post(&format!("/sessions/{id}/stop"), json!({})).await;
+    assert_eq!(stop.status, 409, "nobody runs it: {:#}", stop.json);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_is_compared_with_its_parent() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let fork = desk.post(&format!("/sessions/{id}/fork"), json!({"at": 3, "label": "other"})).await;
+    assert_eq!(fork.status, 200, "{:#}", fork.json);
+    let fork: stepwell::SessionId = fork.json["id"].as_str().unwrap().parse().unwrap();
+    let session = desk.well.hold(&fork).unwrap();
+    session.step([Message::assistant("another way")]).unwrap();
+    drop(session);
+    let compared = desk.get(&format!("/sessions/{id}/compare?with={fork}")).await.json;
+    assert_eq!(compared["parted_at"], 3);
+    assert_eq!(compared["right"]["steps"], 1);
+    let stranger = desk.session();
+    let compared = desk.get(&format!("/sessions/{id}/compare?with={stranger}")).await.json;
+    assert_eq!(compared["parted_at"], 0, "they share nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_and_a_read_only_server_change_nothing() {
+    let desk = Desk::new().await;
+    let strict = Desk::with(Limits { read_only: true }).await;
+    for desk in [&desk, &strict] {
+        let id = desk.session();
+        let before = desk.well.standing(&id).unwrap().head.seq;
+        for (method, path) in desk.paths().into_iter().filter(|(method, _)| method != "get") {
+            let path = path.replace("{id}", id.as_str()).replace("{gate}", "ask-1");
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let token = match desk.port == strict.port {
+                true => &desk.operator,
+                false => &desk.viewer,
+            };
+            let answer = desk.send_as(token, method.clone(), &path, None).await;
+            assert_eq!(answer.status, 403, "{method} {path}: {:#}", answer.json);
+        }
+        assert_eq!(desk.well.standing(&id).unwrap().head.seq, before);
+        assert_eq!(desk.send_as(&desk.viewer, Method::GET, "/sessions", None).await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_no_program_starts_nothing() {
+    let desk = Desk::new().await;
+    let start = desk.post("/sessions", json!({"task": "x"})).await;
+    assert_eq!((start.status, &start.json["kind"]), (403, &json!("denied")));
+    let yolo = desk.post("/sessions", json!({"task": "x", "mode": "yolo"})).await;
+    assert!(yolo.json["title"].as_str().unwrap().contains("ask nobody"), "{:#}", yolo.json);
+    let script = desk.post("/sessions", json!({"task": "x", "model": "script:/etc/passwd"})).await;
+    assert_eq!((script.status, &script.json["place"]), (403, &json!("model")));
+    let flow = desk.post("/flows", json!({"path": "../../etc/passwd"})).await;
+    assert_eq!((flow.status, &flow.json["place"]), (404, &json!("path")));
+}
