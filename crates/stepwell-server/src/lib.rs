@@ -7,8 +7,8 @@
 //!
 //! A request passes the [guard](security) before anything looks at it. What a handler may do is in
 //! its type: a reading one is given a `Look`, a changing one an `Act`, and each is made only for a
-//! caller who may have it. The routes are one table, from which the router and the OpenAPI document
-//! are both made.
+//! caller who may have it. The routes are one table, from which the router and the `OpenAPI`
+//! document are both made.
 
 mod api;
 mod assets;

@@ -1,4 +1,4 @@
-//! A route: its path, what it takes and gives, and who may ask. The router and the OpenAPI document
+//! A route: its path, what it takes and gives, and who may ask. The router and the `OpenAPI` document
 //! are both made from a table of these.
 
 use std::collections::HashMap;

@@ -105,8 +105,9 @@ impl Server {
         if let Reach::Tls(_, origin) | Reach::Behind(origin) = &options.reach {
             origins.push(origin.clone());
         }
+        let clock = Arc::clone(&workspaces.home.host.clock);
         let stores = Stores::open(workspaces).map_err(std::io::Error::other)?;
-        let logins = Logins::new(options.tokens);
+        let logins = Logins::new(options.tokens, clock);
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
         let site = Arc::new(Site { stores, guard, limits });

@@ -116,7 +116,7 @@ mod tests {
         let named =
             NamedToken { name: "ann".to_owned(), role: Role::Operator, token: token.clone() };
         let origins = Origin::of_listener("127.0.0.1:4000".parse().unwrap(), "http");
-        let logins = Logins::new(vec![named]);
+        let logins = Logins::new(vec![named], std::sync::Arc::new(stepwell::SystemClock));
         (Guard { origins, logins, cookie: "stepwell_4000".to_owned() }, token)
     }
 

@@ -5,28 +5,31 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use stepwell::Clock;
 
 use super::{Caller, NamedToken, Token};
 
+/// A minute, in the microseconds that a clock tells.
+const MINUTE: i64 = 60_000_000;
+
 /// How long a one-time link lets somebody in.
-const LINK_LIFE: Duration = Duration::from_secs(60);
+const LINK_LIFE: i64 = MINUTE;
 
 /// How long a browser stays logged in.
-const COOKIE_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const COOKIE_LIFE: i64 = 30 * 24 * 60 * MINUTE;
 
 /// How many wrong tokens are looked at in a minute.
 const FAILURES: usize = 10;
-const MINUTE: Duration = Duration::from_secs(60);
 
 /// Who is let in, and how.
 #[derive(Debug)]
 pub(crate) struct Logins {
     tokens: Vec<NamedToken>,
+    clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
 
@@ -35,7 +38,8 @@ struct State {
     links: Vec<Pass>,
     /// Cookies whose owners logged out.
     logged_out: HashSet<String>,
-    failures: Vec<Instant>,
+    /// When somebody showed a wrong token.
+    failures: Vec<i64>,
     streams: HashMap<String, usize>,
 }
 
@@ -43,7 +47,7 @@ struct State {
 struct Pass {
     secret: Token,
     caller: Caller,
-    until: Instant,
+    until: i64,
 }
 
 /// A link that logs a browser in, once.
@@ -63,8 +67,12 @@ pub(crate) enum Refused {
 }
 
 impl Logins {
-    pub(crate) fn new(tokens: Vec<NamedToken>) -> Self {
-        Self { tokens, state: Mutex::default() }
+    pub(crate) fn new(tokens: Vec<NamedToken>, clock: Arc<dyn Clock>) -> Self {
+        Self { tokens, clock, state: Mutex::default() }
+    }
+
+    fn now(&self) -> i64 {
+        self.clock.now().as_micros()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -73,21 +81,21 @@ impl Logins {
 
     /// Who has this token.
     pub(crate) fn by_token(&self, text: &str) -> Result<Caller, Refused> {
-        self.state().refuse_many()?;
+        self.state().refuse_many(self.now())?;
         let shown = Token::parse(text);
         // All are looked at, so that the time says nothing of which one it was.
         let found = self.tokens.iter().fold(None, |found, known| match &shown {
             Some(shown) if known.token.matches(shown) => Some(known),
             _ => found,
         });
-        let Some(found) = found else { return Err(self.state().fail()) };
+        let Some(found) = found else { return Err(self.state().fail(self.now())) };
         Ok(Caller { name: found.name.clone(), role: found.role })
     }
 
     /// A link for a browser of that caller.
     pub(crate) fn link(&self, caller: &Caller) -> io::Result<OneTimeLink> {
         let code = Token::generate()?;
-        let until = Instant::now() + LINK_LIFE;
+        let until = self.now() + LINK_LIFE;
         let pass = Pass { secret: code.clone(), caller: caller.clone(), until };
         self.state().links.push(pass);
         Ok(OneTimeLink { code })
@@ -96,8 +104,9 @@ impl Logins {
     /// Takes a link, which works once, or a token, and gives a cookie for it.
     pub(crate) fn redeem(&self, code: &str) -> Result<Cookie, Refused> {
         let mut state = self.state();
-        state.refuse_many()?;
-        state.links.retain(|link| link.until > Instant::now());
+        state.refuse_many(self.now())?;
+        let now = self.now();
+        state.links.retain(|link| link.until > now);
         let shown = Token::parse(code);
         let found = state
             .links
@@ -116,12 +125,12 @@ impl Logins {
         drop(state);
         let signer = self.tokens.iter().find(|known| known.name == caller.name);
         let signer = signer.ok_or(Refused::Unknown)?;
-        Cookie::new(signer).map_err(|_| Refused::Unknown)
+        Cookie::new(signer, self.now() + COOKIE_LIFE).map_err(|_| Refused::Unknown)
     }
 
     /// Whose cookie it is.
     pub(crate) fn by_cookie(&self, text: &str) -> Option<Caller> {
-        let owner = self.tokens.iter().find(|known| Cookie::is_signed(text, known))?;
+        let owner = self.tokens.iter().find(|known| Cookie::is_signed(text, known, self.now()))?;
         if self.state().logged_out.contains(text) {
             return None;
         }
@@ -157,9 +166,7 @@ impl Logins {
 pub(crate) struct Cookie(String);
 
 impl Cookie {
-    fn new(owner: &NamedToken) -> io::Result<Self> {
-        let until = (SystemTime::now() + COOKIE_LIFE).duration_since(UNIX_EPOCH);
-        let until = until.map_err(io::Error::other)?.as_secs();
+    fn new(owner: &NamedToken, until: i64) -> io::Result<Self> {
         let said = format!("{until}.{}", Token::generate()?.reveal());
         Ok(Self(format!("{said}.{}", signature(owner, &said))))
     }
@@ -170,16 +177,15 @@ impl Cookie {
     }
 
     /// Did this owner's token sign it, and does it still count?
-    fn is_signed(text: &str, owner: &NamedToken) -> bool {
+    fn is_signed(text: &str, owner: &NamedToken, now: i64) -> bool {
         let Some((said, shown)) = text.rsplit_once('.') else { return false };
         let (Some(shown), Some(right)) =
             (Token::parse(shown), Token::parse(&signature(owner, said)))
         else {
             return false;
         };
-        let until = said.split('.').next().and_then(|until| until.parse().ok());
-        let until = until.map(|until| UNIX_EPOCH + Duration::from_secs(until));
-        shown.matches(&right) && until.is_some_and(|until| until > SystemTime::now())
+        let until = said.split('.').next().and_then(|until| until.parse::<i64>().ok());
+        shown.matches(&right) && until.is_some_and(|until| until > now)
     }
 }
 
@@ -190,19 +196,21 @@ fn signature(owner: &NamedToken, said: &str) -> String {
 }
 
 impl State {
-    fn refuse_many(&mut self) -> Result<(), Refused> {
-        self.failures.retain(|at| at.elapsed() < MINUTE);
+    fn refuse_many(&mut self, now: i64) -> Result<(), Refused> {
+        self.failures.retain(|at| now - at < MINUTE);
         if self.failures.len() >= FAILURES { Err(Refused::TooMany) } else { Ok(()) }
     }
 
-    fn fail(&mut self) -> Refused {
-        self.failures.push(Instant::now());
+    fn fail(&mut self, now: i64) -> Refused {
+        self.failures.push(now);
         Refused::Unknown
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use stepwell::SystemClock;
+
     use super::*;
     use crate::security::Role;
 
@@ -210,7 +218,7 @@ mod tests {
         let token = Token::generate().unwrap();
         let named =
             NamedToken { name: "ann".to_owned(), role: Role::Operator, token: token.clone() };
-        (Logins::new(vec![named]), token)
+        (Logins::new(vec![named], Arc::new(SystemClock)), token)
     }
 
     #[test]
@@ -238,13 +246,14 @@ mod tests {
         let (logins, token) = logins();
         let cookie = logins.redeem(&token.reveal()).unwrap().as_str().to_owned();
         let named = |token| NamedToken { name: "ann".to_owned(), role: Role::Viewer, token };
-        let again = Logins::new(vec![named(token)]);
+        let again = Logins::new(vec![named(token)], Arc::new(SystemClock));
         assert_eq!(again.by_cookie(&cookie).unwrap().role, Role::Viewer);
-        let renewed = Logins::new(vec![named(Token::generate().unwrap())]);
+        let renewed = Logins::new(vec![named(Token::generate().unwrap())], Arc::new(SystemClock));
         assert_eq!(renewed.by_cookie(&cookie), None);
         let (said, signature) = cookie.rsplit_once('.').unwrap();
         let (_, random) = said.split_once('.').unwrap();
-        for forged in [format!("99999999999.{random}.{signature}"), said.to_owned(), String::new()]
+        for forged in
+            [format!("9999999999999999.{random}.{signature}"), said.to_owned(), String::new()]
         {
             assert_eq!(again.by_cookie(&forged), None, "{forged}");
         }

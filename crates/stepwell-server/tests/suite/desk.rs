@@ -1,5 +1,5 @@
 //! A server over a store of its own, and a client whose answers are all checked against the
-//! OpenAPI document.
+//! `OpenAPI` document.
 
 use std::net::TcpListener;
 use std::path::Path;

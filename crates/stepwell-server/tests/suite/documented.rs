@@ -1,4 +1,4 @@
-//! Every route answers as the OpenAPI document says: the client checks each answer.
+//! Every route answers as the `OpenAPI` document says: the client checks each answer.
 
 use reqwest::Method;
 use serde_json::json;
