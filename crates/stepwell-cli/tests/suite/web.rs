@@ -50,7 +50,7 @@ impl Server {
         let mut link = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut link).unwrap();
         let port = link.split([':', '/']).find_map(|part| part.parse().ok());
-        let port = port.unwrap_or_else(|| panic!("{link:?}"));
+        let port = port.expect("the link has a port");
         let token = desk.quietly(&["serve", "--print-token"]).stdout.trim().to_owned();
         Self { child, port, token }
     }
