@@ -24,9 +24,46 @@ macro_rules! assets {
 }
 
 assets! {
-    "index.html", "text/html; charset=utf-8";
-    "style.css", "text/css; charset=utf-8";
+    "api.js", "text/javascript; charset=utf-8";
     "app.js", "text/javascript; charset=utf-8";
+    "browser.js", "text/javascript; charset=utf-8";
+    "conversation.js", "text/javascript; charset=utf-8";
+    "diff.js", "text/javascript; charset=utf-8";
+    "frame.js", "text/javascript; charset=utf-8";
+    "gate.js", "text/javascript; charset=utf-8";
+    "graph.js", "text/javascript; charset=utf-8";
+    "html.js", "text/javascript; charset=utf-8";
+    "icons.js", "text/javascript; charset=utf-8";
+    "icon.svg", "image/svg+xml";
+    "index.html", "text/html; charset=utf-8";
+    "keys.js", "text/javascript; charset=utf-8";
+    "live.js", "text/javascript; charset=utf-8";
+    "log.js", "text/javascript; charset=utf-8";
+    "markdown.js", "text/javascript; charset=utf-8";
+    "marks.js", "text/javascript; charset=utf-8";
+    "notify.js", "text/javascript; charset=utf-8";
+    "parts.js", "text/javascript; charset=utf-8";
+    "plot.js", "text/javascript; charset=utf-8";
+    "route.js", "text/javascript; charset=utf-8";
+    "search.js", "text/javascript; charset=utf-8";
+    "state.js", "text/javascript; charset=utf-8";
+    "style.css", "text/css; charset=utf-8";
+    "talk.js", "text/javascript; charset=utf-8";
+    "text.js", "text/javascript; charset=utf-8";
+    "theme.js", "text/javascript; charset=utf-8";
+    "screens/aside.js", "text/javascript; charset=utf-8";
+    "screens/compare.js", "text/javascript; charset=utf-8";
+    "screens/cost.js", "text/javascript; charset=utf-8";
+    "screens/health.js", "text/javascript; charset=utf-8";
+    "screens/inbox.js", "text/javascript; charset=utf-8";
+    "screens/login.js", "text/javascript; charset=utf-8";
+    "screens/session.js", "text/javascript; charset=utf-8";
+    "screens/sessions.js", "text/javascript; charset=utf-8";
+    "screens/start.js", "text/javascript; charset=utf-8";
+    "screens/time.js", "text/javascript; charset=utf-8";
+    "vendor/hooks.mjs", "text/javascript; charset=utf-8";
+    "vendor/htm.mjs", "text/javascript; charset=utf-8";
+    "vendor/preact.mjs", "text/javascript; charset=utf-8";
 }
 
 /// The tags of all files, by which a browser knows that it has them.

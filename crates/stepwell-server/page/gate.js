@@ -1,0 +1,186 @@
+// @ts-check
+// A question that waits for a person: what would be done, in full, and the answers.
+import { html, useState } from './html.js';
+import { change, get, sessionPath } from './api.js';
+import { Diff } from './diff.js';
+import { Act, Age, LongText, ProblemNote, toast } from './parts.js';
+import { announceChange, loadGates, state, storeName } from './state.js';
+import { toSession } from './route.js';
+import { firstLine, moment, plain, words } from './text.js';
+
+/** The arguments of a call, if they can be read. @param {string} text */
+export function readArguments(text) {
+  try {
+    const value = JSON.parse(text);
+    return value && typeof value === 'object' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What a call would do, in full. @param {{call: any}} props */
+export function AskedCall({ call }) {
+  const args = readArguments(call.arguments);
+  const command = args?.command;
+  if (typeof command === 'string') {
+    return html`<pre class="command" tabindex="0" aria-label="Command"><span aria-hidden="true" class="dim">$ </span>
+      ${plain(command)}</pre>`;
+  }
+  const path =
+    typeof args?.path === 'string' && html`<p class="path-line"><code class="path">${plain(args.path)}</code></p>`;
+  if (call.detail) return html`${path}<${Diff} text=${call.detail} label="What would change" />`;
+  if (typeof args?.old_text === 'string' && typeof args.new_text === 'string') {
+    return html`${path}<${Diff} text=${[...signed('-', args.old_text), ...signed('+', args.new_text)].join('\n')}
+      label="What would change" />`;
+  }
+  if (typeof args?.content === 'string') return html`${path}<${LongText} text=${args.content} />`;
+  return html`${path}<${LongText} text=${args ? JSON.stringify(args, null, 2) : call.arguments} />`;
+}
+
+/** Lines with a sign before each. @param {string} sign @param {string} text */
+function signed(sign, text) {
+  return text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => `${sign}${line}`);
+}
+
+/**
+ * Gives an answer, and has the session go on where nobody runs it.
+ * @param {import('./state.js').Gate} gate @param {{answer: string, reason?: string}} given @param {number} [seen]
+ */
+export async function giveAnswer(gate, given, seen) {
+  const store = gate.store;
+  const done = await change(
+    'POST',
+    sessionPath(gate.session_id, `/gates/${encodeURIComponent(gate.id)}`),
+    { ...given, seen },
+    { store },
+  );
+  await loadGates().catch(() => undefined);
+  announceChange();
+  const waits = state.gates.some((it) => it.session_id === gate.session_id);
+  if (done.goes_on || waits || !state.server?.may_start) {
+    toast({ text: done.goes_on ? 'Answered. The run goes on.' : 'Answered.' });
+    return;
+  }
+  await change('POST', sessionPath(done.session_id, '/resume'), {}, { store });
+  toast({ text: 'Answered, and resumed.' });
+  announceChange();
+}
+
+const LABELS = /** @type {Record<string, string>} */ ({
+  once: 'Approve',
+  always: 'Always allow',
+  deny: 'Deny',
+  never: 'Never allow',
+});
+
+/** @param {{gate: import('./state.js').Gate, seen?: number, task?: string, inSession?: boolean}} props */
+export function GateCard({ gate, seen, task, inSession }) {
+  const [problem, setProblem] = useState(/** @type {any} */ (null));
+  const [denying, setDenying] = useState('');
+  const [text, setText] = useState('');
+  const call = gate.call;
+  const answer = async (/** @type {string} */ word, /** @type {string} */ reason) => {
+    try {
+      setProblem(null);
+      await giveAnswer(gate, reason ? { answer: word, reason } : { answer: word }, seen);
+    } catch (refused) {
+      // Somebody else was first: the card goes, so it is said below.
+      if (/** @type {any} */ (refused).status === 409) toast({ problem: refused });
+      else setProblem(refused);
+      loadGates().catch(() => undefined);
+    }
+  };
+  const choices = call?.choices?.length ? call.choices : ['once', 'deny'];
+  const may = state.server?.may_change;
+  return html`
+    <article class="card gate-card" tabindex="0" data-gate=${`${gate.session_id} ${gate.id}`}
+      data-session=${toSession(gate.store, gate.session_id)}
+      aria-label=${`Question: ${firstLine(gate.prompt, 80)}`}>
+      <header class="row wrap">
+        <span class="badge ask">${call ? call.tool : 'question'}</span>
+        ${call && html`<span class=${`tag effect-${call.effect}`}>${call.effect}</span>`}
+        ${!inSession && html`<a class="gate-session" href=${toSession(gate.store, gate.session_id)}>
+          ${firstLine(task || gate.session_id, 90)}</a>`}
+        <span class="grow"></span>
+        ${state.stores.length > 1 && !inSession && html`<span class="dim">${storeName(gate.store)}</span>`}
+        <span class="dim"><${Age} at=${gate.asked_at} /></span>
+      </header>
+      ${call ? html`<${AskedCall} call=${call} />` : html`<${LongText} text=${gate.prompt}
+        render=${(/** @type {string} */ text) => html`<div class="words" dir="auto">${plain(text)}</div>`} />`}
+      ${gate.asker && html`<p class="dim">A subagent asks: <a href=${toSession(gate.store, gate.asker)}>${gate.asker}
+        </a></p>`}
+      ${gate.deadline && html`<p class="dim">Until ${moment(gate.deadline)}${gate.default ? `, then: ${gate.default}` : ''}
+        </p>`}
+      ${call?.holds_secret && html`<p
+        class="note-line">Its arguments hold a secret. It can be allowed only at the terminal that runs it.</p>`}
+      <${ProblemNote} problem=${problem} />
+      ${!may && html`<p class="dim">You may look, but not answer.</p>`}
+      ${
+        may &&
+        call &&
+        !denying &&
+        html`<div class="row wrap actions">
+        ${choices
+          .filter((/** @type {string} */ it) => !(call.holds_secret && (it === 'once' || it === 'always')))
+          .map(
+            (choice) => html`
+          <${Act} key=${choice} class=${choice === 'once' ? 'primary' : choice === 'deny' || choice === 'never' ? 'quiet-bad' : ''}
+            onPress=${() => (choice === 'once' || choice === 'always' ? answer(choice, '') : setDenying(choice))}>
+              ${LABELS[choice] ?? words(choice)}<//>`,
+          )}
+      </div>`
+      }
+      ${
+        may &&
+        call &&
+        denying &&
+        html`<form class="row wrap actions" onSubmit=${(/** @type {Event} */ event) => {
+          event.preventDefault();
+          answer(denying, text.trim());
+        }}>
+        <input class="grow" autofocus ref=${focusOnce} aria-label="Reason, for the model"
+          placeholder="Why not? The model is told." value=${text}
+          onInput=${(/** @type {any} */ event) => setText(event.target.value)}
+          onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && setDenying('')} />
+        <button class="bad" type="submit">${denying === 'never' ? 'Never allow' : 'Deny'}</button>
+        <button type="button" onClick=${() => setDenying('')}>Back</button>
+      </form>`
+      }
+      ${
+        may &&
+        !call &&
+        html`<form class="row wrap actions" onSubmit=${(/** @type {Event} */ event) => {
+          event.preventDefault();
+          answer(text.trim() || gate.default || '', '');
+        }}>
+        <input class="grow" aria-label="Your answer"
+          placeholder=${gate.default ? `${gate.default} (if left empty)` : 'Your answer'} value=${text}
+          onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+        <button class="primary" type="submit" disabled=${!text.trim() && !gate.default}>Answer</button>
+      </form>`
+      }
+    </article>`;
+}
+
+/** Puts the focus into a field when it appears. @param {HTMLElement | null} element */
+function focusOnce(element) {
+  if (element && !element.dataset.seen) {
+    element.dataset.seen = 'yes';
+    element.focus();
+  }
+}
+
+/** Presses a button of a gate's card by its label. @param {HTMLElement | null} card @param {string} label */
+export function press(card, label) {
+  const buttons = /** @type {HTMLButtonElement[]} */ ([...(card?.querySelectorAll('button') ?? [])]);
+  buttons.find((button) => button.textContent?.trim() === label)?.click();
+}
+
+/** The seq that a person sees of a session, for their answer. @param {string} store @param {string} id */
+export async function seenOf(store, id) {
+  const session = await get(sessionPath(id), { store });
+  return session.seq;
+}

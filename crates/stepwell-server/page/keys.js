@@ -1,0 +1,125 @@
+// @ts-check
+// The keyboard: what each key does, and the list of them.
+import { html, useEffect } from './html.js';
+import { Dialog } from './parts.js';
+
+/** @type {[string, [string, string][]][]} */
+export const KEYS = [
+  [
+    'Everywhere',
+    [
+      ['?', 'This list'],
+      ['/', 'Search all sessions'],
+      ['g i', 'Inbox'],
+      ['g s', 'Sessions'],
+      ['g n', 'Start a run'],
+      ['g c', 'Cost'],
+      ['g h', 'Health'],
+      ['g t', 'Trash'],
+      ['z', 'Undo what was just done'],
+      ['Esc', 'Close what is open'],
+    ],
+  ],
+  [
+    'Lists',
+    [
+      ['j, k', 'Next, previous'],
+      ['Enter', 'Open'],
+      ['p', 'Pin or unpin'],
+      ['e', 'Rename'],
+      ['#', 'Move to the trash'],
+    ],
+  ],
+  [
+    'Inbox',
+    [
+      ['y', 'Approve'],
+      ['a', 'Always allow'],
+      ['n', 'Deny, with a reason'],
+      ['Enter', 'Open the session'],
+    ],
+  ],
+  [
+    'Session',
+    [
+      ['m', 'Write a message'],
+      ['r', 'Resume'],
+      ['x', 'Stop'],
+      ['o', 'Unfold or fold all tool calls'],
+      ['c', 'Conversation'],
+      ['t', 'Time travel'],
+      ['v', 'Compare'],
+    ],
+  ],
+  [
+    'Time travel',
+    [
+      ['[, ]', 'Previous, next mark'],
+      ['←, →', 'One event (on the slider)'],
+      ['f', 'Fork here'],
+      ['w', 'Rewind to here'],
+    ],
+  ],
+];
+
+/** @param {{onClose: () => void}} props */
+export function KeyHelp({ onClose }) {
+  return html`<${Dialog} title="Keys" onClose=${onClose} wide=${true}>
+    <div class="key-groups">${KEYS.map(
+      ([name, keys]) => html`
+      <section><h3>${name}</h3><dl class="keys">${keys.map(([key, what]) => html`<div><dt><kbd>${key}</kbd></dt><dd>
+        ${what}</dd></div>`)}</dl></section>`,
+    )}
+    </div>
+  <//>`;
+}
+
+/** Is somebody typing, or is a dialog open? @param {KeyboardEvent} event */
+function isTaken(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return true;
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (target.closest('input, textarea, select, [contenteditable]')) {
+    return !(target instanceof HTMLInputElement && target.type === 'range');
+  }
+  return Boolean(document.querySelector('dialog[open]'));
+}
+
+/**
+ * Listens to keys while a component is there.
+ * @param {Record<string, (event: KeyboardEvent) => void>} handlers by key; `g i` is a sequence
+ * @param {any[]} depends
+ */
+export function useKeys(handlers, depends) {
+  useEffect(() => {
+    let led = 0;
+    const listener = (/** @type {KeyboardEvent} */ event) => {
+      if (isTaken(event)) return;
+      const isSecond = Date.now() - led < 1500;
+      const name = isSecond && handlers[`g ${event.key}`] ? `g ${event.key}` : event.key;
+      led = event.key === 'g' ? Date.now() : 0;
+      // The second key of a sequence is not a key of its own.
+      if (isSecond && name === event.key) return;
+      const handle = handlers[name];
+      if (!handle) return;
+      event.preventDefault();
+      handle(event);
+    };
+    document.addEventListener('keydown', listener);
+    return () => document.removeEventListener('keydown', listener);
+  }, depends);
+}
+
+/** Moves the focus among elements. @param {string} selector @param {number} by */
+export function moveFocus(selector, by) {
+  const all = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(selector)]);
+  if (!all.length) return;
+  const now = all.findIndex((it) => it.contains(document.activeElement));
+  const next = now < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(now + by, 0), all.length - 1);
+  all[next].focus();
+  all[next].scrollIntoView({ block: 'nearest' });
+}
+
+/** The element of a list that has the focus, or the first one. @param {string} selector */
+export function focused(selector) {
+  return /** @type {HTMLElement | null} */ (document.activeElement?.closest(selector) ?? null);
+}

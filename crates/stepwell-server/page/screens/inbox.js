@@ -1,0 +1,100 @@
+// @ts-check
+// Inbox: what waits for you, what runs, what was cut off.
+import { html, useEffect, useState } from '../html.js';
+import { get } from '../api.js';
+import { GateCard, press } from '../gate.js';
+import { focused, moveFocus, useKeys } from '../keys.js';
+import { canNotify, isNotifying, setNotifying } from '../notify.js';
+import { Empty, Loading, ProblemNote, toast } from '../parts.js';
+import { go } from '../route.js';
+import { useApp, useLoad } from '../state.js';
+import { SessionRow } from './sessions.js';
+
+/** Sessions of all stores that stand in one of some ways. @param {string} status @param {AbortSignal} signal @param {any[]} stores */
+async function standing(status, signal, stores) {
+  const lists = await Promise.all(
+    stores.map(async (store) => {
+      const list = await get(
+        '/sessions',
+        { store: store.key, status, limit: 30, family: status === 'paused,running' ? 'any' : 'roots' },
+        signal,
+      );
+      return list.items.map((/** @type {any} */ item) => ({ ...item, store: store.key }));
+    }),
+  );
+  return lists.flat();
+}
+
+export function Inbox() {
+  const app = useApp();
+  const names = app.stores.map((store) => store.key).join();
+  const load = useLoad(
+    async (signal) => {
+      const [live, cut] = await Promise.all([
+        standing('paused,running', signal, app.stores),
+        standing('interrupted,partial', signal, app.stores),
+      ]);
+      return { live, cut };
+    },
+    [names],
+    { live: true },
+  );
+  const [notifying, setNotify] = useState(isNotifying());
+  const card = () => focused('.gate-card') ?? document.querySelector('.gate-card');
+  useKeys(
+    {
+      j: () => moveFocus('.gate-card, .session-row', 1),
+      k: () => moveFocus('.gate-card, .session-row', -1),
+      y: () => press(/** @type {any} */ (card()), 'Approve'),
+      a: () => press(/** @type {any} */ (card()), 'Always allow'),
+      n: () => press(/** @type {any} */ (card()), 'Deny'),
+      Enter: () => {
+        const open = focused('.gate-card')?.dataset.session ?? focused('.session-row')?.dataset.session;
+        if (open && document.activeElement?.matches('.gate-card, .session-row')) go(open);
+        else /** @type {HTMLElement | null} */ (document.activeElement)?.click?.();
+      },
+    },
+    [],
+  );
+  useEffect(() => {
+    document.title = app.gates.length ? `(${app.gates.length}) Inbox · Stepwell` : 'Inbox · Stepwell';
+  }, [app.gates.length]);
+  const live = load.data?.live ?? [];
+  const byId = new Map(live.map((/** @type {any} */ it) => [`${it.store} ${it.id}`, it]));
+  const running = live.filter(
+    (/** @type {any} */ it) => (it.status === 'running' && !it.parent) || (it.status === 'running' && it.forked_at),
+  );
+  const cut = load.data?.cut ?? [];
+  return html`
+    <header class="page-head"><h1>Inbox</h1><span class="grow"></span>
+      ${
+        canNotify() &&
+        html`<label class="switch"><input type="checkbox" checked=${notifying} onChange=${async (
+          /** @type {any} */ event,
+        ) => {
+          const on = await setNotifying(event.target.checked);
+          setNotify(on);
+          if (event.target.checked && !on) toast({ text: 'Your browser does not allow notifications from this page.' });
+        }} /> Notify me</label>`
+      }</header>
+    <${ProblemNote} problem=${load.problem} retry=${load.reload} />
+    <section aria-labelledby="waits"><h2 id="waits">Waits for you ${app.gates.length > 0 && html`<span class="count">
+      ${app.gates.length}</span>`}</h2>
+      ${app.gates.length === 0 && html`<${Empty} title="Nothing waits for you.">
+        <p class="dim">When an agent asks before it changes something, the question is here.</p><//>`}
+      ${app.gates.map((gate) => {
+        const session = byId.get(`${gate.store} ${gate.session_id}`);
+        return html`<${GateCard} key=${`${gate.session_id} ${gate.id}`} gate=${gate} seen=${session?.seq}
+          task=${session?.label || session?.task} />`;
+      })}</section>
+    <section aria-labelledby="runs"><h2 id="runs">Runs ${running.length > 0 && html`<span class="count">
+      ${running.length}</span>`}</h2>
+      ${load.loading && !load.data ? html`<${Loading} />` : running.length === 0 ? html`<p class="dim">Nothing runs. <a
+        href="#/start">Start something</a></p>` : running.map((/** @type {any} */ it) => html`<${SessionRow}
+        key=${it.id} session=${it} />`)}</section>
+    <section aria-labelledby="cut"><h2 id="cut">Was cut off ${cut.length > 0 && html`<span class="count">${cut.length}
+      </span>`}</h2>
+      ${cut.length === 0 && load.data && html`<p class="dim">Nothing was cut off.</p>`}
+      ${cut.map((/** @type {any} */ it) => html`<${SessionRow} key=${it.id} session=${it} resume=${true} />`)}
+        </section>`;
+}

@@ -1,0 +1,127 @@
+// @ts-check
+// What the whole page knows: who is logged in, which stores there are, what waits.
+import { useEffect, useState } from './html.js';
+import { get } from './api.js';
+
+/**
+ * @typedef {{key: string, name: string, workspace: string, home: boolean}} Store
+ * @typedef {{session_id: string, id: string, prompt: string, asked_at: string, default?: string,
+ *   deadline?: string, asker?: string, store: string,
+ *   call?: {tool: string, effect: string, arguments: string, detail?: string, choices?: string[], holds_secret?: boolean}}} Gate
+ */
+
+export const state = {
+  /** @type {any} */ server: null,
+  /** @type {Store[]} */ stores: [],
+  /** @type {Gate[]} */ gates: [],
+  /** Is the server within reach? */ online: true,
+  /** Does somebody have to log in first? */ login: false,
+  /** The colours: auto, light or dark. */ theme: 'auto',
+};
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+
+/** @param {Partial<typeof state>} patch */
+export function update(patch) {
+  Object.assign(state, patch);
+  listeners.forEach((listener) => listener());
+}
+
+/** The state, for a component that is drawn again when it changes. */
+export function useApp() {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const listener = () => draw((n) => n + 1);
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, []);
+  return state;
+}
+
+/** The store that is meant where none is named. */
+export function homeStore() {
+  return state.stores.find((store) => store.home) ?? state.stores[0];
+}
+
+/** A store's short name: the last part of its workspace. @param {string} key */
+export function storeName(key) {
+  const store = state.stores.find((it) => it.key === key);
+  if (!store) return key;
+  const parts = (store.workspace || store.name).split('/').filter(Boolean);
+  return parts[parts.length - 1] ?? store.name;
+}
+
+/** Asks who we are and which stores there are. */
+export async function loadServer() {
+  const [server, stores] = await Promise.all([get('/server'), get('/stores')]);
+  update({ server, stores: stores.items, online: true, login: false });
+}
+
+/** Asks every store for what waits for a person. */
+export async function loadGates() {
+  const lists = await Promise.all(
+    state.stores.map(async (store) => {
+      const list = await get('/gates', { store: store.key });
+      return list.items.map((/** @type {any} */ gate) => ({ ...gate, store: store.key }));
+    }),
+  );
+  update({ gates: lists.flat() });
+}
+
+/** @type {Set<() => void>} */
+const changes = new Set();
+
+/** Calls back when sessions changed. @param {() => void} callback */
+export function onChange(callback) {
+  changes.add(callback);
+  return () => changes.delete(callback);
+}
+
+/** Says that sessions changed. */
+export function announceChange() {
+  changes.forEach((callback) => callback());
+}
+
+/** How long until a server that did not answer is asked again. */
+const RETRY = 2000;
+
+/**
+ * Tries again by itself if the server was away. Gives what ends that.
+ * @param {any} problem @param {() => void} again
+ */
+export function retryOffline(problem, again) {
+  if (problem?.kind !== 'offline') return undefined;
+  const timer = setTimeout(again, RETRY);
+  return () => clearTimeout(timer);
+}
+
+/**
+ * Loads something, and again whenever what it depends on changes.
+ * @param {(signal: AbortSignal) => Promise<any>} load
+ * @param {any[]} depends
+ * @param {{live?: boolean}} [options] live: also when sessions change
+ */
+export function useLoad(load, depends, options = {}) {
+  const [result, set] = useState(
+    /** @type {{data: any, problem: any, loading: boolean}} */ ({ data: null, problem: null, loading: true }),
+  );
+  const [turn, again] = useState(0);
+  useEffect(() => {
+    const cancel = new AbortController();
+    set((it) => ({ ...it, loading: true }));
+    load(cancel.signal).then(
+      (data) => {
+        if (!cancel.signal.aborted) set({ data, problem: null, loading: false });
+      },
+      (problem) => {
+        if (!cancel.signal.aborted) set((it) => ({ ...it, problem, loading: false }));
+      },
+    );
+    return () => cancel.abort();
+  }, [...depends, turn]);
+  const reload = () => again((n) => n + 1);
+  useEffect(() => retryOffline(result.problem, reload), [result.problem]);
+  useEffect(() => (options.live ? onChange(reload) : undefined), [options.live]);
+  return { ...result, reload };
+}
