@@ -58,6 +58,10 @@ export async function byMouse({ world, browser, claim, shot }) {
     await page.getByLabel('Search all sessions').fill('pleasure aga');
     await page.getByRole('option').filter({ hasText: 'With pleasure' }).first().click();
     await page.locator('.item.target').getByText('With pleasure, again.').waitFor();
+    // The other project is searched as well.
+    await page.getByLabel('Search all sessions').fill('tidied note');
+    await page.getByRole('option').filter({ hasText: 'I tidied the notes' }).first().click();
+    await page.getByRole('heading', { name: 'Tidy the notes' }).waitFor();
     isWell(page);
   });
 
