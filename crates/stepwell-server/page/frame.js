@@ -5,6 +5,7 @@ import { address, change, get, sessionPath } from './api.js';
 import { useKeys } from './keys.js';
 import { Act, Age, Dialog, Download, Field, Loading, ProblemNote, Status, toast } from './parts.js';
 import { go, toSession } from './route.js';
+import { resumeSession } from './resume.js';
 import { announceChange, storeName, useApp, useLoad } from './state.js';
 import { EditDialog, editSession, trashSession } from './screens/sessions.js';
 import { firstLine, modelName, plain, spent, tokens, words } from './text.js';
@@ -44,7 +45,7 @@ export function isHeld(session) {
 
 /** @param {any} session @param {string} store */
 async function resume(session, store) {
-  await change('POST', sessionPath(session.id, '/resume'), {}, { store });
+  await resumeSession(store, session.id);
   announceChange();
   toast({ text: 'Resumed.' });
 }

@@ -6,6 +6,7 @@ import { Diff } from './diff.js';
 import { Act, Age, LongText, ProblemNote, toast } from './parts.js';
 import { announceChange, loadGates, state, storeName } from './state.js';
 import { toSession } from './route.js';
+import { resumeSession } from './resume.js';
 import { firstLine, moment, plain, words } from './text.js';
 
 /** The arguments of a call, if they can be read. @param {string} text */
@@ -64,7 +65,7 @@ export async function giveAnswer(gate, given, seen) {
     toast({ text: done.goes_on ? 'Answered. The run goes on.' : 'Answered.' });
     return;
   }
-  await change('POST', sessionPath(done.session_id, '/resume'), {}, { store });
+  await resumeSession(store, done.session_id);
   toast({ text: 'Answered, and resumed.' });
   announceChange();
 }

@@ -5,6 +5,7 @@ import { change, get, sessionPath } from '../api.js';
 import { GateCard, press } from '../gate.js';
 import { useKeys } from '../keys.js';
 import { SessionLog } from '../log.js';
+import { resumeSession } from '../resume.js';
 import { Act, Loading, ProblemNote, toast } from '../parts.js';
 import { announceChange, loadGates, retryOffline, update, useApp } from '../state.js';
 import { ItemView } from '../talk.js';
@@ -175,7 +176,7 @@ function Composer({ session, store, lanes }) {
           : 'Said. It is heard when the session is resumed.',
       });
     } else {
-      await change('POST', sessionPath(session.id, '/resume'), { say: words }, { store });
+      await resumeSession(store, session.id, { say: words });
       toast({ text: 'Resumed with that.' });
     }
     setText('');

@@ -5,6 +5,7 @@ import { change, get, sessionPath } from '../api.js';
 import { Icon } from '../icons.js';
 import { focused, moveFocus, useKeys } from '../keys.js';
 import { Act, Age, Dialog, Empty, Field, Loading, ProblemNote, Status, toast } from '../parts.js';
+import { resumeSession } from '../resume.js';
 import { go, replace, toSession, withQuery } from '../route.js';
 import { announceChange, homeStore, state, storeName, useApp, useLoad } from '../state.js';
 import { firstLine, modelName, plural, short, spent, tokens } from '../text.js';
@@ -97,7 +98,7 @@ export function SessionRow({ session, resume, trashed, onEdit }) {
         resume &&
         state.server?.may_start &&
         html`<${Act} class="small" onPress=${async () => {
-          await change('POST', sessionPath(session.id, '/resume'), {}, { store: session.store });
+          await resumeSession(session.store, session.id);
           announceChange();
           toast({ text: 'Resumed.' });
         }}>Resume<//>`
