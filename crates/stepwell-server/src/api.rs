@@ -34,6 +34,7 @@ fn table() -> Vec<Route> {
         Route::get("/sessions/{id}/tree", "The sessions that grew out of it.", sessions::tree),
         Route::get("/sessions/{id}/lanes", "Its conversations.", sessions::lanes),
         Route::get("/sessions/{id}/cost", "What it spent, with its subagents.", sessions::cost),
+        Route::get("/sessions/{id}/flow", "The plan of its flow.", sessions::flow),
         Route::get("/sessions/{id}/state", "How its work stands.", sessions::state),
         Route::get("/sessions/{id}/tasks", "What is planned.", sessions::tasks),
         Route::get("/sessions/{id}/checkpoints", "Its checkpoints.", sessions::checkpoints),

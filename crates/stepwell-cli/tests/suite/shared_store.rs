@@ -92,7 +92,7 @@ fn how_long_a_store_keeps_sessions_is_shown_to_all_and_set_by_its_owner() {
 fn neither_anyones_settings_nor_their_clock_erase_sessions_and_no_role_erases_anothers() {
     let team = Desk::unique("erased");
     let (ann, mut bob) = (desk(&team, "ann"), desk(&team, "bob"));
-    let [anns, bobs, young, other] = [&ann, &bob, &bob, &bob].map(|desk| begin(desk));
+    let [anns, bobs, young, other] = [&ann, &bob, &bob, &bob].map(begin);
     done(bob.quietly(&["delete", &anns, &bobs, &young]));
     age(&anns, 40);
     age(&bobs, 40);
@@ -125,7 +125,7 @@ fn neither_anyones_settings_nor_their_clock_erase_sessions_and_no_role_erases_an
 fn a_cleanup_takes_only_what_ones_own_role_began() {
     let team = Desk::unique("cleaned");
     let (ann, bob) = (desk(&team, "ann"), desk(&team, "bob"));
-    let [anns, bobs] = [&ann, &bob].map(|desk| begin(desk));
+    let [anns, bobs] = [&ann, &bob].map(begin);
     let ran = done(bob.quietly(&["cleanup", "--older-than", "0", "--yes"]));
     assert!(ran.stderr.contains(&format!("{anns} stays: another role began it")), "{}", ran.stderr);
     assert!(is_in_trash(&bob, &bobs) && !is_in_trash(&bob, &anns));

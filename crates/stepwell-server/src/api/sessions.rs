@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use stepwell::{Cursor, Derived, Family, Filter, InScope, Place, Query, Sort, Status, Time};
+use stepwell_flow::History;
 use stepwell_runtime::inspect::{self, Depth};
 use stepwell_wire::{
-    CheckpointInfo, Child, Costs, Damage, LaneInfo, List, SessionDetails, SessionItem, TaskInfo,
-    Verified, WorkState,
+    CheckpointInfo, Child, Costs, Damage, LaneInfo, List, Plan, SessionDetails, SessionItem,
+    TaskInfo, Verified, WorkState,
 };
 
 use super::Nothing;
@@ -155,6 +156,18 @@ pub(super) fn cost(look: &Look<'_>, _: Nothing) -> Result<Costs> {
         sources.push((below.head.id.to_string(), below.head.spent));
     }
     Ok(Costs::new(&spent, sources))
+}
+
+pub(super) fn flow(look: &Look<'_>, _: Nothing) -> Result<Plan> {
+    let id = look.session()?;
+    let none = || Problem::absent(format!("{id} has no flow")).at("id");
+    if look.well().standing(&id)?.head.flow.is_none() {
+        return Err(none());
+    }
+    let failed = |error: stepwell_flow::Error| Problem::from(stepwell_runtime::Error::from(error));
+    let history = History::judged(look.well(), &id).map_err(failed)?;
+    let reading = history.stored.ok_or_else(none)?.read().map_err(failed)?;
+    Ok(Plan::from(&stepwell_flow::plan::Plan::of(&reading.spec)))
 }
 
 pub(super) fn state(look: &Look<'_>, _: Nothing) -> Result<WorkState> {
