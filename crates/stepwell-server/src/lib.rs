@@ -5,7 +5,7 @@
 //! command or moves files is a process of its own that outlives it
 //! ([`Launcher`](stepwell_runtime::detached::Launcher)). So restarting it harms nothing.
 //!
-//! A request passes the [guard](security) before anything looks at it. What a handler may do is in
+//! A request passes a guard before anything looks at it. What a handler may do is in
 //! its type: a reading one is given a `Look`, a changing one an `Act`, and each is made only for a
 //! caller who may have it. The routes are one table, from which the router and the `OpenAPI`
 //! document are both made.

@@ -64,7 +64,8 @@ impl Live {
             let mut next = from;
             let read = well.log(&id, Span { from, ..Span::ALL }).each(|event| {
                 next = event.seq.next();
-                send(&to, recorded(&event)).map_err(|()| stepwell::Error::NoSession(id.clone()))
+                send(&to, recorded(&well, &event))
+                    .map_err(|()| stepwell::Error::NoSession(id.clone()))
             });
             if read.is_ok() {
                 let _ = send(&to, standing(&well, &id));
@@ -104,7 +105,7 @@ impl Live {
             let mut any = false;
             let looked = follower.look(|event| {
                 any = true;
-                let _ = to.send(recorded(&event));
+                let _ = to.send(recorded(&well, &event));
                 Ok::<_, stepwell::Error>(())
             });
             match looked {
@@ -202,8 +203,11 @@ fn send(to: &mpsc::Sender<Result<Bytes, Infallible>>, frame: Frame) -> Result<()
     to.blocking_send(Ok(frame.text)).map_err(drop)
 }
 
-fn recorded(event: &Recorded) -> Frame {
-    frame(Some(event.seq), "recorded", event)
+/// An event without secrets, as it is shown.
+fn recorded(well: &Stepwell, event: &Recorded) -> Frame {
+    let json = serde_json::to_string(event).unwrap_or_default();
+    let json = well.redactor().redact_json(&json).unwrap_or(json);
+    framed(Some(event.seq), "recorded", &json)
 }
 
 /// How a session stands now, for those who show it.
@@ -215,8 +219,11 @@ fn standing(well: &Stepwell, id: &SessionId) -> Frame {
 }
 
 fn frame(seq: Option<Seq>, name: &str, data: &impl serde::Serialize) -> Frame {
-    // JSON has no line breaks, so one line of data holds it.
-    let data = serde_json::to_string(data).unwrap_or_default();
+    framed(seq, name, &serde_json::to_string(data).unwrap_or_default())
+}
+
+/// A frame of JSON, which has no line breaks, so that one line of data holds it.
+fn framed(seq: Option<Seq>, name: &str, data: &str) -> Frame {
     let id = seq.map(|seq| format!("id: {seq}\n")).unwrap_or_default();
     Frame { seq, text: Bytes::from(format!("event: {name}\n{id}data: {data}\n\n")) }
 }

@@ -92,7 +92,7 @@ impl Route {
         let run = move |site: &Site, call: &Call| {
             let (common, query) = (read_query::<Common>(&call.query)?, read_query(&call.query)?);
             let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
-            json(StatusCode::OK, &handler(&look, query)?)
+            json(&look, &handler(&look, query)?)
         };
         Self {
             method: Method::GET,
@@ -144,7 +144,7 @@ impl Route {
             let common = read_query::<Common>(&call.query)?;
             let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
             let act = look.act()?;
-            json(StatusCode::OK, &handler(&act, read_body(&call.body)?)?)
+            json(&act, &handler(&act, read_body(&call.body)?)?)
         };
         Self {
             method,
@@ -182,9 +182,11 @@ impl Route {
     }
 }
 
-fn json(status: StatusCode, answer: &impl Serialize) -> Result<Reply> {
-    let body = serde_json::to_vec(answer).map_err(|error| Problem::failed(error.to_string()))?;
-    Ok(Reply::Json(status, body))
+/// An answer without secrets: imports and other programs' records are stored as they came.
+fn json(look: &Look<'_>, answer: &impl Serialize) -> Result<Reply> {
+    let body = serde_json::to_string(answer).map_err(|error| Problem::failed(error.to_string()))?;
+    let body = look.well().redactor().redact_json(&body).unwrap_or(body);
+    Ok(Reply::Json(StatusCode::OK, body.into_bytes()))
 }
 
 /// Parameters, as types. Those that are not known are passed over, since every route has some.

@@ -340,7 +340,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
         ["config", "[KEY [VALUE]]", "Shows or changes settings"],
         &["settings"],
     ),
-    command(Verb::Web, More, ["web", "", "Opens the sessions in a browser"], &[]),
+    command(Verb::Web, More, ["web", "", "Says how to see the sessions in a browser"], &[]),
 ];
 
 /// A command as somebody typed it.

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use stepwell::{Event, Kind, Message, Scope, Seq};
+use stepwell::{Append, Event, Kind, Message, Scope, Seq, Span, Write};
 
 use crate::desk::{Desk, Limits, gate};
 
@@ -131,4 +131,24 @@ async fn a_server_that_has_no_program_starts_nothing() {
     assert_eq!((script.status, &script.json["place"]), (403, &json!("model")));
     let flow = desk.post("/flows", json!({"path": "../../etc/passwd"})).await;
     assert_eq!((flow.status, &flow.json["place"]), (404, &json!("path")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_stored_as_it_came_is_shown_without_secrets() {
+    let desk = Desk::new().await;
+    // Put together here, so that no file of ours holds one.
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+    let session = desk.well.create(desk.well.draft("imported")).unwrap();
+    let id = session.id().clone();
+    let words = Message::user(format!("the token is {secret}"));
+    let (epoch, events) = (Some(session.lease().epoch), vec![words.into()]);
+    let append = Append { session: id.clone(), epoch, expected: None, events };
+    // As an import writes it: past what redacts.
+    desk.well.store().write(Write::Append(append)).unwrap();
+    let kept = desk.well.store().events(&id, Span::ALL).unwrap().events;
+    assert!(serde_json::to_string(&kept).unwrap().contains(&secret));
+    for path in ["events", "view"] {
+        let shown = desk.get(&format!("/sessions/{id}/{path}")).await.json.to_string();
+        assert!(shown.contains("the token is") && !shown.contains(&secret), "{shown}");
+    }
 }

@@ -67,7 +67,7 @@ impl State {
                     arguments.trim_start_matches('$')
                 ));
             }
-            Verb::Web => self.say_briefly("this version has no page yet"),
+            Verb::Web => self.say_briefly("stepwell serve shows them in a browser"),
             verb => return self.command_line(verb, arguments),
         }
         Vec::new()
