@@ -141,6 +141,12 @@ impl Runtime {
         Trust::of(&self.workspace, session)
     }
 
+    /// The same for somebody who is not the user: what they allow counts as `talk.from` says.
+    #[must_use]
+    pub fn for_others(&self) -> Self {
+        self.in_workspace(self.workspace.for_others())
+    }
+
     /// The agents that a run can be started with: those that are built in, and the user's own.
     #[must_use]
     pub fn agents(&self) -> BTreeMap<String, Agent> {

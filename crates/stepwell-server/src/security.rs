@@ -42,4 +42,6 @@ pub struct Caller {
     pub name: String,
     /// What they may do.
     pub role: Role,
+    /// Are they the user whose machine this is? What others allow counts as `talk.from` says.
+    pub is_user: bool,
 }

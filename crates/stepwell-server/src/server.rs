@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::problem::{Problem, Result};
 use crate::route::{Call, Reply, Route};
-use crate::security::{Caller, Guard, Logins, NamedToken, OneTimeLink, Origin, Role, harden};
+use crate::security::{Caller, Guard, Logins, NamedToken, OneTimeLink, Origin, harden};
 use crate::site::{Limits, Look, Site};
 use crate::stores::{Stores, Workspaces};
 use crate::{api, assets, connections, live, openapi};
@@ -118,8 +118,8 @@ impl Server {
     ///
     /// # Errors
     /// If the machine has no random bits.
-    pub fn link(&self, name: &str, role: Role) -> std::io::Result<OneTimeLink> {
-        self.site.guard.logins.link(&Caller { name: name.to_owned(), role })
+    pub fn link(&self, owner: &NamedToken) -> std::io::Result<OneTimeLink> {
+        self.site.guard.logins.link(&owner.caller())
     }
 
     /// Serves until told to stop.

@@ -101,7 +101,11 @@ impl Act<'_> {
 
     /// The runtime, acting for the caller.
     pub(crate) fn acting(&self) -> Runtime {
-        self.store.runtime.clone().acting_as(self.who())
+        let runtime = match self.caller.is_user {
+            true => self.store.runtime.clone(),
+            false => self.store.runtime.for_others(),
+        };
+        runtime.acting_as(self.who())
     }
 
     /// Has a process of its own do something.

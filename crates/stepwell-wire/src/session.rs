@@ -141,6 +141,9 @@ pub struct Session<M = u64> {
     pub resumes: u64,
     /// Questions that wait for a human.
     pub open_gates: u64,
+    /// Words that were said to it and that no run has taken in yet; absent, if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unheard: Option<u64>,
     /// Where a rewind began that moves files, or was cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewinding: Option<Seq>,
@@ -211,6 +214,7 @@ impl<M> Session<M> {
             errors: head.errors,
             resumes: head.resumes,
             open_gates: head.open_gates,
+            unheard: Some(head.unheard).filter(|words| *words > 0),
             rewinding: head.rewinding,
             created_at: head.created_at,
             updated_at: head.updated_at,

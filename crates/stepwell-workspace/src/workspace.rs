@@ -44,6 +44,8 @@ pub struct Workspace {
     written: Arc<AtomicBool>,
     /// Takes secrets out of what is written, the user's own included.
     redactor: Redactor,
+    /// Is what is given here the user's own?
+    is_own: bool,
 }
 
 /// Which workspace is meant.
@@ -129,7 +131,10 @@ impl Workspace {
         let written = Arc::new(AtomicBool::new(false));
         let password = place.team.as_ref().and_then(Address::password);
         let redactor = Redactor::with_environment(password, host.secrets());
-        Ok((Self { host, config, place, notices, overrides, written, redactor }, fault))
+        Ok((
+            Self { host, config, place, notices, overrides, written, redactor, is_own: true },
+            fault,
+        ))
     }
 
     /// The same workspace with other settings, for what goes on beside it.
@@ -143,7 +148,15 @@ impl Workspace {
             overrides: self.overrides.clone(),
             written: Arc::clone(&self.written),
             redactor: self.redactor.clone(),
+            is_own: self.is_own,
         }
+    }
+
+    /// The same for somebody else whom a front end speaks for: what they allow is not noted as the
+    /// user's own, and counts as `talk.from` says.
+    #[must_use]
+    pub fn for_others(&self) -> Self {
+        Self { is_own: false, ..self.clone() }
     }
 
     /// May something in this workspace's store have changed?
@@ -349,7 +362,8 @@ impl Workspace {
     }
 
     fn own_sessions_of(&self, store: &str) -> Option<OwnSessions> {
-        self.host.state.as_deref().map(|state| OwnSessions::below(state, store))
+        let state = self.host.state.as_deref().filter(|_| self.is_own);
+        state.map(|state| OwnSessions::below(state, store))
     }
 
     /// What tells a store from all others of the user's.

@@ -66,7 +66,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let name = app.host.processes.this().who().name;
-    let mut tokens = vec![NamedToken { name: name.clone(), role: Role::Operator, token }];
+    let own = NamedToken { name, role: Role::Operator, is_user: true, token };
+    let mut tokens = vec![own.clone()];
     if let Some(file) = &args.tokens {
         tokens.extend(NamedToken::all_in(file).map_err(|error| {
             Failure::file(file, "reading tokens", &error)
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Reach::Local => format!("http://localhost:{port}"),
         Reach::Tls(_, origin) | Reach::Behind(origin) => origin.to_string(),
     };
-    let link = server.link(&name, Role::Operator)?;
+    let link = server.link(&own)?;
     app.out.line(format_args!("{origin}/login#{}", link.code.reveal()))?;
     app.out.flush()?;
     note("Open this link within a minute; it works once. Ctrl+C stops the server, and no run.");

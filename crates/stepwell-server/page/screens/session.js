@@ -160,9 +160,17 @@ function Composer({ session, store, lanes }) {
   const isRunning = isHeld(session);
   const isFlow = Boolean(session.flow);
   const mayResume = app.server?.may_start && session.driver !== 'external';
+  const spoke = useRef(false);
+  // A run may end just when one speaks to it: then the next one hears it.
+  useEffect(() => {
+    if (!spoke.current || isRunning || isFlow || !mayResume || !session.unheard) return;
+    spoke.current = false;
+    resumeSession(store, session.id).catch((problem) => toast({ problem }));
+  }, [isRunning, session.unheard, mayResume]);
   const send = async () => {
     const words = text.trim();
     if (!words) return;
+    spoke.current = true;
     if (isRunning || isFlow || !mayResume) {
       const done = await change(
         'POST',

@@ -113,8 +113,12 @@ mod tests {
 
     fn guard() -> (Guard, Token) {
         let token = Token::generate().unwrap();
-        let named =
-            NamedToken { name: "ann".to_owned(), role: Role::Operator, token: token.clone() };
+        let named = NamedToken {
+            name: "ann".to_owned(),
+            role: Role::Operator,
+            is_user: true,
+            token: token.clone(),
+        };
         let origins = Origin::of_listener("127.0.0.1:4000".parse().unwrap(), "http");
         let logins = Logins::new(vec![named], std::sync::Arc::new(stepwell::SystemClock));
         (Guard { origins, logins, cookie: "stepwell_4000".to_owned() }, token)

@@ -89,7 +89,7 @@ impl Logins {
             _ => found,
         });
         let Some(found) = found else { return Err(self.state().fail(self.now())) };
-        Ok(Caller { name: found.name.clone(), role: found.role })
+        Ok(found.caller())
     }
 
     /// A link for a browser of that caller.
@@ -134,7 +134,7 @@ impl Logins {
         if self.state().logged_out.contains(text) {
             return None;
         }
-        Some(Caller { name: owner.name.clone(), role: owner.role })
+        Some(owner.caller())
     }
 
     /// Takes a cookie back.
@@ -216,8 +216,12 @@ mod tests {
 
     fn logins() -> (Logins, Token) {
         let token = Token::generate().unwrap();
-        let named =
-            NamedToken { name: "ann".to_owned(), role: Role::Operator, token: token.clone() };
+        let named = NamedToken {
+            name: "ann".to_owned(),
+            role: Role::Operator,
+            is_user: true,
+            token: token.clone(),
+        };
         (Logins::new(vec![named], Arc::new(SystemClock)), token)
     }
 
@@ -245,7 +249,8 @@ mod tests {
     fn a_cookie_outlives_the_server_and_ends_with_its_token() {
         let (logins, token) = logins();
         let cookie = logins.redeem(&token.reveal()).unwrap().as_str().to_owned();
-        let named = |token| NamedToken { name: "ann".to_owned(), role: Role::Viewer, token };
+        let named =
+            |token| NamedToken { name: "ann".to_owned(), role: Role::Viewer, is_user: true, token };
         let again = Logins::new(vec![named(token)], Arc::new(SystemClock));
         assert_eq!(again.by_cookie(&cookie).unwrap().role, Role::Viewer);
         let renewed = Logins::new(vec![named(Token::generate().unwrap())], Arc::new(SystemClock));

@@ -9,7 +9,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::Role;
+use super::{Caller, Role};
 
 const BYTES: usize = 32;
 
@@ -112,11 +112,17 @@ pub struct NamedToken {
     pub name: String,
     /// What its owner may do.
     pub role: Role,
+    /// Is it the token of the user whose machine this is?
+    pub is_user: bool,
     /// The token.
     pub token: Token,
 }
 
 impl NamedToken {
+    pub(crate) fn caller(&self) -> Caller {
+        Caller { name: self.name.clone(), role: self.role, is_user: self.is_user }
+    }
+
     /// The tokens that a file lists, one on a line: `NAME viewer|operator TOKEN`.
     ///
     /// # Errors
@@ -137,7 +143,7 @@ impl NamedToken {
                 _ => return Err(wrong()),
             };
             let token = Token::parse(token).ok_or_else(wrong)?;
-            Ok(Self { name: name.to_owned(), role, token })
+            Ok(Self { name: name.to_owned(), role, is_user: false, token })
         };
         lines.map(read).collect()
     }

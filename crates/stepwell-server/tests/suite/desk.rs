@@ -18,6 +18,7 @@ pub(crate) struct Desk {
     pub(crate) well: Stepwell,
     pub(crate) port: u16,
     pub(crate) operator: Token,
+    pub(crate) colleague: Token,
     pub(crate) viewer: Token,
     document: Value,
     shutdown: Shutdown,
@@ -57,12 +58,13 @@ impl Desk {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         let well = Stepwell::clone(&workspace(folder.path()).make().unwrap());
-        let (operator, viewer) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let [operator, colleague, viewer] = [(); 3].map(|()| Token::generate().unwrap());
         let mut desk = Self {
             folder,
             well,
             port: 0,
             operator,
+            colleague,
             viewer,
             document: Value::Null,
             shutdown: Shutdown::default(),
@@ -79,11 +81,12 @@ impl Desk {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
         self.port = listener.local_addr().unwrap().port();
         let token = |name: &str, role, token: &Token| {
-            let (name, token) = (name.to_owned(), token.clone());
-            NamedToken { name, role, token }
+            let (is_user, name, token) = (name == "ann", name.to_owned(), token.clone());
+            NamedToken { name, role, is_user, token }
         };
         let tokens = vec![
             token("ann", Role::Operator, &self.operator),
+            token("bob", Role::Operator, &self.colleague),
             token("victor", Role::Viewer, &self.viewer),
         ];
         let home = workspace(self.folder.path());

@@ -152,3 +152,17 @@ async fn what_was_stored_as_it_came_is_shown_without_secrets() {
         assert!(shown.contains("the token is") && !shown.contains(&secret), "{shown}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_counts_for_the_user_only_if_the_user_gave_it() {
+    let desk = Desk::new().await;
+    for (token, counts) in [(&desk.operator, true), (&desk.colleague, false)] {
+        let id = desk.session();
+        let path = format!("/sessions/{id}/gates/ask-1");
+        let allow = Some(json!({"answer": "once"}));
+        let answer = desk.send_as(token, Method::POST, &path, allow).await;
+        assert_eq!(answer.status, 200, "{:#}", answer.json);
+        let ignored = desk.well.weigh(&id).unwrap().ignored;
+        assert_eq!(ignored.is_empty(), counts, "{ignored:?}");
+    }
+}
