@@ -90,8 +90,7 @@ impl Route {
         A: Serialize + JsonSchema + 'static,
     {
         let run = move |site: &Site, call: &Call| {
-            let (common, query) = (read_query::<Common>(&call.query)?, read_query(&call.query)?);
-            let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
+            let (look, query) = (look(site, call)?, read_query(&call.query)?);
             json(&look, &handler(&look, query)?)
         };
         Self {
@@ -114,8 +113,7 @@ impl Route {
         Q: DeserializeOwned + JsonSchema + 'static,
     {
         let run = move |site: &Site, call: &Call| {
-            let (common, query) = (read_query::<Common>(&call.query)?, read_query(&call.query)?);
-            let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
+            let (look, query) = (look(site, call)?, read_query(&call.query)?);
             let Download { name, media, bytes } = handler(&look, query)?;
             Ok(Reply::File { name, media, bytes })
         };
@@ -141,9 +139,7 @@ impl Route {
         A: Serialize + JsonSchema + 'static,
     {
         let run = move |site: &Site, call: &Call| {
-            let common = read_query::<Common>(&call.query)?;
-            let look = Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)?;
-            let act = look.act()?;
+            let act = look(site, call)?.act()?;
             json(&act, &handler(&act, read_body(&call.body)?)?)
         };
         Self {
@@ -180,6 +176,12 @@ impl Route {
     pub(crate) fn run(&self, site: &Site, call: &Call) -> Result<Reply> {
         (self.handler)(site, call)
     }
+}
+
+/// A look into the store that a request means.
+fn look<'a>(site: &'a Site, call: &'a Call) -> Result<Look<'a>> {
+    let common: Common = read_query(&call.query)?;
+    Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)
 }
 
 /// An answer without secrets: imports and other programs' records are stored as they came.
