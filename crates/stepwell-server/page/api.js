@@ -84,3 +84,8 @@ export function change(method, path, body = {}, query) {
 export function sessionPath(id, rest = '') {
   return `/sessions/${encodeURIComponent(id)}${rest}`;
 }
+
+/** Has a session go on. @param {string} store @param {string} id @param {{say?: string}} [how] */
+export function resumeSession(store, id, how = {}) {
+  return change('POST', sessionPath(id, '/resume'), how, { store });
+}

@@ -1,11 +1,10 @@
 // @ts-check
 // What stands above every screen of a session: its name, how it stands, what can be done.
 import { html, useEffect, useRef, useState } from './html.js';
-import { address, change, get, sessionPath } from './api.js';
+import { address, change, get, resumeSession, sessionPath } from './api.js';
 import { useKeys } from './keys.js';
 import { Act, Age, Dialog, Download, Field, Loading, ProblemNote, Status, toast } from './parts.js';
 import { go, toSession } from './route.js';
-import { resumeSession } from './resume.js';
 import { announceChange, storeName, useApp, useLoad } from './state.js';
 import { EditDialog, editSession, trashSession } from './screens/sessions.js';
 import { firstLine, modelName, plain, spent, tokens, words } from './text.js';

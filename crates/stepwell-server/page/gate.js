@@ -1,12 +1,11 @@
 // @ts-check
 // A question that waits for a person: what would be done, in full, and the answers.
 import { html, useState } from './html.js';
-import { change, get, sessionPath } from './api.js';
+import { change, get, resumeSession, sessionPath } from './api.js';
 import { Diff } from './diff.js';
 import { Act, Age, LongText, ProblemNote, toast } from './parts.js';
-import { announceChange, loadGates, state, storeName } from './state.js';
+import { announceChange, dropGate, loadGates, state, storeName } from './state.js';
 import { toSession } from './route.js';
-import { resumeSession } from './resume.js';
 import { firstLine, moment, plain, words } from './text.js';
 
 /** The arguments of a call, if they can be read. @param {string} text */
@@ -58,6 +57,7 @@ export async function giveAnswer(gate, given, seen) {
     { ...given, seen },
     { store },
   );
+  dropGate(gate);
   await loadGates().catch(() => undefined);
   announceChange();
   const waits = state.gates.some((it) => it.session_id === gate.session_id);
@@ -82,20 +82,25 @@ export function GateCard({ gate, seen, task, inSession }) {
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [denying, setDenying] = useState('');
   const [text, setText] = useState('');
+  // While an answer is on its way, the keys no longer belong to the form.
+  const [sending, setSending] = useState(false);
   const call = gate.call;
   const answer = async (/** @type {string} */ word, /** @type {string} */ reason) => {
     try {
       setProblem(null);
+      setSending(true);
       await giveAnswer(gate, reason ? { answer: word, reason } : { answer: word }, seen);
     } catch (refused) {
       // Somebody else was first: the card goes, so it is said below.
       if (/** @type {any} */ (refused).status === 409) toast({ problem: refused });
       else setProblem(refused);
       loadGates().catch(() => undefined);
+    } finally {
+      setSending(false);
     }
   };
   const choices = call?.choices?.length ? call.choices : ['once', 'deny'];
-  const may = state.server?.may_change;
+  const may = state.server?.may_change && !sending;
   return html`
     <article class="card gate-card" tabindex="0" data-gate=${`${gate.session_id} ${gate.id}`}
       data-session=${toSession(gate.store, gate.session_id)}
@@ -118,7 +123,8 @@ export function GateCard({ gate, seen, task, inSession }) {
       ${call?.holds_secret && html`<p
         class="note-line">Its arguments hold a secret. It can be allowed only at the terminal that runs it.</p>`}
       <${ProblemNote} problem=${problem} />
-      ${!may && html`<p class="dim">You may look, but not answer.</p>`}
+      ${sending && html`<p class="dim" role="status">Sending the answer…</p>`}
+      ${!may && !sending && html`<p class="dim">You may look, but not answer.</p>`}
       ${
         may &&
         call &&

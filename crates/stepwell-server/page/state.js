@@ -58,15 +58,31 @@ export async function loadServer() {
   update({ server, stores: stores.items, online: true, login: false });
 }
 
-/** Asks every store for what waits for a person. */
+let asked = 0;
+let loaded = 0;
+/** Questions that were answered here: a list that was on its way may still have them. @type {Set<string>} */
+const answered = new Set();
+const nameOf = (/** @type {Gate} */ gate) => `${gate.store} ${gate.session_id} ${gate.id}`;
+
+/** Takes a question that was answered off the list. @param {Gate} gate */
+export function dropGate(gate) {
+  answered.add(nameOf(gate));
+  update({ gates: state.gates.filter((it) => !answered.has(nameOf(it))) });
+}
+
+/** Asks every store for what waits for a person. Of lists that overtake each other the newest counts. */
 export async function loadGates() {
+  asked += 1;
+  const turn = asked;
   const lists = await Promise.all(
     state.stores.map(async (store) => {
       const list = await get('/gates', { store: store.key });
       return list.items.map((/** @type {any} */ gate) => ({ ...gate, store: store.key }));
     }),
   );
-  update({ gates: lists.flat() });
+  if (turn < loaded) return;
+  loaded = turn;
+  update({ gates: lists.flat().filter((gate) => !answered.has(nameOf(gate))) });
 }
 
 /** @type {Set<() => void>} */

@@ -44,7 +44,6 @@ assets! {
     "notify.js", "text/javascript; charset=utf-8";
     "parts.js", "text/javascript; charset=utf-8";
     "plot.js", "text/javascript; charset=utf-8";
-    "resume.js", "text/javascript; charset=utf-8";
     "route.js", "text/javascript; charset=utf-8";
     "search.js", "text/javascript; charset=utf-8";
     "state.js", "text/javascript; charset=utf-8";

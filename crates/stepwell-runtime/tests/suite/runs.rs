@@ -1,7 +1,7 @@
 //! Runs as handles: started, watched, interrupted, resumed, forked, rewound.
 
 use stepwell::{Answer, Scope, Status, StopReason};
-use stepwell_runtime::{Error, ForkRequest, RewindRequest, RunEvent, RunRequest};
+use stepwell_runtime::{Error, ForkRequest, ResumeRequest, RewindRequest, RunEvent, RunRequest};
 
 use crate::desk::{ASKS, Desk, asked};
 
@@ -41,6 +41,28 @@ fn a_run_is_started_watched_answered_interrupted_resumed_forked_and_rewound() {
     let rewind = RewindRequest::new(id.clone(), to, Scope::Both);
     desk.runtime.rewind(&rewind).unwrap();
     assert_eq!(desk.ran(), 0);
+}
+
+#[test]
+fn a_session_whose_run_has_just_ended_is_resumed_once_it_lets_go() {
+    let desk = Desk::new();
+    let handle = desk.start("- {text: Done.}\n- {text: Again.}");
+    let id = handle.id().clone();
+    handle.join().unwrap();
+    let well = desk.runtime.existing(stepwell::Access::Write).unwrap();
+    let held = well.hold(&id).unwrap();
+    std::thread::scope(|scope| {
+        let resumed = scope.spawn(|| {
+            let more = desk.resume(&id);
+            desk.runtime.resume(ResumeRequest { say: Some("again".to_owned()), ..more })
+        });
+        for _ in 0..200 {
+            assert!(well.standing(&id).unwrap().held.is_some() && !resumed.is_finished());
+        }
+        drop(held);
+        let report = resumed.join().unwrap().unwrap().join().unwrap();
+        assert_eq!(report.status, Status::Success);
+    });
 }
 
 #[test]

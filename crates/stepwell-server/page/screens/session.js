@@ -1,11 +1,10 @@
 // @ts-check
 // Session: its conversation as it grows, and what steers it.
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
-import { change, get, sessionPath } from '../api.js';
+import { change, get, resumeSession, sessionPath } from '../api.js';
 import { GateCard, press } from '../gate.js';
 import { useKeys } from '../keys.js';
 import { SessionLog } from '../log.js';
-import { resumeSession } from '../resume.js';
 import { Act, Loading, ProblemNote, toast } from '../parts.js';
 import { announceChange, loadGates, retryOffline, update, useApp } from '../state.js';
 import { ItemView } from '../talk.js';

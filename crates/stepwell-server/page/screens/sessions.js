@@ -1,11 +1,10 @@
 // @ts-check
 // Sessions: a list with filters; rename, tag, pin, trash with undo. The trash is the same list.
 import { html, useEffect, useState } from '../html.js';
-import { change, get, sessionPath } from '../api.js';
+import { change, get, resumeSession, sessionPath } from '../api.js';
 import { Icon } from '../icons.js';
 import { focused, moveFocus, useKeys } from '../keys.js';
 import { Act, Age, Dialog, Empty, Field, Loading, ProblemNote, Status, toast } from '../parts.js';
-import { resumeSession } from '../resume.js';
 import { go, replace, toSession, withQuery } from '../route.js';
 import { announceChange, homeStore, state, storeName, useApp, useLoad } from '../state.js';
 import { firstLine, modelName, plural, short, spent, tokens } from '../text.js';

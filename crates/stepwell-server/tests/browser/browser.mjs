@@ -32,6 +32,7 @@ export async function open(browser, world, { width = 1280, height = 900, login =
   const context = await browser.newContext({ viewport: { width, height }, ...options });
   context.setDefaultTimeout(20_000);
   if (process.env.STEPWELL_PAGE_FROM_DISK) await fromDisk(context, world);
+  await delay(context, Number(process.env.STEPWELL_PAGE_DELAY ?? 0));
   const page = await context.newPage();
   page.wrong = [];
   page.on('pageerror', (error) => page.wrong.push(String(error)));
@@ -43,6 +44,17 @@ export async function open(browser, world, { width = 1280, height = 900, login =
     await page.getByRole('heading', { name: 'Inbox' }).waitFor();
   }
   return page;
+}
+
+/** Has every request wait for up to so many milliseconds, so that answers overtake each other. */
+async function delay(context, longest) {
+  if (!longest) return;
+  await context.route(/\/api\//, async (route) => {
+    await new Promise((resolve) => {
+      setTimeout(resolve, Math.random() * longest);
+    });
+    await route.fallback().catch(() => undefined);
+  });
 }
 
 /** Serves the page's files as they are on disk, with the headers of the server. */

@@ -4,6 +4,7 @@
 //   node crates/stepwell-server/tests/browser/page.mjs target/debug/stepwell [--shots DIR] [--only TEXT]
 //
 // STEPWELL_PAGE_FROM_DISK=1 tests the files in page/ in place of those in the program.
+// STEPWELL_PAGE_DELAY=500 has each request wait for up to half a second: answers overtake each other.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { launch } from './browser.mjs';
@@ -56,9 +57,12 @@ async function claim(name, check) {
     if (child && (child.exitCode !== null || signal))
       console.log(`the server ended: ${child.exitCode ?? signal}\n${err.slice(-2000)}`);
     const pages = browser?.contexts().flatMap((context) => context.pages()) ?? [];
-    for (const [n, page] of pages.entries())
+    for (const [n, page] of pages.entries()) {
+      const shown = await page.evaluate(() => document.body.innerText).catch(() => '');
+      console.log(`page ${n} shows ${page.url()}\n${shown.slice(-2000)}`);
       if (shots)
         await page.screenshot({ path: join(shots, `failed-${failed.length}-${n}.png`) }).catch(() => undefined);
+    }
   }
   for (const context of browser?.contexts() ?? []) await context.close();
 }

@@ -139,6 +139,8 @@ export async function together({ world, browser, claim, shot }) {
       };
     });
     await page.getByLabel('Notify me').check();
+    // What waited before is not new.
+    await page.locator('.gate-card').first().waitFor();
     const model = world.script('notify', [
       { text: 'May I?', usage: { input: 100, output: 10 }, calls: [call('run_command', { command: 'echo notified' })] },
       { text: 'Thanks.' },
