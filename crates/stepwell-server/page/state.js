@@ -1,6 +1,6 @@
 // @ts-check
 // What the whole page knows: who is logged in, which stores there are, what waits.
-import { useEffect, useState } from './html.js';
+import { useEffect, useRef, useState } from './html.js';
 import { get } from './api.js';
 
 /**
@@ -123,20 +123,29 @@ export function useLoad(load, depends, options = {}) {
     /** @type {{data: any, problem: any, loading: boolean}} */ ({ data: null, problem: null, loading: true }),
   );
   const [turn, again] = useState(0);
+  const under = useRef({ way: false, stale: false });
   useEffect(() => {
     const cancel = new AbortController();
+    const now = { way: true, stale: false };
+    under.current = now;
     set((it) => ({ ...it, loading: true }));
+    const done = (/** @type {(it: any) => any} */ next) => {
+      if (cancel.signal.aborted) return;
+      now.way = false;
+      set(next);
+      if (now.stale) again((n) => n + 1);
+    };
     load(cancel.signal).then(
-      (data) => {
-        if (!cancel.signal.aborted) set({ data, problem: null, loading: false });
-      },
-      (problem) => {
-        if (!cancel.signal.aborted) set((it) => ({ ...it, problem, loading: false }));
-      },
+      (data) => done(() => ({ data, problem: null, loading: false })),
+      (problem) => done((it) => ({ ...it, problem, loading: false })),
     );
     return () => cancel.abort();
   }, [...depends, turn]);
-  const reload = () => again((n) => n + 1);
+  // What is on its way arrives first, or nothing would while sessions change all the time.
+  const reload = () => {
+    if (under.current.way) under.current.stale = true;
+    else again((n) => n + 1);
+  };
   useEffect(() => retryOffline(result.problem, reload), [result.problem]);
   useEffect(() => (options.live ? onChange(reload) : undefined), [options.live]);
   return { ...result, reload };

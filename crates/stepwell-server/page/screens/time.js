@@ -8,7 +8,7 @@ import { SessionFrame, useSession } from '../frame.js';
 import { useKeys } from '../keys.js';
 import { LOOK, loadMarks } from '../marks.js';
 import { Act, Dialog, Empty, Field, Loading, LongText, ProblemNote, toast } from '../parts.js';
-import { go, replace, toSession } from '../route.js';
+import { go, parse, replace, toSession } from '../route.js';
 import { announceChange, useApp, useLoad } from '../state.js';
 import { PartView } from '../talk.js';
 import { count, moment, plain, words } from '../text.js';
@@ -41,6 +41,9 @@ export function TimeTravel({ route }) {
     setAt(Number(route.query.at) || 0);
   }, [route.query.at]);
   useEffect(() => {
+    const shown = parse(window.location.hash);
+    // The way to another screen may have begun.
+    if (shown.name !== 'time' || shown.id !== id) return;
     if (settled && head && settled !== Number(route.query.at))
       window.history.replaceState(
         null,

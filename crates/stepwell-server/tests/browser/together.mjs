@@ -60,15 +60,15 @@ export async function together({ world, browser, claim, shot }) {
   await claim('a server that is killed and comes back leaves no gap and no repeat on a following page', async () => {
     const model = world.script(
       'long',
-      Array.from({ length: 24 }, (_, n) => ({
+      Array.from({ length: 50 }, (_, n) => ({
         text: `Line ${n + 1} of the report.`,
         delay_ms: 150,
         usage: { input: 100, output: 10 },
         calls: [call('list_files', { path: '.' })],
       })).concat([{ text: 'The report is whole.', usage: { input: 10, output: 5 } }]),
     );
-    const run = world.start(['run', 'Write a long report', '--mode', 'yolo', '--model', model]);
     const page = await open(browser, world);
+    const run = world.start(['run', 'Write a long report', '--mode', 'yolo', '--model', model]);
     await page.locator('.session-row', { hasText: 'Write a long report' }).locator('a').click();
     await page.getByText('Line 3 of the report.').waitFor();
     await page.getByRole('button', { name: 'Stop', exact: true }).first().waitFor();
@@ -110,8 +110,8 @@ export async function together({ world, browser, claim, shot }) {
         calls: [call('list_files', { path: '.' })],
       })),
     );
-    const run = world.start(['run', 'Turn for ever', '--mode', 'yolo', '--model', model]);
     const page = await open(browser, world);
+    const run = world.start(['run', 'Turn for ever', '--mode', 'yolo', '--model', model]);
     await page.locator('.session-row', { hasText: 'Turn for ever' }).locator('a').click();
     await page.getByText('Turn 2.').waitFor();
     await page.getByLabel('Say something to the agent').fill('A word in between');
